@@ -1,7 +1,5 @@
-// Package controllerref is shared by the controllers that own other objects. It finds the objects
-// that an owner controls (claims by selector and controller reference, an index by the
-// controller's UID), keeps expectations, so that a controller does not decide on a cache
-// that lacks its own writes, and decides whether a pod is active, ready or available. It
-// identifies objects by UID: an object that is deleted and created again under the same
-// name is a different one.
+// Package controllerref has the rules that controllers of the same kind of dependents share,
+// as pure functions: which objects an owner controls, adopts or releases (claims by selector
+// and controller reference), which pods count for it, because they are active, ready or
+// available, and what the pods of its template are.
 package controllerref

@@ -45,10 +45,10 @@ func TestPodOf(t *testing.T) {
 	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{
 		Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "x"}, Finalizers: []string{"a/b"},
 	}}
-	got := PodOf(template, &metav1.ObjectMeta{Namespace: "a", Name: "web", UID: me}, kind)
+	got := PodOf(template, &metav1.ObjectMeta{Namespace: "a", Name: "web", UID: "me"}, kind)
 	ref := metav1.GetControllerOf(got)
 	if got.GenerateName != "web-" || got.Namespace != "a" || got.Labels["app"] != "web" || got.Annotations["note"] != "x" ||
-		len(got.Finalizers) != 1 || ref == nil || ref.UID != me || ref.Kind != "ReplicaSet" || ref.APIVersion != "apps/v1" {
+		len(got.Finalizers) != 1 || ref == nil || ref.UID != "me" || ref.Kind != "ReplicaSet" || ref.APIVersion != "apps/v1" {
 		t.Errorf("PodOf() = %+v", got.ObjectMeta)
 	}
 	got.Labels["app"] = "changed"

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -106,7 +106,7 @@ func TestDay(t *testing.T) {
 			if err != nil || at.Minute() != 30 || j.Name != fmt.Sprintf("tick-%d", at.Unix()/60) || !j.CreationTimestamp.Time.Equal(at) {
 				t.Errorf("%s was created at %v for %q: %v", j.Name, j.CreationTimestamp, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation], err)
 			}
-			if c := job.Finished(&j); c == nil || c.Type != batchv1.JobComplete {
+			if c := conditions.Finished(&j); c == nil || c.Type != batchv1.JobComplete {
 				t.Errorf("%s is not complete: %+v", j.Name, j.Status)
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"minikcm.dev/minikcm/controllers/cronjob/cronjobtest"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -58,8 +60,8 @@ func reconcilerOf(t *testing.T, w *writes, recorder record.EventRecorder, cj *ba
 	}
 	cronJobs, jobs := index(), index()
 	r, err := NewReconciler(Sources{
-		Clock: clocktesting.NewFakePassiveClock(minute(10)), CronJobs: cronJobs, Jobs: jobs,
-		Executor: plan.Executor{Writer: w, Recorder: recorder, Parallel: 1},
+		Clock: clocktesting.NewFakePassiveClock(cronjobtest.Minute(10)), CronJobs: cronJobs, Jobs: jobs,
+		Executor: executor.Executor{Writer: w, Recorder: recorder, Parallel: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func reconcilerOf(t *testing.T, w *writes, recorder record.EventRecorder, cj *ba
 // TestConflictHidesNoFailure checks that a Job that could not be created is retried at
 // once, even if the write of the CronJob's status failed as stale too.
 func TestConflictHidesNoFailure(t *testing.T) {
-	gone := newCronJob(active(0))
+	gone := cronjobtest.New(cronjobtest.Active(0))
 	away := errors.New("the store is away")
 	w := &writes{refused: map[string]error{"create": away, "update": apierrors.NewConflict(batchv1.Resource("cronjobs"), gone.Name, errors.New("old"))}}
 	if _, err := reconcilerOf(t, w, record.NewFakeRecorder(10), gone).Reconcile(t.Context(), loop.KeyOf(gone)); !errors.Is(err, away) {
@@ -94,14 +96,14 @@ func TestReplacedJobIsRead(t *testing.T) {
 		event string
 		want  string
 	}{
-		"it is there":    {nil, "Normal SuccessfulDelete Deleted job " + nameOf(0), "delete " + nameOf(0) + " create " + nameOf(10) + " update c"},
-		"it has gone":    {apierrors.NewNotFound(batchv1.Resource("jobs"), nameOf(0)), `Warning FailedGet Get job: jobs.batch "` + nameOf(0) + `" not found`, ""},
+		"it is there":    {nil, "Normal SuccessfulDelete Deleted job " + cronjobtest.NameOf(0), "delete " + cronjobtest.NameOf(0) + " create " + cronjobtest.NameOf(10) + " update c"},
+		"it has gone":    {apierrors.NewNotFound(batchv1.Resource("jobs"), cronjobtest.NameOf(0)), `Warning FailedGet Get job: jobs.batch "` + cronjobtest.NameOf(0) + `" not found`, ""},
 		"the read fails": {errors.New("the store is away"), "Warning FailedGet Get job: the store is away", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cj := newCronJob(active(0), policy(batchv1.ReplaceConcurrent))
+			cj := cronjobtest.New(cronjobtest.Active(0), cronjobtest.Policy(batchv1.ReplaceConcurrent))
 			w, recorder := &writes{err: tc.err}, record.NewFakeRecorder(10)
-			r := reconcilerOf(t, w, recorder, cj, jobOf(0))
+			r := reconcilerOf(t, w, recorder, cj, cronjobtest.JobOf(0))
 			if _, err := r.Reconcile(t.Context(), loop.KeyOf(cj)); (err == nil) != (tc.err == nil) {
 				t.Errorf("Reconcile() = %v", err)
 			}

@@ -2,11 +2,13 @@ package cronjob
 
 import (
 	"context"
-	_ "time/tzdata" // time zones do not depend on the machine's
+	_ "time/tzdata"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/cronjob/decide"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -29,7 +31,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	cronJobs, jobs := e.Informers.Batch().V1().CronJobs().Informer(), e.Informers.Batch().V1().Jobs().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, CronJobs: cronJobs.GetIndexer(), Jobs: jobs.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	})
 	if err != nil {
 		return nil, err
@@ -48,9 +50,9 @@ func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedN
 	if !ok {
 		return keys
 	}
-	wait, err := untilNext(cj, r.Clock.Now())
+	wait, err := decide.UntilNext(cj, r.Clock.Now())
 	if err != nil {
-		r.Executor.RecordEvents(cj, []plan.Event{unreadable(cj)})
+		r.Executor.RecordEvents(cj, []plan.Event{decide.Unreadable(cj)})
 		return nil
 	}
 	if wait == 0 {

@@ -11,14 +11,16 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/cronjob/decide"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // decider decides whether a Job is due.
-type decider func(in Snapshot, now time.Time) Plan
+type decider func(in decide.Snapshot, now time.Time) decide.Plan
 
 // model is a world with one CronJob, its controller, and a stand-in for the Job controller.
 type model struct {
@@ -39,7 +41,7 @@ func newModel(t *rapid.T, decide decider) *model {
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := NewReconciler(Sources{
 			Clock: m.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
+			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err
@@ -74,7 +76,7 @@ func (m *model) must(err error) {
 // finish finishes a running Job.
 func (m *model) finish(draw modeltest.Draw) bool {
 	for _, j := range modeltest.List[*batchv1.Job](m.World) {
-		if job.Finished(j) != nil {
+		if conditions.Finished(j) != nil {
 			continue
 		}
 		kind := []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}[draw(2, "end")]
@@ -114,7 +116,7 @@ func (m *model) check() {
 	modeltest.Each(m.World, func(j *batchv1.Job) {
 		m.onceForATime(j)
 		m.neverEarly(j)
-		if job.Finished(j) == nil {
+		if conditions.Finished(j) == nil {
 			running++
 		}
 	})
@@ -158,7 +160,7 @@ func (m *model) goesOn(since time.Time) {
 func (m *model) historyIsBounded() {
 	kept := map[batchv1.JobConditionType]int{}
 	modeltest.Each(m.World, func(j *batchv1.Job) {
-		if c := job.Finished(j); c != nil {
+		if c := conditions.Finished(j); c != nil {
 			kept[c.Type]++
 		}
 	})
@@ -172,7 +174,7 @@ func (m *model) historyIsBounded() {
 // TestEachTimeOnce crashes the controller between the creation of a Job and the write of
 // the status, delivers events late, and finishes Jobs in between.
 func TestEachTimeOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { eachTimeOnce(t, Decide) })
+	rapid.Check(t, func(t *rapid.T) { eachTimeOnce(t, decide.CronJob) })
 }
 
 func eachTimeOnce(t *rapid.T, decide decider) {
@@ -195,36 +197,36 @@ func eachTimeOnce(t *rapid.T, decide decider) {
 
 // TestPlantedMistakesAreSeen checks that the invariants detect wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
-	changing := func(change func(p *Plan)) decider {
-		return func(in Snapshot, now time.Time) Plan {
-			p := Decide(in, now)
+	changing := func(change func(p *decide.Plan)) decider {
+		return func(in decide.Snapshot, now time.Time) decide.Plan {
+			p := decide.CronJob(in, now)
 			change(&p)
 			return p
 		}
 	}
-	misreading := func(change func(in *Snapshot)) decider {
-		return func(in Snapshot, now time.Time) Plan {
+	misreading := func(change func(in *decide.Snapshot)) decider {
+		return func(in decide.Snapshot, now time.Time) decide.Plan {
 			in.CronJob = in.CronJob.DeepCopy()
 			change(&in)
-			return Decide(in, now)
+			return decide.CronJob(in, now)
 		}
 	}
 	for name, mistake := range map[string]struct {
 		decide decider
 		want   string
 	}{
-		"a Job's name does not follow from its time": {func(in Snapshot, now time.Time) Plan {
-			p := Decide(in, now)
+		"a Job's name does not follow from its time": {func(in decide.Snapshot, now time.Time) decide.Plan {
+			p := decide.CronJob(in, now)
 			if p.Start != nil {
 				p.Start.Name += "-" + in.CronJob.ResourceVersion
 			}
 			return p
 		}, "which had one before"},
-		"a minute too early":             {func(in Snapshot, now time.Time) Plan { return Decide(in, now.Add(time.Minute)) }, "is there at"},
-		"what runs is not known":         {misreading(func(in *Snapshot) { in.CronJob.Status.Active, in.Jobs = nil, nil }), "Jobs run, with the policy"},
-		"every policy is taken to allow": {misreading(func(in *Snapshot) { in.CronJob.Spec.ConcurrencyPolicy = batchv1.AllowConcurrent }), "Jobs run, with the policy"},
-		"it is not looked at again":      {changing(func(p *Plan) { p.RequeueAfter = 0 }), "ten minutes after"},
-		"finished Jobs stay":             {changing(func(p *Plan) { p.Tidy = nil }), "are kept"},
+		"a minute too early":             {func(in decide.Snapshot, now time.Time) decide.Plan { return decide.CronJob(in, now.Add(time.Minute)) }, "is there at"},
+		"what runs is not known":         {misreading(func(in *decide.Snapshot) { in.CronJob.Status.Active, in.Jobs = nil, nil }), "Jobs run, with the policy"},
+		"every policy is taken to allow": {misreading(func(in *decide.Snapshot) { in.CronJob.Spec.ConcurrencyPolicy = batchv1.AllowConcurrent }), "Jobs run, with the policy"},
+		"it is not looked at again":      {changing(func(p *decide.Plan) { p.RequeueAfter = 0 }), "ten minutes after"},
+		"finished Jobs stay":             {changing(func(p *decide.Plan) { p.Tidy = nil }), "are kept"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			modeltest.MustBreak(t, mistake.want, func(t *rapid.T) { eachTimeOnce(t, mistake.decide) })

@@ -14,7 +14,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/cronjob/decide"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -26,27 +29,27 @@ type Sources struct {
 	// CronJobs and Jobs are the informers' caches.
 	CronJobs, Jobs cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) Plan
+	Executor executor.Executor
+	// Decide replaces decide.CronJob if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) decide.Plan
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	*owner.Reconciler[*batchv1.CronJob, Snapshot, Plan]
-	jobs controllerref.Index[*batchv1.Job]
+	*owner.Reconciler[*batchv1.CronJob, decide.Snapshot, decide.Plan]
+	jobs dependents.Index[*batchv1.Job]
 }
 
 // NewReconciler returns a reconciler. It adds the index that it needs to the cache of Jobs.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.CronJob
 	}
-	jobs, err := controllerref.NewIndex[*batchv1.Job](s.Jobs)
+	jobs, err := dependents.NewIndex[*batchv1.Job](s.Jobs)
 	r := &Reconciler{jobs: jobs}
-	r.Reconciler = owner.New(s.Clock, s.CronJobs, s.Executor, owner.Steps[*batchv1.CronJob, Snapshot, Plan]{
-		Kind: Kind, Gather: r.gather, Execute: r.execute,
-		Decide: func(in Snapshot, now time.Time) (Plan, error) { return s.Decide(in, now), nil },
+	r.Reconciler = owner.New(s.Clock, s.CronJobs, s.Executor, owner.Steps[*batchv1.CronJob, decide.Snapshot, decide.Plan]{
+		Kind: decide.Kind, Gather: r.gather, Execute: r.execute,
+		Decide: func(in decide.Snapshot, now time.Time) (decide.Plan, error) { return s.Decide(in, now), nil },
 	})
 	return r, err
 }
@@ -54,8 +57,8 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 // gather takes the snapshot. It reads active Jobs that are not in the cache from the API:
 // the cache of Jobs may be behind that of CronJobs, and a Job that is wrongly considered
 // gone could run beside its successor.
-func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (Snapshot, error) {
-	in := Snapshot{CronJob: cj, Jobs: r.jobs.Of(cj.UID)}
+func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (decide.Snapshot, error) {
+	in := decide.Snapshot{CronJob: cj, Jobs: r.jobs.Of(cj.UID)}
 	known := make(map[types.UID]bool, len(in.Jobs))
 	for _, j := range in.Jobs {
 		known[j.UID] = true
@@ -91,13 +94,13 @@ func (r *Reconciler) read(ctx context.Context, namespace, name string) (*batchv1
 	return j, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, _ Snapshot, p Plan) (loop.Result, error) {
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, cj, p)...)
+func (r *Reconciler) execute(ctx context.Context, cj *batchv1.CronJob, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, cj, p)...)
 }
 
 // act executes the plan and returns the errors separately, so that a stale error does not
 // hide others.
-func (r *Reconciler) act(ctx context.Context, cj *batchv1.CronJob, p Plan) []error {
+func (r *Reconciler) act(ctx context.Context, cj *batchv1.CronJob, p decide.Plan) []error {
 	r.Executor.RecordEvents(cj, p.Events)
 	if err := r.confirm(ctx, cj, p.Actions); err != nil {
 		return []error{err}
@@ -106,7 +109,7 @@ func (r *Reconciler) act(ctx context.Context, cj *batchv1.CronJob, p Plan) []err
 		return []error{err}
 	}
 	started, startErr := r.start(ctx, cj, p.Start)
-	if status := Conclude(cj, p, started); status != nil {
+	if status := decide.Conclude(cj, p, started); status != nil {
 		update := *cj // a shallow copy: objects behind pointers are not changed
 		update.Status = *status
 		if err := r.Executor.WriteStatus(ctx, &update); err != nil {
@@ -137,9 +140,9 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 		return nil, nil
 	}
 	created := &creation{Tracker: r.Expectations}
-	executor := r.Executor
-	executor.Tracker = created
-	err := executor.Act(ctx, cj, []plan.Action{{
+	x := r.Executor
+	x.Tracker = created
+	err := x.Act(ctx, cj, []plan.Action{{
 		Verb: plan.Create, Objects: []plan.Object{j},
 		Succeeded: &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulCreate", Message: "Created job ", Detail: true},
 	}})
@@ -151,14 +154,14 @@ func (r *Reconciler) start(ctx context.Context, cj *batchv1.CronJob, j *batchv1.
 		}
 		return live, nil
 	case err != nil && !plan.NamespaceGoing(err):
-		executor.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
+		x.RecordEvents(cj, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "Error creating job: " + plan.Message(err)}})
 	}
 	return created.job, err
 }
 
 // creation is a tracker that keeps the created Job.
 type creation struct {
-	plan.Tracker
+	executor.Tracker
 	job *batchv1.Job
 }
 
@@ -170,7 +173,7 @@ func (c *creation) Written(owner types.UID, o plan.Object) {
 	}
 }
 
-var cronJobOf = loop.ControllerOf(Kind.GroupKind())
+var cronJobOf = loop.ControllerOf(decide.Kind.GroupKind())
 
 // OnCronJob enqueues the CronJob itself.
 func (r *Reconciler) OnCronJob(ev loop.Event) []types.NamespacedName {
@@ -186,7 +189,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 		return nil
 	}
 	if old, ok := ev.Old.(*batchv1.Job); ok && old.ResourceVersion != j.ResourceVersion &&
-		(job.Finished(old) == nil) == (job.Finished(j) == nil) &&
+		(conditions.Finished(old) == nil) == (conditions.Finished(j) == nil) &&
 		(old.DeletionTimestamp == nil) == (j.DeletionTimestamp == nil) &&
 		controllerref.ControllerUID(old) == controllerref.ControllerUID(j) {
 		return nil

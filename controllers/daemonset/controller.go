@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Name is upstream's name of the controller.
@@ -28,7 +28,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	pods, nodes := core.Pods().Informer(), core.Nodes().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, DaemonSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Nodes: nodes.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	})
 	if err != nil {
 		return nil, err

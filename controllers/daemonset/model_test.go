@@ -14,6 +14,8 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/daemonset/decide"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -28,7 +30,7 @@ type model struct {
 }
 
 // decision replaces the controller's decision; nil: the real one.
-type decision func(daemonset.Snapshot, time.Time) (daemonset.Plan, error)
+type decision func(decide.Snapshot, time.Time) (decide.Plan, error)
 
 func newModel(t *rapid.T, nodes int, decide decision) *model {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
@@ -38,7 +40,7 @@ func newModel(t *rapid.T, nodes int, decide decision) *model {
 		r, err := daemonset.NewReconciler(daemonset.Sources{
 			Clock: run.Clock, DaemonSets: a.Watch(&appsv1.DaemonSet{}), Pods: a.Watch(&corev1.Pod{}),
 			Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
+			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
-	"minikcm.dev/minikcm/controllers/daemonset"
+	"minikcm.dev/minikcm/controllers/daemonset/decide"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // misreading is a decision about a changed copy of the snapshot.
-func misreading(change func(in *daemonset.Snapshot)) decision {
-	return func(in daemonset.Snapshot, now time.Time) (daemonset.Plan, error) {
+func misreading(change func(in *decide.Snapshot)) decision {
+	return func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 		in.DaemonSet = in.DaemonSet.DeepCopy()
 		change(&in)
-		return daemonset.Decide(in, now)
+		return decide.DaemonSet(in, now)
 	}
 }
 
@@ -28,8 +28,8 @@ func oneMore(n **intstr.IntOrString) {
 }
 
 // twice is a decision that creates each pod twice.
-func twice(in daemonset.Snapshot, now time.Time) (daemonset.Plan, error) {
-	p, err := daemonset.Decide(in, now)
+func twice(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+	p, err := decide.DaemonSet(in, now)
 	for i, action := range p.Actions {
 		if action.Verb == plan.Create {
 			if _, isPod := action.Objects[0].(*corev1.Pod); isPod {
@@ -47,28 +47,28 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		decide   decision
 		want     string
 	}{
-		"one node too many does without a pod": {rolloutKeepsItsLimits, misreading(func(in *daemonset.Snapshot) {
+		"one node too many does without a pod": {rolloutKeepsItsLimits, misreading(func(in *decide.Snapshot) {
 			if limits := in.DaemonSet.Spec.UpdateStrategy.RollingUpdate; limits.MaxSurge.IntValue() == 0 {
 				oneMore(&limits.MaxUnavailable)
 			}
 		}), "have a ready pod"},
-		"one pod too many surges": {rolloutKeepsItsLimits, misreading(func(in *daemonset.Snapshot) {
+		"one pod too many surges": {rolloutKeepsItsLimits, misreading(func(in *decide.Snapshot) {
 			if limits := in.DaemonSet.Spec.UpdateStrategy.RollingUpdate; limits.MaxSurge.IntValue() > 0 {
 				oneMore(&limits.MaxSurge)
 			}
 		}), "are allowed"},
 		"each pod is created twice": {rolloutKeepsItsLimits, twice, "two pods of the same template"},
-		"failed pods stay": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
+		"failed pods stay": {convergesAfterChaos, misreading(func(in *decide.Snapshot) {
 			for i, pod := range in.Pods {
 				in.Pods[i] = pod.DeepCopy()
 				in.Pods[i].Status.Phase = corev1.PodRunning
 			}
 		}), "is not as it should be"},
-		"old revisions stay": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
+		"old revisions stay": {convergesAfterChaos, misreading(func(in *decide.Snapshot) {
 			many := int32(1000)
 			in.DaemonSet.Spec.RevisionHistoryLimit = &many
 		}), "are to be kept"},
-		"a node's labels do not matter": {convergesAfterChaos, misreading(func(in *daemonset.Snapshot) {
+		"a node's labels do not matter": {convergesAfterChaos, misreading(func(in *decide.Snapshot) {
 			for i, node := range in.Nodes {
 				in.Nodes[i] = node.DeepCopy()
 				in.Nodes[i].Labels = map[string]string{"run": "yes"}

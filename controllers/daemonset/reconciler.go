@@ -16,11 +16,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/history"
+	"minikcm.dev/minikcm/controllers/daemonset/decide"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/history/collision"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -29,68 +30,68 @@ type Sources struct {
 	// DaemonSets, Pods, Revisions and Nodes are the informers' caches.
 	DaemonSets, Pods, Revisions, Nodes cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	Executor executor.Executor
+	// Decide replaces decide.DaemonSet if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	*owner.Reconciler[*appsv1.DaemonSet, Snapshot, Plan]
+	*owner.Reconciler[*appsv1.DaemonSet, decide.Snapshot, decide.Plan]
 	daemonSets appslisters.DaemonSetLister
 	nodes      corelisters.NodeLister
-	pods       controllerref.Index[*corev1.Pod]
-	revisions  controllerref.Index[*appsv1.ControllerRevision]
+	pods       dependents.Index[*corev1.Pod]
+	revisions  dependents.Index[*appsv1.ControllerRevision]
 
 	mu       sync.Mutex
-	failures map[types.UID]Failures
+	failures map[types.UID]decide.Failures
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.DaemonSet
 	}
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
-	revisions, revisionsErr := controllerref.NewIndex[*appsv1.ControllerRevision](s.Revisions)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
+	revisions, revisionsErr := dependents.NewIndex[*appsv1.ControllerRevision](s.Revisions)
 	r := &Reconciler{
 		daemonSets: appslisters.NewDaemonSetLister(s.DaemonSets), nodes: corelisters.NewNodeLister(s.Nodes),
-		pods: pods, revisions: revisions, failures: map[types.UID]Failures{},
+		pods: pods, revisions: revisions, failures: map[types.UID]decide.Failures{},
 	}
-	r.Reconciler = owner.New(s.Clock, s.DaemonSets, s.Executor, owner.Steps[*appsv1.DaemonSet, Snapshot, Plan]{
-		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	r.Reconciler = owner.New(s.Clock, s.DaemonSets, s.Executor, owner.Steps[*appsv1.DaemonSet, decide.Snapshot, decide.Plan]{
+		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, errors.Join(podsErr, revisionsErr)
 }
 
-func (r *Reconciler) gather(_ context.Context, d *appsv1.DaemonSet) (Snapshot, error) {
+func (r *Reconciler) gather(_ context.Context, d *appsv1.DaemonSet) (decide.Snapshot, error) {
 	nodes, err := r.nodes.List(labels.Everything())
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("listing the nodes for DaemonSet %s/%s: %w", d.Namespace, d.Name, err)
+		return decide.Snapshot{}, fmt.Errorf("listing the nodes for DaemonSet %s/%s: %w", d.Namespace, d.Name, err)
 	}
-	return Snapshot{
+	return decide.Snapshot{
 		DaemonSet: d, Pods: r.pods.Candidates(d), Revisions: r.revisions.Candidates(d), Nodes: nodes, Failures: r.known(d.UID),
 	}, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, _ Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler) execute(ctx context.Context, d *appsv1.DaemonSet, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	r.remember(d.UID, p.Failures)
 	r.Executor.RecordEvents(d, p.Events)
-	return history.Execute(ctx, &r.Executor, d, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.DaemonSet {
-		return Conclude(d, p, collided)
+	return collision.Execute(ctx, &r.Executor, d, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.DaemonSet {
+		return decide.Conclude(d, p, collided)
 	})
 }
 
-func (r *Reconciler) known(uid types.UID) Failures {
+func (r *Reconciler) known(uid types.UID) decide.Failures {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failures[uid]
 }
 
-func (r *Reconciler) remember(uid types.UID, f Failures) {
+func (r *Reconciler) remember(uid types.UID, f decide.Failures) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(f.nodes) == 0 {
+	if f.Empty() {
 		delete(r.failures, uid)
 		return
 	}

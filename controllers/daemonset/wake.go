@@ -11,16 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/daemonset/decide"
+	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-var controllerOf = loop.ControllerOf(Kind.GroupKind())
+var controllerOf = loop.ControllerOf(decide.Kind.GroupKind())
 
 // OnDaemonSet enqueues the DaemonSet itself.
 func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 	r.Expectations.ObserveOwner(ev)
 	if ev.Type == loop.Deleted {
-		r.remember(ev.Object.GetUID(), Failures{})
+		r.remember(ev.Object.GetUID(), decide.Failures{})
 	}
 	return loop.Self(ev)
 }
@@ -63,7 +65,7 @@ func (r *Reconciler) adopters(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(o) != nil {
 		return nil
 	}
-	return controllerref.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
+	return dependents.Adopters(o, r.daemonSets.DaemonSets(o.GetNamespace()).List, func(owner *appsv1.DaemonSet) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnNode enqueues the DaemonSets for which a node has been added or removed, or has changed
@@ -83,19 +85,9 @@ func (r *Reconciler) OnNode(ev loop.Event) []types.NamespacedName {
 	}
 	var keys []types.NamespacedName
 	for _, d := range all {
-		if concerns(d, old, node) {
+		if decide.Concerns(d, old, node) {
 			keys = append(keys, loop.KeyOf(d))
 		}
 	}
 	return keys
-}
-
-func concerns(d *appsv1.DaemonSet, old, node *corev1.Node) bool {
-	where := placementOf(d)
-	run, stay := where.on(node)
-	if old == nil {
-		return run || stay
-	}
-	ran, stayed := where.on(old)
-	return run != ran || stay != stayed
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Name is upstream's name of the controller.
@@ -27,7 +27,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	deployments, replicaSets, pods := apps.Deployments().Informer(), apps.ReplicaSets().Informer(), e.Informers.Core().V1().Pods().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, Deployments: deployments.GetIndexer(), ReplicaSets: replicaSets.GetIndexer(), Pods: pods.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	})
 	if err != nil {
 		return nil, err

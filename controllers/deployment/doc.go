@@ -1,5 +1,5 @@
 // Package deployment is the deployment-controller: it rolls out a pod template over
-// ReplicaSets, a step at a time, and keeps their history. The pure function Decide decides
+// ReplicaSets, a step at a time, and keeps their history. The pure package decide decides
 // the next step; the controller gathers its snapshot and executes its plan.
 //
 // It is stricter than upstream in one respect: it does not rely on a ReplicaSet whose

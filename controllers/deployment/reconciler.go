@@ -15,9 +15,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/deployment/decide"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -26,39 +28,39 @@ type Sources struct {
 	// Deployments, ReplicaSets and Pods are the informers' caches.
 	Deployments, ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	Executor executor.Executor
+	// Decide replaces decide.Deployment if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	*owner.Reconciler[*appsv1.Deployment, Snapshot, Plan]
+	*owner.Reconciler[*appsv1.Deployment, decide.Snapshot, decide.Plan]
 	deployments appslisters.DeploymentLister
 	replicaSets appslisters.ReplicaSetLister
-	sets        controllerref.Index[*appsv1.ReplicaSet]
-	pods        controllerref.Index[*corev1.Pod]
+	sets        dependents.Index[*appsv1.ReplicaSet]
+	pods        dependents.Index[*corev1.Pod]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.Deployment
 	}
-	sets, setsErr := controllerref.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	sets, setsErr := dependents.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler{
 		deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
 		sets: sets, pods: pods,
 	}
-	r.Reconciler = owner.New(s.Clock, s.Deployments, s.Executor, owner.Steps[*appsv1.Deployment, Snapshot, Plan]{
-		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	r.Reconciler = owner.New(s.Clock, s.Deployments, s.Executor, owner.Steps[*appsv1.Deployment, decide.Snapshot, decide.Plan]{
+		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, errors.Join(setsErr, podsErr)
 }
 
-func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (Snapshot, error) {
-	in := Snapshot{Deployment: d, ReplicaSets: r.sets.Candidates(d)}
+func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (decide.Snapshot, error) {
+	in := decide.Snapshot{Deployment: d, ReplicaSets: r.sets.Candidates(d)}
 	if d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		return in, nil
 	}
@@ -73,17 +75,17 @@ func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (Snapshot, 
 	return in, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, _ Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler) execute(ctx context.Context, d *appsv1.Deployment, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	r.Executor.RecordEvents(d, p.Events)
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, d, p))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.act(ctx, d, p))
 }
 
-func (r *Reconciler) act(ctx context.Context, d *appsv1.Deployment, p Plan) error {
+func (r *Reconciler) act(ctx context.Context, d *appsv1.Deployment, p decide.Plan) error {
 	actErr := r.Executor.Act(ctx, d, p.Actions)
-	if wanted := takenName(actErr); wanted != nil {
+	if wanted := decide.TakenName(actErr); wanted != nil {
 		return r.resolveCollision(ctx, d, wanted)
 	}
-	if update := Conclude(d, p, actErr, r.Clock.Now()); update != nil {
+	if update := decide.Conclude(d, p, actErr, r.Clock.Now()); update != nil {
 		if err := r.Executor.WriteStatus(ctx, update); err != nil && actErr == nil {
 			return err
 		}
@@ -105,7 +107,7 @@ func (r *Reconciler) resolveCollision(ctx context.Context, d *appsv1.Deployment,
 	if !ok {
 		return fmt.Errorf("reading ReplicaSet %s/%s: got a %T", wanted.Namespace, wanted.Name, found)
 	}
-	update := Collided(d, wanted, live)
+	update := decide.Collided(d, wanted, live)
 	if update == nil {
 		return nil // its event is on the way and enqueues the Deployment
 	}

@@ -7,11 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
 var (
-	controllerOfReplicaSet = loop.ControllerOf(Kind.GroupKind())
+	controllerOfReplicaSet = loop.ControllerOf(decide.Kind.GroupKind())
 	replicaSetOfPod        = loop.ControllerOf(appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind())
 )
 
@@ -34,7 +36,7 @@ func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 
 // matching returns the Deployments whose selector matches an orphan.
 func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
-	return controllerref.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
+	return dependents.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
 // OnPod enqueues a Deployment that waits for its old pods to end, when one of them has
@@ -51,7 +53,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 			continue
 		}
 		ref := metav1.GetControllerOfNoCopy(rs)
-		if ref == nil || ref.Kind != Kind.Kind {
+		if ref == nil || ref.Kind != decide.Kind.Kind {
 			continue
 		}
 		d, err := r.deployments.Deployments(key.Namespace).Get(ref.Name)

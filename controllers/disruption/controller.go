@@ -16,7 +16,9 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/disruption/decide"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/scales"
@@ -32,7 +34,7 @@ type Controller struct {
 	budgets  policylisters.PodDisruptionBudgetLister
 	pods     corelisters.PodLister
 	sizes    *sizes
-	executor plan.Executor
+	executor executor.Executor
 	loop     *loop.Loop
 	stale    *loop.Loop
 }
@@ -49,8 +51,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	replicaSets, deployments := apps.ReplicaSets().Informer(), apps.Deployments().Informer()
 	c := &Controller{
 		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
-		executor: plan.Executor{
-			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
+		executor: executor.Executor{
+			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
 		},
 	}
 	reached, err := scales.New(config)
@@ -92,7 +94,7 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	keys := c.budgetsOf(ev.Object)
 	if pod, ok := ev.Object.(*corev1.Pod); ok && len(keys) > 1 && ev.Type != loop.Deleted {
-		c.executor.RecordEvents(pod, []plan.Event{ambiguousEvent(pod, keys)})
+		c.executor.RecordEvents(pod, []plan.Event{decide.AmbiguousEvent(pod, keys)})
 	}
 	if ev.Old != nil && !reflect.DeepEqual(ev.Old.GetLabels(), ev.Object.GetLabels()) {
 		keys = append(keys, c.budgetsOf(ev.Old)...)
@@ -116,7 +118,7 @@ func (c *Controller) budgetsOf(pod metav1.Object) []types.NamespacedName {
 
 func wakeAnnounced(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || ev.Type == loop.Deleted || announced(pod) == nil {
+	if !ok || ev.Type == loop.Deleted || decide.Announced(pod) == nil {
 		return nil
 	}
 	return loop.Self(ev)
@@ -135,10 +137,10 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, err
 	}
-	p, decideErr := Decide(in, c.clock.Now())
+	p, decideErr := decide.Budget(in, c.clock.Now())
 	c.executor.RecordEvents(budget, p.Events)
 	for _, pod := range p.Overdue {
-		c.executor.RecordEvents(pod, []plan.Event{overdueEvent(budget)})
+		c.executor.RecordEvents(pod, []plan.Event{decide.OverdueEvent(budget)})
 	}
 	if p.Status != nil {
 		update := *budget
@@ -147,19 +149,19 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		// key.
 		err = c.executor.WriteStatus(ctx, &update)
 	}
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, decideErr, err)
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, decideErr, err)
 }
 
-func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionBudget) (Snapshot, error) {
+func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionBudget) (decide.Snapshot, error) {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
+		return decide.Snapshot{}, fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
 	}
 	pods, err := c.pods.Pods(budget.Namespace).List(selector)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("listing the pods of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
+		return decide.Snapshot{}, fmt.Errorf("listing the pods of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
 	}
-	in := Snapshot{Budget: budget, Pods: pods}
+	in := decide.Snapshot{Budget: budget, Pods: pods}
 	in.Scales, in.Sizeless, err = c.sizes.of(ctx, pods)
 	return in, err
 }
@@ -173,11 +175,11 @@ func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName)
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
 	}
-	p := TakeBack(pod, c.clock.Now())
+	p := decide.TakeBack(pod, c.clock.Now())
 	if p.Status == nil {
 		return loop.Result{RequeueAfter: p.RequeueAfter}, nil
 	}
 	update := *pod
 	update.Status = *p.Status
-	return plan.Settle(loop.Result{}, c.executor.WriteStatus(ctx, &update))
+	return executor.Settle(loop.Result{}, c.executor.WriteStatus(ctx, &update))
 }

@@ -15,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/disruption/decide"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -26,7 +28,7 @@ const (
 )
 
 // decision calculates a budget's status.
-type decision func(in Snapshot, now time.Time) (Plan, error)
+type decision func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 
 // model is a world with a budget, an owner that replaces its pods, a kubelet, and an
 // apiserver that evicts as the budget's status allows.
@@ -42,7 +44,7 @@ type reconciler struct {
 	m             *model
 	decide        decision
 	budgets, pods cache.Indexer
-	executor      plan.Executor
+	executor      executor.Executor
 }
 
 func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
@@ -50,7 +52,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil || !found {
 		return loop.Result{}, err
 	}
-	in := Snapshot{Budget: o.(*policyv1.PodDisruptionBudget), Scales: map[types.UID]int32{ownerUID: int32(r.m.replicas)}}
+	in := decide.Snapshot{Budget: o.(*policyv1.PodDisruptionBudget), Scales: map[types.UID]int32{ownerUID: int32(r.m.replicas)}}
 	for _, pod := range r.pods.List() {
 		in.Pods = append(in.Pods, pod.(*corev1.Pod))
 	}
@@ -60,7 +62,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	update := in.Budget.DeepCopy()
 	update.Status = *p.Status
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.executor.WriteStatus(ctx, update))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, r.executor.WriteStatus(ctx, update))
 }
 
 func newModel(t *rapid.T, decide decision) *model {
@@ -69,7 +71,7 @@ func newModel(t *rapid.T, decide decision) *model {
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r := &reconciler{
 			m: m, decide: decide, budgets: a.Watch(&policyv1.PodDisruptionBudget{}), pods: a.Watch(&corev1.Pod{}),
-			executor: plan.Executor{Writer: a.Writer(), Parallel: 1},
+			executor: executor.Executor{Writer: a.Writer(), Parallel: 1},
 		}
 		wake := func(loop.Event) []types.NamespacedName {
 			return []types.NamespacedName{{Namespace: "a", Name: "budget"}}
@@ -221,7 +223,7 @@ func (m *model) dump() string {
 // healthy pods than the budget requires, however late the controller's events are, and that
 // in the end the status allows as many as possible.
 func TestEvictionsKeepTheBudget(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { evictionsKeepTheBudget(t, Decide) })
+	rapid.Check(t, func(t *rapid.T) { evictionsKeepTheBudget(t, decide.Budget) })
 }
 
 func evictionsKeepTheBudget(t *rapid.T, decide decision) {
@@ -248,34 +250,34 @@ func evictionsKeepTheBudget(t *rapid.T, decide decision) {
 
 // TestPlantedMistakesAreSeen checks that the property detects wrong decisions.
 func TestPlantedMistakesAreSeen(t *testing.T) {
-	misreading := func(change func(in *Snapshot)) decision {
-		return func(in Snapshot, now time.Time) (Plan, error) {
+	misreading := func(change func(in *decide.Snapshot)) decision {
+		return func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 			in.Budget = in.Budget.DeepCopy()
 			change(&in)
-			return Decide(in, now)
+			return decide.Budget(in, now)
 		}
 	}
 	for name, mistake := range map[string]struct {
 		decide decision
 		want   string
 	}{
-		"evicted pods that are still there count": {misreading(func(in *Snapshot) { in.Budget.Status.DisruptedPods = nil }), "an eviction leaves"},
-		"one too many may go": {func(in Snapshot, now time.Time) (Plan, error) {
-			p, err := Decide(in, now)
+		"evicted pods that are still there count": {misreading(func(in *decide.Snapshot) { in.Budget.Status.DisruptedPods = nil }), "an eviction leaves"},
+		"one too many may go": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+			p, err := decide.Budget(in, now)
 			if p.Status != nil && p.Status.DisruptionsAllowed > 0 {
 				p.Status.DisruptionsAllowed++
 			}
 			return p, err
 		}, "healthy pods"},
-		"pods that are not ready count": {misreading(func(in *Snapshot) {
+		"pods that are not ready count": {misreading(func(in *decide.Snapshot) {
 			for i, pod := range in.Pods {
 				in.Pods[i] = pod.DeepCopy()
 				in.Pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			}
 		}), "an eviction leaves"},
-		"the owner is taken to ask for one pod less": {misreading(func(in *Snapshot) { in.Scales = map[types.UID]int32{ownerUID: in.Scales[ownerUID] - 1} }), "healthy pods"},
-		"nothing may ever go": {func(in Snapshot, now time.Time) (Plan, error) {
-			p, err := Decide(in, now)
+		"the owner is taken to ask for one pod less": {misreading(func(in *decide.Snapshot) { in.Scales = map[types.UID]int32{ownerUID: in.Scales[ownerUID] - 1} }), "healthy pods"},
+		"nothing may ever go": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+			p, err := decide.Budget(in, now)
 			if p.Status != nil {
 				p.Status.DisruptionsAllowed = 0
 			}

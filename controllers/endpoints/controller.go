@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	endpointsliceutil "k8s.io/endpointslice/util"
 
+	"minikcm.dev/minikcm/controllers/endpoints/decide"
 	"minikcm.dev/minikcm/controllers/endpointslice/selection"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -80,7 +81,7 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 // controller's own objects that existed before, because their service may be gone. It
 // ignores objects that other clients created without a service.
 func wakeForEndpoints(ev loop.Event) []types.NamespacedName {
-	ours := ev.Object.GetLabels()[labelManagedBy] == managedBy
+	ours := decide.Managed(ev.Object)
 	if ev.Type == loop.Deleted || ev.Type == loop.Added && ours {
 		return loop.Self(ev)
 	}
@@ -112,7 +113,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	c.batch.Computed(key, len(pods))
 	trigger := c.triggers.ComputeEndpointLastChangeTriggerTime(key.Namespace, service, pods)
-	desired := Decide(service, pods, current, trigger)
+	desired := decide.Endpoints(service, pods, current, trigger)
 	if desired == nil {
 		return loop.Result{}, nil
 	}

@@ -2,7 +2,7 @@
 // of every service with a selector from the pods that the service selects, for clients that
 // do not read EndpointSlices.
 //
-// The object is a pure function of the service and its pods (subsets.go, decide.go). It
-// lists at most 1,000 addresses; a larger one is truncated and annotated, as the Endpoints
+// The object is a pure function of the service and its pods (package decide). It lists at
+// most 1,000 addresses; a larger one is truncated and annotated, as the Endpoints
 // API documents.
 package endpoints

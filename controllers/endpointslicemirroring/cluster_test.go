@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/controllers/endpointslicemirroring"
+	"minikcm.dev/minikcm/controllers/endpointslicemirroring/decide"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -25,7 +26,7 @@ func mirrors(want ...string) func(context.Context, kubernetes.Interface) error {
 		}
 		var got []string
 		for _, slice := range list.Items {
-			if slice.Labels[discoveryv1.LabelManagedBy] != endpointslicemirroring.ManagedBy || !strings.HasPrefix(slice.Name, "web-") {
+			if slice.Labels[discoveryv1.LabelManagedBy] != decide.ManagedBy || !strings.HasPrefix(slice.Name, "web-") {
 				return fmt.Errorf("slice %s has labels %v", slice.Name, slice.Labels)
 			}
 			for _, e := range slice.Endpoints {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,26 +12,20 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/endpointslicemirroring/decide"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Name is upstream's name of the controller.
 const Name = "endpointslice-mirroring-controller"
 
-// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on
-// the controller's slices, and eventSource the source of its events.
-const (
-	ManagedBy   = "endpointslicemirroring-controller.k8s.io"
-	eventSource = "endpoint-slice-mirroring-controller"
-)
+// eventSource is the source of the controller's events.
+const eventSource = "endpoint-slice-mirroring-controller"
 
 const workers = 5 // upstream's default
-
-// kind is the kind of the slices' owners.
-var kind = corev1.SchemeGroupVersion.WithKind("Endpoints")
 
 // Controller mirrors Endpoints. Its keys are Endpoints, whose services have the same keys.
 type Controller struct {
@@ -40,8 +33,8 @@ type Controller struct {
 	services     corelisters.ServiceLister
 	endpoints    corelisters.EndpointsLister
 	slices       cache.Indexer
-	expectations *controllerref.Expectations
-	executor     plan.Executor
+	expectations *dependents.Expectations
+	executor     executor.Executor
 	loop         *loop.Loop
 }
 
@@ -60,9 +53,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		services:     core.Services().Lister(),
 		endpoints:    core.Endpoints().Lister(),
 		slices:       slices.GetIndexer(),
-		expectations: controllerref.NewExpectations(e.Clock),
+		expectations: dependents.NewExpectations(e.Clock),
 	}
-	c.executor = plan.Executor{Kind: kind, Writer: plan.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
+	c.executor = executor.Executor{Kind: decide.Kind, Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(core.Services().Informer(), wakeForService)
 	c.loop.Watch(core.Endpoints().Informer(), c.wakeForEndpoints)
@@ -90,19 +83,19 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, err
 	}
-	if !Mirrored(endpoints, service) {
+	if !decide.Mirrored(endpoints, service) {
 		return loop.Result{}, c.remove(ctx, slices)
 	}
 	if met, wait := c.expectations.Met(endpoints.UID); !met {
 		return loop.Result{RequeueAfter: wait}, nil
 	}
-	decided := Decide(endpoints, slices)
+	decided := decide.EndpointSlices(endpoints, slices)
 	if len(decided.Actions) > 0 {
 		// Events about skipped addresses accompany changes only, not each event of the
 		// controller's own slices.
 		c.executor.RecordEvents(endpoints, decided.Events)
 	}
-	return plan.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
+	return executor.Settle(loop.Result{}, c.executor.Act(ctx, endpoints, decided.Actions))
 }
 
 // found returns nil for an object that does not exist.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/endpointslicemirroring/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -28,7 +29,7 @@ func addIndex(slices cache.SharedIndexInformer) error {
 }
 
 func isOurs(slice *discoveryv1.EndpointSlice) bool {
-	return slice.Labels[discoveryv1.LabelManagedBy] == ManagedBy && slice.Labels[discoveryv1.LabelServiceName] != ""
+	return slice.Labels[discoveryv1.LabelManagedBy] == decide.ManagedBy && slice.Labels[discoveryv1.LabelServiceName] != ""
 }
 
 func mirroredBy(slice *discoveryv1.EndpointSlice) types.NamespacedName {

@@ -10,55 +10,48 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
 // absent records in the graph that a look-up found no such object.
-func (c *Controller) absent(at Coordinates) {
-	c.keeper.submit(func(g *Graph) { c.follow(g.Absent(at)) })
+func (c *Controller) absent(at graph.Coordinates) {
+	c.keeper.submit(func(g *graph.Graph) { c.follow(g.Absent(at)) })
 }
 
 // lookUpOwners looks up each owner of unknown state in the API.
-func (c *Controller) lookUpOwners(ctx context.Context, v *View) error {
+func (c *Controller) lookUpOwners(ctx context.Context, v *graph.View) error {
 	for i, ref := range v.Owners {
-		if v.States[i] != OwnerUnknown {
+		if v.States[i] != graph.OwnerUnknown {
 			continue
 		}
-		at := ownerAt(ref, v.Namespace)
+		at := graph.OwnerAt(ref, v.Namespace)
 		if c.api.clusterScoped(at) {
 			at.Namespace = ""
 		}
 		owner, err := c.api.get(ctx, at)
 		switch {
 		case errors.Is(err, errNoNamespace):
-			v.States[i] = OwnerInvalid
+			v.States[i] = graph.OwnerInvalid
 		case err != nil:
 			return fmt.Errorf("looking up the owners of %s: %w", v.Coordinates, err)
 		case owner == nil:
-			v.States[i] = OwnerAbsent
+			v.States[i] = graph.OwnerAbsent
 			c.absent(at)
 		default:
-			v.States[i] = stateOf(owner)
+			v.States[i] = graph.StateOf(owner)
 		}
 	}
 	return nil
 }
 
-func stateOf(owner *metav1.PartialObjectMetadata) OwnerState {
-	o := Observe("", "", owner)
-	if o.deletesDependents() {
-		return OwnerWaits
-	}
-	return OwnerExists
-}
-
 // lookUp checks whether an object exists that is known only from references.
-func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
+func (c *Controller) lookUp(ctx context.Context, v graph.View) (loop.Result, error) {
 	at := v.Coordinates
 	if c.api.clusterScoped(at) {
 		at.Namespace = ""
 		uid := at.UID
-		if err := c.keeper.ask(ctx, func(g *Graph) { g.LookedUp(uid, true) }); err != nil {
+		if err := c.keeper.ask(ctx, func(g *graph.Graph) { g.LookedUp(uid, true) }); err != nil {
 			return loop.Result{}, err
 		}
 	}
@@ -76,7 +69,7 @@ func (c *Controller) lookUp(ctx context.Context, v View) (loop.Result, error) {
 }
 
 // remove deletes the object if it still has the version that was judged.
-func (c *Controller) remove(ctx context.Context, v View, action Action) error {
+func (c *Controller) remove(ctx context.Context, v graph.View, action graph.Action) error {
 	err := c.api.deleteVersion(ctx, v.Coordinates, v.ResourceVersion, action.Policy)
 	switch {
 	case err == nil:
@@ -98,9 +91,9 @@ func (c *Controller) remove(ctx context.Context, v View, action Action) error {
 
 // orphan removes the references to the owner from its dependents, and then the owner's
 // orphan finalizer.
-func (c *Controller) orphan(ctx context.Context, owner Coordinates) error {
-	var dependents []Coordinates
-	if err := c.keeper.ask(ctx, func(g *Graph) { dependents = g.Dependents(owner.UID) }); err != nil {
+func (c *Controller) orphan(ctx context.Context, owner graph.Coordinates) error {
+	var dependents []graph.Coordinates
+	if err := c.keeper.ask(ctx, func(g *graph.Graph) { dependents = g.Dependents(owner.UID) }); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 )
 
 // noWait retries changes of one object's metadata immediately after a conflict.
@@ -25,7 +28,7 @@ type api struct {
 	mapper   atomic.Pointer[meta.RESTMapper]
 }
 
-func (a *api) at(c Coordinates) (metadata.ResourceInterface, error) {
+func (a *api) at(c graph.Coordinates) (metadata.ResourceInterface, error) {
 	mapper := a.mapper.Load()
 	if mapper == nil {
 		return nil, fmt.Errorf("finding the resource of %s: discovery has not succeeded yet", c)
@@ -42,7 +45,7 @@ func (a *api) at(c Coordinates) (metadata.ResourceInterface, error) {
 
 // clusterScoped reports whether the coordinates have a namespace although their kind is
 // cluster-scoped.
-func (a *api) clusterScoped(c Coordinates) bool {
+func (a *api) clusterScoped(c graph.Coordinates) bool {
 	mapper := a.mapper.Load()
 	if mapper == nil || c.Namespace == "" {
 		return false
@@ -52,7 +55,7 @@ func (a *api) clusterScoped(c Coordinates) bool {
 }
 
 // get returns the object, or nil if there is none with that name and UID.
-func (a *api) get(ctx context.Context, c Coordinates) (*metav1.PartialObjectMetadata, error) {
+func (a *api) get(ctx context.Context, c graph.Coordinates) (*metav1.PartialObjectMetadata, error) {
 	objects, err := a.at(c)
 	if err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func (a *api) get(ctx context.Context, c Coordinates) (*metav1.PartialObjectMeta
 
 // deleteVersion deletes the object if it still has the given resourceVersion; else it fails
 // with a conflict.
-func (a *api) deleteVersion(ctx context.Context, c Coordinates, resourceVersion string, policy metav1.DeletionPropagation) error {
+func (a *api) deleteVersion(ctx context.Context, c graph.Coordinates, resourceVersion string, policy metav1.DeletionPropagation) error {
 	objects, err := a.at(c)
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ type metadataPatch struct {
 
 // change patches an object's metadata with the patch that f returns for the latest version;
 // nil changes nothing. It is not an error if the object is gone.
-func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialObjectMetadata) *metadataPatch) error {
+func (a *api) change(ctx context.Context, c graph.Coordinates, f func(*metav1.PartialObjectMetadata) *metadataPatch) error {
 	err := retry.RetryOnConflict(noWait, func() error {
 		object, err := a.get(ctx, c)
 		if err != nil || object == nil {
@@ -125,7 +128,7 @@ func (a *api) change(ctx context.Context, c Coordinates, f func(*metav1.PartialO
 }
 
 // dropOwners removes the references to the owners from the object.
-func (a *api) dropOwners(ctx context.Context, c Coordinates, owners ...types.UID) error {
+func (a *api) dropOwners(ctx context.Context, c graph.Coordinates, owners ...types.UID) error {
 	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		kept := slices.DeleteFunc(slices.Clone(object.OwnerReferences), func(ref metav1.OwnerReference) bool {
 			return slices.Contains(owners, ref.UID)
@@ -138,12 +141,12 @@ func (a *api) dropOwners(ctx context.Context, c Coordinates, owners ...types.UID
 }
 
 // unblock clears blockOwnerDeletion in all references of the object.
-func (a *api) unblock(ctx context.Context, c Coordinates) error {
+func (a *api) unblock(ctx context.Context, c graph.Coordinates) error {
 	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		refs := slices.Clone(object.OwnerReferences)
 		changed := false
 		for i := range refs {
-			if isTrue(refs[i].BlockOwnerDeletion) {
+			if ptr.Deref(refs[i].BlockOwnerDeletion, false) {
 				refs[i].BlockOwnerDeletion = new(bool)
 				changed = true
 			}
@@ -156,7 +159,7 @@ func (a *api) unblock(ctx context.Context, c Coordinates) error {
 }
 
 // removeFinalizer removes one finalizer from the object.
-func (a *api) removeFinalizer(ctx context.Context, c Coordinates, finalizer string) error {
+func (a *api) removeFinalizer(ctx context.Context, c graph.Coordinates, finalizer string) error {
 	return a.change(ctx, c, func(object *metav1.PartialObjectMetadata) *metadataPatch {
 		kept := slices.DeleteFunc(slices.Clone(object.Finalizers), func(f string) bool { return f == finalizer })
 		if len(kept) == len(object.Finalizers) {

@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -126,7 +127,7 @@ func (c *Controller) observe(kind Kind, ch change) {
 	if kind.Kind.GroupKind() == definitionKind {
 		c.rediscover(ch.revision)
 	}
-	c.keeper.submit(func(g *Graph) {
+	c.keeper.submit(func(g *graph.Graph) {
 		if ch.deleted {
 			c.follow(g.Gone(ch.object.UID), ch.revision)
 			return
@@ -137,7 +138,7 @@ func (c *Controller) observe(kind Kind, ch change) {
 
 // follow enqueues the objects that the graph wants to be processed, and records events
 // about invalid references.
-func (c *Controller) follow(changes Changes, causes ...int64) {
+func (c *Controller) follow(changes graph.Changes, causes ...int64) {
 	if len(causes) == 1 && causes[0] == 0 {
 		causes = nil
 	}
@@ -149,7 +150,7 @@ func (c *Controller) follow(changes Changes, causes ...int64) {
 	}
 }
 
-func (c *Controller) reportInvalid(invalid InvalidOwner) {
+func (c *Controller) reportInvalid(invalid graph.InvalidOwner) {
 	d := invalid.Dependent
 	ref := &corev1.ObjectReference{
 		APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, UID: d.UID,
@@ -162,35 +163,35 @@ func (c *Controller) reportInvalid(invalid InvalidOwner) {
 // collect decides about one object and executes the action.
 func (c *Controller) collect(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	uid := types.UID(key.Name)
-	var v View
+	var v graph.View
 	var known bool
-	if err := c.keeper.ask(ctx, func(g *Graph) { v, known = g.View(uid) }); err != nil || !known {
+	if err := c.keeper.ask(ctx, func(g *graph.Graph) { v, known = g.View(uid) }); err != nil || !known {
 		return loop.Result{}, err
 	}
-	if NeedsOwners(v) {
+	if graph.NeedsOwners(v) {
 		if err := c.lookUpOwners(ctx, &v); err != nil {
 			return loop.Result{}, err
 		}
 	}
-	return c.act(ctx, v, Decide(v))
+	return c.act(ctx, v, graph.Decide(v))
 }
 
-func (c *Controller) act(ctx context.Context, v View, action Action) (loop.Result, error) {
-	if action.Verb != Nothing {
+func (c *Controller) act(ctx context.Context, v graph.View, action graph.Action) (loop.Result, error) {
+	if action.Verb != graph.Nothing {
 		klog.FromContext(ctx).V(4).Info("Acting", "verb", action.Verb, "object", v.Coordinates, "policy", action.Policy)
 	}
 	switch action.Verb {
-	case LookUp:
+	case graph.LookUp:
 		return c.lookUp(ctx, v)
-	case Release:
+	case graph.Release:
 		return loop.Result{}, c.api.removeFinalizer(ctx, v.Coordinates, metav1.FinalizerDeleteDependents)
-	case OrphanDependents:
+	case graph.OrphanDependents:
 		return loop.Result{}, c.orphan(ctx, v.Coordinates)
-	case DropOwners:
+	case graph.DropOwners:
 		return loop.Result{}, c.api.dropOwners(ctx, v.Coordinates, action.Owners...)
-	case Unblock:
+	case graph.Unblock:
 		return loop.Result{}, c.api.unblock(ctx, v.Coordinates)
-	case Delete:
+	case graph.Delete:
 		return loop.Result{}, c.remove(ctx, v, action)
 	}
 	return loop.Result{}, nil

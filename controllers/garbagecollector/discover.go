@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -107,6 +108,6 @@ func (c *Controller) forget(m *monitor) {
 			continue
 		}
 		uid := object.GetUID()
-		c.keeper.submit(func(g *Graph) { c.follow(g.Unwatched(uid)) })
+		c.keeper.submit(func(g *graph.Graph) { c.follow(g.Unwatched(uid)) })
 	}
 }

@@ -2,10 +2,10 @@
 // owners are all gone, and executes foreground and orphaning deletion, by the
 // ownerReferences and finalizers of the Kubernetes API.
 //
-// Graph is a pure data structure of owners and dependents, fed by informers and by live
-// look-ups. It does no I/O and is used by one goroutine at a time. The pure function Decide
-// (decide.go) decides about an object from a view of the graph, which includes the states
-// of the object's owners; controller.go takes the view, decides and acts.
+// Package graph has the owners and dependents, fed by informers and by live look-ups, and
+// decides about an object from a view of the graph, which includes the states of the object's
+// owners. It is pure, and used by one goroutine at a time; controller.go takes the view,
+// decides and acts.
 //
 // An object is deleted only after the API has confirmed that none of its owners exists (or
 // that one of them waits for its dependents to be deleted), and only in the version that

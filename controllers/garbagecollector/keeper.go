@@ -6,27 +6,28 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 )
 
 // keeper owns the graph: all functions that read or change it run on the goroutine of run,
 // in the order of submission. Informers never wait for it. A submitted function counts as
 // in flight until it has run, so that virtual time does not advance before.
 type keeper struct {
-	graph *Graph
+	graph *graph.Graph
 
 	mu      sync.Mutex
 	counted inflight.Tally // submitted, and not run
-	pending []func(*Graph)
+	pending []func(*graph.Graph)
 	closed  bool
 	wake    chan struct{}
 }
 
 func newKeeper(ledger *clock.Ledger) *keeper {
-	return &keeper{graph: NewGraph(), counted: inflight.NewTally(ledger, inflight.Key), wake: make(chan struct{}, 1)}
+	return &keeper{graph: graph.New(), counted: inflight.NewTally(ledger, inflight.Key), wake: make(chan struct{}, 1)}
 }
 
 // submit enqueues f. After the end of run it drops f and returns false.
-func (k *keeper) submit(f func(*Graph)) bool {
+func (k *keeper) submit(f func(*graph.Graph)) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -43,9 +44,9 @@ func (k *keeper) submit(f func(*Graph)) bool {
 
 // ask enqueues f and waits until it has run. It returns the context's error if the context
 // ends first.
-func (k *keeper) ask(ctx context.Context, f func(*Graph)) error {
+func (k *keeper) ask(ctx context.Context, f func(*graph.Graph)) error {
 	done := make(chan struct{})
-	if !k.submit(func(g *Graph) { f(g); close(done) }) {
+	if !k.submit(func(g *graph.Graph) { f(g); close(done) }) {
 		return context.Canceled
 	}
 	select {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
+
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 )
 
 // Kind is a resource whose objects can be collected.
@@ -92,7 +94,7 @@ var errNoNamespace = fmt.Errorf("a cluster-scoped object cannot refer to a names
 
 // place returns the resource of an object and its namespace, which is empty for
 // cluster-scoped kinds even if the referring object has one.
-func place(mapper meta.RESTMapper, c Coordinates) (schema.GroupVersionResource, string, error) {
+func place(mapper meta.RESTMapper, c graph.Coordinates) (schema.GroupVersionResource, string, error) {
 	gv, err := schema.ParseGroupVersion(c.APIVersion)
 	if err != nil {
 		return schema.GroupVersionResource{}, "", fmt.Errorf("finding the resource of %s: %w", c, err)

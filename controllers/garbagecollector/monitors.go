@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/garbagecollector/graph"
 )
 
 // shared are the kinds that other controllers watch anyway and that change often. Their
@@ -47,7 +48,7 @@ type monitors struct {
 
 // change is an informer's event about one object.
 type change struct {
-	object  Observation
+	object  graph.Observation
 	deleted bool
 	// revision is the resourceVersion of the change; 0 if unknown.
 	revision int64
@@ -165,7 +166,7 @@ func (m *monitors) handler(kind Kind) cache.ResourceEventHandler {
 		if err != nil {
 			return
 		}
-		c := change{object: Observe(apiVersion, kindName, object), deleted: deleted}
+		c := change{object: graph.Observe(apiVersion, kindName, object), deleted: deleted}
 		if revision, err := strconv.ParseInt(c.object.ResourceVersion, 10, 64); err == nil {
 			c.revision = revision
 		}

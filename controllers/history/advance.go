@@ -64,3 +64,12 @@ func Surplus(sorted []*appsv1.ControllerRevision, limit *int32, inUse func(*apps
 	}
 	return actions
 }
+
+// More returns the collision count plus one.
+func More(collisions *int32) *int32 {
+	count := int32(1)
+	if collisions != nil {
+		count += *collisions
+	}
+	return &count
+}

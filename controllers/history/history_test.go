@@ -8,13 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 
-	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -129,49 +125,5 @@ func TestSurplus(t *testing.T) {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestCollided(t *testing.T) {
-	owner := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "agent", UID: "owner"}}
-	kind := appsv1.SchemeGroupVersion.WithKind("DaemonSet")
-	wanted := Newborn{Owner: owner, OwnerKind: kind, Data: []byte("x"), HashLabel: "hash", Hash: "1"}.Revision()
-	stranger := owner.DeepCopy()
-	stranger.UID = "stranger"
-	for name, tc := range map[string]struct {
-		live     Newborn
-		collided bool
-		fails    bool
-	}{
-		"its own":                      {Newborn{Owner: owner, Data: []byte("x")}, false, false},
-		"something else":               {Newborn{Owner: owner, Data: []byte("y")}, true, false},
-		"the same of another owner":    {Newborn{Owner: stranger, Data: []byte("x")}, false, true},
-		"something else of a stranger": {Newborn{Owner: stranger, Data: []byte("y")}, true, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			world := modeltest.NewWorld(clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0)))
-			tc.live.OwnerKind, tc.live.HashLabel, tc.live.Hash = kind, "hash", "1"
-			if _, err := world.Create(t.Context(), tc.live.Revision()); err != nil {
-				t.Fatal(err)
-			}
-			collided, err := Collided(t.Context(), world, owner, wanted)
-			if collided != tc.collided || (err != nil) != tc.fails {
-				t.Errorf("Collided() = %v, %v", collided, err)
-			}
-		})
-	}
-}
-
-func TestTaken(t *testing.T) {
-	r := revision("one", 1, "x")
-	exists := apierrors.NewAlreadyExists(schema.GroupResource{Resource: "controllerrevisions"}, "one")
-	if got := Taken(&plan.ActionError{Verb: plan.Create, Object: r, Err: exists}); got != r {
-		t.Errorf("Taken() = %v", got)
-	}
-	if got := Taken(&plan.ActionError{Verb: plan.Create, Object: &corev1.Pod{}, Err: exists}); got != nil {
-		t.Errorf("Taken() = %v of a pod's name", got)
-	}
-	if got := Taken(nil); got != nil {
-		t.Errorf("Taken(nil) = %v", got)
 	}
 }

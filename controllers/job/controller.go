@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Name is upstream's name of the controller.
@@ -29,7 +29,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	jobs, pods := e.Informers.Batch().V1().Jobs().Informer(), e.Informers.Core().V1().Pods().Informer()
 	sources := Sources{
 		Clock: e.Clock, Jobs: jobs.GetIndexer(), Pods: pods.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	}
 	r, err := NewReconciler(sources)
 	if err != nil {

@@ -12,6 +12,6 @@
 // twice if the count came first and a crash followed, or never if the patch came first and
 // p was deleted.
 //
-// The pure function Decide decides; the controller gathers its snapshot and executes its
+// The pure package decide decides; the controller gathers its snapshot and executes its
 // plan. A second loop removes the finalizer from pods whose Job is gone or has finished.
 package job

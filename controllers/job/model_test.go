@@ -19,6 +19,10 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/job/conditions"
+	"minikcm.dev/minikcm/controllers/job/decide"
+	"minikcm.dev/minikcm/controllers/job/indexes"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -37,7 +41,7 @@ type model struct {
 	*modeltest.Run
 	t      checker
 	draw   modeltest.Draw
-	decide func(Snapshot, time.Time) (Plan, error)
+	decide func(decide.Snapshot, time.Time) (decide.Plan, error)
 	// seen holds the last state of every pod that existed.
 	seen map[types.UID]*corev1.Pod
 	// counted maps the UIDs that the status has listed to the name of the list.
@@ -45,16 +49,16 @@ type model struct {
 	last    *batchv1.Job
 }
 
-func newModel(t checker, draw modeltest.Draw, decide func(Snapshot, time.Time) (Plan, error)) *model {
+func newModel(t checker, draw modeltest.Draw, decide func(decide.Snapshot, time.Time) (decide.Plan, error)) *model {
 	m := &model{
 		Run: modeltest.NewRun(draw), t: t, draw: draw, decide: decide,
 		seen: map[types.UID]*corev1.Pod{}, counted: map[types.UID]string{},
 	}
 	m.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
 	m.World.AfterWrite = m.check
-	executor := func(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+	executorOf := func(a *modeltest.Actor) executor.Executor { return executor.Executor{Writer: a.Writer(), Parallel: 1} }
 	m.must(m.Actor("job-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: decide})
+		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a), Decide: decide})
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +67,7 @@ func newModel(t checker, draw modeltest.Draw, decide func(Snapshot, time.Time) (
 		return r, nil
 	}))
 	m.must(m.Actor("orphans", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		o, err := NewOrphans(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+		o, err := NewOrphans(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a)})
 		if err != nil {
 			return nil, err
 		}
@@ -144,10 +148,10 @@ func (m *model) create(ctx context.Context) {
 	}}
 	switch m.draw(3, "kind") {
 	case 1:
-		indexedJob(job)
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 	case 2:
-		indexedJob(job)
-		limitPerIndex(int32(m.draw(3, "limit of an index")))(job)
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		job.Spec.BackoffLimitPerIndex, job.Spec.BackoffLimit = ptr.To(int32(m.draw(3, "limit of an index"))), ptr.To[int32](1<<31-1)
 	}
 	if m.draw(2, "replaces only failed pods") == 1 {
 		job.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
@@ -172,7 +176,7 @@ func (m *model) check() {
 		before := m.seen[pod.UID]
 		if before == nil {
 			m.neverAFinishedIndex(pod)
-		} else if tracked(before) && !tracked(pod) {
+		} else if decide.Tracked(before) && !decide.Tracked(pod) {
 			m.countedBeforeReleased(pod)
 		}
 		m.seen[pod.UID] = pod
@@ -215,8 +219,8 @@ func (m *model) countedOnce(job *batchv1.Job) {
 			m.counted[uid] = list
 		}
 	}
-	if isIndexed(job) {
-		left["succeeded"] = int32(parseIndexes(is.CompletedIndexes, completions(job)).total()) - was.Succeeded
+	if indexes.Indexed(job) {
+		left["succeeded"] = int32(indexes.Parse(is.CompletedIndexes, indexes.Completions(job)).Total()) - was.Succeeded
 	}
 	if is.Succeeded-was.Succeeded != left["succeeded"] || is.Failed-was.Failed != left["failed"] {
 		m.t.Fatalf("%d and %d pods became %d succeeded and %d failed ones", left["succeeded"], left["failed"], is.Succeeded-was.Succeeded, is.Failed-was.Failed)
@@ -225,13 +229,13 @@ func (m *model) countedOnce(job *batchv1.Job) {
 
 // endIsFinal checks that a finished Job does not change, and that all its pods are counted.
 func (m *model) endIsFinal(job *batchv1.Job) {
-	if Finished(m.last) != nil && !equality.Semantic.DeepEqual(m.last.Status, job.Status) {
+	if conditions.Finished(m.last) != nil && !equality.Semantic.DeepEqual(m.last.Status, job.Status) {
 		m.t.Fatalf("a finished Job became %+v, was %+v", job.Status, m.last.Status)
 	}
-	if Finished(job) == nil {
+	if conditions.Finished(job) == nil {
 		return
 	}
-	if !settled(&job.Status) {
+	if u := job.Status.UncountedTerminatedPods; len(u.Succeeded)+len(u.Failed) > 0 {
 		m.t.Fatalf("a finished Job has uncounted pods: %+v", job.Status)
 	}
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
@@ -245,10 +249,10 @@ func (m *model) endIsFinal(job *batchv1.Job) {
 // has counted it.
 func (m *model) countedBeforeReleased(pod *corev1.Pod) {
 	job := m.last
-	if !controllerref.Ended(pod) || m.counted[pod.UID] != "" || conditionOf(&job.Status, batchv1.JobSuccessCriteriaMet) != nil {
+	if !controllerref.Ended(pod) || m.counted[pod.UID] != "" || conditions.Of(&job.Status, batchv1.JobSuccessCriteriaMet) != nil {
 		return
 	}
-	if isIndexed(job) && pod.Status.Phase == corev1.PodSucceeded && parseIndexes(job.Status.CompletedIndexes, completions(job)).has(indexOf(pod)) {
+	if indexes.Indexed(job) && pod.Status.Phase == corev1.PodSucceeded && indexes.Parse(job.Status.CompletedIndexes, indexes.Completions(job)).Has(indexes.Of(pod)) {
 		return
 	}
 	m.t.Fatalf("%s %s is released and not counted: %+v", pod.Status.Phase, pod.Name, job.Status)
@@ -258,21 +262,21 @@ func (m *model) countedBeforeReleased(pod *corev1.Pod) {
 // failed permanently.
 func (m *model) neverAFinishedIndex(pod *corev1.Pod) {
 	job := m.last
-	if !isIndexed(job) {
+	if !indexes.Indexed(job) {
 		return
 	}
-	i := indexOf(pod)
-	if parseIndexes(job.Status.CompletedIndexes, completions(job)).has(i) {
+	i := indexes.Of(pod)
+	if indexes.Parse(job.Status.CompletedIndexes, indexes.Completions(job)).Has(i) {
 		m.t.Fatalf("index %d is run, and has succeeded: %+v", i, job.Status)
 	}
-	if lost := job.Status.FailedIndexes; lost != nil && parseIndexes(*lost, completions(job)).has(i) {
+	if lost := job.Status.FailedIndexes; lost != nil && indexes.Parse(*lost, indexes.Completions(job)).Has(i) {
 		m.t.Fatalf("index %d is run, and has failed: %+v", i, job.Status)
 	}
 }
 
 // oneActivePodAnIndex checks that no index has two active pods.
 func (m *model) oneActivePodAnIndex() {
-	if !isIndexed(m.last) {
+	if !indexes.Indexed(m.last) {
 		return
 	}
 	active := map[int]string{}
@@ -280,10 +284,10 @@ func (m *model) oneActivePodAnIndex() {
 		if !controllerref.Active(pod) {
 			return
 		}
-		if other := active[indexOf(pod)]; other != "" {
+		if other := active[indexes.Of(pod)]; other != "" {
 			m.t.Fatalf("%s and %s run the same index", other, pod.Name)
 		}
-		active[indexOf(pod)] = pod.Name
+		active[indexes.Of(pod)] = pod.Name
 	})
 }
 
@@ -314,12 +318,12 @@ func (m *model) history(ctx context.Context) {
 	first := func(int, string) int { return 0 }
 	m.must(m.Settle(20_000, 100*time.Hour, func() bool { return m.kubelet(first) }))
 	for _, job := range modeltest.List[*batchv1.Job](m.World) {
-		if Finished(job) == nil {
+		if conditions.Finished(job) == nil {
 			m.t.Fatalf("the Job has not finished: %+v", job.Status)
 		}
 	}
 	modeltest.Each(m.World, func(pod *corev1.Pod) {
-		if tracked(pod) {
+		if decide.Tracked(pod) {
 			m.t.Fatalf("the Job has finished, and pod %s waits for it", pod.Name)
 		}
 	})
@@ -332,7 +336,7 @@ func drawFrom(t *rapid.T) modeltest.Draw {
 // TestEveryPodIsCountedOnce crashes the controller, delivers events late, and lets users
 // and kubelets act between its writes.
 func TestEveryPodIsCountedOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { newModel(t, drawFrom(t), Decide).history(t.Context()) })
+	rapid.Check(t, func(t *rapid.T) { newModel(t, drawFrom(t), decide.Job).history(t.Context()) })
 }
 
 // broke is the panic value of an invariant that is broken under seeded draws.
@@ -344,7 +348,7 @@ func (recorder) Fatalf(format string, args ...any) { panic(broke{fmt.Sprintf(for
 
 // breaks runs one history with the draws of a seed, and returns the message of the broken
 // invariant, or "".
-func breaks(t *testing.T, seed uint64, decide func(Snapshot, time.Time) (Plan, error)) (message string) {
+func breaks(t *testing.T, seed uint64, decide func(decide.Snapshot, time.Time) (decide.Plan, error)) (message string) {
 	defer func() {
 		if value := recover(); value != nil {
 			b, ok := value.(broke)
@@ -362,38 +366,38 @@ func breaks(t *testing.T, seed uint64, decide func(Snapshot, time.Time) (Plan, e
 // TestPlantedMistakesAreSeen checks that the invariants detect planted mistakes.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	mistakes := map[string]struct {
-		plant func(Snapshot, time.Time) (Plan, error)
+		plant func(decide.Snapshot, time.Time) (decide.Plan, error)
 		want  string
 	}{
-		"ends are released and not counted": {func(in Snapshot, now time.Time) (Plan, error) {
-			p, err := Decide(in, now)
+		"ends are released and not counted": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+			p, err := decide.Job(in, now)
 			if p.Status != nil {
 				p.Status.UncountedTerminatedPods = in.Job.Status.UncountedTerminatedPods
 			}
 			return p, err
 		}, "is released and not counted"},
-		"what is counted is not known": {func(in Snapshot, now time.Time) (Plan, error) {
+		"what is counted is not known": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 			job := *in.Job
 			job.Status.UncountedTerminatedPods = nil
 			in.Job = &job
-			return Decide(in, now)
+			return decide.Job(in, now)
 		}, "became"},
-		"completed indexes are not known": {func(in Snapshot, now time.Time) (Plan, error) {
+		"completed indexes are not known": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 			job := *in.Job
 			job.Status.CompletedIndexes = ""
 			in.Job = &job
-			return Decide(in, now)
+			return decide.Job(in, now)
 		}, "index"},
-		"a spare pod is released as it is by now": {func(in Snapshot, now time.Time) (Plan, error) {
-			p, err := Decide(in, now)
+		"a spare pod is released as it is by now": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+			p, err := decide.Job(in, now)
 			for i := range p.Actions {
 				p.Actions[i].Unchanged = false
 			}
 			return p, err
 		}, "is released and not counted"},
-		"pods that run are not seen": {func(in Snapshot, now time.Time) (Plan, error) {
+		"pods that run are not seen": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 			in.Pods = slices.DeleteFunc(slices.Clone(in.Pods), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
-			return Decide(in, now)
+			return decide.Job(in, now)
 		}, "run"},
 	}
 	for name, mistake := range mistakes {

@@ -12,7 +12,10 @@ import (
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/job/conditions"
+	"minikcm.dev/minikcm/controllers/job/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -22,8 +25,8 @@ import (
 type Orphans struct {
 	jobs     batchlisters.JobLister
 	pods     corelisters.PodLister
-	owned    controllerref.Index[*corev1.Pod]
-	executor plan.Executor
+	owned    dependents.Index[*corev1.Pod]
+	executor executor.Executor
 }
 
 // NewOrphans returns a reconciler of orphans. It adds the index that it needs to the cache
@@ -31,7 +34,7 @@ type Orphans struct {
 func NewOrphans(s Sources) (*Orphans, error) {
 	o := &Orphans{jobs: batchlisters.NewJobLister(s.Jobs), pods: corelisters.NewPodLister(s.Pods), executor: s.Executor}
 	var err error
-	if o.owned, err = controllerref.NewIndex[*corev1.Pod](s.Pods); err != nil {
+	if o.owned, err = dependents.NewIndex[*corev1.Pod](s.Pods); err != nil {
 		return nil, fmt.Errorf("preparing the cache of pods: %w", err)
 	}
 	return o, nil
@@ -53,7 +56,7 @@ func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop
 	if lives, err := o.jobLives(ctx, pod); lives || err != nil {
 		return loop.Result{}, err
 	}
-	return plan.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{unpin([]*corev1.Pod{pod})}))
+	return executor.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{decide.Unpin([]*corev1.Pod{pod})}))
 }
 
 // jobLives reads a Job that is not in the cache from the API, because the cache of pods may
@@ -74,27 +77,27 @@ func (o *Orphans) jobLives(ctx context.Context, pod *corev1.Pod) (bool, error) {
 		return false, fmt.Errorf("getting Job %s/%s of pod %s: %w", pod.Namespace, ref.Name, pod.Name, err)
 	}
 	job, ok := live.(*batchv1.Job)
-	return ok && job.UID == ref.UID && Finished(job) == nil, nil
+	return ok && job.UID == ref.UID && conditions.Finished(job) == nil, nil
 }
 
 // abandoned reports whether the pod has the finalizer but no unfinished Job that would
 // remove it.
 func (o *Orphans) abandoned(pod *corev1.Pod) bool {
-	if !tracked(pod) {
+	if !decide.Tracked(pod) {
 		return false
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
 		return true
 	}
-	if ref.Kind != Kind.Kind || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+	if ref.Kind != decide.Kind.Kind || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
 		return false
 	}
 	job, err := o.jobs.Jobs(pod.Namespace).Get(ref.Name)
 	if err != nil || job.UID != ref.UID {
 		return true
 	}
-	return !Foreign(job) && Finished(job) != nil
+	return !decide.Foreign(job) && conditions.Finished(job) != nil
 }
 
 // OnPod enqueues the pod if it is abandoned.
@@ -109,12 +112,12 @@ func (o *Orphans) OnPod(ev loop.Event) []types.NamespacedName {
 // OnJob enqueues all pods of a Job that has finished or is gone.
 func (o *Orphans) OnJob(ev loop.Event) []types.NamespacedName {
 	job, ok := ev.Object.(*batchv1.Job)
-	if !ok || ev.Type != loop.Deleted && Finished(job) == nil {
+	if !ok || ev.Type != loop.Deleted && conditions.Finished(job) == nil {
 		return nil
 	}
 	var keys []types.NamespacedName
 	for _, pod := range o.owned.Of(job.UID) {
-		if tracked(pod) {
+		if decide.Tracked(pod) {
 			keys = append(keys, loop.KeyOf(pod))
 		}
 	}

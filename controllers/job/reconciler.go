@@ -13,7 +13,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/job/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -25,52 +27,52 @@ type Sources struct {
 	// Jobs and Pods are the informers' caches.
 	Jobs, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	Executor executor.Executor
+	// Decide replaces decide.Job if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	*owner.Reconciler[*batchv1.Job, Snapshot, Plan]
+	*owner.Reconciler[*batchv1.Job, decide.Snapshot, decide.Plan]
 	jobs batchlisters.JobLister
-	pods controllerref.Index[*corev1.Pod]
+	pods dependents.Index[*corev1.Pod]
 
 	mu       sync.Mutex
-	failures map[types.UID]Failures
+	failures map[types.UID]decide.Failures
 }
 
 // NewReconciler returns a reconciler. It adds the index that it needs to the cache of pods.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.Job
 	}
-	pods, err := controllerref.NewIndex[*corev1.Pod](s.Pods)
-	r := &Reconciler{jobs: batchlisters.NewJobLister(s.Jobs), pods: pods, failures: map[types.UID]Failures{}}
-	r.Reconciler = owner.New(s.Clock, s.Jobs, s.Executor, owner.Steps[*batchv1.Job, Snapshot, Plan]{
-		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	pods, err := dependents.NewIndex[*corev1.Pod](s.Pods)
+	r := &Reconciler{jobs: batchlisters.NewJobLister(s.Jobs), pods: pods, failures: map[types.UID]decide.Failures{}}
+	r.Reconciler = owner.New(s.Clock, s.Jobs, s.Executor, owner.Steps[*batchv1.Job, decide.Snapshot, decide.Plan]{
+		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, err
 }
 
-func (r *Reconciler) gather(_ context.Context, job *batchv1.Job) (Snapshot, error) {
-	return Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, nil
+func (r *Reconciler) gather(_ context.Context, job *batchv1.Job) (decide.Snapshot, error) {
+	return decide.Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, job *batchv1.Job, _ Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler) execute(ctx context.Context, job *batchv1.Job, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	if err := r.Executor.Act(ctx, job, p.Actions); err != nil {
-		return plan.Settle(loop.Result{}, err)
+		return executor.Settle(loop.Result{}, err)
 	}
 	births := &births{Tracker: r.Expectations}
 	creator := r.Executor
 	creator.Tracker = births
 	createErr := creator.Act(ctx, job, p.Creations)
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, createErr, r.store(ctx, job, p, int(births.n.Load())))
 }
 
 // births counts the created pods.
 type births struct {
-	plan.Tracker
+	executor.Tracker
 	n atomic.Int32
 }
 
@@ -81,8 +83,8 @@ func (b *births) Written(owner types.UID, o plan.Object) {
 }
 
 // store writes the status, and then executes what depends on the stored status.
-func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, created int) error {
-	if status := Conclude(job, p, created); status != nil {
+func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p decide.Plan, created int) error {
+	if status := decide.Conclude(job, p, created); status != nil {
 		update := *job // a shallow copy: objects behind pointers are not changed
 		update.Status = *status
 		if err := r.Executor.WriteStatus(ctx, &update); err != nil {
@@ -94,7 +96,7 @@ func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p Plan, create
 	return r.Executor.Act(ctx, job, p.Untrack)
 }
 
-func (r *Reconciler) known(job types.UID) *Failures {
+func (r *Reconciler) known(job types.UID) *decide.Failures {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f, ok := r.failures[job]; ok {
@@ -103,7 +105,7 @@ func (r *Reconciler) known(job types.UID) *Failures {
 	return nil
 }
 
-func (r *Reconciler) remember(job types.UID, p Plan) {
+func (r *Reconciler) remember(job types.UID, p decide.Plan) {
 	if p.Status == nil {
 		return
 	}

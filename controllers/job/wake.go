@@ -1,18 +1,18 @@
 package job
 
 import (
-	"maps"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/job/conditions"
+	"minikcm.dev/minikcm/controllers/job/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-var controllerOfPod = loop.ControllerOf(Kind.GroupKind())
+var controllerOfPod = loop.ControllerOf(decide.Kind.GroupKind())
 
 // OnJob enqueues the Job unless it has finished.
 func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
@@ -21,7 +21,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	if !ok {
 		return nil
 	}
-	if ev.Type == loop.Deleted || Finished(job) != nil {
+	if ev.Type == loop.Deleted || conditions.Finished(job) != nil {
 		r.forget(job.UID)
 		return nil
 	}
@@ -48,17 +48,10 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
 		return true
 	}
-	return old.Status.Phase != pod.Status.Phase ||
-		controllerref.Ready(old) != controllerref.Ready(pod) ||
-		(old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
-		tracked(old) != tracked(pod) ||
-		restarts(old) != restarts(pod) ||
-		len(old.Status.Conditions) != len(pod.Status.Conditions) ||
-		!maps.Equal(old.Labels, pod.Labels) ||
-		controllerref.ControllerUID(old) != controllerref.ControllerUID(pod)
+	return decide.Differs(old, pod)
 }
 
 // matching returns the Jobs whose selector matches an orphan.
 func (r *Reconciler) matching(pod *corev1.Pod) []types.NamespacedName {
-	return controllerref.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
+	return dependents.Adopters(pod, r.jobs.Jobs(pod.Namespace).List, func(owner *batchv1.Job) *metav1.LabelSelector { return owner.Spec.Selector })
 }

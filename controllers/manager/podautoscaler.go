@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm/controllers/podautoscaler"
+	"minikcm.dev/minikcm/controllers/podautoscaler/decide"
 )
 
 // podAutoscalerDefaults sets upstream's defaults.
 func podAutoscalerDefaults(s *Settings) {
-	c, defaults := &s.HPAController, podautoscaler.DefaultOptions()
+	c, defaults := &s.HPAController, decide.DefaultOptions()
 	c.HorizontalPodAutoscalerSyncPeriod.Duration = defaults.SyncPeriod
 	c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration = defaults.DownscaleStabilization
 	c.HorizontalPodAutoscalerTolerance = defaults.Tolerance
@@ -32,14 +33,16 @@ func podAutoscalerFlags(fs *pflag.FlagSet, s *Settings) {
 		"deviation from 1 of the ratio of a metric to its target below which nothing changes, unless an autoscaler sets its own")
 }
 
-func podAutoscalerOptions(s *Settings) podautoscaler.Options {
+func podAutoscalerOptions(s *Settings) podautoscaler.Settings {
 	c := &s.HPAController
-	return podautoscaler.Options{
-		SyncPeriod:              c.HorizontalPodAutoscalerSyncPeriod.Duration,
-		DownscaleStabilization:  noneIfZero(c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration),
-		Tolerance:               noneIfZero(c.HorizontalPodAutoscalerTolerance),
-		CPUInitializationPeriod: noneIfZero(c.HorizontalPodAutoscalerCPUInitializationPeriod.Duration),
-		InitialReadinessDelay:   noneIfZero(c.HorizontalPodAutoscalerInitialReadinessDelay.Duration),
-		Workers:                 int(c.ConcurrentHorizontalPodAutoscalerSyncs),
+	return podautoscaler.Settings{
+		Options: decide.Options{
+			SyncPeriod:              c.HorizontalPodAutoscalerSyncPeriod.Duration,
+			DownscaleStabilization:  noneIfZero(c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration),
+			Tolerance:               noneIfZero(c.HorizontalPodAutoscalerTolerance),
+			CPUInitializationPeriod: noneIfZero(c.HorizontalPodAutoscalerCPUInitializationPeriod.Duration),
+			InitialReadinessDelay:   noneIfZero(c.HorizontalPodAutoscalerInitialReadinessDelay.Duration),
+		},
+		Workers: int(c.ConcurrentHorizontalPodAutoscalerSyncs),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/certificates/signing"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
 	"minikcm.dev/minikcm/controllers/podgc"
 )
 
@@ -51,7 +52,7 @@ func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
 		MonitorGracePeriod: c.NodeMonitorGracePeriod.Duration,
 		StartupGracePeriod: c.NodeStartupGracePeriod.Duration,
 		MonitorPeriod:      c.NodeMonitorPeriod.Duration,
-		Zones: nodelifecycle.ZoneOptions{
+		Zones: decide.ZoneOptions{
 			EvictionRate: noneIfZero(c.NodeEvictionRate), SecondaryEvictionRate: noneIfZero(c.SecondaryNodeEvictionRate),
 			LargeThreshold: int(c.LargeClusterSizeThreshold), UnhealthyThreshold: c.UnhealthyZoneThreshold,
 		},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -161,7 +162,7 @@ func (a *Actor) ring(now time.Time) {
 
 // Writer returns a Writer for the actor. Before each of its writes others may act, and the
 // actor may crash instead of writing.
-func (a *Actor) Writer() plan.Writer { return actorWriter{a} }
+func (a *Actor) Writer() executor.Writer { return actorWriter{a} }
 
 type actorWriter struct{ a *Actor }
 

@@ -10,18 +10,18 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/deployment"
+	deploymentdecide "minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
-	"minikcm.dev/minikcm/controllers/replicaset"
+	replicasetdecide "minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 // misreading is a decision about a changed copy of the Deployment.
-func misreading(change func(in *deployment.Snapshot)) planted {
-	return planted{deployment: func(in deployment.Snapshot, now time.Time) (deployment.Plan, error) {
+func misreading(change func(in *deploymentdecide.Snapshot)) planted {
+	return planted{deployment: func(in deploymentdecide.Snapshot, now time.Time) (deploymentdecide.Plan, error) {
 		in.Deployment = in.Deployment.DeepCopy()
 		change(&in)
-		return deployment.Decide(in, now)
+		return deploymentdecide.Deployment(in, now)
 	}}
 }
 
@@ -38,17 +38,17 @@ func limits(d *appsv1.Deployment) *appsv1.RollingUpdateDeployment {
 }
 
 // miscounting is a decision that wants one pod too many.
-func miscounting(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
+func miscounting(in replicasetdecide.Snapshot, now time.Time) (replicasetdecide.Plan, error) {
 	in.ReplicaSet = in.ReplicaSet.DeepCopy()
 	if n := in.ReplicaSet.Spec.Replicas; *n > 0 {
 		*n++
 	}
-	return replicaset.Decide(in, now)
+	return replicasetdecide.ReplicaSet(in, now)
 }
 
 // choosingBadly is a decision that deletes ready pods first.
-func choosingBadly(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
-	p, err := replicaset.Decide(in, now)
+func choosingBadly(in replicasetdecide.Snapshot, now time.Time) (replicasetdecide.Plan, error) {
+	p, err := replicasetdecide.ReplicaSet(in, now)
 	for i := range p.Actions {
 		if p.Actions[i].Verb != plan.Delete {
 			continue
@@ -67,7 +67,7 @@ func choosingBadly(in replicaset.Snapshot, now time.Time) (replicaset.Plan, erro
 }
 
 // forgetful is a decision that adopts nothing.
-func forgetful(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
+func forgetful(in replicasetdecide.Snapshot, now time.Time) (replicasetdecide.Plan, error) {
 	var own []*corev1.Pod
 	for _, pod := range in.Pods {
 		if controllerref.ControllerUID(pod) != "" {
@@ -75,7 +75,7 @@ func forgetful(in replicaset.Snapshot, now time.Time) (replicaset.Plan, error) {
 		}
 	}
 	in.Pods = own
-	return replicaset.Decide(in, now)
+	return replicasetdecide.ReplicaSet(in, now)
 }
 
 // TestPlantedMistakesAreSeen checks that the properties detect wrong decisions.
@@ -86,16 +86,16 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		want     string
 	}{
 		"a Deployment surges by one pod too many": {
-			rolloutKeepsItsLimits, misreading(func(in *deployment.Snapshot) { oneMore(&limits(in.Deployment).MaxSurge) }), "are allowed",
+			rolloutKeepsItsLimits, misreading(func(in *deploymentdecide.Snapshot) { oneMore(&limits(in.Deployment).MaxSurge) }), "are allowed",
 		},
 		"a Deployment does without one pod too many": {
-			rolloutKeepsItsLimits, misreading(func(in *deployment.Snapshot) { oneMore(&limits(in.Deployment).MaxUnavailable) }), "are to be",
+			rolloutKeepsItsLimits, misreading(func(in *deploymentdecide.Snapshot) { oneMore(&limits(in.Deployment).MaxUnavailable) }), "are to be",
 		},
 		"Recreate does not wait for the old pods to end": {
-			recreateNeverMixes, misreading(func(in *deployment.Snapshot) { in.Running = nil }), "templates exist",
+			recreateNeverMixes, misreading(func(in *deploymentdecide.Snapshot) { in.Running = nil }), "templates exist",
 		},
 		"a Deployment takes an old status for the present one": {
-			rolloutKeepsItsLimits, misreading(func(in *deployment.Snapshot) {
+			rolloutKeepsItsLimits, misreading(func(in *deploymentdecide.Snapshot) {
 				for i, rs := range in.ReplicaSets {
 					in.ReplicaSets[i] = rs.DeepCopy()
 					in.ReplicaSets[i].Status.ObservedGeneration = rs.Generation

@@ -15,10 +15,13 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/deployment"
+	deploymentdecide "minikcm.dev/minikcm/controllers/deployment/decide"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/replicaset"
+	replicasetdecide "minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
@@ -31,19 +34,19 @@ type cluster struct {
 
 // planted holds decisions with planted mistakes; a nil function means the real decision.
 type planted struct {
-	deployment func(deployment.Snapshot, time.Time) (deployment.Plan, error)
-	replicaSet func(replicaset.Snapshot, time.Time) (replicaset.Plan, error)
+	deployment func(deploymentdecide.Snapshot, time.Time) (deploymentdecide.Plan, error)
+	replicaSet func(replicasetdecide.Snapshot, time.Time) (replicasetdecide.Plan, error)
 }
 
 func newCluster(t *rapid.T, mistakes planted) *cluster {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
 	c := &cluster{Run: run, t: t}
 	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
-	executor := func(a *modeltest.Actor) plan.Executor { return plan.Executor{Writer: a.Writer(), Parallel: 1} }
+	executorOf := func(a *modeltest.Actor) executor.Executor { return executor.Executor{Writer: a.Writer(), Parallel: 1} }
 	c.must(run.Actor("deployment-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := deployment.NewReconciler(deployment.Sources{
 			Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
-			Executor: executor(a), Decide: mistakes.deployment,
+			Executor: executorOf(a), Decide: mistakes.deployment,
 		})
 		if err != nil {
 			return nil, err
@@ -55,7 +58,7 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 	}))
 	c.must(run.Actor("replicaset-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
-			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a), Decide: mistakes.replicaSet,
+			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a), Decide: mistakes.replicaSet,
 		})
 		if err != nil {
 			return nil, err

@@ -16,6 +16,8 @@ import (
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
+	deploymentdecide "minikcm.dev/minikcm/controllers/deployment/decide"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
@@ -36,8 +38,8 @@ func webTemplate(policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: webLabels}, Spec: spec}
 }
 
-func executor(a *modeltest.Actor) plan.Executor {
-	return plan.Executor{Writer: a.Writer(), Parallel: 1}
+func executorOf(a *modeltest.Actor) executor.Executor {
+	return executor.Executor{Writer: a.Writer(), Parallel: 1}
 }
 
 // allReady makes every pod ready.
@@ -72,7 +74,7 @@ func replicaSetOf(n int) modeltest.Scenery {
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
-				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a),
+				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err
@@ -99,7 +101,7 @@ func deploymentOf(n int) modeltest.Scenery {
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "a", Name: fmt.Sprint("web-", i), Labels: webLabels,
 				Annotations:     map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(i + 1)},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, deployment.Kind)},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, deploymentdecide.Kind)},
 			},
 			Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), Selector: webSelector(), Template: template},
 		}
@@ -148,7 +150,7 @@ func recreatedOf(n int) modeltest.Scenery {
 func setUpDeployment(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 	r, err := deployment.NewReconciler(deployment.Sources{
 		Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
-		Executor: executor(a),
+		Executor: executorOf(a),
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func statefulSetOf(n int) modeltest.Scenery {
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := statefulset.NewReconciler(statefulset.Sources{
 				Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}), Pods: a.Watch(&corev1.Pod{}),
-				Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}), Executor: executor(a),
+				Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err
@@ -191,7 +193,7 @@ func daemonSetOf(n int) modeltest.Scenery {
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := daemonset.NewReconciler(daemonset.Sources{
 				Clock: run.Clock, DaemonSets: a.Watch(&appsv1.DaemonSet{}), Pods: a.Watch(&corev1.Pod{}),
-				Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}), Executor: executor(a),
+				Revisions: a.Watch(&appsv1.ControllerRevision{}), Nodes: a.Watch(&corev1.Node{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err
@@ -216,7 +218,7 @@ func jobOf(n int) modeltest.Scenery {
 			Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyNever),
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
-			r, err := job.NewReconciler(job.Sources{Clock: run.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executor(a)})
+			r, err := job.NewReconciler(job.Sources{Clock: run.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a)})
 			if err != nil {
 				return nil, err
 			}
@@ -243,7 +245,7 @@ func cronJobOf(n int) modeltest.Scenery {
 		Owner: cron,
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := cronjob.NewReconciler(cronjob.Sources{
-				Clock: run.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}), Executor: executor(a),
+				Clock: run.Clock, CronJobs: a.Watch(&batchv1.CronJob{}), Jobs: a.Watch(&batchv1.Job{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err

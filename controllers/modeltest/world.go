@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -37,7 +38,7 @@ type World struct {
 	serial  int
 }
 
-var _ plan.Writer = &World{}
+var _ executor.Writer = &World{}
 
 type id struct {
 	kind            string

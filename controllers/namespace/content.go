@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"minikcm.dev/minikcm/controllers/namespace/decide"
 )
+
+// Resource is a kind of content of a namespace, as discovery lists it.
+type Resource struct {
+	GroupVersionResource schema.GroupVersionResource
+	// Collection is true if one request can delete the whole collection.
+	Collection bool
+	// Listable is true if the remaining objects can be listed.
+	Listable bool
+}
 
 // Resources returns the namespaced resources with deletable objects from discovery, in a
 // fixed order.
@@ -42,20 +54,24 @@ func Resources(lists []*metav1.APIResourceList) ([]Resource, error) {
 }
 
 // deleteContent makes one pass: pods first, and nothing else while any remain.
-func (c *Controller) deleteContent(ctx context.Context, ns *corev1.Namespace) Outcome {
-	var outcome Outcome
+func (c *Controller) deleteContent(ctx context.Context, ns *corev1.Namespace) decide.Outcome {
+	var outcome decide.Outcome
 	lists, err := discovery.ServerPreferredNamespacedResources(c.discovery)
 	outcome.DiscoveryErr = err
+	var failed *discovery.ErrGroupDiscoveryFailed
+	if errors.As(err, &failed) {
+		outcome.FailedGroups = len(failed.Groups)
+	}
 	resources, err := Resources(lists)
 	outcome.GroupVersionErr = err
 
-	if i := slices.IndexFunc(resources, func(r Resource) bool { return r.GroupVersionResource == podResource }); i >= 0 {
+	if i := slices.IndexFunc(resources, func(r Resource) bool { return r.GroupVersionResource == decide.PodResource }); i >= 0 {
 		left, err := c.deleteAll(ctx, ns, resources[i])
 		if err != nil {
 			outcome.ContentErrs = append(outcome.ContentErrs, fmt.Errorf("failed to delete pods for namespace: %s, err: %w", ns.Name, err))
 		}
 		if left.Count > 0 {
-			outcome.Left = []Leftover{left}
+			outcome.Left = []decide.Leftover{left}
 		}
 		if left.Count > 0 || err != nil {
 			return outcome
@@ -76,30 +92,30 @@ func (c *Controller) deleteContent(ctx context.Context, ns *corev1.Namespace) Ou
 
 // deleteAll deletes the namespace's objects of one resource and assesses the remaining
 // ones.
-func (c *Controller) deleteAll(ctx context.Context, ns *corev1.Namespace, resource Resource) (Leftover, error) {
+func (c *Controller) deleteAll(ctx context.Context, ns *corev1.Namespace, resource Resource) (decide.Leftover, error) {
 	gvr := resource.GroupVersionResource
 	var grace time.Duration
-	if gvr == podResource {
+	if gvr == decide.PodResource {
 		pods, err := c.pods.Pods(ns.Name).List(labels.Everything())
 		if err != nil {
-			return Leftover{}, fmt.Errorf("listing the pods of namespace %s: %w", ns.Name, err)
+			return decide.Leftover{}, fmt.Errorf("listing the pods of namespace %s: %w", ns.Name, err)
 		}
-		grace = Grace(pods, ns.DeletionTimestamp.Time, c.clock.Now())
+		grace = decide.Grace(pods, ns.DeletionTimestamp.Time, c.clock.Now())
 	}
 	if err := c.deleteObjects(ctx, ns.Name, resource); err != nil {
-		return Leftover{Resource: gvr, Estimate: grace}, err
+		return decide.Leftover{Resource: gvr, Estimate: grace}, err
 	}
 	if !resource.Listable {
-		return Leftover{Resource: gvr}, nil
+		return decide.Leftover{Resource: gvr}, nil
 	}
 	list, err := c.metadata.Resource(gvr).Namespace(ns.Name).List(ctx, metav1.ListOptions{})
 	switch {
 	case notSupported(err):
-		return Leftover{Resource: gvr}, nil
+		return decide.Leftover{Resource: gvr}, nil
 	case err != nil:
-		return Leftover{Resource: gvr, Estimate: grace}, fmt.Errorf("listing %v in namespace %s: %w", gvr, ns.Name, err)
+		return decide.Leftover{Resource: gvr, Estimate: grace}, fmt.Errorf("listing %v in namespace %s: %w", gvr, ns.Name, err)
 	}
-	return Assess(gvr, ns.Name, list.Items, grace)
+	return decide.Assess(gvr, ns.Name, list.Items, grace)
 }
 
 // deleteObjects deletes the collection in one request, or else one by one.

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/namespace/decide"
 )
 
 // Name is upstream's name of the controller.
@@ -86,7 +87,7 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func (c *Controller) wakeTerminating(ev loop.Event, delay time.Duration) []types.NamespacedName {
 	ns, ok := ev.Object.(*corev1.Namespace)
-	if !ok || ev.Type == loop.Deleted || !NeedsContentDeletion(ns) || onlyConditionsChanged(ev) {
+	if !ok || ev.Type == loop.Deleted || !decide.NeedsContentDeletion(ns) || onlyConditionsChanged(ev) {
 		return nil
 	}
 	if delay > 0 {
@@ -105,7 +106,7 @@ func onlyConditionsChanged(ev loop.Event) bool {
 	}
 	now := ev.Object.(*corev1.Namespace)
 	return before.ResourceVersion != now.ResourceVersion &&
-		NeedsContentDeletion(before) == NeedsContentDeletion(now) && before.Status.Phase == now.Status.Phase
+		decide.NeedsContentDeletion(before) == decide.NeedsContentDeletion(now) && before.Status.Phase == now.Status.Phase
 }
 
 // wakeWhenPodsAreGone enqueues a terminating namespace when its last pod is deleted, so
@@ -115,7 +116,7 @@ func (c *Controller) wakeWhenPodsAreGone(ev loop.Event) []types.NamespacedName {
 		return nil
 	}
 	ns, err := c.namespaces.Get(ev.Object.GetNamespace())
-	if err != nil || !NeedsContentDeletion(ns) {
+	if err != nil || !decide.NeedsContentDeletion(ns) {
 		return nil
 	}
 	if pods, err := c.pods.Pods(ns.Name).List(labels.Everything()); err != nil || len(pods) > 0 {
@@ -135,7 +136,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("getting namespace %s: %w", key.Name, err)
 	}
-	if !NeedsContentDeletion(ns) {
+	if !decide.NeedsContentDeletion(ns) {
 		return loop.Result{}, nil
 	}
 	outcome := c.deleteContent(ctx, ns)
@@ -146,13 +147,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("deleting the content of namespace %s: %w", ns.Name, err)
 	}
 	if estimate := outcome.Estimate(); estimate > 0 {
-		return loop.Result{RequeueAfter: RequeueAfter(estimate)}, nil
+		return loop.Result{RequeueAfter: decide.RequeueAfter(estimate)}, nil
 	}
 	return loop.Result{}, c.finalize(ctx, ns)
 }
 
 // writeStatus writes the outcome of the pass if it changes the conditions.
-func (c *Controller) writeStatus(ctx context.Context, ns *corev1.Namespace, outcome Outcome) error {
+func (c *Controller) writeStatus(ctx context.Context, ns *corev1.Namespace, outcome decide.Outcome) error {
 	found := outcome.Conditions(metav1.NewTime(c.clock.Now()))
 	latest := ns
 	err := retry.RetryOnConflict(noWait, func() (err error) {
@@ -161,7 +162,7 @@ func (c *Controller) writeStatus(ctx context.Context, ns *corev1.Namespace, outc
 				return err
 			}
 		}
-		merged, changed := MergeConditions(latest.Status.Conditions, found)
+		merged, changed := decide.MergeConditions(latest.Status.Conditions, found)
 		if !changed && latest.Status.Phase == corev1.NamespaceTerminating {
 			return nil
 		}
@@ -187,7 +188,7 @@ func (c *Controller) finalize(ctx context.Context, ns *corev1.Namespace) error {
 		if latest.UID != ns.UID {
 			return nil
 		}
-		latest.Spec.Finalizers = WithoutFinalizer(latest.Spec.Finalizers)
+		latest.Spec.Finalizers = decide.WithoutFinalizer(latest.Spec.Finalizers)
 		_, err = c.client.CoreV1().Namespaces().Finalize(ctx, latest, metav1.UpdateOptions{})
 		return err
 	})

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/bynode"
+	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
 )
 
 // Name is upstream's name of the controller.
@@ -40,7 +41,7 @@ type Options struct {
 	// MonitorPeriod is the interval between passes over the nodes: 5 s.
 	MonitorPeriod time.Duration
 	// Zones configure the rate of evictions.
-	Zones ZoneOptions
+	Zones decide.ZoneOptions
 }
 
 func (o *Options) complete() {
@@ -71,7 +72,7 @@ type Controller struct {
 	events     record.EventRecorder
 
 	mu    sync.Mutex
-	zones *zones
+	zones *decide.Zones
 
 	// nodeLoop's keys are nodes; podLoop's are pods of nodes that are not ready.
 	nodeLoop, podLoop *loop.Loop
@@ -94,7 +95,7 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	c := &Controller{
 		clock: e.Clock, opts: opts, epoch: e.Clock.Now(), client: client,
 		nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), podsByNode: podsByNode,
-		heartbeats: newHeartbeats(), zones: newZones(opts.Zones), events: e.Recorder.For(eventSource),
+		heartbeats: newHeartbeats(), zones: decide.NewZones(opts.Zones), events: e.Recorder.For(eventSource),
 	}
 	c.nodeLoop = loop.New(e.Loop(Name, workers), loop.Func(c.reconcileNode))
 	c.nodeLoop.Watch(core.Nodes().Informer(), c.wakeForNode)
@@ -141,31 +142,31 @@ func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName
 	return loop.Result{RequeueAfter: d.After}, nil
 }
 
-// decide calls Decide, and requests the node's turn in its zone if the decision needs one.
-func (c *Controller) decide(node *corev1.Node, beat heartbeat, now time.Time) Decision {
+// decide calls decide.Node, and requests the node's turn in its zone if the decision needs one.
+func (c *Controller) decide(node *corev1.Node, beat heartbeat, now time.Time) decide.Decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	in := Snapshot{
+	in := decide.Snapshot{
 		Node: node, Heard: beat.heard, Since: beat.since,
 		Grace: c.opts.MonitorGracePeriod, StartupGrace: c.opts.StartupGracePeriod,
 		Epoch: c.epoch, Period: c.opts.MonitorPeriod,
-		Lost: c.zones.lost(),
+		Lost: c.zones.Lost(),
 	}
-	d := Decide(in, now)
+	d := decide.Node(in, now)
 	if !d.NeedsTurn {
 		return d
 	}
-	switch wait := c.zones.turn(node.Name, now); {
+	switch wait := c.zones.Turn(node.Name, now); {
 	case wait == 0:
 		in.MayEvict = true
-		d = Decide(in, now)
+		d = decide.Node(in, now)
 	case wait > 0:
-		d.After = sooner(d.After, wait)
+		d.Within(wait)
 	}
 	return d
 }
 
-func (c *Controller) writeConditions(ctx context.Context, node *corev1.Node, d Decision) error {
+func (c *Controller) writeConditions(ctx context.Context, node *corev1.Node, d decide.Decision) error {
 	updated := node.DeepCopy()
 	updated.Status.Conditions = d.Conditions
 	if _, err := c.client.CoreV1().Nodes().UpdateStatus(ctx, updated, metav1.UpdateOptions{}); err != nil {
@@ -194,7 +195,7 @@ type taintPatch struct {
 	Taints []corev1.Taint `json:"taints"`
 }
 
-func (c *Controller) patch(ctx context.Context, node *corev1.Node, d Decision) error {
+func (c *Controller) patch(ctx context.Context, node *corev1.Node, d decide.Decision) error {
 	if len(d.Labels) == 0 && !d.ChangeTaints {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
 )
 
 // heartbeat is the state of one node's heartbeats, by the clock of this process.
@@ -33,7 +35,7 @@ func newHeartbeats() *heartbeats { return &heartbeats{byNode: map[string]*heartb
 func (h *heartbeats) node(n *corev1.Node, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ready := condition(n, corev1.NodeReady)
+	ready := decide.ConditionOf(n, corev1.NodeReady)
 	var status corev1.ConditionStatus
 	var posted metav1.Time
 	if ready != nil {
@@ -92,20 +94,4 @@ func (h *heartbeats) get(node string) (heartbeat, bool) {
 		return heartbeat{}, false
 	}
 	return *b, true
-}
-
-// condition returns the node's condition of a type, or nil.
-func condition(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
-	for i := range n.Status.Conditions {
-		if n.Status.Conditions[i].Type == kind {
-			return &n.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-// isReady reports whether the node's Ready condition is True.
-func isReady(n *corev1.Node) bool {
-	ready := condition(n, corev1.NodeReady)
-	return ready != nil && ready.Status == corev1.ConditionTrue
 }

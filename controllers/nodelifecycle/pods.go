@@ -11,6 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
 )
 
 // wakeForPod enqueues a pod that is ready while its node is not.
@@ -39,13 +40,13 @@ func (c *Controller) wakePods(old, node *corev1.Node) {
 }
 
 func isSilent(n *corev1.Node) bool {
-	ready := condition(n, corev1.NodeReady)
+	ready := decide.ConditionOf(n, corev1.NodeReady)
 	return ready != nil && ready.Status == corev1.ConditionUnknown
 }
 
 // isKnownNotReady reports whether the node has a Ready condition that is not True.
 func isKnownNotReady(n *corev1.Node) bool {
-	ready := condition(n, corev1.NodeReady)
+	ready := decide.ConditionOf(n, corev1.NodeReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue
 }
 

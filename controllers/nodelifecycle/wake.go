@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
 )
 
 // reference returns the reference to a node in events.
@@ -26,7 +27,7 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {
 		c.heartbeats.forget(node.Name)
 		c.events.Eventf(reference(node), corev1.EventTypeNormal, "RemovingNode", "Node %s event: Removing Node %v from Controller", node.Name, node.Name)
-		return c.follow(func(z *zones) []string { return z.remove(node.Name) })
+		return c.follow(func(z *decide.Zones) []string { return z.Remove(node.Name) })
 	}
 	c.heartbeats.node(node, c.clock.Now())
 	old, _ := ev.Old.(*corev1.Node)
@@ -37,7 +38,7 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 		c.events.Eventf(reference(node), corev1.EventTypeNormal, "RegisteredNode", "Node %s event: Registered Node %v in Controller", node.Name, node.Name)
 	}
 	c.wakePods(old, node)
-	keys := c.follow(func(z *zones) []string { return z.observe(node) })
+	keys := c.follow(func(z *decide.Zones) []string { return z.Observe(node) })
 	if self := loop.KeyOf(node); !slices.Contains(keys, self) {
 		keys = append(keys, self)
 	}
@@ -47,15 +48,15 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 // follow applies a change to the zones, and returns the affected nodes as keys. When the
 // cluster is no longer lost as a whole, it records a heartbeat for all nodes, so that each
 // gets a full grace period.
-func (c *Controller) follow(change func(*zones) []string) []types.NamespacedName {
+func (c *Controller) follow(change func(*decide.Zones) []string) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.zones.lost()
+	was := c.zones.Lost()
 	var keys []types.NamespacedName
 	for _, name := range change(c.zones) {
 		keys = append(keys, types.NamespacedName{Name: name})
 	}
-	if was && !c.zones.lost() {
+	if was && !c.zones.Lost() {
 		c.heartbeats.hearAll(c.clock.Now())
 	}
 	return keys

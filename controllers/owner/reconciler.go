@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -25,7 +26,7 @@ type Steps[T plan.Object, S, P any] struct {
 	// Decide returns the plan for a snapshot. It is a pure function.
 	Decide func(in S, now time.Time) (P, error)
 	// Execute carries out the plan and writes the owner's status. It returns the result of
-	// the reconcile, as plan.Settle does.
+	// the reconcile, as executor.Settle does.
 	Execute func(ctx context.Context, owner T, in S, p P) (loop.Result, error)
 }
 
@@ -34,16 +35,16 @@ type Steps[T plan.Object, S, P any] struct {
 type Reconciler[T plan.Object, S, P any] struct {
 	Clock clock.PassiveClock
 	// Executor executes plans. Its Kind and Tracker are set.
-	Executor     plan.Executor
-	Expectations *controllerref.Expectations
+	Executor     executor.Executor
+	Expectations *dependents.Expectations
 
 	owners cache.Indexer
 	steps  Steps[T, S, P]
 }
 
 // New returns a reconciler of the owners in the cache. x needs no Kind and no Tracker.
-func New[T plan.Object, S, P any](c clock.PassiveClock, owners cache.Indexer, x plan.Executor, steps Steps[T, S, P]) *Reconciler[T, S, P] {
-	expectations := controllerref.NewExpectations(c)
+func New[T plan.Object, S, P any](c clock.PassiveClock, owners cache.Indexer, x executor.Executor, steps Steps[T, S, P]) *Reconciler[T, S, P] {
+	expectations := dependents.NewExpectations(c)
 	x.Kind, x.Tracker = steps.Kind, expectations
 	return &Reconciler[T, S, P]{Clock: c, Executor: x, Expectations: expectations, owners: owners, steps: steps}
 }

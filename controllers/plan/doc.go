@@ -1,8 +1,5 @@
-// Package plan represents a controller's decision as a value, and executes it against the
-// API. The decision has no side effects. The executor carries out its actions in order,
-// stops at the first one that fails, reports the result of each action as an event about
-// the owner, and passes every write to the tracker, so that the owner is not reconciled
-// again before the caches show the writes. It marks errors that only mean that the cache
-// was behind as stale: the event that brings the cache up to date enqueues the owner
-// anyway.
+// Package plan represents a controller's decision as a value: what to write, in which order,
+// with which events, and when to decide again. Making a plan has no side effects;
+// controllers/executor carries it out. The errors of an execution are here too, because some
+// decisions depend on them.
 package plan

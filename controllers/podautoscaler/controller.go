@@ -7,19 +7,32 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/podautoscaler/decide"
 	"minikcm.dev/minikcm/controllers/scales"
 )
 
 // Name is upstream's name of the controller.
 const Name = "horizontal-pod-autoscaler-controller"
 
+// defaultWorkers is the number of autoscalers reconciled at once, upstream's default.
+const defaultWorkers = 5
+
+// Settings are the controller's settings, with the flags of kube-controller-manager that set
+// them.
+type Settings struct {
+	decide.Options
+	// Workers is the number of autoscalers reconciled at once
+	// (--concurrent-horizontal-pod-autoscaler-syncs); 0 or less: 5.
+	Workers int
+}
+
 // Controller sets the size of the targets of autoscalers.
 type Controller struct{ loop *loop.Loop }
 
 // New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+func New(_ context.Context, e *env.Env, settings Settings) (*Controller, error) {
 	client, config, err := e.ClientFor(Name)
 	if err != nil {
 		return nil, err
@@ -34,23 +47,26 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	}
 	autoscalers, pods := e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods()
 	r := &reconciler{
-		opts: opts, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets{reached}, reader: reader,
-		executor: plan.Executor{
+		opts: settings.Options, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets{reached}, reader: reader,
+		executor: executor.Executor{
 			Kind:   autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
-			Writer: plan.NewWriter(client), Recorder: e.Recorder.For("horizontal-pod-autoscaler"),
+			Writer: executor.NewWriter(client), Recorder: e.Recorder.For("horizontal-pod-autoscaler"),
 		},
 		known: map[types.NamespacedName]*remembered{},
 	}
-	full := opts.completed()
-	loopOptions := e.Loop(Name, full.Workers)
+	period := settings.Completed().SyncPeriod
+	if settings.Workers <= 0 {
+		settings.Workers = defaultWorkers
+	}
+	loopOptions := e.Loop(Name, settings.Workers)
 	// Failures included, each autoscaler is reconciled once per period.
-	loopOptions.BaseDelay, loopOptions.MaxDelay = full.SyncPeriod, full.SyncPeriod
+	loopOptions.BaseDelay, loopOptions.MaxDelay = period, period
 	l := loop.New(loopOptions, r)
 	l.Watch(autoscalers.Informer(), func(ev loop.Event) []types.NamespacedName {
 		if ev.Type == loop.Deleted {
 			return loop.Self(ev) // Reconcile forgets it
 		}
-		l.AddAfter(loop.KeyOf(ev.Object), full.SyncPeriod)
+		l.AddAfter(loop.KeyOf(ev.Object), period)
 		return nil
 	})
 	l.Watch(pods.Informer(), noKeys)

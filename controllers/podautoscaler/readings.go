@@ -19,6 +19,8 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	custommetrics "k8s.io/metrics/pkg/client/custom_metrics"
 	externalmetrics "k8s.io/metrics/pkg/client/external_metrics"
+
+	"minikcm.dev/minikcm/controllers/podautoscaler/decide"
 )
 
 // defaultWindow is the window of a value that does not specify one.
@@ -49,7 +51,7 @@ func newReader(config *rest.Config, mapper meta.RESTMapper) (*reader, error) {
 }
 
 // read reads one metric of an autoscaler for the pods of its target.
-func (r *reader) read(ctx context.Context, namespace string, pods labels.Selector, m *autoscalingv2.MetricSpec) Reading {
+func (r *reader) read(ctx context.Context, namespace string, pods labels.Selector, m *autoscalingv2.MetricSpec) decide.Reading {
 	switch {
 	case m.Resource != nil:
 		return r.usage(ctx, namespace, pods, m.Resource.Name, "")
@@ -62,25 +64,25 @@ func (r *reader) read(ctx context.Context, namespace string, pods labels.Selecto
 	case m.External != nil:
 		return r.ofOthers(namespace, m.External.Metric)
 	}
-	return Reading{}
+	return decide.Reading{}
 }
 
-func (r *reader) usage(ctx context.Context, namespace string, pods labels.Selector, resource corev1.ResourceName, container string) Reading {
+func (r *reader) usage(ctx context.Context, namespace string, pods labels.Selector, resource corev1.ResourceName, container string) decide.Reading {
 	list, err := r.resources.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.String()})
 	if err != nil {
-		return Reading{Err: fmt.Errorf("unable to fetch metrics from resource metrics API: %w", err)}
+		return decide.Reading{Err: fmt.Errorf("unable to fetch metrics from resource metrics API: %w", err)}
 	}
 	if len(list.Items) == 0 {
-		return Reading{Err: errors.New("no metrics returned from resource metrics API")}
+		return decide.Reading{Err: errors.New("no metrics returned from resource metrics API")}
 	}
-	metrics := make(map[string]PodMetric, len(list.Items))
+	metrics := make(map[string]decide.PodMetric, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
 		if value, known := usedBy(item, resource, container); known {
-			metrics[item.Name] = PodMetric{Value: value, Timestamp: item.Timestamp.Time, Window: item.Window.Duration}
+			metrics[item.Name] = decide.PodMetric{Value: value, Timestamp: item.Timestamp.Time, Window: item.Window.Duration}
 		}
 	}
-	return Reading{Pods: metrics}
+	return decide.Reading{Pods: metrics}
 }
 
 // usedBy returns the usage of a pod or, if it is named, of one container. known is false if
@@ -100,28 +102,28 @@ func usedBy(m *metricsv1beta1.PodMetrics, resource corev1.ResourceName, containe
 	return value, known
 }
 
-func (r *reader) ofPods(namespace string, pods labels.Selector, metric autoscalingv2.MetricIdentifier) Reading {
+func (r *reader) ofPods(namespace string, pods labels.Selector, metric autoscalingv2.MetricIdentifier) decide.Reading {
 	selector, err := metav1.LabelSelectorAsSelector(metric.Selector)
 	if err != nil {
-		return Reading{Err: err}
+		return decide.Reading{Err: err}
 	}
 	list, err := r.custom.NamespacedMetrics(namespace).GetForObjects(schema.GroupKind{Kind: "Pod"}, pods, metric.Name, metricSelector(selector))
 	if err != nil {
-		return Reading{Err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
+		return decide.Reading{Err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
 	}
 	if len(list.Items) == 0 {
-		return Reading{Err: errors.New("no metrics returned from custom metrics API")}
+		return decide.Reading{Err: errors.New("no metrics returned from custom metrics API")}
 	}
-	metrics := make(map[string]PodMetric, len(list.Items))
+	metrics := make(map[string]decide.PodMetric, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
 		window := defaultWindow
 		if item.WindowSeconds != nil {
 			window = time.Duration(*item.WindowSeconds) * time.Second
 		}
-		metrics[item.DescribedObject.Name] = PodMetric{Value: item.Value.MilliValue(), Timestamp: item.Timestamp.Time, Window: window}
+		metrics[item.DescribedObject.Name] = decide.PodMetric{Value: item.Value.MilliValue(), Timestamp: item.Timestamp.Time, Window: window}
 	}
-	return Reading{Pods: metrics}
+	return decide.Reading{Pods: metrics}
 }
 
 // metricSelector returns the selector to send: an empty one for a metric without selector.
@@ -132,10 +134,10 @@ func metricSelector(selector labels.Selector) labels.Selector {
 	return selector
 }
 
-func (r *reader) ofObject(namespace string, m *autoscalingv2.ObjectMetricSource) Reading {
+func (r *reader) ofObject(namespace string, m *autoscalingv2.ObjectMetricSource) decide.Reading {
 	selector, err := metav1.LabelSelectorAsSelector(m.Metric.Selector)
 	if err != nil {
-		return Reading{Err: err}
+		return decide.Reading{Err: err}
 	}
 	kind := schema.FromAPIVersionAndKind(m.DescribedObject.APIVersion, m.DescribedObject.Kind).GroupKind()
 	var value *custommetricsv1beta2.MetricValue
@@ -146,26 +148,26 @@ func (r *reader) ofObject(namespace string, m *autoscalingv2.ObjectMetricSource)
 		value, err = r.custom.NamespacedMetrics(namespace).GetForObject(kind, m.DescribedObject.Name, m.Metric.Name, metricSelector(selector))
 	}
 	if err != nil {
-		return Reading{Err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
+		return decide.Reading{Err: fmt.Errorf("unable to fetch metrics from custom metrics API: %w", err)}
 	}
-	return Reading{Values: []int64{value.Value.MilliValue()}}
+	return decide.Reading{Values: []int64{value.Value.MilliValue()}}
 }
 
-func (r *reader) ofOthers(namespace string, metric autoscalingv2.MetricIdentifier) Reading {
+func (r *reader) ofOthers(namespace string, metric autoscalingv2.MetricIdentifier) decide.Reading {
 	selector, err := metav1.LabelSelectorAsSelector(metric.Selector)
 	if err != nil {
-		return Reading{Err: err}
+		return decide.Reading{Err: err}
 	}
 	list, err := r.external.NamespacedMetrics(namespace).List(metric.Name, metricSelector(selector))
 	if err != nil {
-		return Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: %w", err)}
+		return decide.Reading{Err: fmt.Errorf("unable to fetch metrics from external metrics API: %w", err)}
 	}
 	if len(list.Items) == 0 {
-		return Reading{Err: errors.New("no metrics returned from external metrics API")}
+		return decide.Reading{Err: errors.New("no metrics returned from external metrics API")}
 	}
 	values := make([]int64, len(list.Items))
 	for i := range list.Items {
 		values[i] = list.Items[i].Value.MilliValue()
 	}
-	return Reading{Values: values}
+	return decide.Reading{Values: values}
 }

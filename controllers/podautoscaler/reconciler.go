@@ -18,19 +18,21 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/podautoscaler/decide"
 )
 
 // reconciler reconciles autoscalers.
 type reconciler struct {
-	opts        Options
+	opts        decide.Options
 	clock       clock.Clock
 	autoscalers autoscalinglisters.HorizontalPodAutoscalerLister
 	pods        corelisters.PodLister
 	targets     targets
 	reader      *reader
-	executor    plan.Executor
+	executor    executor.Executor
 
 	mu sync.Mutex
 	// known holds the state of each autoscaler between reconciles.
@@ -38,7 +40,7 @@ type reconciler struct {
 }
 
 type remembered struct {
-	history History
+	history decide.History
 	// selector is the selector of the target's pods; nil until it is known.
 	selector labels.Selector
 }
@@ -57,10 +59,10 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, err
 	}
-	d := Decide(in, r.clock.Now())
+	d := decide.Autoscaler(in, r.clock.Now())
 	if d.Rescale != nil {
 		err := r.targets.resize(ctx, resource, in.Scale, d.Rescale.To)
-		d = Rescaled(in, d, err, r.clock.Now())
+		d = decide.Rescaled(in, d, err, r.clock.Now())
 	}
 	r.remember(key, d.History)
 	r.executor.RecordEvents(autoscaler, d.Events)
@@ -72,7 +74,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	update := *autoscaler
 	update.Status = *d.Status
-	result, err := plan.Settle(loop.Result{RequeueAfter: d.RequeueAfter}, r.executor.WriteStatus(ctx, &update))
+	result, err := executor.Settle(loop.Result{RequeueAfter: d.RequeueAfter}, r.executor.WriteStatus(ctx, &update))
 	if err != nil {
 		r.executor.RecordEvents(autoscaler, []plan.Event{{Type: corev1.EventTypeWarning, Reason: "FailedUpdateStatus", Message: err.Error()}})
 	}
@@ -80,17 +82,17 @@ func (r *reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (l
 }
 
 // gather reads the input of a decision. Errors of the API are part of it.
-func (r *reconciler) gather(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler) (Snapshot, schema.GroupResource, error) {
+func (r *reconciler) gather(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler) (decide.Snapshot, schema.GroupResource, error) {
 	key := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
-	in := Snapshot{Autoscaler: a, Options: r.opts, History: r.recall(key)}
+	in := decide.Snapshot{Autoscaler: a, Options: r.opts, History: r.recall(key)}
 	var resource schema.GroupResource
 	in.Scale, resource, in.ScaleErr = r.targets.get(ctx, a.Namespace, a.Spec.ScaleTargetRef)
-	if in.ScaleErr != nil || !NeedsMetrics(a, in.Scale) {
+	if in.ScaleErr != nil || !decide.NeedsMetrics(a, in.Scale) {
 		return in, resource, nil
 	}
 	selector, err := labels.Parse(in.Scale.Status.Selector)
 	if err != nil || in.Scale.Status.Selector == "" {
-		return in, resource, nil // Decide reports it
+		return in, resource, nil // the decision reports it
 	}
 	if in.Pods, err = r.pods.Pods(a.Namespace).List(selector); err != nil {
 		return in, resource, fmt.Errorf("listing the pods of HorizontalPodAutoscaler %s: %w", key, err)
@@ -98,23 +100,23 @@ func (r *reconciler) gather(ctx context.Context, a *autoscalingv2.HorizontalPodA
 	if in.Rivals = r.rivals(key, selector, in.Pods); len(in.Rivals) > 1 {
 		return in, resource, nil
 	}
-	in.Readings = make([]Reading, len(a.Spec.Metrics))
+	in.Readings = make([]decide.Reading, len(a.Spec.Metrics))
 	for i := range a.Spec.Metrics {
 		in.Readings[i] = r.reader.read(ctx, a.Namespace, selector, &a.Spec.Metrics[i])
 	}
 	return in, resource, nil
 }
 
-func (r *reconciler) recall(key types.NamespacedName) History {
+func (r *reconciler) recall(key types.NamespacedName) decide.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m := r.known[key]; m != nil {
 		return m.history
 	}
-	return History{}
+	return decide.History{}
 }
 
-func (r *reconciler) remember(key types.NamespacedName, h History) {
+func (r *reconciler) remember(key types.NamespacedName, h decide.History) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.of(key).history = h

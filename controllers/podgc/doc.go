@@ -7,6 +7,5 @@
 //   - deleted pods on a node that is not ready and out of service;
 //   - of the ended pods, the oldest beyond 12,500.
 //
-// Pure functions (decide.go) decide which these are, and indices find them: no event scans
-// all pods.
+// garbage.go says which these are, and indices find them: no event scans all pods.
 package podgc

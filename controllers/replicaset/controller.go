@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
@@ -34,7 +35,7 @@ func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.Sha
 	pods := e.Informers.Core().V1().Pods().Informer()
 	r, err := NewReconciler(owners, Sources{
 		Clock: e.Clock, ReplicaSets: informer.GetIndexer(), Pods: pods.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(component)},
+		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(component)},
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 // Owners defines how objects of a kind are viewed as ReplicaSets. The decisions are made
@@ -25,7 +26,7 @@ type Owners[T plan.Object] struct {
 // ReplicaSets is the identity view.
 func ReplicaSets() Owners[*appsv1.ReplicaSet] {
 	return Owners[*appsv1.ReplicaSet]{
-		Kind:     Kind,
+		Kind:     decide.Kind,
 		View:     func(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet { return rs },
 		Selector: func(rs *appsv1.ReplicaSet) *metav1.LabelSelector { return rs.Spec.Selector },
 		WithStatus: func(rs *appsv1.ReplicaSet, status *appsv1.ReplicaSetStatus) *appsv1.ReplicaSet {

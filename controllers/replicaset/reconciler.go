@@ -13,9 +13,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -24,18 +27,18 @@ type Sources struct {
 	// ReplicaSets (or the owners of another kind) and Pods are the informers' caches.
 	ReplicaSets, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	Executor executor.Executor
+	// Decide replaces decide.ReplicaSet if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them. T is the kind of the owners.
 type Reconciler[T plan.Object] struct {
-	*owner.Reconciler[T, Snapshot, Plan]
+	*owner.Reconciler[T, decide.Snapshot, decide.Plan]
 	owners     Owners[T]
 	cache      cache.Indexer
-	sets       controllerref.Index[T]
-	pods       controllerref.Index[*corev1.Pod]
+	sets       dependents.Index[T]
+	pods       dependents.Index[*corev1.Pod]
 	wakesOwner func(loop.Event) []types.NamespacedName
 }
 
@@ -43,31 +46,31 @@ type Reconciler[T plan.Object] struct {
 // ReplicaSets. It adds the indexes that it needs to the caches.
 func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.ReplicaSet
 	}
-	sets, setsErr := controllerref.NewIndex[T](s.ReplicaSets)
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
+	sets, setsErr := dependents.NewIndex[T](s.ReplicaSets)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
 	r := &Reconciler[T]{
 		owners: owners, cache: s.ReplicaSets, sets: sets, pods: pods, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
-	r.Reconciler = owner.New(s.Clock, s.ReplicaSets, s.Executor, owner.Steps[T, Snapshot, Plan]{
+	r.Reconciler = owner.New(s.Clock, s.ReplicaSets, s.Executor, owner.Steps[T, decide.Snapshot, decide.Plan]{
 		Kind: owners.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, errors.Join(setsErr, podsErr)
 }
 
-func (r *Reconciler[T]) gather(_ context.Context, owner T) (Snapshot, error) {
-	in := Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
-	if Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
+func (r *Reconciler[T]) gather(_ context.Context, owner T) (decide.Snapshot, error) {
+	in := decide.Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
+	if decide.Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
 		in.Crowd = r.crowd(owner)
 	}
 	return in, nil
 }
 
-func (r *Reconciler[T]) execute(ctx context.Context, owner T, in Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler[T]) execute(ctx context.Context, owner T, in decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	actErr := r.Executor.Act(ctx, owner, p.Actions)
-	statusErr := r.writeStatus(ctx, owner, Conclude(in.ReplicaSet, p, actErr, r.Clock.Now()))
-	return plan.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
+	statusErr := r.writeStatus(ctx, owner, decide.Conclude(in.ReplicaSet, p, actErr, r.Clock.Now()))
+	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
 }
 
 // crowd counts, by node, the active pods of the owners that have the same controller.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -51,5 +52,5 @@ func (r *Reconciler[T]) matching(pod *corev1.Pod) []types.NamespacedName {
 		})
 		return all, err
 	}
-	return controllerref.Adopters(pod, list, r.owners.Selector)
+	return dependents.Adopters(pod, list, r.owners.Selector)
 }

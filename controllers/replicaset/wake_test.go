@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/replicaset/replicasettest"
 )
 
 func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv1.ReplicaSet], cache.Indexer) {
@@ -20,7 +21,7 @@ func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv
 	indexer := func() cache.Indexer {
 		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
-	s := Sources{Clock: clocktesting.NewFakePassiveClock(now), ReplicaSets: indexer(), Pods: indexer()}
+	s := Sources{Clock: clocktesting.NewFakePassiveClock(replicasettest.Now), ReplicaSets: indexer(), Pods: indexer()}
 	for _, rs := range sets {
 		if err := s.ReplicaSets.Add(rs); err != nil {
 			t.Fatal(err)
@@ -34,40 +35,40 @@ func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv
 }
 
 func TestOnPod(t *testing.T) {
-	web, db, all, elsewhere := replicaSet(1), replicaSet(1), replicaSet(1), replicaSet(1)
+	web, db, all, elsewhere := replicasettest.ReplicaSet(1), replicasettest.ReplicaSet(1), replicasettest.ReplicaSet(1), replicasettest.ReplicaSet(1)
 	db.Name, db.Spec.Selector = "db", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 	all.Name, all.Spec.Selector = "all", &metav1.LabelSelector{}
 	elsewhere.Namespace = "b"
 	r, _ := newReconciler(t, web, db, all, elsewhere)
-	of := func(name string) podOption {
+	of := func(name string) replicasettest.Option {
 		return func(p *corev1.Pod) {
 			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "apps/v1", "ReplicaSet", name
 		}
 	}
-	revision := func(n string) podOption { return func(p *corev1.Pod) { p.ResourceVersion = n } }
+	revision := func(n string) replicasettest.Option { return func(p *corev1.Pod) { p.ResourceVersion = n } }
 	noLabels := func(p *corev1.Pod) { p.Labels = nil }
-	updated := func(before, after []podOption) loop.Event {
-		return loop.Event{Type: loop.Updated, Old: pod("p", append(before, revision("1"))...), Object: pod("p", append(after, revision("2"))...)}
+	updated := func(before, after []replicasettest.Option) loop.Event {
+		return loop.Event{Type: loop.Updated, Old: replicasettest.Pod("p", append(before, revision("1"))...), Object: replicasettest.Pod("p", append(after, revision("2"))...)}
 	}
-	opts := func(o ...podOption) []podOption { return o }
+	opts := func(o ...replicasettest.Option) []replicasettest.Option { return o }
 	for name, tt := range map[string]struct {
 		ev   loop.Event
 		want []string
 	}{
-		"added":                 {loop.Event{Object: pod("p", of("web"))}, []string{"web"}},
-		"deleted":               {loop.Event{Type: loop.Deleted, Object: pod("p", of("web"))}, []string{"web"}},
-		"bound":                 {updated(opts(of("web"), on("")), opts(of("web"), on("n1"))), nil},
-		"resynced":              {loop.Event{Type: loop.Updated, Old: pod("p", of("web")), Object: pod("p", of("web"))}, []string{"web"}},
-		"ready":                 {updated(opts(of("web")), opts(of("web"), ready(0))), []string{"web"}},
-		"ready again":           {updated(opts(of("web"), ready(time.Hour)), opts(of("web"), ready(0))), []string{"web"}},
-		"failed":                {updated(opts(of("web")), opts(of("web"), phase(corev1.PodFailed))), []string{"web"}},
-		"terminating":           {updated(opts(of("web")), opts(of("web"), going)), []string{"web"}},
-		"relabelled":            {updated(opts(of("web")), opts(of("web"), labelled("app", "db"))), []string{"web"}},
-		"released":              {updated(opts(of("web")), opts(orphan)), []string{"web", "web"}},
-		"orphan added":          {loop.Event{Object: pod("p", orphan)}, []string{"web"}},
-		"orphan of others":      {loop.Event{Object: pod("p", orphan, labelled("app", "x"))}, nil},
-		"orphan without labels": {loop.Event{Object: pod("p", orphan, noLabels)}, nil},
-		"orphan deleted":        {loop.Event{Type: loop.Deleted, Object: pod("p", orphan)}, nil},
+		"added":                 {loop.Event{Object: replicasettest.Pod("p", of("web"))}, []string{"web"}},
+		"deleted":               {loop.Event{Type: loop.Deleted, Object: replicasettest.Pod("p", of("web"))}, []string{"web"}},
+		"bound":                 {updated(opts(of("web"), replicasettest.On("")), opts(of("web"), replicasettest.On("n1"))), nil},
+		"resynced":              {loop.Event{Type: loop.Updated, Old: replicasettest.Pod("p", of("web")), Object: replicasettest.Pod("p", of("web"))}, []string{"web"}},
+		"ready":                 {updated(opts(of("web")), opts(of("web"), replicasettest.Ready(0))), []string{"web"}},
+		"ready again":           {updated(opts(of("web"), replicasettest.Ready(time.Hour)), opts(of("web"), replicasettest.Ready(0))), []string{"web"}},
+		"failed":                {updated(opts(of("web")), opts(of("web"), replicasettest.Phase(corev1.PodFailed))), []string{"web"}},
+		"terminating":           {updated(opts(of("web")), opts(of("web"), replicasettest.Going)), []string{"web"}},
+		"relabelled":            {updated(opts(of("web")), opts(of("web"), replicasettest.Labelled("app", "db"))), []string{"web"}},
+		"released":              {updated(opts(of("web")), opts(replicasettest.Orphan)), []string{"web", "web"}},
+		"orphan added":          {loop.Event{Object: replicasettest.Pod("p", replicasettest.Orphan)}, []string{"web"}},
+		"orphan of others":      {loop.Event{Object: replicasettest.Pod("p", replicasettest.Orphan, replicasettest.Labelled("app", "x"))}, nil},
+		"orphan without labels": {loop.Event{Object: replicasettest.Pod("p", replicasettest.Orphan, noLabels)}, nil},
+		"orphan deleted":        {loop.Event{Type: loop.Deleted, Object: replicasettest.Pod("p", replicasettest.Orphan)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -84,7 +85,7 @@ func TestOnPod(t *testing.T) {
 func TestCrowdCountsSiblings(t *testing.T) {
 	yes := true
 	sibling := func(name string, uid types.UID) *appsv1.ReplicaSet {
-		rs := replicaSet(1)
+		rs := replicasettest.ReplicaSet(1)
 		rs.Name, rs.UID = name, uid
 		rs.OwnerReferences = []metav1.OwnerReference{{UID: "deployment", Controller: &yes}}
 		return rs
@@ -93,7 +94,7 @@ func TestCrowdCountsSiblings(t *testing.T) {
 	r, pods := newReconciler(t, web, sibling("web-old", "old"))
 	ofOld := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "old" }
 	stranger := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "stranger" }
-	for _, p := range []*corev1.Pod{pod("p1"), pod("p2", ofOld), pod("p3", stranger), pod("p4", going), pod("p5", on("")), pod("p6", on("n2"))} {
+	for _, p := range []*corev1.Pod{replicasettest.Pod("p1"), replicasettest.Pod("p2", ofOld), replicasettest.Pod("p3", stranger), replicasettest.Pod("p4", replicasettest.Going), replicasettest.Pod("p5", replicasettest.On("")), replicasettest.Pod("p6", replicasettest.On("n2"))} {
 		if err := pods.Add(p); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/replicaset"
+	"minikcm.dev/minikcm/controllers/replicaset/decide"
 )
 
 func TestStatusSurvivesTheView(t *testing.T) {
@@ -28,7 +28,7 @@ func TestStatusSurvivesTheView(t *testing.T) {
 		t.Errorf("the status there and back (-want +got):\n%s", diff)
 	}
 	// A converged object must not be written again.
-	p, err := replicaset.Decide(replicaset.Snapshot{ReplicaSet: rs, Kind: Owners().Kind}, time.Unix(2, 0))
+	p, err := decide.ReplicaSet(decide.Snapshot{ReplicaSet: rs, Kind: Owners().Kind}, time.Unix(2, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -156,4 +157,13 @@ func wantForbidden(t *testing.T, err error, text string) {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), text) {
 		t.Errorf("the error is %v, want %s", err, text)
 	}
+}
+
+// amounts parses pairs such as "pods", "1", "cpu", "100m".
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
 }

@@ -18,8 +18,9 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/resourcequota/decide"
 	"minikcm.dev/minikcm/quota"
 )
 
@@ -44,7 +45,7 @@ type Controller struct {
 	registry quotav1.Registry
 	live     live
 	counted  *counted
-	executor plan.Executor
+	executor executor.Executor
 	loop     *loop.Loop
 }
 
@@ -58,8 +59,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c := &Controller{
 		clock: e.Clock, quotas: core.ResourceQuotas().Lister(), pods: core.Pods().Lister(),
 		services: core.Services().Lister(), claims: core.PersistentVolumeClaims().Lister(),
-		executor: plan.Executor{
-			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name),
+		executor: executor.Executor{
+			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name),
 		},
 	}
 	c.registry = quota.NewRegistry(c.list, e.Clock)
@@ -150,11 +151,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("getting ResourceQuota %s: %w", key, err)
 	}
 	usage, usageErr := c.usage(ctx, q, c.registry, c.counted.stats)
-	p := Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+	p := decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	if p.Status != nil && quota.Lowers(p.Status.Used, q.Status.Used) {
 		// The informers may not have what the quota's version counts.
 		usage, usageErr = c.usage(ctx, q, c.live.registry(ctx), c.counted.liveStats)
-		p = Decide(Snapshot{Quota: q, Usage: usage}, c.clock.Now())
+		p = decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	}
 	if p.Status != nil {
 		update := *q

@@ -14,6 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/rootca/decide"
 )
 
 // Name is upstream's name of the controller.
@@ -66,7 +67,7 @@ func wakeNamespace(ev loop.Event) []types.NamespacedName {
 }
 
 func wakeNamespaceOfConfigMap(ev loop.Event) []types.NamespacedName {
-	if ev.Type == loop.Added || ev.Object.GetName() != ConfigMapName {
+	if ev.Type == loop.Added || ev.Object.GetName() != decide.ConfigMapName {
 		return nil
 	}
 	return []types.NamespacedName{{Name: ev.Object.GetNamespace()}}
@@ -81,23 +82,23 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("getting namespace %s: %w", key.Name, err)
 	}
-	current, err := c.configMaps.ConfigMaps(key.Name).Get(ConfigMapName)
+	current, err := c.configMaps.ConfigMaps(key.Name).Get(decide.ConfigMapName)
 	if apierrors.IsNotFound(err) {
 		current = nil
 	} else if err != nil {
-		return loop.Result{}, fmt.Errorf("getting config map %s/%s: %w", key.Name, ConfigMapName, err)
+		return loop.Result{}, fmt.Errorf("getting config map %s/%s: %w", key.Name, decide.ConfigMapName, err)
 	}
-	wanted, verb := Decide(ns, current, c.ca)
+	wanted, verb := decide.ConfigMap(ns, current, c.ca)
 	switch verb {
-	case Create:
+	case decide.Create:
 		_, err = c.client.CoreV1().ConfigMaps(key.Name).Create(ctx, wanted, metav1.CreateOptions{})
-	case Update:
+	case decide.Update:
 		_, err = c.client.CoreV1().ConfigMaps(key.Name).Update(ctx, wanted, metav1.UpdateOptions{})
 	default:
 		return loop.Result{}, nil
 	}
 	if err != nil && !done(err) {
-		return loop.Result{}, fmt.Errorf("writing config map %s/%s: %w", key.Name, ConfigMapName, err)
+		return loop.Result{}, fmt.Errorf("writing config map %s/%s: %w", key.Name, decide.ConfigMapName, err)
 	}
 	return loop.Result{}, nil
 }

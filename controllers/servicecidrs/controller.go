@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/servicecidrs/decide"
 )
 
 // Name is upstream's name of the controller, and workers its default.
@@ -72,7 +73,7 @@ func (c *Controller) wakeForCIDR(ev loop.Event) []types.NamespacedName {
 		return keys
 	}
 	return append(keys, c.going(func(other *networkingv1.ServiceCIDR) bool {
-		return other.Name != cidr.Name && overlap(cidr, other)
+		return other.Name != cidr.Name && decide.Overlap(cidr, other)
 	})...)
 }
 
@@ -82,7 +83,7 @@ func (c *Controller) wakeForIP(ev loop.Event) []types.NamespacedName {
 	if err != nil || ev.Type == loop.Updated {
 		return nil
 	}
-	return c.going(func(cidr *networkingv1.ServiceCIDR) bool { return Contains(cidr, ip) })
+	return c.going(func(cidr *networkingv1.ServiceCIDR) bool { return decide.Contains(cidr, ip) })
 }
 
 // going returns the keys of the matching ServiceCIDRs that are being deleted.
@@ -119,14 +120,14 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 			return loop.Result{}, fmt.Errorf("listing IP addresses: %w", err)
 		}
 	}
-	decision := Decide(cidr, all, ips, c.clock.Now())
+	decision := decide.ServiceCIDR(cidr, all, ips, c.clock.Now())
 	if err := c.write(ctx, cidr, decision); err != nil && !apierrors.IsNotFound(err) {
 		return loop.Result{}, fmt.Errorf("updating service CIDR %s: %w", key.Name, err)
 	}
 	return loop.Result{RequeueAfter: decision.Wait}, nil
 }
 
-func (c *Controller) write(ctx context.Context, cidr *networkingv1.ServiceCIDR, decision Decision) error {
+func (c *Controller) write(ctx context.Context, cidr *networkingv1.ServiceCIDR, decision decide.Decision) error {
 	cidrs := c.client.NetworkingV1().ServiceCIDRs()
 	if decision.SetFinalizers {
 		changed := cidr.DeepCopy()

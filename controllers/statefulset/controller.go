@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/plan"
 )
 
 // Name is upstream's name of the controller.
@@ -29,7 +29,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	pods, claims := core.Pods().Informer(), core.PersistentVolumeClaims().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, StatefulSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Claims: claims.GetIndexer(),
-		Executor: plan.Executor{Writer: plan.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	})
 	if err != nil {
 		return nil, err

@@ -14,10 +14,12 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/statefulset"
+	"minikcm.dev/minikcm/controllers/statefulset/decide"
 )
 
 var steps = flag.Int("modeltest.steps", 150, "steps that a drawn history has")
@@ -29,7 +31,7 @@ type model struct {
 }
 
 // decision replaces the controller's decision; nil: the real one.
-type decision func(statefulset.Snapshot, time.Time) (statefulset.Plan, error)
+type decision func(decide.Snapshot, time.Time) (decide.Plan, error)
 
 func newModel(t *rapid.T, decide decision) *model {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
@@ -39,7 +41,7 @@ func newModel(t *rapid.T, decide decision) *model {
 		r, err := statefulset.NewReconciler(statefulset.Sources{
 			Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}), Pods: a.Watch(&corev1.Pod{}),
 			Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}),
-			Executor: plan.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
+			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
 		})
 		if err != nil {
 			return nil, err

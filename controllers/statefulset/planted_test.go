@@ -11,21 +11,21 @@ import (
 
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
-	"minikcm.dev/minikcm/controllers/statefulset"
+	"minikcm.dev/minikcm/controllers/statefulset/decide"
 )
 
 // misreading is a decision about a changed copy of the snapshot.
-func misreading(change func(in *statefulset.Snapshot)) decision {
-	return func(in statefulset.Snapshot, now time.Time) (statefulset.Plan, error) {
+func misreading(change func(in *decide.Snapshot)) decision {
+	return func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 		in.Set = in.Set.DeepCopy()
 		change(&in)
-		return statefulset.Decide(in, now)
+		return decide.StatefulSet(in, now)
 	}
 }
 
 // again is a decision that creates each pod twice, the second time under another name.
-func again(in statefulset.Snapshot, now time.Time) (statefulset.Plan, error) {
-	p, err := statefulset.Decide(in, now)
+func again(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+	p, err := decide.StatefulSet(in, now)
 	for i, action := range p.Actions {
 		for _, o := range action.Objects {
 			if pod, ok := o.(*corev1.Pod); ok && action.Verb == plan.Create {
@@ -45,29 +45,29 @@ func TestPlantedMistakesAreSeen(t *testing.T) {
 		decide   decision
 		want     string
 	}{
-		"the order of pods does not matter": {orderIsKept, misreading(func(in *statefulset.Snapshot) {
+		"the order of pods does not matter": {orderIsKept, misreading(func(in *decide.Snapshot) {
 			in.Set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 		}), "was ready"},
-		"one pod too many is replaced at a time": {parallelKeepsItsLimit, misreading(func(in *statefulset.Snapshot) {
+		"one pod too many is replaced at a time": {parallelKeepsItsLimit, misreading(func(in *decide.Snapshot) {
 			more := intstr.FromInt(in.Set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.IntValue() + 1)
 			in.Set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &more
 		}), "are to be"},
 		"a pod that there is is made again": {orderIsKept, again, "have the ordinal"},
-		"the partition does not matter": {partitionIsKept, misreading(func(in *statefulset.Snapshot) {
+		"the partition does not matter": {partitionIsKept, misreading(func(in *decide.Snapshot) {
 			in.Set.Spec.UpdateStrategy.RollingUpdate.Partition = nil
 		}), "is below the partition"},
-		"old revisions stay": {convergesAfterChaos, misreading(func(in *statefulset.Snapshot) {
+		"old revisions stay": {convergesAfterChaos, misreading(func(in *decide.Snapshot) {
 			many := int32(1000)
 			in.Set.Spec.RevisionHistoryLimit = &many
 		}), "are to be kept"},
-		"failed pods stay": {convergesAfterChaos, misreading(func(in *statefulset.Snapshot) {
+		"failed pods stay": {convergesAfterChaos, misreading(func(in *decide.Snapshot) {
 			for i, pod := range in.Pods {
 				in.Pods[i] = pod.DeepCopy()
 				in.Pods[i].Status.Phase = corev1.PodRunning
 			}
 		}), "is not as it should be"},
-		"the first ordinal is taken for 0": {orderIsKept, misreading(func(in *statefulset.Snapshot) { in.Set.Spec.Ordinals = nil }), "came before"},
-		"a missing claim is taken for one that is there": {claimsFollowTheirPods, misreading(func(in *statefulset.Snapshot) {
+		"the first ordinal is taken for 0": {orderIsKept, misreading(func(in *decide.Snapshot) { in.Set.Spec.Ordinals = nil }), "came before"},
+		"a missing claim is taken for one that is there": {claimsFollowTheirPods, misreading(func(in *decide.Snapshot) {
 			in.Claim = func(name string) *corev1.PersistentVolumeClaim {
 				return &corev1.PersistentVolumeClaim{}
 			}

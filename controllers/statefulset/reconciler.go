@@ -12,11 +12,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
-	"minikcm.dev/minikcm/controllers/history"
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/history/collision"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
-	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/statefulset/decide"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
@@ -25,40 +26,40 @@ type Sources struct {
 	// StatefulSets, Pods, Revisions and Claims are the informers' caches.
 	StatefulSets, Pods, Revisions, Claims cache.Indexer
 	// Executor needs no Kind and no Tracker.
-	Executor plan.Executor
-	// Decide replaces the function Decide if not nil: model tests plant mistakes here.
-	Decide func(in Snapshot, now time.Time) (Plan, error)
+	Executor executor.Executor
+	// Decide replaces decide.StatefulSet if not nil: model tests plant mistakes here.
+	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
 type Reconciler struct {
-	*owner.Reconciler[*appsv1.StatefulSet, Snapshot, Plan]
+	*owner.Reconciler[*appsv1.StatefulSet, decide.Snapshot, decide.Plan]
 	sets      appslisters.StatefulSetLister
 	claims    corelisters.PersistentVolumeClaimLister
-	pods      controllerref.Index[*corev1.Pod]
-	revisions controllerref.Index[*appsv1.ControllerRevision]
+	pods      dependents.Index[*corev1.Pod]
+	revisions dependents.Index[*appsv1.ControllerRevision]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
 func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
-		s.Decide = Decide
+		s.Decide = decide.StatefulSet
 	}
-	pods, podsErr := controllerref.NewIndex[*corev1.Pod](s.Pods)
-	revisions, revisionsErr := controllerref.NewIndex[*appsv1.ControllerRevision](s.Revisions)
+	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
+	revisions, revisionsErr := dependents.NewIndex[*appsv1.ControllerRevision](s.Revisions)
 	r := &Reconciler{
 		sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
 		pods: pods, revisions: revisions,
 	}
-	r.Reconciler = owner.New(s.Clock, s.StatefulSets, s.Executor, owner.Steps[*appsv1.StatefulSet, Snapshot, Plan]{
-		Kind: Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+	r.Reconciler = owner.New(s.Clock, s.StatefulSets, s.Executor, owner.Steps[*appsv1.StatefulSet, decide.Snapshot, decide.Plan]{
+		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
 	return r, errors.Join(podsErr, revisionsErr)
 }
 
-func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (Snapshot, error) {
+func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (decide.Snapshot, error) {
 	claims := r.claims.PersistentVolumeClaims(set.Namespace)
-	return Snapshot{
+	return decide.Snapshot{
 		Set: set, Pods: r.pods.Candidates(set), Revisions: r.revisions.Candidates(set),
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			claim, err := claims.Get(name)
@@ -70,9 +71,9 @@ func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (Snapsho
 	}, nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, _ Snapshot, p Plan) (loop.Result, error) {
+func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {
 	r.Executor.RecordEvents(set, p.Events)
-	return history.Execute(ctx, &r.Executor, set, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.StatefulSet {
-		return Conclude(set, p, collided)
+	return collision.Execute(ctx, &r.Executor, set, p.Actions, loop.Result{RequeueAfter: p.RequeueAfter}, func(collided bool) *appsv1.StatefulSet {
+		return decide.Conclude(set, p, collided)
 	})
 }

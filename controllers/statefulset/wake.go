@@ -11,9 +11,10 @@ import (
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/statefulset/decide"
 )
 
-var controllerOf = loop.ControllerOf(Kind.GroupKind())
+var controllerOf = loop.ControllerOf(decide.Kind.GroupKind())
 
 // OnStatefulSet enqueues the StatefulSet itself.
 func (r *Reconciler) OnStatefulSet(ev loop.Event) []types.NamespacedName {
@@ -48,7 +49,7 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 
 // adopters returns the StatefulSet whose pod name an orphan has.
 func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
-	parent, _, ok := splitOrdinal(orphan.Name)
+	parent, _, ok := decide.SplitOrdinal(orphan.Name)
 	if !ok {
 		return nil
 	}
@@ -87,7 +88,7 @@ func selects(set *appsv1.StatefulSet, o metav1.Object) bool {
 // OnClaim enqueues the StatefulSet that a claim belongs to by its name. The set is not the
 // claim's controller, unless the retention policy makes it so.
 func (r *Reconciler) OnClaim(ev loop.Event) []types.NamespacedName {
-	stem, _, ok := splitOrdinal(ev.Object.GetName())
+	stem, _, ok := decide.SplitOrdinal(ev.Object.GetName())
 	if !ok {
 		return nil
 	}

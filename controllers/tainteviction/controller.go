@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/disruption"
+	"minikcm.dev/minikcm/controllers/tainteviction/decide"
 )
 
 // Name is upstream's name of the controller, and the source of its events.
@@ -47,7 +48,7 @@ type Controller struct {
 // pending is a pod whose eviction is scheduled or done.
 type pending struct {
 	uid types.UID
-	Eviction
+	decide.Eviction
 	done bool
 }
 
@@ -85,9 +86,9 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	if !ok || ev.Type == loop.Deleted {
 		return nil
 	}
-	taints := noExecute(node)
+	taints := decide.NoExecute(node)
 	old, _ := ev.Old.(*corev1.Node)
-	if old == nil && len(taints) == 0 || old != nil && apiequality.Semantic.DeepEqual(noExecute(old), taints) {
+	if old == nil && len(taints) == 0 || old != nil && apiequality.Semantic.DeepEqual(decide.NoExecute(old), taints) {
 		return nil
 	}
 	var keys []types.NamespacedName
@@ -115,7 +116,7 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 		return nil
 	}
 	node, err := c.nodes.Get(pod.Spec.NodeName)
-	if c.get(key) == nil && (err != nil || len(noExecute(node)) == 0) {
+	if c.get(key) == nil && (err != nil || len(decide.NoExecute(node)) == 0) {
 		return nil
 	}
 	return []types.NamespacedName{key}
@@ -169,20 +170,20 @@ func (c *Controller) judge(ctx context.Context, key types.NamespacedName, pod *c
 		return loop.Result{}, err
 	}
 	switch d.Verb {
-	case Cancel:
+	case decide.Cancel:
 		c.report(key, "Cancelling deletion of Pod")
 		c.set(key, nil)
-	case Wait:
+	case decide.Wait:
 		c.set(key, &pending{uid: pod.UID, Eviction: d.Eviction})
 		return loop.Result{RequeueAfter: d.Eviction.Due.Sub(now)}, nil
-	case Evict:
+	case decide.Evict:
 		return loop.Result{}, c.evict(ctx, key, pod)
 	}
 	return loop.Result{}, nil
 }
 
-func (c *Controller) decide(pod *corev1.Pod, known *pending, now time.Time) (Decision, error) {
-	var before *Eviction
+func (c *Controller) decide(pod *corev1.Pod, known *pending, now time.Time) (decide.Decision, error) {
+	var before *decide.Eviction
 	if known != nil {
 		before = &known.Eviction
 	}
@@ -190,15 +191,15 @@ func (c *Controller) decide(pod *corev1.Pod, known *pending, now time.Time) (Dec
 	switch {
 	case apierrors.IsNotFound(err) && before != nil:
 		if !now.Before(before.Due) {
-			return Decision{Verb: Evict}, nil
+			return decide.Decision{Verb: decide.Evict}, nil
 		}
-		return Decision{Verb: Wait, Eviction: *before}, nil
+		return decide.Decision{Verb: decide.Wait, Eviction: *before}, nil
 	case apierrors.IsNotFound(err):
-		return Decision{}, nil
+		return decide.Decision{}, nil
 	case err != nil:
-		return Decision{}, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
+		return decide.Decision{}, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
 	}
-	return Decide(pod.Spec.Tolerations, noExecute(node), before, now), nil
+	return decide.Pod(pod.Spec.Tolerations, decide.NoExecute(node), before, now), nil
 }
 
 // evict deletes the pod. The entry stays until the pod is gone, so that it is deleted and

@@ -3,5 +3,5 @@
 // cancels the deletion if the taint is removed before.
 //
 // As upstream, a pod's time begins when the controller first observes it on the tainted
-// node. The pure function Decide (decide.go) decides about a pod.
+// node. The pure package decide decides about a pod.
 package tainteviction

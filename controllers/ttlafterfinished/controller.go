@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -55,7 +56,7 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 // onJob enqueues a finished Job that has a time to live.
 func onJob(ev loop.Event) []types.NamespacedName {
 	job, ok := ev.Object.(*batchv1.Job)
-	if !ok || ev.Type == loop.Deleted || job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || finishedCondition(job) == nil {
+	if !ok || ev.Type == loop.Deleted || job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || conditions.Finished(job) == nil {
 		return nil
 	}
 	return loop.Self(ev)

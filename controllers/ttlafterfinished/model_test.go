@@ -14,6 +14,7 @@ import (
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	"pgregory.net/rapid"
 
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/plan"
@@ -35,7 +36,7 @@ type model struct {
 type api struct {
 	batchclient.JobInterface
 	m      *model
-	writer plan.Writer
+	writer executor.Writer
 }
 
 func (a api) Jobs(string) batchclient.JobInterface { return a }

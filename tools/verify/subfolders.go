@@ -6,8 +6,9 @@ import (
 )
 
 // inFolder lists the packages of its own top folder that a package may import, by their paths
-// within that folder. "." is the folder's own package, and "*" means all. inFolderDefault
-// applies to a package that is not listed.
+// within that folder. "." is the folder's own package, "*" means all, and a path that begins
+// with "./" is beneath the package that imports it. inFolderDefault applies to a package that
+// is not listed.
 var inFolder = map[string][]string{
 	"clock":           {"inflight", "internal/hash"},
 	"clock/events":    {".", "inflight"},
@@ -44,21 +45,28 @@ var inFolder = map[string][]string{
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
 	"controllers/certificates/signing":    {"certificates", "env", "loop"},
-	"controllers/cronjob":                 {"controllerref", "env", "job", "loop", "owner", "plan"},
-	"controllers/endpoints":               {"endpointslice/selection", "env", "loop"},
+	"controllers/controllerref":           {},
+	"controllers/cronjob":                 {"controllerref", "dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "./decide"},
+	"controllers/cronjob/decide":          {"job/conditions", "plan"},
+	"controllers/dependents":              {"controllerref", "loop", "plan"},
+	"controllers/endpoints":               {"endpointslice/selection", "env", "loop", "./decide"},
 	"controllers/endpointslice":           {"endpointslice/selection", "env", "loop"},
 	"controllers/env":                     {"loop"},
-	"controllers/history":                 {"controllerref", "loop", "plan"},
+	"controllers/executor":                {"loop", "plan"},
+	"controllers/garbagecollector":        {"env", "garbagecollector/graph", "loop"},
+	"controllers/history":                 {"plan"},
+	"controllers/history/collision":       {"controllerref", "executor", "loop", "plan"},
+	"controllers/job":                     {"dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "./decide"},
+	"controllers/job/decide":              {"controllerref", "job/conditions", "job/indexes", "plan"},
 	"controllers/loop":                    {},
 	"controllers/manager":                 {"*"},
 	"controllers/manager/election":        {},
 	"controllers/manager/process":         {"env", "manager", "manager/election", "manager/serving"},
 	"controllers/manager/serving":         {"manager"},
-	"controllers/modeltest":               {"loop", "plan"},
-	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode"},
-	"controllers/controllerref":           {"loop", "plan"},
-	"controllers/owner":                   {"controllerref", "loop", "plan"},
-	"controllers/plan":                    {"loop"},
+	"controllers/modeltest":               {"executor", "loop", "plan"},
+	"controllers/nodelifecycle":           {"env", "loop", "nodelifecycle/bynode", "./decide"},
+	"controllers/owner":                   {"dependents", "executor", "loop", "plan"},
+	"controllers/plan":                    {},
 	"controllers/podgc":                   {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 	"controllers/replicationcontroller":   {"env", "replicaset"},
 	"controllers/scheduler":               {"env", "scheduler/cache", "scheduler/framework", "scheduler/plugins", "scheduler/queue"},
@@ -67,7 +75,8 @@ var inFolder = map[string][]string{
 	"controllers/scheduler/plugins":       {"scheduler/framework"},
 	"controllers/scheduler/queue":         {"scheduler/framework"},
 	"controllers/scheduler/schedulertest": {},
-	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
+	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption", "./decide"},
+	"controllers/ttlafterfinished":        {"env", "job/conditions", "loop"},
 
 	"kubeletsim":           {"*"},
 	"kubeletsim/applets":   {"span"},
@@ -94,9 +103,10 @@ var inFolder = map[string][]string{
 }
 
 // inFolderDefault applies to the packages that inFolder does not list: by default, a package
-// may import none. Most controllers only import the packages that all of them share.
+// may import none. Most controllers only import the packages that all of them share, and their
+// own decisions.
 var inFolderDefault = map[string][]string{
-	"controllers": {"controllerref", "env", "history", "loop", "owner", "plan", "scales"},
+	"controllers": {"controllerref", "dependents", "env", "executor", "history", "history/collision", "loop", "owner", "plan", "scales", "./decide"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }
@@ -147,7 +157,8 @@ func checkSubfolders(t *tree) {
 			if beneath == "" {
 				beneath = "."
 			}
-			if !slices.Contains(may, beneath) {
+			inside, isInside := strings.CutPrefix(imported, module+"/"+f.dir+"/")
+			if !slices.Contains(may, beneath) && (!isInside || !slices.Contains(may, "./"+inside)) {
 				t.reportf(f, spec.Pos(), "%s must not import %s", f.dir, imported)
 			}
 		}

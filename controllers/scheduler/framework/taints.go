@@ -1,9 +1,9 @@
 package framework
 
 import (
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/klog/v2"
 )
 
 // ToleratesAll reports whether each of the taints is tolerated.
@@ -19,5 +19,5 @@ func ToleratesAll(tolerations []corev1.Toleration, taints []corev1.Taint) bool {
 // Tolerates reports whether a toleration matches the taint. It supports the numeric
 // operators; the API accepts tolerations with those only if the feature gate is on.
 func Tolerates(tolerations []corev1.Toleration, taint *corev1.Taint) bool {
-	return schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, tolerations, taint, true)
+	return schedulinghelper.TolerationsTolerateTaint(logr.Logger{}, tolerations, taint, true)
 }

@@ -1,0 +1,43 @@
+package decide
+
+import (
+	"slices"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// conditions are the conditions of a status that is being computed.
+type conditions struct {
+	list []autoscalingv2.HorizontalPodAutoscalerCondition
+	now  time.Time
+	// generation is the observedGeneration of the conditions that are set; 0: none.
+	generation int64
+}
+
+func (c *conditions) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType, is bool, reason, message string) {
+	i := slices.IndexFunc(c.list, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
+	if i < 0 {
+		c.list = append(c.list, autoscalingv2.HorizontalPodAutoscalerCondition{Type: kind})
+		i = len(c.list) - 1
+	}
+	condition := &c.list[i]
+	status := corev1.ConditionFalse
+	if is {
+		status = corev1.ConditionTrue
+	}
+	if condition.Status != status {
+		condition.LastTransitionTime = metav1.NewTime(c.now)
+	}
+	condition.Status, condition.Reason, condition.Message = status, reason, message
+	if condition.ObservedGeneration = nil; c.generation > 0 {
+		condition.ObservedGeneration = new(c.generation)
+	}
+}
+
+// remove removes a condition.
+func (c *conditions) remove(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
+	c.list = slices.DeleteFunc(c.list, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
+}

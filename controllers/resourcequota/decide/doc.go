@@ -1,0 +1,3 @@
+// Package decide calculates the status of a ResourceQuota from the counted usage. It depends on
+// its arguments alone and does not change them.
+package decide
