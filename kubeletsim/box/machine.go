@@ -215,7 +215,6 @@ type sessionInput struct{ *input }
 
 // ReadContext implements shell.Reader.
 func (in sessionInput) ReadContext(ctx context.Context, p []byte) (int, error) {
-	shell.TurnOf(ctx).End()
 	return in.read(ctx, p)
 }
 

@@ -9,8 +9,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxPatternDepth bounds how deep extended patterns such as @(a|b) nest.
-const maxPatternDepth = 50
+const (
+	// maxPatternDepth bounds how deep extended patterns such as @(a|b) nest.
+	maxPatternDepth = 50
+	// maxGrouped bounds a pattern with such groups, in bytes: in a longer one they are literal.
+	maxGrouped = 4 << 10
+	// maxBracket bounds a bracket expression, in characters: a longer one is literal.
+	maxBracket = 256
+)
 
 // Pattern is a compiled pattern: a machine of states that is in several states at once, so that matching
 // takes time in proportion to the lengths of text and pattern multiplied, whatever the pattern.
@@ -64,13 +70,16 @@ func CompilePattern(pattern string) *Pattern {
 		p.text, p.literal = pattern, true
 		return p
 	}
-	c := compiler{p: p}
+	c := compiler{p: p, groups: len(pattern) <= maxGrouped}
 	c.sequence([]rune(pattern), 0)
 	return p
 }
 
 // compiler appends states. A state's next is the one after it, unless it is set otherwise.
-type compiler struct{ p *Pattern }
+type compiler struct {
+	p      *Pattern
+	groups bool
+}
 
 func (c *compiler) emit(s state) int {
 	at := len(c.p.states)
@@ -84,7 +93,7 @@ func (c *compiler) emit(s state) int {
 func (c *compiler) sequence(text []rune, depth int) {
 	for i := 0; i < len(text); {
 		switch r := text[i]; {
-		case depth < maxPatternDepth && i+1 < len(text) && text[i+1] == '(' && strings.ContainsRune("?*+@", r):
+		case c.groups && depth < maxPatternDepth && i+1 < len(text) && text[i+1] == '(' && strings.ContainsRune("?*+@", r):
 			if alternatives, n := alternatives(text[i+1:]); n > 0 {
 				c.group(r, alternatives, depth)
 				i += 1 + n
@@ -180,6 +189,7 @@ func (c *compiler) group(op rune, alternatives [][]rune, depth int) {
 
 // bracket reads [...]. It returns the number of characters that it takes; 0 if it does not end.
 func bracket(text []rune) (*charSet, int) {
+	text = text[:min(len(text), maxBracket)]
 	set := &charSet{}
 	i := 1
 	if i < len(text) && (text[i] == '!' || text[i] == '^') {
