@@ -19,24 +19,11 @@ const wordBytes = 200
 // braces expands the braces of a word: a{b,c} to ab and ac, {1..3} to 1, 2 and 3. The words are counted,
 // and their memory is reserved, before they are made.
 func (s *Shell) braces(ctx context.Context, word *syntax.Word) ([]*syntax.Word, error) {
-	n := 0
-	for _, part := range word.Parts {
-		if lit, ok := part.(*syntax.Lit); ok {
-			n += strings.Count(lit.Value, "{")
-		}
-	}
-	if n == 0 || n > maxBraces || s.options["nobraceexpand"] {
+	own := splitBraces(word)
+	if own == nil || s.options["nobraceexpand"] {
 		return []*syntax.Word{word}, nil
 	}
-	own := &syntax.Word{Parts: slices.Clone(word.Parts)} // SplitBraces changes it
-	if !syntax.SplitBraces(own) {
-		return []*syntax.Word{word}, nil
-	}
-	count := countBraces(own)
-	if count > math.MaxInt32 {
-		count = math.MaxInt32
-	}
-	bytes := int64(count) * int64(wordBytes+pieceBytes*len(own.Parts))
+	bytes := int64(min(countBraces(own), math.MaxInt32)) * int64(wordBytes+pieceBytes*len(own.Parts))
 	if err := s.Container.Reserve(bytes); err != nil {
 		return nil, err
 	}
@@ -44,7 +31,34 @@ func (s *Shell) braces(ctx context.Context, word *syntax.Word) ([]*syntax.Word, 
 	return s.expandBraces(ctx, own.Parts)
 }
 
-// countBraces returns the number of words that a word with braces stands for.
+// splitBraces returns a copy of a word, in which braces are taken apart; nil if there are none.
+func splitBraces(word *syntax.Word) *syntax.Word {
+	n := 0
+	for _, part := range word.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			n += strings.Count(lit.Value, "{")
+		}
+	}
+	if n == 0 || n > maxBraces {
+		return nil
+	}
+	own := &syntax.Word{Parts: slices.Clone(word.Parts)} // SplitBraces changes it
+	if !syntax.SplitBraces(own) {
+		return nil
+	}
+	return own
+}
+
+// CountBraces returns the number of words that the braces of a word stand for.
+func CountBraces(word *syntax.Word) float64 {
+	own := splitBraces(word)
+	if own == nil {
+		return 1
+	}
+	return countBraces(own)
+}
+
+// countBraces is CountBraces for a word whose braces are taken apart.
 func countBraces(word *syntax.Word) float64 {
 	n := 1.0
 	for _, part := range word.Parts {

@@ -182,13 +182,14 @@ func (s *Shell) program(ctx context.Context, args []string) error {
 }
 
 func (s *Shell) callFunction(ctx context.Context, f *function, args []string) error {
-	params, loops, frames := s.params, s.loops, s.frames
-	s.params, s.loops = args[1:], 0
+	params, bytes, loops, frames := s.params, s.paramBytes, s.loops, s.frames
+	s.params, s.paramBytes, s.loops = args[1:], 0, 0
 	frame := map[string]*variable{}
 	s.frames = append(s.frames, frame)
 	err := s.nested(func() error { return s.stmt(ctx, f.body) })
 	s.restore(frame)
-	s.params, s.loops, s.frames = params, loops, frames
+	s.dropParams()
+	s.params, s.paramBytes, s.loops, s.frames = params, bytes, loops, frames
 	if j := jumped(err); j != nil && j.kind == jumpReturn {
 		return nil
 	}

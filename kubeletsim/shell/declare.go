@@ -283,12 +283,10 @@ func setBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 	for len(args) > 0 {
 		arg := args[0]
 		if arg == "--" || arg == "-" {
-			s.params = slices.Clone(args[1:])
-			return 0, nil
+			return 0, s.setParams(args[1:])
 		}
 		if len(arg) < 2 || arg[0] != '-' && arg[0] != '+' {
-			s.params = slices.Clone(args)
-			return 0, nil
+			return 0, s.setParams(args)
 		}
 		args = args[1:]
 		for _, c := range []byte(arg[1:]) {

@@ -199,6 +199,9 @@ func (x *expansion) part(part syntax.WordPart, quoted bool) error {
 			text, _ := escapes(part.Value, ansiEscapes)
 			return x.add(text, true)
 		}
+		if quoted { // it is part of "${a:-'b'}", where single quotes are characters
+			return x.add("'"+part.Value+"'", true)
+		}
 		return x.add(part.Value, true)
 	case *syntax.DblQuoted:
 		return x.doubleQuoted(part)

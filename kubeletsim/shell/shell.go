@@ -38,6 +38,8 @@ type Shell struct {
 	// frames are the variables that calls of functions have hidden, by name.
 	frames []map[string]*variable
 	params []string
+	// paramBytes is the memory of params, if set has set them.
+	paramBytes int64
 	status int
 	// statuses are those of the last pipeline.
 	statuses []int
@@ -266,6 +268,28 @@ func (s *Shell) hold(n int) error {
 	}
 	s.held += int64(n)
 	return nil
+}
+
+// setParams sets the positional parameters.
+func (s *Shell) setParams(params []string) error {
+	n := int64(0)
+	for _, param := range params {
+		n += int64(len(param) + pieceBytes)
+	}
+	if err := s.Container.Reserve(n); err != nil {
+		return err
+	}
+	s.dropParams()
+	s.owned += n
+	s.params, s.paramBytes = slices.Clone(params), n
+	return nil
+}
+
+// dropParams releases the memory of the positional parameters.
+func (s *Shell) dropParams() {
+	s.Container.Release(s.paramBytes)
+	s.owned -= s.paramBytes
+	s.paramBytes = 0
 }
 
 // release gives back what was held since mark, a former value of held.
