@@ -121,13 +121,16 @@ func (s *session) lost(ctx context.Context, spins bool) bool {
 
 // Before implements shell.Container: it counts the commands of the main process, and returns the handlers
 // of its signals.
-func (s *session) Before(ctx context.Context) ([]string, error) {
+func (s *session) Before(ctx context.Context, subshell bool) ([]string, error) {
 	m := s.machine.Main
 	if m == nil {
 		return nil, nil
 	}
 	if !m.spend() && s.lost(ctx, true) {
 		return nil, ctx.Err()
+	}
+	if subshell {
+		return nil, nil
 	}
 	return m.take(), nil
 }

@@ -250,6 +250,7 @@ func execBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 		return 0, nil
 	}
 	s.onExit = ""
+	s.nextPID = s.PID // it takes the shell's place
 	err := s.program(ctx, args)
 	if err == nil {
 		s.exited = true

@@ -35,8 +35,9 @@ type Container interface {
 	Find(name, dir, path string) string
 	// Run runs a program to its end and returns its status. The error ends the run of the shell.
 	Run(ctx context.Context, p *Program) (status int, err error)
-	// Before is called before each command. It returns handlers of signals that are to be executed first.
-	Before(ctx context.Context) (handlers []string, err error)
+	// Before is called before each command. It returns handlers of signals that are to be executed first;
+	// none for a subshell, which leaves them to the shell that it is of.
+	Before(ctx context.Context, subshell bool) (handlers []string, err error)
 	// Trap sets the handler of a signal; remove: removes it. It returns false for an unknown signal.
 	Trap(signal, handler string, remove bool) bool
 	// Waits is called before the shell waits for its jobs.

@@ -40,7 +40,7 @@ type Shell struct {
 	params []string
 	// paramBytes is the memory of params, if set has set them.
 	paramBytes int64
-	status int
+	status     int
 	// statuses are those of the last pipeline.
 	statuses []int
 	// guarded counts the enclosing conditions, in which set -e is suspended.
@@ -173,7 +173,7 @@ func (s *Shell) finish(ctx context.Context, err error) error {
 	if err != nil && !errors.As(err, &j) {
 		return err
 	}
-	if handlers, err := s.Container.Before(ctx); err != nil {
+	if handlers, err := s.Container.Before(ctx, s.subshell); err != nil {
 		return err
 	} else if !s.exited {
 		for _, handler := range handlers {
@@ -311,7 +311,7 @@ func (s *Shell) step(ctx context.Context) error {
 	if err := s.turn.Step(ctx); err != nil {
 		return err
 	}
-	handlers, err := s.Container.Before(ctx)
+	handlers, err := s.Container.Before(ctx, s.subshell)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func waitBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 				status = j.status
 			}
 		}
-		return status, s.signalled(ctx)
+		return s.signalled(ctx, status)
 	}
 	for _, word := range words {
 		j := s.findJob(word)
@@ -118,21 +118,22 @@ func waitBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 		}
 		status = j.status
 	}
-	return status, s.signalled(ctx)
+	return s.signalled(ctx, status)
 }
 
-// signalled executes the handlers of signals that came while the shell waited.
-func (s *Shell) signalled(ctx context.Context) error {
-	handlers, err := s.Container.Before(ctx)
-	if err != nil {
-		return err
-	}
+// signalled executes the handlers of signals that came while the shell waited. It returns status, or that
+// of a handler that has ended the shell.
+func (s *Shell) signalled(ctx context.Context, status int) (int, error) {
+	handlers, err := s.Container.Before(ctx, s.subshell)
 	for _, handler := range handlers {
-		if err := s.handle(ctx, handler); err != nil {
-			return err
+		if err == nil {
+			err = s.handle(ctx, handler)
 		}
 	}
-	return nil
+	if err != nil {
+		return s.status, err
+	}
+	return status, nil
 }
 
 func jobsBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
