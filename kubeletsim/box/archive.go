@@ -186,7 +186,7 @@ func (p *proc) unpack(ctx context.Context, o tarOptions) error {
 		if err != nil {
 			return err
 		}
-		from = boundReader{ctx, plainReader{zipped}}
+		from = boundReader(ctx, plainReader{zipped})
 	}
 	inner := *p
 	inner.held = 0

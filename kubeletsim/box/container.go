@@ -123,35 +123,36 @@ func (s *session) endJobs() {
 	}
 }
 
-// boundWriter is an output with the context of the program that writes to it.
-type boundWriter struct {
-	ctx context.Context //nolint:containedctx // it lives as long as the program
-	w   shell.Writer
+// writerFunc is a writer that is a func.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// boundWriter returns an output with the context of the program that writes to it. Its error is errNoWriter
+// if the reader has gone.
+func boundWriter(ctx context.Context, w shell.Writer) io.Writer {
+	turn := shell.TurnOf(ctx)
+	return writerFunc(func(p []byte) (int, error) {
+		if err := turn.Step(ctx); err != nil {
+			return 0, err
+		}
+		n, err := w.WriteContext(ctx, p)
+		if errors.Is(err, syscall.EPIPE) {
+			err = fmt.Errorf("%w: %w", errNoWriter, err)
+		}
+		return n, err
+	})
 }
 
-// Write writes. Its error is errNoWriter if the reader has gone.
-func (b boundWriter) Write(p []byte) (int, error) {
-	if err := shell.TurnOf(b.ctx).Step(b.ctx); err != nil {
-		return 0, err
-	}
-	n, err := b.w.WriteContext(b.ctx, p)
-	if errors.Is(err, syscall.EPIPE) {
-		err = fmt.Errorf("%w: %w", errNoWriter, err)
-	}
-	return n, err
-}
-
-// boundReader is an input with the context of the program that reads it.
-type boundReader struct {
-	ctx context.Context //nolint:containedctx // it lives as long as the program
-	r   shell.Reader
-}
-
-func (b boundReader) Read(p []byte) (int, error) {
-	if err := shell.TurnOf(b.ctx).Step(b.ctx); err != nil {
-		return 0, err
-	}
-	return b.r.ReadContext(b.ctx, p)
+// boundReader returns an input with the context of the program that reads it.
+func boundReader(ctx context.Context, r shell.Reader) io.Reader {
+	turn := shell.TurnOf(ctx)
+	return readerFunc(func(p []byte) (int, error) {
+		if err := turn.Step(ctx); err != nil {
+			return 0, err
+		}
+		return r.ReadContext(ctx, p)
+	})
 }
 
 // plainReader is a reader that never waits.

@@ -37,7 +37,7 @@ func (s *session) newProc(ctx context.Context, args []string, env map[string]str
 
 // bind makes out and err write with a context.
 func (p *proc) bind(ctx context.Context) {
-	p.out, p.err = boundWriter{ctx, p.stdout}, boundWriter{ctx, p.stderr}
+	p.out, p.err = boundWriter(ctx, p.stdout), boundWriter(ctx, p.stderr)
 }
 
 // inner returns a program that p starts in its place, with p's streams.
@@ -218,7 +218,7 @@ func (p *proc) stdin(ctx context.Context) io.Reader {
 	if p.in == nil {
 		return strings.NewReader("")
 	}
-	return boundReader{ctx, p.in}
+	return boundReader(ctx, p.in)
 }
 
 // open opens a file to read; "-" is the standard input.
@@ -231,7 +231,7 @@ func (p *proc) open(ctx context.Context, name string) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return boundReader{ctx, plainReader{f}}, nil
+	return boundReader(ctx, plainReader{f}), nil
 }
 
 // readFile reads a file at once. Its memory is kept until the program's end.
@@ -240,7 +240,7 @@ func (p *proc) readFile(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.readAll(boundReader{ctx, plainReader{f}})
+	return p.readAll(boundReader(ctx, plainReader{f}))
 }
 
 // readAll reads an input to its end. Its memory is kept until the program's end.

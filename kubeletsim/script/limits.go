@@ -1,12 +1,11 @@
 package script
 
 import (
-	"context"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
-	sh "minikcm.dev/minikcm/kubeletsim/shell"
+	"minikcm.dev/minikcm/kubeletsim/shelltree"
 )
 
 // The limits of a script that is predicted. Package expand has none of its own: without Repl, what a word
@@ -29,7 +28,7 @@ func parse(text string) (*syntax.File, error) {
 	if len(text) > maxScript {
 		return nil, ErrNotPredictable
 	}
-	file, err := sh.Parse(context.Background(), text, "")
+	file, err := shelltree.Parse(text, "", nil)
 	if err != nil {
 		return nil, ErrNotPredictable
 	}
@@ -39,7 +38,7 @@ func parse(text string) (*syntax.File, error) {
 		case *syntax.ParamExp:
 			bounded = bounded && node.Repl == nil
 		case *syntax.Word:
-			bounded = bounded && sh.CountBraces(node) <= maxBraces
+			bounded = bounded && shelltree.CountBraces(node) <= maxBraces
 		}
 		return bounded
 	})

@@ -13,51 +13,50 @@ const maxArithmeticDepth = 500
 
 // arithmetic evaluates an expression. Its errors have been reported.
 func (s *Shell) arithmetic(ctx context.Context, expr syntax.ArithmExpr) (int64, error) {
-	return (&calculation{s, ctx, 0}).value(expr)
+	return (&calculation{s, 0}).value(ctx, expr)
 }
 
 // evaluate evaluates a text as an expression.
 func (s *Shell) evaluate(ctx context.Context, text string, depth int) (int64, error) {
-	return (&calculation{s, ctx, depth}).text(text)
+	return (&calculation{s, depth}).text(ctx, text)
 }
 
 // calculation is one evaluation of an expression.
 type calculation struct {
 	*Shell
-	ctx   context.Context //nolint:containedctx // it lives as long as one call of arithmetic
 	depth int
 }
 
-func (c *calculation) value(expr syntax.ArithmExpr) (int64, error) {
+func (c *calculation) value(ctx context.Context, expr syntax.ArithmExpr) (int64, error) {
 	if c.depth >= maxArithmeticDepth {
 		return 0, c.fail("arithmetic: expression recursion level exceeded")
 	}
 	c.depth++
 	defer func() { c.depth-- }()
-	if err := c.turn.Step(c.ctx); err != nil {
+	if err := c.turn.Step(ctx); err != nil {
 		return 0, err
 	}
 	switch expr := expr.(type) {
 	case nil:
 		return 0, nil
 	case *syntax.Word:
-		text, err := c.Shell.text(c.ctx, expr)
+		text, err := c.Shell.text(ctx, expr)
 		if err != nil {
 			return 0, err
 		}
-		return c.text(text)
+		return c.text(ctx, text)
 	case *syntax.ParenArithm:
-		return c.value(expr.X)
+		return c.value(ctx, expr.X)
 	case *syntax.UnaryArithm:
-		return c.unary(expr)
+		return c.unary(ctx, expr)
 	case *syntax.BinaryArithm:
-		return c.binary(expr)
+		return c.binary(ctx, expr)
 	}
 	return 0, c.fail("arithmetic syntax error")
 }
 
 // text evaluates a number, a variable, or what is the value of one.
-func (c *calculation) text(text string) (int64, error) {
+func (c *calculation) text(ctx context.Context, text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return 0, nil
@@ -75,19 +74,19 @@ func (c *calculation) text(text string) (int64, error) {
 		if !set && c.options["nounset"] {
 			return 0, c.fail("%s: parameter not set", text)
 		}
-		return c.text(v)
+		return c.text(ctx, v)
 	}
-	expr, err := parseArithmetic(c.ctx, text)
+	expr, err := parseArithmetic(ctx, text)
 	if err != nil || expr == nil {
-		if c.ctx.Err() != nil {
-			return 0, c.ctx.Err()
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
 		}
 		return 0, c.fail("arithmetic syntax error")
 	}
 	if word, ok := expr.(*syntax.Word); ok && word.Lit() == text {
 		return 0, c.fail("arithmetic syntax error")
 	}
-	return c.value(expr)
+	return c.value(ctx, expr)
 }
 
 // number reads decimal, octal and hexadecimal numbers, and those with a base, such as 2#101.
@@ -129,20 +128,20 @@ func target(expr syntax.ArithmExpr) (name string, index syntax.ArithmExpr, ok bo
 	return "", nil, false
 }
 
-func (c *calculation) store(expr syntax.ArithmExpr, n int64) error {
+func (c *calculation) store(ctx context.Context, expr syntax.ArithmExpr, n int64) error {
 	name, index, ok := target(expr)
 	if !ok {
 		return c.fail("arithmetic syntax error")
 	}
 	text := strconv.FormatInt(n, 10)
 	if index != nil {
-		return c.assignElement(c.ctx, name, index, text, false)
+		return c.assignElement(ctx, name, index, text, false)
 	}
 	return c.assign(name, text)
 }
 
-func (c *calculation) unary(expr *syntax.UnaryArithm) (int64, error) {
-	n, err := c.value(expr.X)
+func (c *calculation) unary(ctx context.Context, expr *syntax.UnaryArithm) (int64, error) {
+	n, err := c.value(ctx, expr.X)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +157,7 @@ func (c *calculation) unary(expr *syntax.UnaryArithm) (int64, error) {
 		if expr.Op == syntax.Dec {
 			changed = n - 1
 		}
-		err := c.store(expr.X, changed)
+		err := c.store(ctx, expr.X, changed)
 		if expr.Post {
 			return n, err
 		}
@@ -169,7 +168,7 @@ func (c *calculation) unary(expr *syntax.UnaryArithm) (int64, error) {
 
 // binary evaluates binary operators. The parser nests those of one level to the left: they are followed in
 // a loop.
-func (c *calculation) binary(expr *syntax.BinaryArithm) (int64, error) {
+func (c *calculation) binary(ctx context.Context, expr *syntax.BinaryArithm) (int64, error) {
 	spine := []*syntax.BinaryArithm{expr}
 	for {
 		left, ok := spine[len(spine)-1].X.(*syntax.BinaryArithm)
@@ -179,14 +178,14 @@ func (c *calculation) binary(expr *syntax.BinaryArithm) (int64, error) {
 		spine = append(spine, left)
 	}
 	top := spine[len(spine)-1]
-	n, err := c.node(top)
+	n, err := c.node(ctx, top)
 	for i := len(spine) - 2; i >= 0 && err == nil; i-- {
-		if err = c.turn.Step(c.ctx); err != nil {
+		if err = c.turn.Step(ctx); err != nil {
 			return 0, err
 		}
 		var right int64
-		if right, err = c.value(spine[i].Y); err == nil {
-			n, err = c.apply(spine[i].Op, n, right)
+		if right, err = c.value(ctx, spine[i].Y); err == nil {
+			n, err = c.apply(ctx, spine[i].Op, n, right)
 		}
 	}
 	return n, err
@@ -231,24 +230,24 @@ func plainOperator(op syntax.BinAritOperator) (syntax.BinAritOperator, bool) {
 }
 
 // node evaluates one operator, whose left side is no operator of the same level.
-func (c *calculation) node(expr *syntax.BinaryArithm) (int64, error) {
+func (c *calculation) node(ctx context.Context, expr *syntax.BinaryArithm) (int64, error) {
 	if plain, ok := plainOperator(expr.Op); ok || expr.Op == syntax.Assgn {
-		right, err := c.value(expr.Y)
+		right, err := c.value(ctx, expr.Y)
 		if err != nil {
 			return 0, err
 		}
 		if ok {
-			left, err := c.value(expr.X)
+			left, err := c.value(ctx, expr.X)
 			if err != nil {
 				return 0, err
 			}
-			if right, err = c.apply(plain, left, right); err != nil {
+			if right, err = c.apply(ctx, plain, left, right); err != nil {
 				return 0, err
 			}
 		}
-		return right, c.store(expr.X, right)
+		return right, c.store(ctx, expr.X, right)
 	}
-	left, err := c.value(expr.X)
+	left, err := c.value(ctx, expr.X)
 	if err != nil {
 		return 0, err
 	}
@@ -257,13 +256,13 @@ func (c *calculation) node(expr *syntax.BinaryArithm) (int64, error) {
 		if left == 0 {
 			return 0, nil
 		}
-		right, err := c.value(expr.Y)
+		right, err := c.value(ctx, expr.Y)
 		return int64(oneIf(right != 0)), err
 	case syntax.OrArit:
 		if left != 0 {
 			return 1, nil
 		}
-		right, err := c.value(expr.Y)
+		right, err := c.value(ctx, expr.Y)
 		return int64(oneIf(right != 0)), err
 	case syntax.TernQuest:
 		choices, ok := expr.Y.(*syntax.BinaryArithm)
@@ -271,18 +270,18 @@ func (c *calculation) node(expr *syntax.BinaryArithm) (int64, error) {
 			return 0, c.fail("arithmetic syntax error")
 		}
 		if left != 0 {
-			return c.value(choices.X)
+			return c.value(ctx, choices.X)
 		}
-		return c.value(choices.Y)
+		return c.value(ctx, choices.Y)
 	}
-	right, err := c.value(expr.Y)
+	right, err := c.value(ctx, expr.Y)
 	if err != nil {
 		return 0, err
 	}
-	return c.apply(expr.Op, left, right)
+	return c.apply(ctx, expr.Op, left, right)
 }
 
-func (c *calculation) apply(op syntax.BinAritOperator, a, b int64) (int64, error) {
+func (c *calculation) apply(ctx context.Context, op syntax.BinAritOperator, a, b int64) (int64, error) {
 	switch op {
 	case syntax.Add:
 		return a + b, nil

@@ -17,7 +17,6 @@ type piece struct {
 // expansion collects the fields of words.
 type expansion struct {
 	*Shell
-	ctx context.Context //nolint:containedctx // it lives as long as one call of fields or text
 	// split is whether unquoted results are split into fields.
 	split bool
 	// within counts the enclosing ${a:-word}, whose literals are split, too.
@@ -30,12 +29,12 @@ type expansion struct {
 	started bool
 }
 
-func (s *Shell) newExpansion(ctx context.Context, split bool) *expansion {
+func (s *Shell) newExpansion(split bool) *expansion {
 	ifs := " \t\n"
 	if v := s.vars["IFS"]; v != nil && v.set {
 		ifs = v.text
 	}
-	return &expansion{Shell: s, ctx: ctx, split: split, ifs: ifs}
+	return &expansion{Shell: s, split: split, ifs: ifs}
 }
 
 // pieceBytes is the memory of a piece or a field besides its text.
@@ -58,7 +57,7 @@ func (x *expansion) end() {
 }
 
 // addSplit adds the result of an expansion that is not quoted.
-func (x *expansion) addSplit(text string) error {
+func (x *expansion) addSplit(ctx context.Context, text string) error {
 	if !x.split {
 		return x.add(text, false)
 	}
@@ -73,7 +72,7 @@ func (x *expansion) addSplit(text string) error {
 				return err
 			}
 			i = end
-			if err := x.turn.Step(x.ctx); err != nil {
+			if err := x.turn.Step(ctx); err != nil {
 				return err
 			}
 			continue
@@ -104,8 +103,8 @@ func (s *Shell) fields(ctx context.Context, words []*syntax.Word) ([]string, err
 			return nil, err
 		}
 		for _, word := range expanded {
-			x := s.newExpansion(ctx, true)
-			if err := x.word(word.Parts, false, true); err != nil {
+			x := s.newExpansion(true)
+			if err := x.word(ctx, word.Parts, false, true); err != nil {
 				return nil, err
 			}
 			x.end()
@@ -132,8 +131,8 @@ func (s *Shell) text(ctx context.Context, word *syntax.Word) (string, error) {
 	if word == nil {
 		return "", nil
 	}
-	x := s.newExpansion(ctx, false)
-	if err := x.word(word.Parts, false, true); err != nil {
+	x := s.newExpansion(false)
+	if err := x.word(ctx, word.Parts, false, true); err != nil {
 		return "", err
 	}
 	return joined(x.cur), nil
@@ -141,7 +140,7 @@ func (s *Shell) text(ctx context.Context, word *syntax.Word) (string, error) {
 
 // quotedText expands parts as if within double quotes.
 func (s *Shell) quotedText(ctx context.Context, parts []syntax.WordPart, document bool) (string, error) {
-	x := s.newExpansion(ctx, false)
+	x := s.newExpansion(false)
 	for _, part := range parts {
 		if lit, ok := part.(*syntax.Lit); ok && document {
 			if err := x.add(unescaped(lit.Value, "$`\\\n"), true); err != nil {
@@ -149,7 +148,7 @@ func (s *Shell) quotedText(ctx context.Context, parts []syntax.WordPart, documen
 			}
 			continue
 		}
-		if err := x.part(part, true); err != nil {
+		if err := x.part(ctx, part, true); err != nil {
 			return "", err
 		}
 	}
@@ -168,32 +167,32 @@ func joined(field []piece) string {
 }
 
 // word adds the parts of a word. tilde is whether it may begin with a home directory.
-func (x *expansion) word(parts []syntax.WordPart, quoted, tilde bool) error {
+func (x *expansion) word(ctx context.Context, parts []syntax.WordPart, quoted, tilde bool) error {
 	for i, part := range parts {
 		if lit, ok := part.(*syntax.Lit); ok && i == 0 && tilde && strings.HasPrefix(lit.Value, "~") {
-			rest, err := x.home(lit.Value, len(parts) == 1)
+			rest, err := x.home(ctx, lit.Value, len(parts) == 1)
 			if err != nil {
 				return err
 			}
-			if err := x.literal(rest); err != nil {
+			if err := x.literal(ctx, rest); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := x.part(part, quoted); err != nil {
+		if err := x.part(ctx, part, quoted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *expansion) part(part syntax.WordPart, quoted bool) error {
+func (x *expansion) part(ctx context.Context, part syntax.WordPart, quoted bool) error {
 	switch part := part.(type) {
 	case *syntax.Lit:
 		if quoted {
 			return x.add(unescaped(part.Value, "$`\"\\\n"), true)
 		}
-		return x.literal(part.Value)
+		return x.literal(ctx, part.Value)
 	case *syntax.SglQuoted:
 		if part.Dollar {
 			text, _ := escapes(part.Value, ansiEscapes)
@@ -204,28 +203,28 @@ func (x *expansion) part(part syntax.WordPart, quoted bool) error {
 		}
 		return x.add(part.Value, true)
 	case *syntax.DblQuoted:
-		return x.doubleQuoted(part)
+		return x.doubleQuoted(ctx, part)
 	case *syntax.ParamExp:
-		return x.nested(func() error { return x.parameter(part, quoted) })
+		return x.nested(func() error { return x.parameter(ctx, part, quoted) })
 	case *syntax.CmdSubst:
 		if part.TempFile || part.ReplyVar {
 			return x.fail("this form of command substitution is not simulated")
 		}
-		text, err := x.capture(x.ctx, part.Stmts)
+		text, err := x.capture(ctx, part.Stmts)
 		if err != nil {
 			return err
 		}
-		return x.result(text, quoted)
+		return x.result(ctx, text, quoted)
 	case *syntax.ArithmExp:
-		n, err := x.arithmetic(x.ctx, part.X)
+		n, err := x.arithmetic(ctx, part.X)
 		if err != nil {
 			return err
 		}
-		return x.result(strconv.FormatInt(n, 10), quoted)
+		return x.result(ctx, strconv.FormatInt(n, 10), quoted)
 	case *syntax.ExtGlob:
 		return x.add(part.Op.String()+part.Pattern.Value+")", false)
 	case *syntax.ProcSubst:
-		x.files[2].print(x.ctx, "cannot create fifo: invalid argument\n")
+		x.files[2].print(ctx, "cannot create fifo: invalid argument\n")
 		x.status = 1
 		return &jump{kind: jumpAbort}
 	}
@@ -233,18 +232,18 @@ func (x *expansion) part(part syntax.WordPart, quoted bool) error {
 }
 
 // result adds the result of an expansion.
-func (x *expansion) result(text string, quoted bool) error {
+func (x *expansion) result(ctx context.Context, text string, quoted bool) error {
 	if quoted {
 		return x.add(text, true)
 	}
-	return x.addSplit(text)
+	return x.addSplit(ctx, text)
 }
 
 // doubleQuoted adds "...". Alone, "$@" without parameters is no field at all.
-func (x *expansion) doubleQuoted(q *syntax.DblQuoted) error {
+func (x *expansion) doubleQuoted(ctx context.Context, q *syntax.DblQuoted) error {
 	before := x.started
 	for _, part := range q.Parts {
-		if err := x.part(part, true); err != nil {
+		if err := x.part(ctx, part, true); err != nil {
 			return err
 		}
 	}
@@ -268,7 +267,7 @@ func isAtList(pe *syntax.ParamExp) bool {
 }
 
 // literal adds a literal that is not quoted, in which backslashes quote.
-func (x *expansion) literal(text string) error {
+func (x *expansion) literal(ctx context.Context, text string) error {
 	for text != "" {
 		i := strings.IndexByte(text, '\\')
 		plain := text
@@ -278,7 +277,7 @@ func (x *expansion) literal(text string) error {
 		if plain != "" {
 			add := func() error { return x.add(plain, false) }
 			if x.within > 0 {
-				add = func() error { return x.addSplit(plain) }
+				add = func() error { return x.addSplit(ctx, plain) }
 			}
 			if err := add(); err != nil {
 				return err
@@ -324,7 +323,7 @@ func unescaped(text, special string) string {
 
 // home adds the home directory that a word begins with, and returns the rest of the word. Users are those
 // of the container's /etc/passwd.
-func (x *expansion) home(text string, whole bool) (rest string, err error) {
+func (x *expansion) home(ctx context.Context, text string, whole bool) (rest string, err error) {
 	name, rest, slash := strings.Cut(text[1:], "/")
 	if slash {
 		rest = "/" + rest

@@ -10,16 +10,16 @@ import (
 )
 
 // modify applies what an expansion does to the value: ${a:1:2}, ${a/x/y}, ${a#x}, ${a^}.
-func (x *expansion) modify(pe *syntax.ParamExp, v *value) error {
+func (x *expansion) modify(ctx context.Context, pe *syntax.ParamExp, v *value) error {
 	switch {
 	case pe.Slice != nil:
-		return x.slice(pe, v)
+		return x.slice(ctx, pe, v)
 	case !v.set:
 		return nil
 	case pe.Repl != nil:
-		return x.replaceAll(pe.Repl, v)
+		return x.replaceAll(ctx, pe.Repl, v)
 	case pe.Exp != nil:
-		return x.transform(pe, v)
+		return x.transform(ctx, pe, v)
 	}
 	return nil
 }
@@ -37,14 +37,14 @@ func (x *expansion) each(v *value, do func(item string) (string, error)) error {
 	return nil
 }
 
-func (x *expansion) slice(pe *syntax.ParamExp, v *value) error {
-	offset, err := x.arithmetic(x.ctx, pe.Slice.Offset)
+func (x *expansion) slice(ctx context.Context, pe *syntax.ParamExp, v *value) error {
+	offset, err := x.arithmetic(ctx, pe.Slice.Offset)
 	if err != nil {
 		return err
 	}
 	length, bounded := int64(0), pe.Slice.Length != nil
 	if bounded {
-		if length, err = x.arithmetic(x.ctx, pe.Slice.Length); err != nil {
+		if length, err = x.arithmetic(ctx, pe.Slice.Length); err != nil {
 			return err
 		}
 	}
@@ -105,12 +105,12 @@ func byteOf(text string, n int64) int {
 	return len(text)
 }
 
-func (x *expansion) replaceAll(r *syntax.Replace, v *value) error {
-	pattern, err := x.pattern(x.ctx, r.Orig)
+func (x *expansion) replaceAll(ctx context.Context, r *syntax.Replace, v *value) error {
+	pattern, err := x.pattern(ctx, r.Orig)
 	if err != nil {
 		return err
 	}
-	with, err := x.text(x.ctx, r.With)
+	with, err := x.text(ctx, r.With)
 	if err != nil {
 		return err
 	}
@@ -125,19 +125,19 @@ func (x *expansion) replaceAll(r *syntax.Replace, v *value) error {
 	if pattern == "" && anchor == 0 {
 		return nil
 	}
-	return x.each(v, func(item string) (string, error) { return x.replaceIn(item, p, with, anchor, r.All) })
+	return x.each(v, func(item string) (string, error) { return x.replaceIn(ctx, item, p, with, anchor, r.All) })
 }
 
-func (x *expansion) replaceIn(text string, p *Pattern, with string, anchor byte, all bool) (string, error) {
+func (x *expansion) replaceIn(ctx context.Context, text string, p *Pattern, with string, anchor byte, all bool) (string, error) {
 	switch anchor {
 	case '#':
-		n, err := p.prefix(x.ctx, text, true)
+		n, err := p.prefix(ctx, text, true)
 		if err != nil || n < 0 {
 			return text, err
 		}
 		return with + text[n:], x.hold(len(with) + len(text))
 	case '%':
-		n, err := suffix(x.ctx, p, text, true)
+		n, err := suffix(ctx, p, text, true)
 		if err != nil || n < 0 {
 			return text, err
 		}
@@ -145,7 +145,7 @@ func (x *expansion) replaceIn(text string, p *Pattern, with string, anchor byte,
 	}
 	var b strings.Builder
 	for i := 0; i < len(text); {
-		if err := x.turn.Step(x.ctx); err != nil {
+		if err := x.turn.Step(ctx); err != nil {
 			return "", err
 		}
 		if p.literal { // the next occurrence is found at once
@@ -160,7 +160,7 @@ func (x *expansion) replaceIn(text string, p *Pattern, with string, anchor byte,
 			b.WriteString(with)
 			i += next + len(p.text)
 		} else {
-			n, err := p.prefix(x.ctx, text[i:], true)
+			n, err := p.prefix(ctx, text[i:], true)
 			if err != nil {
 				return "", err
 			}
@@ -217,14 +217,14 @@ func suffix(ctx context.Context, p *Pattern, text string, longest bool) (int, er
 }
 
 // transform applies the operators that change texts.
-func (x *expansion) transform(pe *syntax.ParamExp, v *value) error {
+func (x *expansion) transform(ctx context.Context, pe *syntax.ParamExp, v *value) error {
 	switch pe.Exp.Op {
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		return x.remove(pe.Exp, v)
+		return x.remove(ctx, pe.Exp, v)
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
-		return x.changeCase(pe.Exp, v)
+		return x.changeCase(ctx, pe.Exp, v)
 	case syntax.OtherParamOps:
-		op, err := x.text(x.ctx, pe.Exp.Word)
+		op, err := x.text(ctx, pe.Exp.Word)
 		if err != nil {
 			return err
 		}
@@ -268,8 +268,8 @@ func firstUpper(text string) string {
 	return string(unicode.ToUpper(r)) + text[n:]
 }
 
-func (x *expansion) remove(e *syntax.Expansion, v *value) error {
-	pattern, err := x.pattern(x.ctx, e.Word)
+func (x *expansion) remove(ctx context.Context, e *syntax.Expansion, v *value) error {
+	pattern, err := x.pattern(ctx, e.Word)
 	if err != nil {
 		return err
 	}
@@ -280,10 +280,10 @@ func (x *expansion) remove(e *syntax.Expansion, v *value) error {
 	return x.each(v, func(item string) (string, error) {
 		longest := e.Op == syntax.RemLargePrefix || e.Op == syntax.RemLargeSuffix
 		if e.Op == syntax.RemSmallPrefix || e.Op == syntax.RemLargePrefix {
-			n, err := p.prefix(x.ctx, item, longest)
+			n, err := p.prefix(ctx, item, longest)
 			return item[max(n, 0):], err
 		}
-		n, err := suffix(x.ctx, p, item, longest)
+		n, err := suffix(ctx, p, item, longest)
 		if n < 0 {
 			n = len(item)
 		}
@@ -291,8 +291,8 @@ func (x *expansion) remove(e *syntax.Expansion, v *value) error {
 	})
 }
 
-func (x *expansion) changeCase(e *syntax.Expansion, v *value) error {
-	pattern, err := x.pattern(x.ctx, e.Word)
+func (x *expansion) changeCase(ctx context.Context, e *syntax.Expansion, v *value) error {
+	pattern, err := x.pattern(ctx, e.Word)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (x *expansion) changeCase(e *syntax.Expansion, v *value) error {
 		}
 		var b strings.Builder
 		for i, r := range item {
-			matched, err := p.Match(x.ctx, string(r))
+			matched, err := p.Match(ctx, string(r))
 			if err != nil {
 				return "", err
 			}

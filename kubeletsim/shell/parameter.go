@@ -40,8 +40,8 @@ func separator(ifs string, star bool) string {
 }
 
 // parameter adds a parameter expansion.
-func (x *expansion) parameter(pe *syntax.ParamExp, quoted bool) error {
-	v, err := x.valueOf(x.ctx, pe)
+func (x *expansion) parameter(ctx context.Context, pe *syntax.ParamExp, quoted bool) error {
+	v, err := x.valueOf(ctx, pe)
 	if err != nil {
 		return err
 	}
@@ -53,27 +53,27 @@ func (x *expansion) parameter(pe *syntax.ParamExp, quoted bool) error {
 				n = len([]rune(v.items[0]))
 			}
 		}
-		return x.result(strconv.Itoa(n), quoted)
+		return x.result(ctx, strconv.Itoa(n), quoted)
 	}
-	if done, err := x.conditional(pe, &v, quoted); done || err != nil {
+	if done, err := x.conditional(ctx, pe, &v, quoted); done || err != nil {
 		return err
 	}
 	if !v.set && !v.list && x.options["nounset"] && pe.Names == 0 {
 		return x.fail("%s: parameter not set", pe.Param.Value)
 	}
-	if err := x.modify(pe, &v); err != nil {
+	if err := x.modify(ctx, pe, &v); err != nil {
 		return err
 	}
-	return x.addValue(v, quoted)
+	return x.addValue(ctx, v, quoted)
 }
 
 // addValue adds a value's items.
-func (x *expansion) addValue(v value, quoted bool) error {
+func (x *expansion) addValue(ctx context.Context, v value, quoted bool) error {
 	switch {
 	case !v.list && !v.set && !quoted:
 		return nil
 	case !v.list:
-		return x.result(v.first(x.ifs), quoted)
+		return x.result(ctx, v.first(x.ifs), quoted)
 	case quoted && v.star || !x.split:
 		text := v.first(x.ifs)
 		if err := x.hold(len(text)); err != nil {
@@ -85,7 +85,7 @@ func (x *expansion) addValue(v value, quoted bool) error {
 		if i > 0 {
 			x.end()
 		}
-		if err := x.result(item, quoted); err != nil {
+		if err := x.result(ctx, item, quoted); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (x *expansion) addValue(v value, quoted bool) error {
 }
 
 // conditional handles ${a-b} and the like. done is whether that was all.
-func (x *expansion) conditional(pe *syntax.ParamExp, v *value, quoted bool) (done bool, err error) {
+func (x *expansion) conditional(ctx context.Context, pe *syntax.ParamExp, v *value, quoted bool) (done bool, err error) {
 	if pe.Exp == nil {
 		return false, nil
 	}
@@ -107,17 +107,17 @@ func (x *expansion) conditional(pe *syntax.ParamExp, v *value, quoted bool) (don
 		if !given {
 			return true, nil
 		}
-		return true, x.alternative(pe.Exp.Word, quoted)
+		return true, x.alternative(ctx, pe.Exp.Word, quoted)
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull:
 		if given {
 			return false, nil
 		}
-		return true, x.alternative(pe.Exp.Word, quoted)
+		return true, x.alternative(ctx, pe.Exp.Word, quoted)
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		if given {
 			return false, nil
 		}
-		text, err := x.text(x.ctx, pe.Exp.Word)
+		text, err := x.text(ctx, pe.Exp.Word)
 		if err != nil {
 			return true, err
 		}
@@ -129,12 +129,12 @@ func (x *expansion) conditional(pe *syntax.ParamExp, v *value, quoted bool) (don
 		if given {
 			return false, nil
 		}
-		text, err := x.text(x.ctx, pe.Exp.Word)
+		text, err := x.text(ctx, pe.Exp.Word)
 		if err != nil {
 			return true, err
 		}
 		if pe.Index != nil {
-			err = x.assignElement(x.ctx, pe.Param.Value, pe.Index, text, false)
+			err = x.assignElement(ctx, pe.Param.Value, pe.Index, text, false)
 		} else {
 			err = x.assign(pe.Param.Value, text)
 		}
@@ -145,7 +145,7 @@ func (x *expansion) conditional(pe *syntax.ParamExp, v *value, quoted bool) (don
 }
 
 // alternative adds the word of ${a:-word}.
-func (x *expansion) alternative(word *syntax.Word, quoted bool) error {
+func (x *expansion) alternative(ctx context.Context, word *syntax.Word, quoted bool) error {
 	if word == nil {
 		if quoted {
 			return x.add("", true)
@@ -154,7 +154,7 @@ func (x *expansion) alternative(word *syntax.Word, quoted bool) error {
 	}
 	x.within++
 	defer func() { x.within-- }()
-	return x.word(word.Parts, quoted, !quoted)
+	return x.word(ctx, word.Parts, quoted, !quoted)
 }
 
 // valueOf looks a parameter up, with its index and indirection.

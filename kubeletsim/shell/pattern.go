@@ -360,8 +360,8 @@ func (s *Shell) pattern(ctx context.Context, word *syntax.Word) (string, error) 
 	if word == nil {
 		return "", nil
 	}
-	x := s.newExpansion(ctx, false)
-	if err := x.word(word.Parts, false, true); err != nil {
+	x := s.newExpansion(false)
+	if err := x.word(ctx, word.Parts, false, true); err != nil {
 		return "", err
 	}
 	return patternOf(x.cur), nil

@@ -149,7 +149,7 @@ func (s *Shell) readLine(ctx context.Context, r reading) (line string, ended boo
 
 // assignRead splits a line by IFS and assigns its fields.
 func (s *Shell) assignRead(ctx context.Context, r reading, line string) error {
-	ifs := s.newExpansion(ctx, true).ifs
+	ifs := s.newExpansion(true).ifs
 	if r.array != "" {
 		fields := splitLine(line, ifs, -1)
 		clause := &syntax.ArrayExpr{}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/shelltree"
 )
 
 const (
@@ -227,7 +229,7 @@ func (s *Shell) SetOption(args []string) {
 
 // source executes a text within the shell.
 func (s *Shell) source(ctx context.Context, text, name string) error {
-	tree := int64(min(len(text), MaxText)) * treeBytes
+	tree := int64(min(len(text), shelltree.MaxText)) * shelltree.TreeBytes
 	if err := s.Container.Reserve(tree); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/shelltree"
 )
 
 func (s *Shell) stmts(ctx context.Context, list []*syntax.Stmt) error {
@@ -356,7 +358,7 @@ func (s *Shell) caseClause(ctx context.Context, cmd *syntax.CaseClause) error {
 
 // define defines a function, whose tree stays in memory after the script that it is from.
 func (s *Shell) define(cmd *syntax.FuncDecl) error {
-	n := int64(cmd.Body.End().Offset()-cmd.Pos().Offset()) * treeBytes
+	n := int64(cmd.Body.End().Offset()-cmd.Pos().Offset()) * shelltree.TreeBytes
 	if err := s.Container.Reserve(n); err != nil {
 		return err
 	}

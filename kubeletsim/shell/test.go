@@ -94,8 +94,8 @@ func (s *Shell) testWords(ctx context.Context, expr *syntax.BinaryTest) (bool, e
 const maxRegexp = 4 << 10
 
 func (s *Shell) matchRegexp(ctx context.Context, text string, word *syntax.Word) (bool, error) {
-	x := s.newExpansion(ctx, false)
-	if err := x.word(word.Parts, false, false); err != nil {
+	x := s.newExpansion(false)
+	if err := x.word(ctx, word.Parts, false, false); err != nil {
 		return false, err
 	}
 	var b strings.Builder

@@ -78,8 +78,9 @@ var inFolder = map[string][]string{
 	"kubeletsim/nodes":     {"lifecycle", "podspec"},
 	"kubeletsim/podspec":   {"span"},
 	"kubeletsim/responses": {"podspec"},
-	"kubeletsim/script":    {"applets", "podspec", "shell", "span"},
-	"kubeletsim/shell":     {},
+	"kubeletsim/script":    {"applets", "podspec", "shelltree", "span"},
+	"kubeletsim/shell":     {"shelltree"},
+	"kubeletsim/shelltree": {},
 	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},

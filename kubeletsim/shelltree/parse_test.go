@@ -1,4 +1,4 @@
-package shell
+package shelltree
 
 import (
 	"errors"
@@ -101,11 +101,11 @@ func TestParseIsBounded(t *testing.T) {
 	check := func(name, text string) {
 		t.Run(name, func(t *testing.T) {
 			elapsed := clock.Stopwatch()
-			_, err := Parse(t.Context(), text, "sh")
+			_, err := Parse(text, "sh", nil)
 			if took := elapsed(); took > 20*1e9 {
 				t.Errorf("took %v (%v)", took, err)
 			}
-			_, _ = parseArithmetic(t.Context(), text)
+			_, _ = ParseArithmetic(text, nil)
 		})
 	}
 	for name, part := range nestings {
@@ -117,13 +117,13 @@ func TestParseIsBounded(t *testing.T) {
 }
 
 func TestParseLimits(t *testing.T) {
-	if _, err := Parse(t.Context(), strings.Repeat(":\n", MaxText), "sh"); !errors.Is(err, errTooLong) {
+	if _, err := Parse(strings.Repeat(":\n", MaxText), "sh", nil); !errors.Is(err, errTooLong) {
 		t.Errorf("a long text: %v", err)
 	}
-	if _, err := Parse(t.Context(), "echo $(("+strings.Repeat("(", 2000), "sh"); !errors.Is(err, errTooDeep) {
+	if _, err := Parse("echo $(("+strings.Repeat("(", 2000), "sh", nil); !errors.Is(err, errTooDeep) {
 		t.Errorf("a deep text: %v", err)
 	}
-	if _, err := Parse(t.Context(), strings.Repeat("if :; then ", 50)+strings.Repeat("( ", 50)+":"+strings.Repeat(")", 50)+strings.Repeat("; fi", 50), "sh"); err != nil {
+	if _, err := Parse(strings.Repeat("if :; then ", 50)+strings.Repeat("( ", 50)+":"+strings.Repeat(")", 50)+strings.Repeat("; fi", 50), "sh", nil); err != nil {
 		t.Errorf("a hundred levels: %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, open, within string, n uint16) {
 		if len(open)*int(n) < MaxText {
-			_, _ = Parse(t.Context(), strings.Repeat(open, int(n))+within, "sh")
+			_, _ = Parse(strings.Repeat(open, int(n))+within, "sh", nil)
 		}
 	})
 }
