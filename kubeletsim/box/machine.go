@@ -34,6 +34,8 @@ type Machine struct {
 	Memory *shell.Budget
 	// Share is the part of the processors that the cluster's commands use; nil: unlimited.
 	Share *shell.Share
+	// Killed, if not nil, is called when the command was killed because it needed more than Memory.
+	Killed func()
 	// Seed is what random numbers follow from.
 	Seed uint64
 	// Main, if not nil, makes the command a container's own process.
@@ -107,6 +109,9 @@ func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code
 	code, err = s.protected(front, run, p)
 	switch {
 	case s.killed.Load():
+		if m.Killed != nil {
+			m.Killed()
+		}
 		return exitKilled, nil
 	case err != nil:
 		return 0, err

@@ -359,7 +359,7 @@ func (s *Shell) homeOf(user string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() // it is only read
 	data := make([]byte, maxPasswd)
 	n := 0
 	for n < len(data) {

@@ -241,7 +241,7 @@ func (s *Shell) capture(ctx context.Context, list []*syntax.Stmt) (string, error
 	}
 	p := NewPipe(s.Container)
 	p.limit = 0
-	defer pipeReader{p}.Close() //nolint:errcheck // it has no error
+	defer pipeReader{p}.Close() // it has no error
 	child.files[1].close()
 	child.files[1] = &stream{out: p, ends: pipeWriter{p}}
 	child.guarded = 0
@@ -267,7 +267,7 @@ func (s *Shell) captureFile(ctx context.Context, list []*syntax.Stmt) (string, b
 		return "", false, nil
 	}
 	f, err := s.target(ctx, list[0].Redirs[0])
-	if err == errReported { //nolint:errorlint // it is never wrapped
+	if err == errReported { // it is never wrapped
 		s.status = 1
 		return "", true, nil
 	}
