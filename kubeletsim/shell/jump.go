@@ -39,11 +39,3 @@ func jumped(err error) *jump {
 	}
 	return nil
 }
-
-// fatal returns err unless it is a jump, which ends a subshell only.
-func fatal(err error) error {
-	if jumped(err) != nil {
-		return nil
-	}
-	return err
-}

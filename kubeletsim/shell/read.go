@@ -216,7 +216,7 @@ func lastField(rest, ifs string) string {
 	for end > 0 && strings.IndexByte(" \t\n", rest[end-1]) >= 0 && strings.IndexByte(ifs, rest[end-1]) >= 0 && (end < 2 || rest[end-2] != '\\') {
 		end--
 	}
-	if end > 0 && strings.IndexByte(ifs, rest[end-1]) >= 0 && strings.IndexByte(" \t\n", rest[end-1]) < 0 && strings.IndexAny(rest[:end-1], ifs) < 0 && (end < 2 || rest[end-2] != '\\') {
+	if end > 0 && strings.IndexByte(ifs, rest[end-1]) >= 0 && strings.IndexByte(" \t\n", rest[end-1]) < 0 && !strings.ContainsAny(rest[:end-1], ifs) && (end < 2 || rest[end-2] != '\\') {
 		end--
 	}
 	return unmarked(rest[:end])

@@ -86,18 +86,6 @@ func (v *variable) single() (string, bool) {
 	return v.text, true
 }
 
-// size returns the length of all elements together.
-func (v *variable) size() int64 {
-	n := int64(len(v.text))
-	for _, text := range v.elems {
-		n += int64(len(text)) + variableBytes
-	}
-	for key, text := range v.keys {
-		n += int64(len(key)+len(text)) + variableBytes
-	}
-	return n
-}
-
 func (v *variable) clone() *variable {
 	c := *v
 	c.elems, c.keys = maps.Clone(v.elems), maps.Clone(v.keys)
