@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/script"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 // console is the process of a container that reads its input: one with stdin whose command is a
@@ -122,13 +123,19 @@ func (in *containerRef) start(c *console) {
 		defer stop()
 		ctx, stopWatching := in.whileRunning(ctx)
 		defer stopWatching()
-		err := in.exec(ctx, in.consoleCommand(), remotecommand.StreamOptions{
+		killed := false
+		err := in.exec(ctx, in.consoleCommand(), func() { killed = true }, remotecommand.StreamOptions{
 			Stdin:  c.read,
 			Stdout: consoleWriter{c, func(client *consoleClient) io.Writer { return client.out }},
 			Stderr: consoleWriter{c, func(client *consoleClient) io.Writer { return client.err }},
 			Tty:    in.spec.TTY,
 		})
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case killed:
+			in.entry.occur(lifecycle.Occurrence{Container: in.spec.Name, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
+			in.kubelets.loop.Add(podKey(string(in.pod.UID)))
+		default:
 			in.crash(in.spec.Name, exitCodeOf(err))
 		}
 	}

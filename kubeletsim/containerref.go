@@ -30,7 +30,7 @@ func (k *Kubelets) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(
 	return func(ctx context.Context, streams remotecommand.StreamOptions) error {
 		ctx, stop := in.whileRunning(ctx)
 		defer stop()
-		return in.exec(ctx, opts.Command, streams)
+		return in.exec(ctx, opts.Command, nil, streams)
 	}, nil
 }
 
@@ -109,13 +109,15 @@ func (in *containerRef) untilEnded(ctx context.Context) {
 	}
 }
 
-// exec runs a command in the container.
-func (in *containerRef) exec(ctx context.Context, command []string, streams remotecommand.StreamOptions) error {
+// exec runs a command in the container. killed, if not nil, is called when the command was killed for its
+// memory.
+func (in *containerRef) exec(ctx context.Context, command []string, killed func(), streams remotecommand.StreamOptions) error {
 	machine, release, err := in.machine(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
+	machine.Killed = killed
 	code, err := machine.Run(ctx, command, box.Streams{In: streams.Stdin, Out: streams.Stdout, Err: streams.Stderr, TTY: streams.Tty, Size: sizeOf(ctx, streams.TerminalSizeQueue)})
 	var notStarted *box.NotStartedError
 	switch {

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // Kubelets are the kubelets of all simulated nodes of one cluster. Create it with New, then
@@ -41,6 +42,9 @@ type Kubelets struct {
 	supplies     supplies
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
+	// share and memory are what the commands in all containers use of this machine.
+	share  *shell.Share
+	memory *shell.Budget
 	// space holds the files of all containers; shared are the volumes that outlive pods.
 	space  *memfs.Space
 	shared sharedVolumes
@@ -78,6 +82,7 @@ func New(opts Options) (*Kubelets, error) {
 	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
 	k.processes = inflight.NewGroup(opts.Ledger, inflight.Action)
 	k.space = memfs.NewSpace(opts.Clock.Now, 0)
+	k.share, k.memory = shell.NewShare(), shell.NewBudget(memoryOfAll, nil)
 	factory := opts.Informers
 	if factory == nil {
 		own, err := opts.ownInformers()

@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/logs"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 // liveRun is the process of a container whose command is not predictable. Package box runs it
@@ -144,7 +145,7 @@ func (in *containerRef) live(ctx context.Context, run *liveRun) {
 		machine, release, err = in.machine(ctx)
 	}
 	defer release()
-	machine.Main = run.main
+	machine.Main, machine.Seed = run.main, in.seed("")
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
 	}) // Main gets the result
@@ -157,6 +158,8 @@ func (in *containerRef) runEnded(ctx context.Context, code int, err error) {
 	case ctx.Err() != nil:
 	case errors.As(err, &notStarted):
 		in.note(lifecycle.Lost)
+	case errors.Is(err, box.ErrOutOfMemory):
+		in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
 	case err != nil:
 		in.kubelets.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
 		in.note(lifecycle.Lost)

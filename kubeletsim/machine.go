@@ -3,11 +3,13 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // podFiles are the files and processes of one pod's containers.
@@ -33,9 +36,12 @@ type podFiles struct {
 	machines map[string]*keptMachine
 }
 
+// containerRoot is what the commands of one run of a container share.
 type containerRoot struct {
 	id   string
 	tree *memfs.Tree
+	// memory pays for the commands and for the files that they write.
+	memory *shell.Budget
 }
 
 // free releases the pod's files and ends its processes.
@@ -73,7 +79,7 @@ func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
 }
 
 // root returns a container's root file system, which is new for each run.
-func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]string) *memfs.Tree {
+func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]string, memory func() *shell.Budget) containerRoot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.roots == nil {
@@ -84,13 +90,13 @@ func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]st
 		if root.tree != nil {
 			root.tree.Free()
 		}
-		root = containerRoot{id, box.NewImage(space)}
+		root = containerRoot{id, box.NewImage(space), memory()}
 		for _, path := range slices.Sorted(maps.Keys(files)) {
 			root.tree.Put(path, 0o644, []byte(files[path]))
 		}
 		f.roots[name] = root
 	}
-	return root.tree
+	return root
 }
 
 // machine returns the machine for commands in the container. The caller must call release.
@@ -100,7 +106,8 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 		return nil, nil, err
 	}
 	space := in.kubelets.space
-	root := in.entry.files.root(space, in.spec.Name, in.id, images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
+	run := in.entry.files.root(space, in.spec.Name, in.id, images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}), in.memory)
+	root := run.tree
 	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
 	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
@@ -138,8 +145,32 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 	}
 	return &box.Machine{
 		Files: view, Clock: in.kubelets.opts.Clock, Ledger: in.kubelets.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
-		Processes: in.processes(), Signal: in.signal,
+		Processes: in.processes(), Signal: in.signal, Memory: run.memory, Share: in.kubelets.share, Seed: in.seed(in.kubelets.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
+}
+
+const (
+	// defaultMemory is the memory of the commands in a container without a limit, in bytes.
+	defaultMemory = 64 << 20
+	// memoryOfAll bounds the memory of the commands in all containers together, in bytes.
+	memoryOfAll = 1 << 30
+)
+
+// memory returns the budget of one run of the container.
+func (in *containerRef) memory() *shell.Budget {
+	limit := int64(defaultMemory)
+	if given, ok := in.spec.Resources.Limits[corev1.ResourceMemory]; ok && !given.IsZero() {
+		limit = given.Value()
+	}
+	return shell.NewBudget(limit, in.kubelets.memory)
+}
+
+// seed returns what random numbers of a command follow from: the run's ID, and so the cluster's seed. The
+// commands of one run differ in what names them.
+func (in *containerRef) seed(command string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(in.id + "/" + command))
+	return h.Sum64()
 }
 
 // mountable is a volume. Volumes with content from the API are read-only.

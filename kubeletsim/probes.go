@@ -79,7 +79,7 @@ func (in *containerRef) probeCommand(ctx context.Context, work *inflight.Work, k
 			switch {
 			case errors.As(err, &notStarted) || err == nil && code == 0:
 				answer(lifecycle.ProbeSucceeded, "")
-			case err != nil:
+			case err != nil && !errors.Is(err, box.ErrOutOfMemory):
 				answer(lifecycle.ProbeSkipped, "")
 			default:
 				answer(lifecycle.ProbeFailed, out.String())

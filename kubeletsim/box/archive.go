@@ -21,7 +21,7 @@ func tar(ctx context.Context, p *proc) int {
 	var err error
 	switch o.mode {
 	case 'c':
-		err = p.pack(o)
+		err = p.pack(ctx, o)
 	case 'x', 't':
 		err = p.unpack(ctx, o)
 	default:
@@ -100,7 +100,7 @@ func (p *proc) tarOptions() (o tarOptions, ok bool) {
 	return o, true
 }
 
-func (p *proc) pack(o tarOptions) error {
+func (p *proc) pack(ctx context.Context, o tarOptions) error {
 	out := io.Writer(p.out)
 	if o.file != "-" {
 		f, err := p.machine.Files.OpenFile(p.path(o.file), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
@@ -116,6 +116,7 @@ func (p *proc) pack(o tarOptions) error {
 	}
 	w := archive.NewWriter(out)
 	inner := *p
+	inner.held = 0
 	inner.dir = p.path(o.dir)
 	var failed error
 	for _, name := range o.names {
@@ -128,7 +129,8 @@ func (p *proc) pack(o tarOptions) error {
 			if o.verbose {
 				_, _ = io.WriteString(p.err, name+"\n")
 			}
-			return inner.packOne(w, name, info)
+			defer inner.free()
+			return inner.packOne(ctx, w, name, info)
 		})
 		if err != nil {
 			return errors.Join(err, w.Close())
@@ -140,7 +142,7 @@ func (p *proc) pack(o tarOptions) error {
 // errDelayed means that an archive is incomplete for a reason that was reported before.
 var errDelayed = errors.New("error exit delayed from previous errors")
 
-func (p *proc) packOne(w *archive.Writer, name string, info fs.FileInfo) error {
+func (p *proc) packOne(ctx context.Context, w *archive.Writer, name string, info fs.FileInfo) error {
 	target := ""
 	if info.Mode()&fs.ModeSymlink != 0 {
 		target, _ = p.machine.Files.Readlink(p.path(name))
@@ -156,7 +158,7 @@ func (p *proc) packOne(w *archive.Writer, name string, info fs.FileInfo) error {
 	header.Uname, header.Gname = "root", "root"
 	var data []byte
 	if info.Mode().IsRegular() {
-		if data, err = p.readFile(name); err != nil {
+		if data, err = p.readFile(ctx, name); err != nil {
 			return err
 		}
 		header.Size = int64(len(data))
@@ -178,13 +180,16 @@ func (p *proc) unpack(ctx context.Context, o tarOptions) error {
 	if err != nil {
 		return err
 	}
-	var from io.Reader = in
+	from := in
 	if o.gzip {
-		if from, err = gzip.NewReader(in); err != nil {
+		zipped, err := gzip.NewReader(in)
+		if err != nil {
 			return err
 		}
+		from = boundReader(ctx, plainReader{zipped})
 	}
 	inner := *p
+	inner.held = 0
 	inner.dir = p.path(o.dir)
 	r := archive.NewReader(from)
 	for {

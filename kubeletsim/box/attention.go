@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // attention counts a command in the ledger, except while any part of it waits.
@@ -94,6 +95,7 @@ func (s *session) sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 	hurry := s.machine.Main.paused()
+	shell.TurnOf(ctx).End()
 	woken := make(chan struct{})
 	w := &absence{&s.attention, []<-chan struct{}{ctx.Done(), hurry}}
 	timer := s.machine.Clock.AfterFunc(d, func() {

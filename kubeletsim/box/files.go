@@ -97,7 +97,7 @@ func (p *proc) targets(names []string) (from []string, to string, ok bool) {
 	return from, to, true
 }
 
-func cp(_ context.Context, p *proc) int {
+func cp(ctx context.Context, p *proc) int {
 	flags, names, ok := p.parse("rRafpdv", "")
 	if !ok {
 		return 1
@@ -109,21 +109,21 @@ func cp(_ context.Context, p *proc) int {
 	deep := has(flags, 'r') || has(flags, 'R') || has(flags, 'a')
 	code := 0
 	for _, name := range from {
-		if err := p.copyTo(p.path(name), p.into(name, to), deep); err != nil {
+		if err := p.copyTo(ctx, p.path(name), p.into(name, to), deep); err != nil {
 			code = p.failPath(name, err)
 		}
 	}
 	return code
 }
 
-func (p *proc) copyTo(from, to string, deep bool) error {
+func (p *proc) copyTo(ctx context.Context, from, to string, deep bool) error {
 	files := p.machine.Files
 	info, err := files.Stat(from)
 	switch {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return p.copyFile(from, to, info.Mode())
+		return p.copyFile(ctx, from, to, info.Mode())
 	case !deep:
 		return fmt.Errorf("omitting directory")
 	case strings.HasPrefix(to+"/", from+"/"):
@@ -137,19 +137,22 @@ func (p *proc) copyTo(from, to string, deep bool) error {
 		return err
 	}
 	for _, entry := range entries {
-		if err := p.copyTo(path.Join(from, entry.Name()), path.Join(to, entry.Name()), true); err != nil {
+		if err := p.copyTo(ctx, path.Join(from, entry.Name()), path.Join(to, entry.Name()), true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *proc) copyFile(from, to string, mode fs.FileMode) error {
-	data, err := p.readFile(from)
+func (p *proc) copyFile(ctx context.Context, from, to string, mode fs.FileMode) error {
+	if from == to {
+		return fmt.Errorf("'%s' and '%s' are the same file", from, to)
+	}
+	f, err := p.open(ctx, from)
 	if err != nil {
 		return err
 	}
-	return p.writeFile(to, strings.NewReader(string(data)), mode)
+	return p.writeFile(to, f, mode)
 }
 
 func (p *proc) writeFile(name string, r io.Reader, mode fs.FileMode) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"minikcm.dev/minikcm/kubeletsim/span"
@@ -36,7 +35,7 @@ func (p *proc) follows(names []string) func(ctx context.Context) int {
 		}
 		for p.sleep(ctx, followEvery) == nil {
 			for i, name := range names {
-				if err := p.writeRest(name, &written[i]); err != nil {
+				if err := p.writeRest(ctx, name, &written[i]); err != nil {
 					return 1
 				}
 			}
@@ -46,25 +45,22 @@ func (p *proc) follows(names []string) func(ctx context.Context) int {
 }
 
 // writeRest writes a file from an offset on, and from its start if it has become shorter.
-func (p *proc) writeRest(name string, offset *int64) error {
+func (p *proc) writeRest(ctx context.Context, name string, offset *int64) error {
 	info, err := p.machine.Files.Stat(p.path(name))
 	if err != nil || info.Mode()&fs.ModeDevice != 0 || info.Size() == *offset {
 		return nil // it may come back
 	}
-	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
+	f, err := p.open(ctx, name)
 	if err != nil {
 		return nil // as above
 	}
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	if *offset > int64(len(data)) {
+	if *offset > info.Size() {
 		*offset = 0
 	}
-	if _, err := p.out.Write(data[*offset:]); err != nil {
-		return err
+	if _, err := io.CopyN(io.Discard, f, *offset); err != nil {
+		return nil // it has become shorter meanwhile
 	}
-	*offset = int64(len(data))
-	return nil
+	n, err := io.Copy(p.out, f)
+	*offset += n
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // maxFuzzed bounds scripts: longer ones only take longer.
@@ -24,11 +25,18 @@ func FuzzCommands(f *testing.F) {
 	} {
 		f.Add(script, "one\ntwo\n")
 	}
+	for _, script := range []string{
+		"eval \"$(yes '(' | head -n 9999)\"", "a=xx; while :; do a=$a$a; done", "echo {1..99999999}", "${a//x/$a}", "[[ a == +(a|b)* ]]", "((a=b=c?1:2))",
+		"a=(1 2); a[1]+=x; echo ${a[@]:1} ${!a}", "f() { f | f; }; f", "trap 'echo a' EXIT ERR; false", "x=$(yes) &", "read -r a b <<< 'x y'", "yes | sort",
+	} {
+		f.Add(script, "a b\n")
+	}
 	f.Fuzz(func(t *testing.T, script, stdin string) {
 		if len(script) > maxFuzzed || len(stdin) > maxFuzzed {
 			t.Skip()
 		}
 		m := newMachine(clock.Real(), nil)
+		m.Memory = shell.NewBudget(4<<20, nil)
 		for _, argv := range [][]string{{"sh", "-c", script}, strings.Fields(script)} {
 			// Loops without end are ended.
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

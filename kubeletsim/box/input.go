@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"sync"
+
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // inputLimit is the number of unread bytes at which the sender has to wait.
@@ -74,6 +76,7 @@ func (in *input) wait(ctx context.Context, ready func() bool) error {
 	if ready() {
 		return nil
 	}
+	shell.TurnOf(ctx).End()
 	stop := context.AfterFunc(ctx, func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()

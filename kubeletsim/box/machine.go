@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // Machine is the environment that a command runs in.
@@ -29,6 +30,14 @@ type Machine struct {
 	Processes []Process
 	// Signal is called for a signal to one of the Processes; nil: signals are ignored.
 	Signal func(to Process, signal string) error
+	// Memory is the container's; nil: unlimited. A command that needs more is killed.
+	Memory *shell.Budget
+	// Share is the part of the processors that the cluster's commands use; nil: unlimited.
+	Share *shell.Share
+	// Killed, if not nil, is called when the command was killed because it needed more than Memory.
+	Killed func()
+	// Seed is what random numbers follow from.
+	Seed uint64
 	// Main, if not nil, makes the command a container's own process.
 	Main *Main
 }
@@ -66,33 +75,46 @@ const (
 	exitKilled        = 137
 )
 
+// ErrOutOfMemory is given to Main.Ended when the command was killed because it needed more than Memory.
+var ErrOutOfMemory = shell.ErrOutOfMemory
+
 // Run runs a command to its end and returns its exit code. The error is a *NotStartedError if
 // the program does not exist, or ctx's error.
 func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &session{machine: m, tty: streams.TTY, size: streams.Size, attention: attention{work: m.work()}}
+	turn := m.Share.NewTurn()
+	ctx = shell.WithTurn(ctx, turn)
+	own := *m
+	s := &session{machine: &own, tty: streams.TTY, size: streams.Size, attention: attention{work: m.work()}, cancel: cancel}
+	own.Files = m.Files.Charge(&memfs.Payer{Reserve: s.Reserve, Release: m.Memory.Release})
 	defer s.attention.finish()
-	defer func() { m.Main.ended(code, err) }()
+	defer func() { m.Main.ended(s.result(code, err)) }()
 	m.Main.serve(s)
+	defer s.jobs.Wait()
+	defer turn.End()
+	defer s.endJobs()
 	defer cancel()
-	if err := s.open(ctx, streams); err != nil {
-		return 0, err
-	}
+	s.open(ctx, streams)
 	defer s.close()
-	p := &proc{session: s, args: argv, env: s.environment(), dir: s.startDir(), in: s.stdin(), out: s.out, err: s.err}
+	p := s.newProc(ctx, argv, s.environment(), s.startDir())
+	p.in, p.stdout, p.stderr = s.stdin(), s.out, s.err
+	p.seed, p.pid = m.Seed, s.firstPID()
+	p.bind(ctx)
 	run, err := p.find()
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			code, err = 0, fmt.Errorf("the simulated command panicked: %v", r)
-		}
-	}()
 	front, done := s.interrupts.foreground(ctx)
 	defer done()
-	code = run(front, p)
+	code, err = s.protected(front, run, p)
 	switch {
+	case s.killed.Load():
+		if m.Killed != nil {
+			m.Killed()
+		}
+		return exitKilled, nil
+	case err != nil:
+		return 0, err
 	case ctx.Err() != nil:
 		return exitKilled, ctx.Err()
 	case front.Err() != nil:
@@ -101,21 +123,60 @@ func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code
 	return code, nil
 }
 
+// protected runs the command, and makes an error of a panic in it.
+func (s *session) protected(ctx context.Context, run program, p *proc) (code int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			code, err = 0, fmt.Errorf("the simulated command panicked: %v", r)
+		}
+	}()
+	defer p.free()
+	return run(ctx, p), nil
+}
+
+// result returns what Main.Ended is given.
+func (s *session) result(code int, err error) (int, error) {
+	if s.killed.Load() {
+		return exitKilled, ErrOutOfMemory
+	}
+	return code, err
+}
+
+// firstPID returns the ID of the command's process.
+func (s *session) firstPID() int {
+	if s.machine.Main != nil {
+		return 1
+	}
+	next := 1
+	for _, process := range s.machine.Processes {
+		next = max(next, process.PID+1)
+	}
+	return next
+}
+
 // session is one command with everything that it starts.
 type session struct {
 	machine   *Machine
 	tty       bool
 	size      func() (width, height uint16)
 	attention attention
-	out, err  io.Writer
-	// input buffers the input stream; nil if there is none. token stands for it where the
-	// interpreter needs a file; data written to other can be read from token.
-	input        *input
-	token, other *os.File
-	interrupts   interrupts
+	out, err  *lockedWriter
+	// input buffers the input stream; nil if there is none. token reads from it.
+	input      *input
+	token      shell.Reader
+	interrupts interrupts
+
+	// cancel ends the command. killed is whether it has needed too much memory.
+	cancel context.CancelFunc
+	killed atomic.Bool
+	// jobs are the goroutines of background jobs, ends what ends them.
+	jobs sync.WaitGroup
+	mu   sync.Mutex
+	ends []context.CancelFunc
+	over bool
 }
 
-func (s *session) open(ctx context.Context, streams Streams) error {
+func (s *session) open(ctx context.Context, streams Streams) {
 	out := &lockedWriter{w: streams.Out}
 	if s.tty {
 		out.newline = "\r\n"
@@ -125,13 +186,10 @@ func (s *session) open(ctx context.Context, streams Streams) error {
 		s.err = out
 	}
 	if streams.In == nil {
-		return nil
-	}
-	var err error
-	if s.token, s.other, err = os.Pipe(); err != nil {
-		return fmt.Errorf("making the pipe of a simulated command: %w", err)
+		return
 	}
 	s.input = newInput(&s.attention)
+	s.token = sessionInput{s.input}
 	var feed io.Writer = s.input
 	if s.tty {
 		feed = &terminal{input: s.input, echo: out, interrupt: s.interrupts.raise}
@@ -142,22 +200,27 @@ func (s *session) open(ctx context.Context, streams Streams) error {
 		s.input.end()
 	}()
 	context.AfterFunc(ctx, s.input.end)
-	return nil
 }
 
 func (s *session) close() {
 	if s.input != nil {
 		s.input.end()
-		_ = s.other.Close()
-		_ = s.token.Close()
 	}
 }
 
-func (s *session) stdin() io.Reader {
+func (s *session) stdin() shell.Reader {
 	if s.input == nil {
 		return nil
 	}
 	return s.token
+}
+
+// sessionInput is the command's input for all that have inherited it.
+type sessionInput struct{ *input }
+
+// ReadContext implements shell.Reader.
+func (in sessionInput) ReadContext(ctx context.Context, p []byte) (int, error) {
+	return in.read(ctx, p)
 }
 
 func (s *session) startDir() string {
@@ -189,6 +252,15 @@ func (s *session) environment() map[string]string {
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 var errNoWriter = errors.New("closed")
+
+// WriteContext implements shell.Writer.
+func (l *lockedWriter) WriteContext(ctx context.Context, p []byte) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	shell.TurnOf(ctx).End()
+	return l.Write(p)
+}
 
 // lockedWriter serializes writes of a command's parts, and translates line ends for a terminal.
 type lockedWriter struct {

@@ -11,6 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 func newMachine(c clock.Clock, ledger *clock.Ledger) *Machine {
@@ -19,7 +20,7 @@ func newMachine(c clock.Clock, ledger *clock.Ledger) *Machine {
 	image.Put("etc/hostname", 0o644, []byte("web\n"))
 	return &Machine{
 		Files: memfs.NewView(image), Clock: c, Ledger: ledger, Hostname: "web", Env: []string{"COLOR=blue"},
-		Processes: []Process{{PID: 1, Command: "nginx"}},
+		Processes: []Process{{PID: 1, Command: "nginx"}}, Memory: shell.NewBudget(64<<20, nil), Share: shell.NewShare(),
 	}
 }
 
@@ -69,7 +70,7 @@ func TestPrograms(t *testing.T) {
 		{script: "echo x > f; tar cf a f /none 2>&1; echo $?; tar tf a", out: "tar: /none: No such file or directory\ntar: error exit delayed from previous errors\n1\nf\n"},
 		{script: "mkdir d; echo x > d/f; tar cf - d | tar xf - -C /tmp; cat /tmp/d/f", out: "x\n"},
 		{script: "ps", out: "PID   USER     TIME  COMMAND\n    1 root      0:00 nginx\n    2 root      0:00 ps\n"},
-		{script: "cat <(echo hi)", err: "cannot create fifo: invalid argument\n"},
+		{script: "cat <(echo hi)", err: "cannot create fifo: invalid argument\n", code: 1},
 		{script: "echo a >&2", err: "a\n"},
 		{script: "sh -x -c 'true' 2>&1", out: "+ true\n"},
 		{script: "head -1 /etc/passwd | cut -d: -f1,6", out: "root:/root\n"},

@@ -3,14 +3,12 @@ package box
 import (
 	"context"
 	"errors"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // Main makes a command a container's main process. A nil *Main is any other command.
@@ -77,16 +75,13 @@ func (m *Main) ended(code int, err error) {
 	}
 }
 
-// take returns the pending handlers as a script.
-func (m *Main) take() string {
-	if m == nil {
-		return ""
-	}
+// take returns the pending handlers.
+func (m *Main) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	script := strings.Join(m.pending, "\n")
+	pending := m.pending
 	m.pending = nil
-	return script
+	return pending
 }
 
 // paused resets the count of commands before time passes. Closing the returned channel, which
@@ -118,93 +113,66 @@ func (s *session) lost(ctx context.Context, spins bool) bool {
 		return false
 	}
 	s.machine.Main.Lost(spins)
+	shell.TurnOf(ctx).End()
 	(&absence{attention: &s.attention}).leave()
 	<-ctx.Done()
 	return true
 }
 
-// mainCall is call for the main process. It runs pending signal handlers between two commands.
-func (s *session) mainCall(ctx context.Context, args []string) []string {
+// Before implements shell.Container: it counts the commands of the main process, and returns the handlers
+// of its signals.
+func (s *session) Before(ctx context.Context, subshell bool) ([]string, error) {
 	m := s.machine.Main
-	if !m.spend() {
-		s.lost(ctx, true)
+	if m == nil {
+		return nil, nil
 	}
-	switch args[0] {
-	case "trap":
-		args = m.trap(args)
-	case "wait":
-		m.mu.Lock()
-		m.waits = true
-		m.mu.Unlock()
+	if !m.spend() && s.lost(ctx, true) {
+		return nil, ctx.Err()
 	}
-	script := m.take()
-	if script == "" {
-		return args
+	if subshell {
+		return nil, nil
 	}
-	for i, arg := range args {
-		quoted, err := syntax.Quote(arg, syntax.LangBash)
-		if err != nil {
-			return args
-		}
-		if i == 0 {
-			script += "\n" + quoted
-		} else {
-			script += " " + quoted
-		}
-	}
-	return []string{"eval", script}
+	return m.take(), nil
 }
 
-// trap handles the signals of a trap command. The interpreter itself supports EXIT and ERR
-// only.
-func (m *Main) trap(args []string) []string {
-	words := args[1:]
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
+// Waits implements shell.Container.
+func (s *session) Waits() {
+	if m := s.machine.Main; m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.waits = true
 	}
-	if len(words) < 2 || strings.HasPrefix(words[0], "-") && words[0] != "-" {
-		return args
+}
+
+// Trap implements shell.Container. Only the main process gets signals.
+func (s *session) Trap(signal, handler string, remove bool) bool {
+	name := signalName(signal)
+	if name == "" {
+		return false
 	}
-	left := []string{"trap", words[0]}
+	m := s.machine.Main
+	if m == nil {
+		return true
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := len(m.handlers) > 0
-	for _, name := range words[1:] {
-		signal := signalName(name)
-		switch {
-		case signal == "EXIT" || signal == "ERR" || signal == "":
-			left = append(left, strings.TrimPrefix(name, "SIG"))
-			if signal == "EXIT" {
-				left[len(left)-1] = signal
-			}
-		case words[0] == "-":
-			delete(m.handlers, signal)
-		default:
-			handlers := maps.Clone(m.handlers)
-			if handlers == nil {
-				handlers = map[string]string{}
-			}
-			handlers[signal] = words[0]
-			m.handlers = handlers
+	if remove {
+		delete(m.handlers, name)
+	} else {
+		if m.handlers == nil {
+			m.handlers = map[string]string{}
 		}
+		m.handlers[name] = handler
 	}
 	if after := len(m.handlers) > 0; after != before && m.Traps != nil {
 		m.Traps(after)
 	}
-	if len(left) == 2 {
-		return []string{":"}
-	}
-	return left
+	return true
 }
 
 // signalName returns the name of a signal given as SIGTERM, TERM or 15; empty if there is none.
 func signalName(word string) string {
-	switch word {
-	case "0", "EXIT":
-		return "EXIT"
-	case "ERR":
-		return "ERR"
-	}
 	name := strings.TrimPrefix(strings.ToUpper(word), "SIG")
 	for signal, number := range Signals() {
 		if name == signal || word == strconv.Itoa(number) {

@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"mvdan.cc/sh/v3/interp"
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // proc is one running program.
@@ -20,8 +20,52 @@ type proc struct {
 	env  map[string]string
 	dir  string
 	// in may be nil: there is no input.
-	in       io.Reader
+	in             shell.Reader
+	stdout, stderr shell.Writer
+	// out and err are stdout and stderr, bound to the program's context.
 	out, err io.Writer
+	seed     uint64
+	pid      int
+	// held is the memory that the program has reserved.
+	held int64
+}
+
+// newProc returns a program without streams: see bind.
+func (s *session) newProc(ctx context.Context, args []string, env map[string]string, dir string) *proc {
+	return &proc{session: s, args: args, env: env, dir: dir}
+}
+
+// bind makes out and err write with a context.
+func (p *proc) bind(ctx context.Context) {
+	p.out, p.err = boundWriter(ctx, p.stdout), boundWriter(ctx, p.stderr)
+}
+
+// inner returns a program that p starts in its place, with p's streams.
+func (p *proc) inner(ctx context.Context, args []string, env map[string]string) *proc {
+	c := *p
+	c.args, c.env, c.held = args, env, 0
+	c.bind(ctx)
+	return &c
+}
+
+// keep reserves memory until the program's end.
+func (p *proc) keep(n int) error {
+	if err := p.Reserve(int64(n)); err != nil {
+		return err
+	}
+	p.held += int64(n)
+	return nil
+}
+
+// drop releases memory that was reserved.
+func (p *proc) drop(n int) {
+	p.Release(int64(n))
+	p.held -= int64(n)
+}
+
+func (p *proc) free() {
+	p.Release(p.held)
+	p.held = 0
 }
 
 // program runs a program and returns its exit code.
@@ -77,45 +121,57 @@ func (p *proc) load(file, name string) (program, error) {
 	case info.IsDir() || info.Mode()&0o111 == 0:
 		return nil, &fs.PathError{Op: "exec", Path: file, Err: fs.ErrPermission}
 	}
-	data, err := p.readFile(file)
-	if err != nil {
-		return nil, err
-	}
-	if string(data) == binary {
+	if p.isBinary(file) {
 		if run := programs()[name]; run != nil {
 			return run, nil
 		}
 		return busybox, nil
 	}
 	return func(ctx context.Context, p *proc) int {
+		data, err := p.readFile(ctx, file)
+		if err != nil {
+			p.complain("%s: %s", p.args[0], reason(err))
+			return exitNotExecutable
+		}
 		return p.runScript(ctx, string(data), shellFlags{args: p.args[1:], name: p.args[0]})
 	}, nil
+}
+
+// isBinary reports whether a file is that of the programs.
+func (p *proc) isBinary(file string) bool {
+	f, err := p.machine.Files.OpenFile(file, os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	data := make([]byte, len(binary)+1)
+	n, _ := f.Read(data)
+	return string(data[:n]) == binary
 }
 
 // binary is the content of the programs' file.
 const binary = "\x7fELF minikcm: simulated programs\n"
 
-// start runs a program for the shell.
-func (s *session) start(ctx context.Context, args []string) error {
-	hc := interp.HandlerCtx(ctx)
-	p := &proc{session: s, args: args, env: exported(hc.Env), dir: hc.Dir, in: hc.Stdin, out: hc.Stdout, err: hc.Stderr}
-	run, err := p.lookup(args[0])
+// Run implements shell.Container.
+func (s *session) Run(ctx context.Context, c *shell.Program) (int, error) {
+	p := s.newProc(ctx, c.Args, c.Env, c.Dir)
+	p.in, p.stdout, p.stderr, p.seed, p.pid = c.In, c.Out, c.Err, c.Seed, c.PID
+	p.bind(ctx)
+	defer p.free()
+	run, err := p.lookup(c.Args[0])
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrPermission):
-		p.complain("%s: Permission denied", args[0])
-		return interp.ExitStatus(exitNotExecutable)
+		p.complain("%s: Permission denied", c.Args[0])
+		return exitNotExecutable, nil
 	default:
 		if s.lost(ctx, false) {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
-		p.complain("%s: not found", args[0])
-		return interp.ExitStatus(exitNotFound)
+		p.complain("%s: not found", c.Args[0])
+		return exitNotFound, nil
 	}
-	if code := run(ctx, p); code != 0 {
-		return interp.ExitStatus(uint8(code)) // exit codes are bytes
-	}
-	return nil
+	code := run(ctx, p)
+	return code & 0xff, ctx.Err() // exit codes are bytes
 }
 
 // complain writes a shell's error message.
@@ -157,36 +213,56 @@ func absolute(dir, name string) string {
 	return path.Join("/", dir, name)
 }
 
-// stdin returns the program's input: the session's own where the program has inherited it.
+// stdin returns the program's input, bound to its context.
 func (p *proc) stdin(ctx context.Context) io.Reader {
-	switch {
-	case p.in == nil:
+	if p.in == nil {
 		return strings.NewReader("")
-	case p.input != nil && p.in == io.Reader(p.token):
-		return readerFunc(func(into []byte) (int, error) { return p.input.read(ctx, into) })
 	}
-	return p.in
+	return boundReader(ctx, p.in)
 }
 
 // open opens a file to read; "-" is the standard input.
-func (p *proc) open(ctx context.Context, name string) (io.ReadCloser, error) {
+func (p *proc) open(ctx context.Context, name string) (io.Reader, error) {
 	switch name {
 	case "-", "/dev/stdin":
-		return io.NopCloser(p.stdin(ctx)), nil
+		return p.stdin(ctx), nil
 	}
 	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return boundReader(ctx, plainReader{f}), nil
 }
 
-func (p *proc) readFile(name string) ([]byte, error) {
+// readFile reads a file at once. Its memory is kept until the program's end.
+func (p *proc) readFile(ctx context.Context, name string) ([]byte, error) {
 	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(f)
+	return p.readAll(boundReader(ctx, plainReader{f}))
+}
+
+// readAll reads an input to its end. Its memory is kept until the program's end.
+func (p *proc) readAll(r io.Reader) ([]byte, error) {
+	var data []byte
+	for {
+		if len(data) == cap(data) {
+			more := max(4096, cap(data))
+			if err := p.keep(more); err != nil {
+				return nil, err
+			}
+			data = append(make([]byte, 0, cap(data)+more), data...)
+		}
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+	}
 }
 
 // inputs calls do for each file that is named, or for the standard input, and returns
@@ -200,10 +276,9 @@ func (p *proc) inputs(ctx context.Context, names []string, do func(name string, 
 		f, err := p.open(ctx, name)
 		if err == nil {
 			err = do(name, f)
-			_ = f.Close()
 		}
 		if err != nil {
-			if errors.Is(err, errNoWriter) || ctx.Err() != nil {
+			if errors.Is(err, errNoWriter) || errors.Is(err, shell.ErrOutOfMemory) || ctx.Err() != nil {
 				return 1
 			}
 			code = p.failPath(name, err)

@@ -11,7 +11,7 @@ import (
 func programs() map[string]program {
 	return map[string]program{
 		"[": builtin, "echo": builtin, "printf": builtin, "pwd": builtin, "test": builtin, "true": builtin, "false": builtin,
-		"sh": shell, "ash": shell, "bash": shell, "dash": shell, "busybox": busybox,
+		"sh": runShell, "ash": runShell, "bash": runShell, "dash": runShell, "busybox": busybox,
 		"cat": cat, "head": head, "tail": tail, "wc": wc, "grep": grep, "egrep": grep, "sort": sortLines, "uniq": uniq, "cut": cut,
 		"tr": tr, "tee": tee, "base64": encode64, "sha256sum": sum, "md5sum": sum, "rev": rev, "tac": tac, "nl": nl, "xargs": xargs,
 		"ls": ls, "mkdir": mkdir, "rm": rm, "rmdir": rmdir, "cp": cp, "mv": mv, "touch": touch, "ln": ln, "chmod": chmod, "chown": chown,

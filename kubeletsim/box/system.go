@@ -124,7 +124,7 @@ func hostname(_ context.Context, p *proc) int {
 
 // address returns the machine's own address from /etc/hosts.
 func (p *proc) address() string {
-	hosts, err := p.readFile("/etc/hosts")
+	hosts, err := p.machine.Files.ReadFile("/etc/hosts")
 	if err != nil {
 		return ""
 	}
@@ -196,8 +196,7 @@ func env(ctx context.Context, p *proc) int {
 		case strings.HasPrefix(args[0], "-"):
 			return p.fail("unrecognized option: %s", args[0])
 		default:
-			inner := &proc{session: p.session, args: args, env: vars, dir: p.dir, in: p.in, out: p.out, err: p.err}
-			return p.become(ctx, inner)
+			return p.become(ctx, p.inner(ctx, args, vars))
 		}
 		args = args[1:]
 	}
@@ -346,19 +345,25 @@ func clearScreen(_ context.Context, p *proc) int {
 	return 0
 }
 
-func yes(ctx context.Context, p *proc) int {
+func yes(_ context.Context, p *proc) int {
 	text := "y"
 	if len(p.args) > 1 {
 		text = strings.Join(p.args[1:], " ")
 	}
-	text = strings.Repeat(text+"\n", 100)
-	for ctx.Err() == nil {
-		if _, err := p.out.Write([]byte(text)); err != nil {
+	text += "\n"
+	if err := p.keep(len(text) + yesBlock); err != nil {
+		return 1
+	}
+	block := []byte(strings.Repeat(text, yesBlock/len(text)+1))
+	for {
+		if _, err := p.out.Write(block); err != nil {
 			return 1
 		}
 	}
-	return exitInterrupted
 }
+
+// yesBlock is the number of bytes that yes writes at once.
+const yesBlock = 4096
 
 func timeout(ctx context.Context, p *proc) int {
 	args := p.args[1:]
@@ -378,8 +383,7 @@ func timeout(ctx context.Context, p *proc) int {
 		cancel()
 		p.attention.recall()
 	})
-	inner := &proc{session: p.session, args: args[1:], env: p.env, dir: p.dir, in: p.in, out: p.out, err: p.err}
-	code := p.become(ctx, inner)
+	code := p.become(ctx, p.inner(ctx, args[1:], p.env))
 	if !timer.Stop() {
 		return 143
 	}
@@ -391,8 +395,7 @@ func timed(ctx context.Context, p *proc) int {
 		return 0
 	}
 	began := p.machine.Clock.Now()
-	inner := &proc{session: p.session, args: p.args[1:], env: p.env, dir: p.dir, in: p.in, out: p.out, err: p.err}
-	code := p.become(ctx, inner)
+	code := p.become(ctx, p.inner(ctx, p.args[1:], p.env))
 	took := p.machine.Clock.Since(began)
 	_, _ = fmt.Fprintf(p.err, "real\t%dm %.2fs\nuser\t0m 0.00s\nsys\t0m 0.00s\n", int(took.Minutes()), (took % time.Minute).Seconds())
 	return code

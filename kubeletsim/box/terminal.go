@@ -19,6 +19,9 @@ const (
 	keyEscape    = 0x1b
 )
 
+// maxTyped bounds a line that is typed on a terminal, in bytes, as on Linux.
+const maxTyped = 4095
+
 // terminal is the line discipline of a terminal: it echoes input, allows corrections, and
 // passes input on line by line.
 type terminal struct {
@@ -72,6 +75,9 @@ func (t *terminal) key(c byte) error {
 		t.eraseWord()
 	default:
 		if c < ' ' && c != '\t' {
+			return nil
+		}
+		if len(t.line) >= maxTyped {
 			return nil
 		}
 		t.line = append(t.line, c)

@@ -1,14 +1,14 @@
 package box
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/md5" // md5sum is asked for it
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 func cat(ctx context.Context, p *proc) int {
@@ -29,31 +31,12 @@ func cat(ctx context.Context, p *proc) int {
 			_, err := io.Copy(p.out, r)
 			return err
 		}
-		return eachLine(r, func(line string) error {
+		return p.eachLine(r, func(line string) error {
 			number++
 			p.print("%6d\t%s", number, line)
 			return nil
 		})
 	})
-}
-
-// eachLine calls do for every line with its end, if it has one.
-func eachLine(r io.Reader, do func(line string) error) error {
-	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadString('\n')
-		if line != "" {
-			if doErr := do(line); doErr != nil {
-				return doErr
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // count reads the number of lines or bytes that head and tail are asked for.
@@ -100,7 +83,7 @@ func head(ctx context.Context, p *proc) int {
 		if left == 0 {
 			return nil
 		}
-		err := eachLine(r, func(line string) error {
+		err := p.eachLine(r, func(line string) error {
 			if _, err := io.WriteString(p.out, line); err != nil {
 				return err
 			}
@@ -126,23 +109,26 @@ func tail(ctx context.Context, p *proc) int {
 		if len(names) > 1 {
 			p.print("==> %s <==\n", name)
 		}
-		data, err := io.ReadAll(r)
-		if err != nil {
+		switch {
+		case fromStart && inBytes:
+			if _, err := io.CopyN(io.Discard, r, int64(max(n-1, 0))); err != nil {
+				return nil // it is shorter
+			}
+			_, err := io.Copy(p.out, r)
 			return err
+		case fromStart:
+			skip := n - 1
+			return p.eachLine(r, func(line string) error {
+				if skip--; skip >= 0 {
+					return nil
+				}
+				_, err := io.WriteString(p.out, line)
+				return err
+			})
+		case inBytes:
+			return p.lastBytes(r, n)
 		}
-		pieces := bytes.SplitAfter(data, []byte("\n"))
-		if inBytes {
-			pieces = bytes.SplitAfter(data, nil)
-		}
-		if last := len(pieces) - 1; last >= 0 && len(pieces[last]) == 0 {
-			pieces = pieces[:last]
-		}
-		start := max(len(pieces)-n, 0)
-		if fromStart {
-			start = min(max(n-1, 0), len(pieces))
-		}
-		_, err = p.out.Write(bytes.Join(pieces[start:], nil))
-		return err
+		return p.lastLines(r, n)
 	})
 	if follow == nil {
 		return code
@@ -173,19 +159,44 @@ func wc(ctx context.Context, p *proc) int {
 	}
 	var sumLines, sumWords, sumSize int
 	code := p.inputs(ctx, names, func(name string, r io.Reader) error {
-		data, err := io.ReadAll(r)
+		lines, words, size, err := countText(r)
 		if err != nil {
 			return err
 		}
-		lines, words := bytes.Count(data, []byte("\n")), len(bytes.Fields(data))
-		show(lines, words, len(data), name)
-		sumLines, sumWords, sumSize = sumLines+lines, sumWords+words, sumSize+len(data)
+		show(lines, words, size, name)
+		sumLines, sumWords, sumSize = sumLines+lines, sumWords+words, sumSize+size
 		return nil
 	})
 	if len(names) > 1 {
 		show(sumLines, sumWords, sumSize, "total")
 	}
 	return code
+}
+
+// countText counts the lines, words and bytes of an input.
+func countText(r io.Reader) (lines, words, size int, err error) {
+	buf := make([]byte, 32<<10)
+	within := false
+	for {
+		n, err := r.Read(buf)
+		size += n
+		for _, c := range buf[:n] {
+			if c == '\n' {
+				lines++
+			}
+			space := c == ' ' || c >= '\t' && c <= '\r'
+			if !space && !within {
+				words++
+			}
+			within = !space
+		}
+		if err == io.EOF {
+			return lines, words, size, nil
+		}
+		if err != nil {
+			return 0, 0, 0, err
+		}
+	}
 }
 
 func grep(ctx context.Context, p *proc) int {
@@ -217,7 +228,7 @@ func grep(ctx context.Context, p *proc) int {
 			title = name + ":"
 		}
 		n, number := 0, 0
-		err := eachLine(r, func(line string) error {
+		err := p.eachLine(r, func(line string) error {
 			number++
 			line = strings.TrimSuffix(line, "\n")
 			if match.MatchString(line) == has(flags, 'v') {
@@ -227,6 +238,10 @@ func grep(ctx context.Context, p *proc) int {
 			switch {
 			case has(flags, 'q') || has(flags, 'c') || has(flags, 'l'):
 			case has(flags, 'o'):
+				if err := p.keep(lineBytes * len(line)); err != nil {
+					return err
+				}
+				defer p.drop(lineBytes * len(line))
 				for _, part := range match.FindAllString(line, -1) {
 					p.print("%s%s\n", title, part)
 				}
@@ -256,8 +271,14 @@ func grep(ctx context.Context, p *proc) int {
 	return 1
 }
 
+// maxRegexp bounds a regular expression, whose program takes far more memory than its text.
+const maxRegexp = 4 << 10
+
 // compilePattern reads a regular expression, basic unless flags say otherwise.
 func compilePattern(pattern string, flags map[byte]string, extended bool) (*regexp.Regexp, error) {
+	if len(pattern) > maxRegexp {
+		return nil, errors.New("it is too long")
+	}
 	switch {
 	case has(flags, 'F'):
 		pattern = regexp.QuoteMeta(pattern)
@@ -299,18 +320,6 @@ func fromBasic(pattern string) string {
 	return b.String()
 }
 
-// allLines reads the lines of all inputs, without their ends.
-func (p *proc) allLines(ctx context.Context, names []string) ([]string, int) {
-	var lines []string
-	code := p.inputs(ctx, names, func(_ string, r io.Reader) error {
-		return eachLine(r, func(line string) error {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
-			return nil
-		})
-	})
-	return lines, code
-}
-
 func sortLines(ctx context.Context, p *proc) int {
 	flags, names, ok := p.parse("rnuf", "kt")
 	if !ok {
@@ -318,6 +327,7 @@ func sortLines(ctx context.Context, p *proc) int {
 	}
 	lines, code := p.allLines(ctx, names)
 	key := sortKey(flags)
+	step := p.stepper(ctx)
 	compare := func(a, b string) int {
 		a, b = key(a), key(b)
 		if has(flags, 'n') {
@@ -326,6 +336,9 @@ func sortLines(ctx context.Context, p *proc) int {
 		return strings.Compare(a, b)
 	}
 	slices.SortStableFunc(lines, func(a, b string) int {
+		if !step() {
+			return 0
+		}
 		if has(flags, 'r') {
 			a, b = b, a
 		}
@@ -336,6 +349,18 @@ func sortLines(ctx context.Context, p *proc) int {
 	}
 	p.printLines(lines)
 	return code
+}
+
+// stepper returns a func that takes a step of the program's turn every so often. It returns false once
+// the program is to end.
+func (p *proc) stepper(ctx context.Context) func() bool {
+	turn, n, ended := shell.TurnOf(ctx), 0, false
+	return func() bool {
+		if n++; n%16 == 0 && !ended {
+			ended = turn.Step(ctx) != nil
+		}
+		return !ended
+	}
 }
 
 // sortKey is what sort compares of a line: the whole, or from the field -k on.
@@ -358,7 +383,9 @@ func sortKey(flags map[byte]string) func(line string) string {
 
 func (p *proc) printLines(lines []string) {
 	for _, line := range lines {
-		p.print("%s\n", line)
+		if _, err := fmt.Fprintf(p.out, "%s\n", line); err != nil {
+			return
+		}
 	}
 }
 
@@ -377,20 +404,37 @@ func uniq(ctx context.Context, p *proc) int {
 	if !ok {
 		return 1
 	}
-	lines, code := p.allLines(ctx, names)
-	for i := 0; i < len(lines); {
-		n := 1
-		for i+n < len(lines) && lines[i+n] == lines[i] {
-			n++
-		}
+	last, n := "", 0
+	show := func() error {
+		var err error
 		switch {
-		case has(flags, 'd') && n == 1, has(flags, 'u') && n > 1:
+		case n == 0, has(flags, 'd') && n == 1, has(flags, 'u') && n > 1:
 		case has(flags, 'c'):
-			p.print("%7d %s\n", n, lines[i])
+			_, err = fmt.Fprintf(p.out, "%7d %s\n", n, last)
 		default:
-			p.print("%s\n", lines[i])
+			_, err = fmt.Fprintf(p.out, "%s\n", last)
 		}
-		i += n
+		return err
+	}
+	code := p.inputs(ctx, names, func(_ string, r io.Reader) error {
+		return p.eachLine(r, func(line string) error {
+			if line = strings.TrimSuffix(line, "\n"); n > 0 && line == last {
+				n++
+				return nil
+			}
+			if err := show(); err != nil {
+				return err
+			}
+			if err := p.keep(len(line)); err != nil {
+				return err
+			}
+			p.drop(len(last))
+			last, n = line, 1
+			return nil
+		})
+	})
+	if show() != nil {
+		return 1
 	}
 	return code
 }
@@ -403,22 +447,25 @@ func tac(ctx context.Context, p *proc) int {
 }
 
 func rev(ctx context.Context, p *proc) int {
-	lines, code := p.allLines(ctx, p.args[1:])
-	for i, line := range lines {
+	return p.eachOf(ctx, p.args[1:], func(line string) error {
+		if err := p.keep(5 * len(line)); err != nil {
+			return err
+		}
+		defer p.drop(5 * len(line))
 		runes := []rune(line)
 		slices.Reverse(runes)
-		lines[i] = string(runes)
-	}
-	p.printLines(lines)
-	return code
+		_, err := fmt.Fprintf(p.out, "%s\n", string(runes))
+		return err
+	})
 }
 
 func nl(ctx context.Context, p *proc) int {
-	lines, code := p.allLines(ctx, p.args[1:])
-	for i, line := range lines {
-		p.print("%6d\t%s\n", i+1, line)
-	}
-	return code
+	n := 0
+	return p.eachOf(ctx, p.args[1:], func(line string) error {
+		n++
+		_, err := fmt.Fprintf(p.out, "%6d\t%s\n", n, line)
+		return err
+	})
 }
 
 func tee(ctx context.Context, p *proc) int {
@@ -456,37 +503,47 @@ func encode64(ctx context.Context, p *proc) int {
 			_, err := io.Copy(p.out, base64.NewDecoder(base64.StdEncoding, r))
 			return err
 		}
-		data, err := io.ReadAll(r)
+		return p.writeBase64(r, flags['w'] != "0")
+	})
+}
+
+// base64Line is the number of bytes that one line of base64 encodes.
+const base64Line = 57
+
+func (p *proc) writeBase64(r io.Reader, lines bool) error {
+	buf := make([]byte, base64Line*64)
+	for {
+		n, err := io.ReadFull(r, buf)
+		for rest := buf[:n]; len(rest) > 0; {
+			part := rest[:min(base64Line, len(rest))]
+			rest = rest[len(part):]
+			text := base64.StdEncoding.EncodeToString(part)
+			if lines {
+				text += "\n"
+			}
+			if _, err := io.WriteString(p.out, text); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		text := base64.StdEncoding.EncodeToString(data)
-		if flags['w'] == "0" {
-			p.print("%s", text)
-			return nil
-		}
-		for len(text) > 76 {
-			p.print("%s\n", text[:76])
-			text = text[76:]
-		}
-		p.print("%s\n", text)
-		return nil
-	})
+	}
 }
 
 func sum(ctx context.Context, p *proc) int {
 	return p.inputs(ctx, p.args[1:], func(name string, r io.Reader) error {
-		data, err := io.ReadAll(r)
-		if err != nil {
+		digest := sha256.New()
+		if path.Base(p.args[0]) == "md5sum" {
+			digest = md5.New() // as above
+		}
+		if _, err := io.Copy(digest, r); err != nil {
 			return err
 		}
-		digest := sha256.Sum256(data)
-		text := hex.EncodeToString(digest[:])
-		if path.Base(p.args[0]) == "md5sum" {
-			short := md5.Sum(data) // as above
-			text = hex.EncodeToString(short[:])
-		}
-		p.print("%s  %s\n", text, name)
+		p.print("%s  %s\n", hex.EncodeToString(digest.Sum(nil)), name)
 		return nil
 	})
 }

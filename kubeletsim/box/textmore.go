@@ -22,15 +22,19 @@ func cut(ctx context.Context, p *proc) int {
 	if has(flags, 'd') {
 		separator = flags['d']
 	}
-	lines, code := p.allLines(ctx, names)
-	for _, line := range lines {
+	return p.eachOf(ctx, names, func(line string) error {
+		if err := p.keep(lineBytes * len(line)); err != nil {
+			return err
+		}
+		defer p.drop(lineBytes * len(line))
 		var parts []string
 		if has(flags, 'f') {
 			if parts = strings.Split(line, separator); len(parts) == 1 {
-				if !has(flags, 's') {
-					p.print("%s\n", line)
+				if has(flags, 's') {
+					return nil
 				}
-				continue
+				_, err := io.WriteString(p.out, line+"\n")
+				return err
 			}
 		} else {
 			separator = ""
@@ -42,9 +46,9 @@ func cut(ctx context.Context, p *proc) int {
 				kept = append(kept, part)
 			}
 		}
-		p.print("%s\n", strings.Join(kept, separator))
-	}
-	return code
+		_, err := io.WriteString(p.out, strings.Join(kept, separator)+"\n")
+		return err
+	})
 }
 
 // parseList reads 1,3-5,7- as cut takes it.
@@ -88,10 +92,12 @@ func tr(ctx context.Context, p *proc) int {
 	if !ok || len(sets) == 0 || len(sets) == 1 && !has(flags, 'd') && !has(flags, 's') {
 		return p.fail("two sets of characters are needed")
 	}
-	from := characters(sets[0])
-	var to []rune
+	from, to := characters(sets[0]), []rune(nil)
 	if len(sets) > 1 {
 		to = characters(sets[1])
+	}
+	if len(from) > maxCharacters || len(to) > maxCharacters {
+		return p.fail("a set has too many characters")
 	}
 	place := map[rune]int{}
 	for i, c := range from {
@@ -132,6 +138,9 @@ func tr(ctx context.Context, p *proc) int {
 	return 0
 }
 
+// maxCharacters bounds a set of tr's: all of Unicode's first plane.
+const maxCharacters = 1 << 16
+
 // characters lists a set of tr's: ranges, escapes and classes.
 func characters(set string) []rune {
 	for class, members := range map[string]string{
@@ -143,9 +152,9 @@ func characters(set string) []rune {
 	set = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\v`, "\v", `\f`, "\f", `\0`, "\x00", `\\`, "\\", `\[`, "[").Replace(set)
 	runes := []rune(set)
 	var list []rune
-	for i := 0; i < len(runes); i++ {
+	for i := 0; i < len(runes) && len(list) <= maxCharacters; i++ {
 		if i+2 < len(runes) && runes[i+1] == '-' && runes[i+2] >= runes[i] {
-			for c := runes[i]; c <= runes[i+2]; c++ {
+			for c := runes[i]; c <= runes[i+2] && len(list) <= maxCharacters; c++ {
 				list = append(list, c)
 			}
 			i += 2
@@ -184,7 +193,10 @@ flags:
 	if len(command) == 0 {
 		command = []string{"echo"}
 	}
-	data, err := io.ReadAll(p.stdin(ctx))
+	data, err := p.readAll(p.stdin(ctx))
+	if err == nil {
+		err = p.keep(10 * len(data)) // one item for every second byte, at most
+	}
 	if err != nil {
 		return 1
 	}
@@ -196,6 +208,9 @@ flags:
 		if replace != "" {
 			args = command[:0:0]
 			for _, word := range command {
+				if p.keep(strings.Count(word, replace)*len(items[0])+len(word)) != nil {
+					return 1
+				}
 				args = append(args, strings.ReplaceAll(word, replace, items[0]))
 			}
 		}
@@ -209,12 +224,20 @@ flags:
 
 // run runs another program in place of this one, without input.
 func (p *proc) run(ctx context.Context, args []string, env map[string]string) int {
-	inner := &proc{session: p.session, args: args, env: env, dir: p.dir, out: p.out, err: p.err}
+	inner := p.inner(ctx, args, env)
+	inner.in = nil
 	return p.become(ctx, inner)
 }
 
+// processBytes is the memory of a program or a shell that another one starts. It bounds how deep they nest.
+const processBytes = 16 << 10
+
 // become runs inner, and reports an error if the program does not exist.
 func (p *proc) become(ctx context.Context, inner *proc) int {
+	defer inner.free()
+	if inner.keep(processBytes) != nil {
+		return exitKilled
+	}
 	run, err := inner.lookup(inner.args[0])
 	if err != nil {
 		p.fail("can't execute '%s': No such file or directory", inner.args[0])

@@ -9,12 +9,21 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/script"
 )
 
+const (
+	// maxLine bounds a line, in bytes: a longer one becomes several, as in a container runtime.
+	maxLine = 16 << 10
+	// maxBytes bounds the lines of one run, in bytes, as a kubelet's containerLogMaxSize.
+	maxBytes = 10 << 20
+)
+
 // Buffer keeps the last script.KeepLines lines that a process has written.
 type Buffer struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	lines []Line
+	// bytes is the length of the lines' texts.
+	bytes int
 	// dropped counts the lines before these.
 	dropped int
 	partial map[script.Stream]string
@@ -42,6 +51,11 @@ func (w bufferWriter) Write(p []byte) (int, error) {
 	text := t.partial[w.to] + string(p)
 	for {
 		line, rest, ended := strings.Cut(text, "\n")
+		if len(line) > maxLine {
+			t.add(Line{At: t.now(), From: w.to, Text: line[:maxLine] + "\n"})
+			text = text[maxLine:]
+			continue
+		}
 		if !ended {
 			t.partial[w.to] = text
 			break
@@ -56,7 +70,14 @@ func (w bufferWriter) Write(p []byte) (int, error) {
 // rest is rare.
 func (t *Buffer) add(line Line) {
 	t.lines = append(t.lines, line)
+	for t.bytes += len(line.Text); t.bytes > maxBytes; t.dropped++ {
+		t.bytes -= len(t.lines[0].Text)
+		t.lines = t.lines[1:]
+	}
 	if n := len(t.lines) - script.KeepLines; n > script.KeepLines {
+		for _, old := range t.lines[:n] {
+			t.bytes -= len(old.Text)
+		}
 		t.lines = append([]Line(nil), t.lines[n:]...)
 		t.dropped += n
 	}

@@ -47,6 +47,7 @@ func (t *Tree) Free() {
 	t.space.mu.Lock()
 	defer t.space.mu.Unlock()
 	t.space.used -= t.root.bytes()
+	t.root.release()
 	t.root.children = nil
 }
 
@@ -61,6 +62,7 @@ func (t *Tree) Put(name string, perm fs.FileMode, data []byte) {
 	t.space.used += int64(len(data))
 	if old := dir.children[base]; old != nil {
 		t.space.used -= old.bytes()
+		old.release()
 	}
 	dir.set(base, file)
 }
@@ -119,6 +121,9 @@ type node struct {
 	data     []byte
 	target   string
 	children map[string]*node
+	// charged is what was reserved for the node, and release gives it back.
+	charged int64
+	payer   *Payer
 }
 
 func (s *Space) newNode(mode fs.FileMode) *node {
@@ -142,18 +147,32 @@ func (n *node) bytes() int64 {
 	return sum
 }
 
-// resize changes the length of a file.
-func (s *Space) resize(n *node, size int64) error {
+// resize changes the length of a file, for which payer pays.
+func (s *Space) resize(n *node, size int64, payer *Payer) error {
 	grown := size - int64(len(n.data))
 	if s.used+grown > s.limit {
 		return syscall.ENOSPC
 	}
-	s.used += grown
-	if grown <= 0 {
-		n.data = slices.Clip(n.data[:size])
-	} else {
-		n.data = append(n.data, make([]byte, grown)...)
+	switch {
+	case size <= int64(cap(n.data)):
+		old := int64(len(n.data))
+		if n.data = n.data[:size]; size > old {
+			clear(n.data[old:])
+		}
+		if size == 0 {
+			if err := n.charge(payer, nodeBytes); err != nil {
+				return err
+			}
+			n.data = nil
+		}
+	default:
+		room := max(size, int64(cap(n.data))*5/4)
+		if err := n.charge(payer, room+nodeBytes); err != nil {
+			return err
+		}
+		n.data = append(make([]byte, 0, room), n.data...)[:size]
 	}
+	s.used += grown
 	n.modified = s.now()
 	return nil
 }

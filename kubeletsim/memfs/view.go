@@ -11,8 +11,12 @@ import (
 	"time"
 )
 
-// maxLinks bounds the symbolic links on one path.
-const maxLinks = 40
+const (
+	// maxLinks bounds the symbolic links on one path.
+	maxLinks = 40
+	// maxPath bounds a path, in bytes, as on Linux.
+	maxPath = 4096
+)
 
 // View is the file system that one container sees: a tree with others mounted on it.
 type View struct {
@@ -21,6 +25,8 @@ type View struct {
 	mounts map[string]mount
 	// readOnly is whether the root is; mounts have their own.
 	readOnly bool
+	// payer pays for what is written; nil: nothing does.
+	payer *Payer
 }
 
 type mount struct {
@@ -76,6 +82,9 @@ type found struct {
 // followed. Only the last name may be missing.
 func (v *View) find(name string, follow bool) (found, error) {
 	at := found{node: v.root, path: "/", readOnly: v.readOnly}
+	if len(name) > maxPath {
+		return at, syscall.ENAMETOOLONG
+	}
 	parts := split(name)
 	if parts[0] == "" {
 		return at, nil
@@ -204,7 +213,9 @@ func (v *View) open(name string, flag int, perm fs.FileMode) (*File, error) {
 	case at.readOnly && writes && !device:
 		return nil, syscall.EROFS
 	case at.node == nil:
-		at.node = v.space.newNode(perm.Perm())
+		if at.node, err = v.newNode(perm.Perm(), at.base); err != nil {
+			return nil, err
+		}
 		at.dir.set(at.base, at.node)
 	case flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0:
 		return nil, syscall.EEXIST
@@ -212,11 +223,17 @@ func (v *View) open(name string, flag int, perm fs.FileMode) (*File, error) {
 		return nil, syscall.EISDIR
 	}
 	if flag&os.O_TRUNC != 0 && writes && !device {
-		if err := v.space.resize(at.node, 0); err != nil {
+		if err := v.space.resize(at.node, 0, v.payer); err != nil {
 			return nil, err
 		}
 	}
-	return &File{space: v.space, node: at.node, name: path.Base(at.path), flag: flag}, nil
+	return &File{space: v.space, node: at.node, name: path.Base(at.path), flag: flag, payer: v.payer}, nil
+}
+
+// newNode makes a node, for which the view's payer pays. text is its name and more.
+func (v *View) newNode(mode fs.FileMode, text string) (*node, error) {
+	n := v.space.newNode(mode)
+	return n, n.charge(v.payer, int64(nodeBytes+len(text)))
 }
 
 // change is what a func does in the directory that a path leads to.
@@ -242,13 +259,20 @@ func (v *View) Mkdir(name string, perm fs.FileMode) error {
 		if at.node != nil {
 			return syscall.EEXIST
 		}
-		at.dir.set(at.base, v.space.newNode(fs.ModeDir|perm.Perm()))
+		dir, err := v.newNode(fs.ModeDir|perm.Perm(), at.base)
+		if err != nil {
+			return err
+		}
+		at.dir.set(at.base, dir)
 		return nil
 	})
 }
 
 // MkdirAll makes a directory and those above it.
 func (v *View) MkdirAll(name string, perm fs.FileMode) error {
+	if len(name) > maxPath {
+		return pathError("mkdir", name, syscall.ENAMETOOLONG)
+	}
 	name = path.Clean("/" + name)
 	if at, err := v.Stat(name); err == nil {
 		if at.IsDir() {
@@ -268,7 +292,13 @@ func (v *View) Symlink(target, name string) error {
 		if at.node != nil {
 			return syscall.EEXIST
 		}
-		link := v.space.newNode(fs.ModeSymlink | 0o777)
+		if len(target) > maxPath {
+			return syscall.ENAMETOOLONG
+		}
+		link, err := v.newNode(fs.ModeSymlink|0o777, at.base+target)
+		if err != nil {
+			return err
+		}
 		link.target = target
 		at.dir.set(at.base, link)
 		return nil
@@ -292,6 +322,7 @@ func (v *View) remove(name string, all bool) error {
 			return syscall.ENOTEMPTY
 		}
 		v.space.used -= at.node.bytes()
+		at.node.release()
 		delete(at.dir.children, at.base)
 		at.dir.modified = v.space.now()
 		return nil
@@ -330,6 +361,7 @@ func (v *View) Rename(from, to string) error {
 			return syscall.EEXIST
 		case target.node != nil:
 			v.space.used -= target.node.bytes()
+			target.node.release()
 		}
 		delete(at.dir.children, at.base)
 		at.dir.modified = v.space.now()
@@ -384,6 +416,7 @@ type File struct {
 	name  string
 	flag  int
 	at    int64
+	payer *Payer
 }
 
 // Stat describes the file.
@@ -434,7 +467,7 @@ func (f *File) Write(p []byte) (int, error) {
 		f.at = size
 	}
 	if end := f.at + int64(len(p)); end > size {
-		if err := f.space.resize(f.node, end); err != nil {
+		if err := f.space.resize(f.node, end, f.payer); err != nil {
 			return 0, pathError("write", f.name, err)
 		}
 	} else {

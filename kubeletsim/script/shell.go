@@ -106,6 +106,10 @@ func (s *shell) Set(name string, v expand.Variable) error {
 func (s *shell) Each(func(string, expand.Variable) bool) {}
 
 func (s *shell) set(name, value string) {
+	if len(value) > maxValue {
+		s.hidden = true // it is not followed any more: see known
+		return
+	}
 	if old, ok := s.vars[name]; ok && old == value {
 		return
 	}
@@ -148,9 +152,9 @@ func (s *shell) script(text string) error {
 	if strings.Contains(text, "~") { // home directories are not simulated
 		return ErrNotPredictable
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	file, err := parse(text)
 	if err != nil {
-		return ErrNotPredictable
+		return err
 	}
 	err = s.stmts(file.Stmts)
 	var left *leave

@@ -22,8 +22,19 @@ func (s *shell) substitute(w io.Writer, cmd *syntax.CmdSubst) error {
 	}
 	out := s.out
 	defer func() { s.out = out }()
-	s.out = func(text string) { _, _ = io.WriteString(w, text) }
-	return s.subshell(cmd.Stmts)
+	captured := 0
+	s.out = func(text string) {
+		if captured += len(text); captured <= maxCaptured {
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	if err := s.subshell(cmd.Stmts); err != nil {
+		return err
+	}
+	if captured > maxCaptured {
+		return ErrNotPredictable
+	}
+	return nil
 }
 
 func (s *shell) assign(assigns []*syntax.Assign) error {
@@ -41,7 +52,9 @@ func (s *shell) assign(assigns []*syntax.Assign) error {
 		if a.Append {
 			value = s.Get(a.Name.Value).Str + value
 		}
-		s.set(a.Name.Value, value)
+		if s.set(a.Name.Value, value); s.hidden {
+			return ErrNotPredictable
+		}
 	}
 	return nil
 }
@@ -238,6 +251,9 @@ func (s *shell) printf(args []string) error {
 		return ErrNotPredictable
 	}
 	format, args := args[0], args[1:]
+	if wide(format) {
+		return ErrNotPredictable
+	}
 	for {
 		text, used, err := expand.Format(s.config(), format, args)
 		if err != nil {

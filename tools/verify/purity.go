@@ -45,6 +45,7 @@ var pure = []string{
 	"kubeletsim/podspec",
 	"kubeletsim/responses",
 	"kubeletsim/script",
+	"kubeletsim/shelltree",
 	"kubeletsim/span",
 	"kubeletsim/usage",
 	"reasons",

@@ -80,14 +80,16 @@ var inFolder = map[string][]string{
 
 	"kubeletsim":           {"*"},
 	"kubeletsim/applets":   {"span"},
-	"kubeletsim/box":       {"applets", "memfs", "span"},
+	"kubeletsim/box":       {"applets", "memfs", "shell", "span"},
 	"kubeletsim/images":    {"podspec", "responses"},
 	"kubeletsim/lifecycle": {"podspec", "responses", "script", "span", "usage"},
 	"kubeletsim/logs":      {"script"},
 	"kubeletsim/nodes":     {"lifecycle", "podspec"},
 	"kubeletsim/podspec":   {"span"},
 	"kubeletsim/responses": {"podspec"},
-	"kubeletsim/script":    {"applets", "podspec", "span"},
+	"kubeletsim/script":    {"applets", "podspec", "shelltree", "span"},
+	"kubeletsim/shell":     {"shelltree"},
+	"kubeletsim/shelltree": {},
 	"kubeletsim/usage":     {"podspec", "span"},
 
 	"scenarios":           {"*"},

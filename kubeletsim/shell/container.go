@@ -1,0 +1,84 @@
+package shell
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// Reader is an input that a context interrupts.
+type Reader interface {
+	ReadContext(ctx context.Context, into []byte) (int, error)
+}
+
+// Writer is an output that a context interrupts.
+type Writer interface {
+	WriteContext(ctx context.Context, data []byte) (int, error)
+}
+
+// File is an open file.
+type File interface {
+	io.ReadWriteCloser
+}
+
+// Container is what a shell sees of its container. Paths are absolute. Its methods may be called
+// concurrently.
+type Container interface {
+	Memory
+	// Open opens a file with the flags of os.OpenFile.
+	Open(name string, flag int, perm fs.FileMode) (File, error)
+	Stat(name string) (fs.FileInfo, error)
+	Lstat(name string) (fs.FileInfo, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// Find returns the path of the program that a command names; "" if there is none.
+	Find(name, dir, path string) string
+	// Run runs a program to its end and returns its status. The error ends the run of the shell.
+	Run(ctx context.Context, p *Program) (status int, err error)
+	// Before is called before each command. It returns handlers of signals that are to be executed first;
+	// none for a subshell, which leaves them to the shell that it is of.
+	Before(ctx context.Context, subshell bool) (handlers []string, err error)
+	// Trap sets the handler of a signal; remove: removes it. It returns false for an unknown signal.
+	Trap(signal, handler string, remove bool) bool
+	// Waits is called before the shell waits for its jobs.
+	Waits()
+	// Kill sends a signal to a process that is none of the shell's jobs, and returns the status of kill.
+	Kill(ctx context.Context, p *Program) int
+	// Spawn runs do on another goroutine, which may outlive the shell. ctx has no end but that of the
+	// container's command, and cancel.
+	Spawn(ctx context.Context, do func(ctx context.Context)) (cancel func())
+	Now() time.Time
+}
+
+// Program is a program that a shell starts. In may be nil: there is no input.
+type Program struct {
+	Args []string
+	Env  map[string]string
+	Dir  string
+	In   Reader
+	Out  Writer
+	Err  Writer
+	// Seed is what random numbers of the program follow from.
+	Seed uint64
+	PID  int
+}
+
+// Config describes a shell.
+type Config struct {
+	Container Container
+	// Name is $0 and Args are $1 and so on.
+	Name string
+	Args []string
+	// Env are the variables that the shell inherits.
+	Env map[string]string
+	Dir string
+	// In may be nil: there is no input.
+	In       Reader
+	Out, Err Writer
+	// Seed is what $RANDOM follows from.
+	Seed uint64
+	// PID is $$.
+	PID int
+	// Interactive keeps a failed expansion from ending the shell.
+	Interactive bool
+}
