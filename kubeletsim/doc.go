@@ -25,6 +25,8 @@
 //     A command that uses files, pipes, functions or values that only the cluster knows is run
 //     on the cluster's clock, on the files that exec sees (liveRun). If it starts a program
 //     that does not exist, the next rule applies from then on.
+//   - the image, if it is Kubernetes' pause image and there is no command: it runs until it is
+//     stopped.
 //   - otherwise an init container takes Latencies.InitRun; a container of a pod that a Job
 //     controls takes Latencies.JobRun (1s) and exits with 0, unless its restartPolicy is
 //     Always; every other container runs until it is stopped.

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,11 @@ type behaviour struct {
 func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restarts int32, lat *Latencies) behaviour {
 	b := behaviour{runs: span.Forever, stops: lat.ContainerStop}
 	b.runs = defaultRun(pod, kind, lat)
-	if len(c.Command)+len(c.Args) > 0 {
+	if len(c.Command)+len(c.Args) == 0 {
+		if pauses(c.Image) {
+			b.runs = span.Forever
+		}
+	} else {
 		program := script.ProgramOf(pod, c)
 		program.ID = ContainerID(pod.UID, c.Name, restarts)
 		if code, runs, ok := program.Predict(); ok {
@@ -75,6 +80,15 @@ func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duratio
 		return lat.JobRun
 	}
 	return span.Forever
+}
+
+// pauses reports whether an image is Kubernetes' pause image, whose process only waits for a
+// signal.
+func pauses(image string) bool {
+	name := image[strings.LastIndexByte(image, '/')+1:]
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	return name == "pause"
 }
 
 // preStop returns the duration of the container's preStop hook.

@@ -58,6 +58,7 @@ func TestBehaviour(t *testing.T) {
 		{"init ignores annotations for the pod", podspec.InitContainer, []func(*corev1.Pod){podtest.Annotated("exit-after", "1h")}, behaviour{runs: 3 * time.Second, stops: time.Second}},
 		{"init by name", podspec.InitContainer, []func(*corev1.Pod){podtest.Annotated("exit-after.app", "1h")}, behaviour{runs: time.Hour, stops: time.Second}},
 		{"of a job", podspec.AppContainer, []func(*corev1.Pod){podtest.OfJob, podtest.Policy(corev1.RestartPolicyNever)}, behaviour{runs: 7 * time.Second, stops: time.Second}},
+		{"pause in a job", podspec.AppContainer, []func(*corev1.Pod){podtest.OfJob, podtest.Policy(corev1.RestartPolicyNever), func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "registry.example.com/x/pause:3.10@sha256:ab" }}, behaviour{runs: span.Forever, stops: time.Second}},
 		{"never restarted", podspec.AppContainer, []func(*corev1.Pod){podtest.Policy(corev1.RestartPolicyNever)}, behaviour{runs: span.Forever, stops: time.Second}},
 		{"exit code alone", podspec.AppContainer, []func(*corev1.Pod){podtest.Annotated("exit-code", "3")}, behaviour{runs: 7 * time.Second, exitCode: 3, stops: time.Second}},
 		{
