@@ -63,8 +63,9 @@ type podEntry struct {
 	// lacking means that a needed ConfigMap or Secret is missing, deferred that a resize does
 	// not fit.
 	lacking, deferred bool
-	// returned means that the pod's address and resources have been released.
-	returned bool
+	// released means that the pod's resources have been released, returned that its address
+	// has.
+	released, returned bool
 	failures int
 	restoring
 }

@@ -133,6 +133,11 @@ func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 // if there is none yet.
 func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
+	if e.state.Ended && !e.released {
+		// Once the status says so, the scheduler may bind a pod to what this one had.
+		e.released = true
+		k.release(n, pod.UID)
+	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
 		return "", ignoreGone(err)
@@ -148,7 +153,6 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	}
 	if !e.returned {
 		e.returned = true
-		k.release(n, pod.UID)
 		if e.state.Address.IsValid() {
 			n.ReleaseAddress(e.state.Address)
 		}
