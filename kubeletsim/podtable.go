@@ -66,7 +66,7 @@ type podEntry struct {
 	// released means that the pod's resources have been released, returned that its address
 	// has.
 	released, returned bool
-	failures int
+	failures           int
 	restoring
 }
 

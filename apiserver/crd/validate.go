@@ -62,7 +62,13 @@ func unusable(d *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
 // schemasFirst ignores selectable fields while there are other errors: the library
 // looks them up in a schema that it assumes to be structural, and panics if there is
 // none.
-func schemasFirst(d *apiextensions.CustomResourceDefinition, validate func(*apiextensions.CustomResourceDefinition) field.ErrorList) field.ErrorList {
+func schemasFirst(d *apiextensions.CustomResourceDefinition, validate func(*apiextensions.CustomResourceDefinition) field.ErrorList) (errs field.ErrorList) {
+	// The library also panics on rules beneath items of a schema whose type is not array.
+	defer func() {
+		if reason := recover(); reason != nil {
+			errs = field.ErrorList{field.Invalid(field.NewPath("spec", "versions"), field.OmitValueType{}, fmt.Sprintf("a schema is not structural, so that its x-kubernetes-validations cannot be compiled: %v", reason))}
+		}
+	}()
 	selects := len(d.Spec.SelectableFields) > 0
 	for i := range d.Spec.Versions {
 		selects = selects || len(d.Spec.Versions[i].SelectableFields) > 0
