@@ -128,6 +128,23 @@ func TestRequestsWaitForSeats(t *testing.T) {
 	}
 }
 
+// Watches do not occupy seats after their initial events.
+func TestWatchesLeaveTheirSeats(t *testing.T) {
+	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = 10, 10 }) // two seats of global-default
+	for range 50 {
+		resp := h.get(h.ctx, "/api/v1/namespaces/default/configmaps?watch=true", "alice", nil)
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("a watch: %d", resp.StatusCode)
+		}
+	}
+	resp := h.get(h.ctx, "/api/v1/namespaces/default/configmaps", "alice", nil)
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("a list: %d", resp.StatusCode)
+	}
+}
+
 func (h *harness) levelUID(name string) string {
 	h.t.Helper()
 	level, err := h.client().FlowcontrolV1().PriorityLevelConfigurations().Get(h.ctx, name, metav1.GetOptions{})

@@ -57,9 +57,6 @@ func serveWatch(ctx context.Context, rq *call) error {
 			rq.endStream(err, encoder, frames)
 			return
 		}
-		if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
-			flow.WatchInitialized(ctx)
-		}
 		quietSince := rq.stream(ctx, watcher, revision, encoder, frames)
 		rq.lastWord(ctx, opts, quietSince, encoder, frames)
 	}
@@ -137,7 +134,12 @@ const streamChunk = 64 << 10
 // end of its initial events, if no events followed, otherwise 0.
 func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
 	var buf []byte
+	initial := true
 	for {
+		if initial && !watcher.Initial() {
+			initial = false
+			flow.WatchInitialized(ctx)
+		}
 		events, err := watcher.Next(ctx)
 		if err != nil {
 			rq.endStream(err, encoder, out)
@@ -164,7 +166,6 @@ func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from in
 			if last := &events[n-1]; last.InitialEventsEnd {
 				from = last.Entry.Revision
 				out.settle()
-				flow.WatchInitialized(ctx)
 			}
 		}
 	}

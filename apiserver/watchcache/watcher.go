@@ -79,13 +79,7 @@ func (b *backlog) events(f *filter) []Event {
 // if ctx ends, it is the context's error.
 func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 	w.done()
-	if w.backlog != nil {
-		w.rest, w.backlog = w.backlog.events(&w.filter), nil
-		if len(w.rest) == 0 {
-			w.take(1)
-			w.done()
-		}
-	}
+	w.begin()
 	if n := min(len(w.rest), backlogChunk); n > 0 {
 		events := w.rest[:n:n]
 		w.rest = w.rest[n:]
@@ -103,6 +97,24 @@ func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+}
+
+// Initial reports whether the next events are initial ones: the state, or past changes.
+func (w *Watcher) Initial() bool {
+	w.begin()
+	return len(w.rest) > 0
+}
+
+// begin filters the backlog on the first call.
+func (w *Watcher) begin() {
+	if w.backlog == nil {
+		return
+	}
+	w.rest, w.backlog = w.backlog.events(&w.filter), nil
+	if len(w.rest) == 0 {
+		w.take(1)
+		w.done()
 	}
 }
 

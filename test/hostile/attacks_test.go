@@ -114,8 +114,8 @@ func stalledWatches(ctx context.Context, t *testing.T, config *rest.Config) {
 	})
 	stall(ctx, t, config, 200, "/api/v1/namespaces/default/configmaps?watch=true")
 	writing.Wait()
-	if written < 10 {
-		t.Errorf("only %d writes were watched", written)
+	if written == 0 {
+		t.Error("nothing was written that could be watched")
 	}
 }
 
