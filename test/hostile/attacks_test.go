@@ -32,6 +32,7 @@ var attacks = map[string]attack{
 	"a patch that copies itself":  copyBomb,
 	"bodies of deep nesting":      deepBodies,
 	"connections without request": idleConnections,
+	"scripts in containers":       hostileScripts,
 }
 
 // parallel calls f with 0 to n-1 until all have returned.

@@ -3,11 +3,15 @@ package hostile
 import (
 	"context"
 	"flag"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 var (
@@ -21,6 +25,13 @@ const (
 	// and is not exact.
 	maxResident = 2 << 30
 )
+
+// TestMain discards the log of client-go, which reports what the attacks break off.
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}
 
 // TestAttacks runs each attack against a process of its own.
 func TestAttacks(t *testing.T) {
