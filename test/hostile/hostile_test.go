@@ -3,7 +3,6 @@ package hostile
 import (
 	"context"
 	"flag"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 )
 
@@ -28,8 +28,7 @@ const (
 
 // TestMain discards the log of client-go, which reports what the attacks break off.
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetLogger(logr.Discard())
 	os.Exit(m.Run())
 }
 
