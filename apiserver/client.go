@@ -30,8 +30,7 @@ func (s *Server) Config(user string, groups ...string) *rest.Config {
 // apply to.
 func (s *Server) ownConfig() *rest.Config {
 	identity := &auth.User{Name: "system:apiserver", Groups: []string{auth.GroupMasters, auth.GroupAuthenticated}}
-	own := transport.New(transport.Options{Handler: s.handler, User: identity, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
-	return &rest.Config{Host: memoryHost, Transport: own, QPS: -1}
+	return &rest.Config{Host: memoryHost, Transport: s.transport(identity), QPS: -1}
 }
 
 // Protobuf configures config for clients of built-in kinds: they send protobuf, and
@@ -44,9 +43,14 @@ func Protobuf(config *rest.Config) *rest.Config {
 // Transport returns a RoundTripper that passes the requests of user to the handler
 // chain without encoding them (package transport).
 func (s *Server) Transport(user *auth.User) http.RoundTripper {
-	t := transport.New(transport.Options{Handler: s.handler, User: user, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
+	t := s.transport(user)
 	if s.opts.Faults == nil {
 		return t
 	}
 	return &faultyTransport{server: s, user: user, next: t}
+}
+
+// transport is Transport without fault rules.
+func (s *Server) transport(user *auth.User) *transport.Transport {
+	return transport.New(transport.Options{Handler: s.handler, User: user, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
 }

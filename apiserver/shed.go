@@ -35,8 +35,10 @@ type shedder struct {
 // High these are the requests from the network that take memory; gets and deletes are
 // served. At level Critical, the controllers of the process cannot create objects either.
 func (s *shedder) check(info *apirequest.RequestInfo, local bool) error {
-	level := s.gauge.Level()
-	if level == pressure.Normal || !info.IsResourceRequest || !takesMemory(info, local) || local && level < pressure.Critical {
+	if !info.IsResourceRequest || !takesMemory(info, local) {
+		return nil // most requests of the process: they need not wait for the gauge
+	}
+	if level := s.gauge.Level(); level == pressure.Normal || local && level < pressure.Critical {
 		return nil
 	}
 	now := clock.Real().Now().UnixNano()
