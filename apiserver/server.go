@@ -37,6 +37,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/streaming"
+	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
@@ -121,9 +122,9 @@ type Server struct {
 	stored    map[schema.GroupVersionResource]*storage.Objects
 	hooks     *hooks.Plugin
 	admission admission.Chain
+	verbs     *verbs.Backend
 	log       *writerecord.Log
 	metrics   *metrics.Metrics
-	discovery *discovery
 	streaming *streaming.Server
 	// usage is only used if Options.Metrics is set.
 	usage       *metricsapi.API
@@ -161,7 +162,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, errors.New("apiserver: a store is needed")
 	}
 	setDefaults(&opts)
-	limitCopies()
+	verbs.LimitCopies()
 	known, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -189,13 +190,13 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
-	s.discovery = newDiscovery(func() *resources.Table { return s.current().Table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
+	s.verbs = s.newVerbs()
 	s.handler = s.newHandler()
 	if err := s.definitions.Load(ctx); err != nil {
 		s.Close()
