@@ -19,6 +19,9 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return fmt.Errorf("creating the cluster's own objects: %w", err)
 		}
 	}
+	if err := s.bootstrapRoles(ctx); err != nil {
+		return err
+	}
 	if err := s.services.Bootstrap(ctx); err != nil {
 		return fmt.Errorf("creating the cluster's own objects: %w", err)
 	}
@@ -27,6 +30,22 @@ func (s *Server) bootstrap(ctx context.Context) error {
 
 // ensure creates an object of the cluster itself unless it exists.
 func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
+	err := s.createOwn(ctx, obj)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil
+	case apierrors.IsInvalid(err):
+		// An existing object may itself hold what the new one needs (the kubernetes
+		// Service its address).
+		if _, missing := s.ownObject(ctx, obj); missing == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// createOwn creates an object of the cluster itself.
+func (s *Server) createOwn(ctx context.Context, obj runtime.Object) error {
 	row, err := s.rowFor(obj)
 	if err != nil {
 		return err
@@ -41,19 +60,22 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 	}
 	s.fields.TrackOwn(row, m, s.preparer.Now())
 	objects := s.objects(row)
-	key := objects.Key(m.GetNamespace(), m.GetName())
-	_, err = objects.Create(ctx, key, obj, false)
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		return nil
-	case apierrors.IsInvalid(err):
-		// An existing object may itself hold what the new one needs (the kubernetes
-		// Service its address).
-		if _, missing := objects.Get(ctx, key, m.GetName()); missing == nil {
-			return nil
-		}
-	}
+	_, err = objects.Create(ctx, objects.Key(m.GetNamespace(), m.GetName()), obj, false)
 	return err
+}
+
+// ownObject returns the stored object with the kind and name of obj.
+func (s *Server) ownObject(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
+	row, err := s.rowFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	objects := s.objects(row)
+	return objects.Get(ctx, objects.Key(m.GetNamespace(), m.GetName()), m.GetName())
 }
 
 func (s *Server) rowFor(obj runtime.Object) (*resources.Resource, error) {
