@@ -31,6 +31,7 @@ var inFolder = map[string][]string{
 	"apiserver/ownership":          {"openapi"},
 	"apiserver/flow":               {"auth"},
 	"apiserver/pressure":           {},
+	"apiserver/rbac":               {"admission", "auth"},
 	"apiserver/request":            {"auth", "codec", "resources", "response", "slowclient", "storage", "strategy"},
 	"apiserver/resources":          {"resources/columns", "resources/validation", "resources/warnings"},
 	"apiserver/resources/warnings": {"resources/validation"},

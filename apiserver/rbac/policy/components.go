@@ -1,29 +1,18 @@
 package policy
 
-// componentRoles are the roles of the components of a cluster, apart from the controllers.
+import "slices"
+
+// componentRoles returns the roles of the components of a cluster, apart from the controllers.
 func componentRoles() []clusterRole {
+	return slices.Concat(controlPlaneRoles(), nodeRoles(), certificateRoles())
+}
+
+// controlPlaneRoles returns the roles of the scheduler, the controller manager and add-ons.
+func controlPlaneRoles() []clusterRole {
 	return []clusterRole{
 		{name: "system:auth-delegator", rules: []rule{
 			{verbs: "create", groups: "authentication.k8s.io", resources: "tokenreviews"},
 			{verbs: "create", groups: "authorization.k8s.io", resources: "subjectaccessreviews"},
-		}},
-		{name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient", rules: []rule{
-			{verbs: "create", groups: "certificates.k8s.io", resources: "certificatesigningrequests/nodeclient"},
-		}},
-		{name: "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", rules: []rule{
-			{verbs: "create", groups: "certificates.k8s.io", resources: "certificatesigningrequests/selfnodeclient"},
-		}},
-		{name: "system:certificates.k8s.io:kube-apiserver-client-approver", rules: []rule{
-			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kube-apiserver-client"},
-		}},
-		{name: "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver", rules: []rule{
-			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kube-apiserver-client-kubelet"},
-		}},
-		{name: "system:certificates.k8s.io:kubelet-serving-approver", rules: []rule{
-			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kubelet-serving"},
-		}},
-		{name: "system:certificates.k8s.io:legacy-unknown-approver", rules: []rule{
-			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/legacy-unknown"},
 		}},
 		{name: "system:heapster", rules: []rule{
 			{verbs: "get list watch", groups: "core", resources: "events namespaces nodes pods"},
@@ -77,6 +66,24 @@ func componentRoles() []clusterRole {
 			{verbs: "create delete", groups: "resource.k8s.io", resources: "resourceclaims"},
 			{verbs: "patch update", groups: "resource.k8s.io", resources: "resourceclaims/binding"},
 		}},
+		{name: "system:persistent-volume-provisioner", rules: []rule{
+			{verbs: "create delete get list watch", groups: "core", resources: "persistentvolumes"},
+			{verbs: "get list update watch", groups: "core", resources: "persistentvolumeclaims"},
+			{verbs: "get list watch", groups: "storage.k8s.io", resources: "storageclasses"},
+			{verbs: "watch", groups: "core", resources: "events"},
+			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
+		}},
+		{name: "system:volume-scheduler", rules: []rule{
+			{verbs: "get list patch update watch", groups: "core", resources: "persistentvolumes"},
+			{verbs: "get list watch", groups: "storage.k8s.io", resources: "storageclasses"},
+			{verbs: "get list patch update watch", groups: "core", resources: "persistentvolumeclaims"},
+		}},
+	}
+}
+
+// nodeRoles returns the roles of kubelets and kube-proxies, and of those who call kubelets.
+func nodeRoles() []clusterRole {
+	return []clusterRole{
 		{name: "system:kubelet-api-admin", rules: []rule{
 			{verbs: "get list watch", groups: "core", resources: "nodes"},
 			{verbs: "proxy", groups: "core", resources: "nodes"},
@@ -125,17 +132,29 @@ func componentRoles() []clusterRole {
 			{verbs: "list watch", groups: "networking.k8s.io", resources: "servicecidrs"},
 			{verbs: "list watch", groups: "discovery.k8s.io", resources: "endpointslices"},
 		}},
-		{name: "system:persistent-volume-provisioner", rules: []rule{
-			{verbs: "create delete get list watch", groups: "core", resources: "persistentvolumes"},
-			{verbs: "get list update watch", groups: "core", resources: "persistentvolumeclaims"},
-			{verbs: "get list watch", groups: "storage.k8s.io", resources: "storageclasses"},
-			{verbs: "watch", groups: "core", resources: "events"},
-			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
+	}
+}
+
+// certificateRoles returns the roles of the approval and signing of certificates.
+func certificateRoles() []clusterRole {
+	return []clusterRole{
+		{name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient", rules: []rule{
+			{verbs: "create", groups: "certificates.k8s.io", resources: "certificatesigningrequests/nodeclient"},
 		}},
-		{name: "system:volume-scheduler", rules: []rule{
-			{verbs: "get list patch update watch", groups: "core", resources: "persistentvolumes"},
-			{verbs: "get list watch", groups: "storage.k8s.io", resources: "storageclasses"},
-			{verbs: "get list patch update watch", groups: "core", resources: "persistentvolumeclaims"},
+		{name: "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", rules: []rule{
+			{verbs: "create", groups: "certificates.k8s.io", resources: "certificatesigningrequests/selfnodeclient"},
+		}},
+		{name: "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver", rules: []rule{
+			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kube-apiserver-client-kubelet"},
+		}},
+		{name: "system:certificates.k8s.io:kubelet-serving-approver", rules: []rule{
+			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kubelet-serving"},
+		}},
+		{name: "system:certificates.k8s.io:kube-apiserver-client-approver", rules: []rule{
+			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kube-apiserver-client"},
+		}},
+		{name: "system:certificates.k8s.io:legacy-unknown-approver", rules: []rule{
+			{verbs: "approve", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/legacy-unknown"},
 		}},
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -88,7 +89,7 @@ const aggregateLabel = "rbac.authorization.k8s.io/aggregate-to-"
 // ClusterRoles returns the ClusterRoles.
 func ClusterRoles() []*rbacv1.ClusterRole {
 	var all []*rbacv1.ClusterRole
-	for _, r := range append(userRoles(), componentRoles()...) {
+	for _, r := range slices.Concat(userRoles(), componentRoles()) {
 		role := &rbacv1.ClusterRole{ObjectMeta: meta("", r.name), Rules: policyRules(r.rules)}
 		if r.aggregates != "" {
 			role.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{

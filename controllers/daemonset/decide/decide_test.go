@@ -343,7 +343,7 @@ func TestTwinsBecomeOneRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"update a", "delete revision-new", "delete b"}, did(w, p)); diff != "" {
+	if diff := cmp.Diff([]string{"relabel a", "delete revision-new", "delete b"}, did(w, p)); diff != "" {
 		t.Fatalf("actions (-want +got):\n%s", diff)
 	}
 	if hash := p.Actions[0].Objects[0].GetLabels()[appsv1.DefaultDaemonSetUniqueLabelKey]; hash != "newest" {
