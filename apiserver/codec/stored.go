@@ -42,11 +42,15 @@ func verifyChecksum(data []byte) error {
 }
 
 // EncodeStored returns the bytes that are stored in etcd, which upstream's apiserver can
-// read: protobuf in its envelope, with a checksum, for a built-in kind, and JSON for a custom
-// kind. obj must have no resourceVersion.
+// read: protobuf in its envelope for a built-in kind, and JSON for a custom kind, with a
+// checksum that other readers skip. obj must have no resourceVersion.
 func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
 	if isUntyped(obj) {
-		return Encode(JSON, gvk, obj)
+		data, err := Encode(JSON, gvk, obj)
+		if err != nil {
+			return nil, err
+		}
+		return appendJSONChecksum(data), nil
 	}
 	data, err := encodeProtobuf(gvk, obj)
 	if err != nil {
@@ -60,6 +64,9 @@ func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, erro
 // one are accepted.
 func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	if !bytes.HasPrefix(data, protoMagic) {
+		if err := verifyJSONChecksum(data); err != nil {
+			return err
+		}
 		_, _, err := d.json.Decode(data, nil, into)
 		if err != nil && !runtime.IsStrictDecodingError(err) {
 			return err
