@@ -15,6 +15,8 @@ type record struct {
 	key, value    []byte
 	created       int64
 	version       int64
+	// id and data are the record as it is stored.
+	id, data []byte
 }
 
 const (
@@ -29,6 +31,7 @@ const (
 // record without a key only raises the revision; a restore with a raised revision writes one.
 func readRecord(id, data []byte) (record, error) {
 	r, err := readRevision(id)
+	r.id, r.data = id, data
 	if err != nil || len(data) == 0 && !r.tombstone {
 		return r, err
 	}
@@ -98,4 +101,10 @@ func (r *record) check(modified int64) error {
 		return fmt.Errorf("revision %d of %q is version %d of a key from revision %d", r.revision, r.key, r.version, r.created)
 	}
 	return nil
+}
+
+// facts returns the record without the bytes, which are valid only while a page is read.
+func (r record) facts() record {
+	r.key, r.value, r.id, r.data = nil, nil, nil, nil
+	return r
 }
