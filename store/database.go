@@ -65,7 +65,7 @@ func notInUse(path string) error {
 	// Read-only, bbolt reads no more than the meta pages, which are valid.
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if errors.Is(err, berrors.ErrTimeout) {
-		return fmt.Errorf("the database %s is in use by another process", path)
+		return fmt.Errorf("the database %s is in use by another process: stop that first (\"minikcm etcd-snapshot save\" saves a running cluster)", path)
 	}
 	if err != nil {
 		return fmt.Errorf("opening the database %s: %w", path, err)
