@@ -16,6 +16,8 @@ type keyHistory struct {
 	// revisions are the revisions that are there, as intervals without gaps.
 	revisions []interval
 	unsorted  bool
+	// contradicted is the newest revision that contradicts the one before of its key.
+	contradicted int64
 }
 
 // interval is a range of revisions, both ends included.
@@ -54,6 +56,7 @@ func (h *keyHistory) add(r record) error {
 		return nil
 	}
 	if r.created != before.created || r.version != before.version+1 {
+		h.contradicted = r.revision
 		return fmt.Errorf("revision %d of %q is version %d from revision %d, but revision %d is version %d from revision %d",
 			r.revision, key, r.version, r.created, before.revision, before.version, before.created)
 	}

@@ -168,7 +168,7 @@ func (r *repair) compacted() int64 {
 	for _, v := range r.history.values {
 		newest = max(newest, v.Revision)
 	}
-	return newest
+	return max(newest, r.history.contradicted)
 }
 
 // summarize adds what is lost of the keys to the report.

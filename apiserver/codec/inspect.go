@@ -39,7 +39,7 @@ func (d *Decoder) InspectStored(scheme *runtime.Scheme, data []byte) (Stored, er
 		}
 		into = known
 	} else if bytes.HasPrefix(data, protoMagic) {
-		return stored, verifyChecksum(data)
+		return stored, VerifyStored(data)
 	}
 	if err := d.DecodeStored(data, into); err != nil {
 		return stored, err

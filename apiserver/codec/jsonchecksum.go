@@ -13,8 +13,8 @@ const (
 	jsonChecksumSize = crc32.Size * 8 / 2
 )
 
-// appendJSONChecksum appends the checksum to a value that ends with a newline.
-func appendJSONChecksum(data []byte) []byte {
+// AppendJSONChecksum appends the checksum to a value in JSON that ends with a newline.
+func AppendJSONChecksum(data []byte) []byte {
 	digits := jsonChecksum(data)
 	return append(data, digits[:]...)
 }
