@@ -95,10 +95,12 @@ func (f *File) metaAt(offset int64, id uint64) (meta, error) {
 		return meta{}, fmt.Errorf("its version is %d", u32(body[4:]))
 	case u64(body[56:]) != sum.Sum64():
 		return meta{}, errors.New("its checksum does not match")
-	case head.id != id || head.flags != flagMeta:
-		return meta{}, errors.New("its header is damaged")
 	case m.pageSize < minPageSize || m.pageSize > maxPageSize || m.pageSize&(m.pageSize-1) != 0:
 		return meta{}, fmt.Errorf("its page size is %d", m.pageSize)
+	}
+	if head.id != id || head.flags != flagMeta {
+		// bbolt uses the page nevertheless, and replaces its header.
+		f.notes = append(f.notes, fmt.Sprintf("the header of meta page %d is damaged", id))
 	}
 	return m, nil
 }

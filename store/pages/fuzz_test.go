@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -55,7 +56,8 @@ func walk(content []byte) (items int, damage error) {
 	return items, damage
 }
 
-// bboltCheck returns what bbolt's own check says of a database.
+// bboltCheck returns what bbolt's own check says of a database, except that pages are neither
+// used nor free, which wastes their space.
 func bboltCheck(t *testing.T, content []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -70,7 +72,9 @@ func bboltCheck(t *testing.T, content []byte) error {
 	return db.View(func(tx *bolt.Tx) error {
 		var first error
 		for err := range tx.Check() {
-			first = errors.Join(first, err)
+			if !strings.HasSuffix(err.Error(), "unreachable unfreed") {
+				first = errors.Join(first, err)
+			}
 		}
 		return first
 	})
@@ -93,6 +97,7 @@ func TestWalk(t *testing.T) {
 func FuzzWalk(f *testing.F) {
 	f.Add(uint32(1024), byte(1), uint32(3000), byte(8), false)
 	f.Add(uint32(4096), byte(0x80), uint32(4100), byte(2), true)
+	f.Add(uint32(1024), byte(1), uint32(1024), byte(0), true) // the header of a meta page
 	contents := map[bool][]byte{false: smallDatabase(f, false), true: smallDatabase(f, true)}
 	f.Fuzz(func(t *testing.T, at1 uint32, flip1 byte, at2 uint32, flip2 byte, noFreelist bool) {
 		content := bytes.Clone(contents[noFreelist])
@@ -101,12 +106,13 @@ func FuzzWalk(f *testing.F) {
 		if _, err := walk(content); err != nil {
 			return
 		}
-		if err := bboltCheck(t, content); err != nil {
-			t.Errorf("bbolt finds what the walk does not: %v", err)
-		}
 		file, err := pages.Open(bytes.NewReader(content), int64(len(content)))
 		if err != nil {
 			t.Fatal(err)
+		}
+		// bbolt's check also refuses the headers of meta pages, which bbolt does not use.
+		if err := bboltCheck(t, content); err != nil && len(file.Notes()) == 0 {
+			t.Errorf("bbolt finds what the walk does not: %v", err)
 		}
 		if err := file.Scan(func(pages.Item) error { return nil }); err != nil {
 			t.Error(err)
