@@ -45,6 +45,13 @@ soak: ## Compare fifty runs of one seed, write by write; run the library with 20
 	$(GO) test -count=1 -timeout 120m $(TESTFLAGS) -run TestLibrary ./scenarios -args -seeds 200
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168
 
+FUZZTIME ?= 30s
+FUZZ     ?=
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME, one after another; FUZZ="./store" for some. Inputs that fail are kept in testdata/fuzz.
+	$(GO) -C tools run ./fuzz -root .. -time $(FUZZTIME) -run '$(FUZZ)'
+
 .PHONY: hostile
 hostile: ## Attack a process with a memory limit, for 20 s each, beside a client that must be served in time.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) -v ./test/hostile -args -for 20s -p99 250ms
@@ -85,6 +92,12 @@ verify: ## Check what make fix can mend, and what it cannot.
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	@dead="$$($(TOOL) deadcode -test ./... | grep -v '_test\.go:')"; if [ -n "$$dead" ]; then echo "what no command and no test reaches:"; echo "$$dead"; exit 1; fi
+
+GOVULNDB ?= https://vuln.go.dev
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what the code calls; needs the network, or GOVULNDB=file:///copy.
+	@$(TOOL) govulncheck -db '$(GOVULNDB)' ./... || { echo "vuln: failed. If the database $(GOVULNDB) could not be fetched, NOTHING WAS CHECKED: run this where it can be, or set GOVULNDB to the URL of a copy" >&2; exit 1; }
 
 .PHONY: fix
 fix: ## Mend format, generated files and go.mod.

@@ -183,7 +183,7 @@ func (c *Cluster) openStore(ctx context.Context) error {
 	}
 	embedded, err := store.StartEmbedded(ctx, opts)
 	if err != nil {
-		return err
+		return adviseRepair(c.opts.DataDir, err)
 	}
 	c.store, c.snapshots = embedded, embedded
 	c.watchStore(embedded)

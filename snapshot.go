@@ -30,7 +30,7 @@ func SnapshotDataDir(ctx context.Context, dataDir string, w io.Writer) (err erro
 	}
 	embedded, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 	if err != nil {
-		return err
+		return adviseRepair(dataDir, err)
 	}
 	defer func() { err = errors.Join(err, embedded.Close()) }()
 	return embedded.Snapshot(ctx, w)

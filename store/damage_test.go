@@ -17,6 +17,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"go.uber.org/zap"
 
 	"minikcm.dev/minikcm/store"
@@ -26,13 +28,18 @@ import (
 // fillDataDir makes a data directory with a few revisions.
 func fillDataDir(t *testing.T, dir string) {
 	t.Helper()
+	addToDataDir(t, dir, "/a/")
+}
+
+func addToDataDir(t *testing.T, dir, prefix string) {
+	t.Helper()
 	ctx := testContext(t)
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		if _, err := s.Put(ctx, fmt.Sprintf("/a/%d", i), bytes.Repeat([]byte("x"), 1000), 0); err != nil {
+		if _, err := s.Put(ctx, fmt.Sprintf("%s%d", prefix, i), bytes.Repeat([]byte("x"), 1000), 0); err != nil {
 			t.Error(err)
 		}
 	}
@@ -67,6 +74,24 @@ func glob(t *testing.T, pattern string) string {
 		t.Fatalf("files like %s: %v, %v", pattern, paths, err)
 	}
 	return paths[0]
+}
+
+// recordEnds returns the offsets at which the records of a log file end.
+func recordEnds(t *testing.T, path string) []int64 {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	decoder := wal.NewDecoder(fileutil.NewFileReader(file))
+	var ends []int64
+	for record := new(walpb.Record); decoder.Decode(record) == nil; ends = append(ends, decoder.LastOffset()) {
+		if record.GetType() == wal.CrcType {
+			decoder.UpdateCRC(record.GetCrc())
+		}
+	}
+	return ends
 }
 
 func overwrite(t *testing.T, path string, offset int64, content string) {
@@ -123,6 +148,37 @@ func TestEmbeddedDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "damaged"},
+		{"log cut within a record", func(t *testing.T, dir string) {
+			if err := os.Truncate(log(t, dir), 20_001); err != nil {
+				t.Fatal(err)
+			}
+		}, "ends within a record"},
+		{"log cut between two records", func(t *testing.T, dir string) {
+			path := log(t, dir)
+			if err := os.Truncate(path, recordEnds(t, path)[20]); err != nil {
+				t.Fatal(err)
+			}
+		}, "end is missing"},
+		{"zeros at the log's end", func(t *testing.T, dir string) {
+			path := log(t, dir)
+			at := recordEnds(t, path)[20]
+			overwrite(t, path, at, strings.Repeat("\x00", 64<<10))
+		}, "end is missing"},
+		{"length of a record in the log", func(t *testing.T, dir string) {
+			path := log(t, dir)
+			overwrite(t, path, recordEnds(t, path)[20]+2, "\x77") // beyond the file's end
+		}, "a record of"},
+		{"older log", func(t *testing.T, dir string) {
+			path := log(t, dir)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addToDataDir(t, dir, "/b/")
+			if err := os.WriteFile(path, before, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "end is missing"},
 	}
 	for _, test := range table {
 		t.Run(test.name, func(t *testing.T) {
@@ -185,8 +241,18 @@ func TestEmbeddedAfterCrash(t *testing.T) {
 	t.Run("while writing", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		fillDataDir(t, dir)
+		// The last record of the log is not in the database yet, and its last sector has
+		// not been written.
+		database := filepath.Join(dir, "member", "snap", "db")
+		before, err := os.ReadFile(database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addToDataDir(t, dir, "/b/")
+		if err := os.WriteFile(database, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		log := glob(t, filepath.Join(dir, "member", "wal", "*.wal"))
-		// The last sector of the last record has not been written.
 		content, err := os.ReadFile(log)
 		if err != nil {
 			t.Fatal(err)
@@ -195,10 +261,10 @@ func TestEmbeddedAfterCrash(t *testing.T) {
 		start := (end - 100) / 512 * 512
 		overwrite(t, log, int64(start), strings.Repeat("\x00", end-start))
 		s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
-		if list, err := s.List(ctx, "/a/", store.ListOptions{}); err != nil || list.Count < 49 {
-			t.Errorf("after a crash: %+v, %v", list, err)
+		if list, err := s.List(ctx, "/", store.ListOptions{}); err != nil || list.Count != 99 {
+			t.Errorf("after a crash: %d keys of 99, %v", list.Count, err)
 		}
-		if _, err := s.Put(ctx, "/b", []byte("1"), 0); err != nil {
+		if _, err := s.Put(ctx, "/c", []byte("1"), 0); err != nil {
 			t.Error(err)
 		}
 	})

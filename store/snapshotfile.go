@@ -118,7 +118,7 @@ func verifySnapshot(path string) error {
 		return fmt.Errorf("reading the snapshot %s: %w", path, err)
 	}
 	if !bytes.Equal(hash.Sum(nil), want) {
-		return fmt.Errorf("the snapshot %s is damaged: its SHA-256 is %x, but %x is recorded", path, hash.Sum(nil), want)
+		return damaged("snapshot", path, fmt.Errorf("its SHA-256 is %x, but %x is recorded", hash.Sum(nil), want))
 	}
 	return nil
 }

@@ -1,58 +1,96 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-	"go.etcd.io/etcd/server/v3/storage/schema"
 	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.uber.org/zap"
 )
 
 // lockTimeout limits the wait for a database that another process has locked.
 const lockTimeout = 200 * time.Millisecond
 
+// DamagedError is returned for a data directory or a snapshot that is not as etcd wrote it.
+// Nothing in it has been changed.
+type DamagedError struct {
+	// Part says what is damaged, for example "database", and Path is its file or directory.
+	Part, Path string
+	Err        error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the %s %s is damaged: %v", e.Part, e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+func damaged(part, path string, err error) error {
+	return &DamagedError{Part: part, Path: path, Err: err}
+}
+
+// dataFiles are the paths of an etcd's files.
+type dataFiles struct{ dir, database, log string }
+
+func filesOf(dir string) dataFiles {
+	return dataFiles{dir: dir, database: filepath.Join(dir, "member", "snap", "db"), log: filepath.Join(dir, "member", "wal")}
+}
+
 // verifyDataDir returns an error for damage that would make etcd end the process, hang,
-// or start with an empty store beside the remaining files. It changes nothing.
-func verifyDataDir(dir string) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the data directory %s is damaged: %v", dir, r)
-		}
-	}()
-	// Access beyond the end of a truncated database file is a fault in mapped memory;
-	// it becomes a panic.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	database, log := filepath.Join(dir, "member", "snap", "db"), filepath.Join(dir, "member", "wal")
-	hasDatabase, err := exists(database)
+// start with an empty store beside the remaining files, or drop acknowledged writes. It reads
+// every page of the database and every record of the log, and changes nothing.
+func verifyDataDir(dir string) error {
+	files := filesOf(dir)
+	hasDatabase, err := exists(files.database)
 	if err != nil {
 		return err
 	}
-	hasLog, err := exists(log)
+	hasLog, err := exists(files.log)
 	if err != nil {
 		return err
 	}
 	switch {
 	case hasDatabase && !hasLog:
-		keys, err := verifyDatabase(database)
-		if err == nil && keys > 0 {
-			err = fmt.Errorf("the data directory %s is damaged: it has a database and no write-ahead log %s", dir, log)
+		db, err := verifyDatabase(files.database)
+		if err == nil && db.records > 0 {
+			err = damaged("data directory", dir, fmt.Errorf("it has a database and no write-ahead log %s", files.log))
 		}
 		return err // an empty database: etcd was interrupted while it created the directory
-	case hasLog && wal.Exist(log) && !hasDatabase:
-		return fmt.Errorf("the data directory %s is damaged: it has a write-ahead log and no database %s", dir, database)
-	case hasDatabase:
-		if _, err := verifyDatabase(database); err != nil {
-			return err
-		}
-		return verifyLog(log)
+	case hasLog && wal.Exist(files.log) && !hasDatabase:
+		return damaged("data directory", dir, fmt.Errorf("it has a write-ahead log and no database %s", files.database))
+	case !hasDatabase:
+		return nil
+	}
+	db, err := verifyDatabase(files.database)
+	if err != nil {
+		return err
+	}
+	log, err := readLog(files.log, nil)
+	if err != nil {
+		return err
+	}
+	if err := verifyIndexes(db, log); err != nil {
+		return damaged("data directory", dir, err)
+	}
+	return nil
+}
+
+// verifyIndexes compares the database with the log. etcd applies entries of the log to the
+// database after they are on disk, and it ignores entries up to the last applied one:
+//
+//	the log loses its end        last entry 90, applied 100
+//	etcd starts                  writes entries 91 to 100, waits for each to be applied, and ignores it
+//	clients                      wait until entry 101, and their first ten writes are lost
+func verifyIndexes(db *database, log *raftLog) error {
+	switch {
+	case db.applied > log.last:
+		return fmt.Errorf("its write-ahead log ends with entry %d, but its database contains entry %d: the log's end is missing, or the files are from different times", log.last, db.applied)
+	case db.applied == 0 && (db.records > 0 || log.snapshot > 0):
+		return errors.New("its database does not say which entries of the log it contains")
+	case db.applied < log.snapshot:
+		return fmt.Errorf("its database ends with entry %d, and its write-ahead log begins after entry %d: the files are from different times", db.applied, log.snapshot)
 	}
 	return nil
 }
@@ -68,63 +106,16 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// verifyDatabase reads all pages of the database, as etcd does at start, but returns an
-// error for a damaged one instead of ending the process. keys is the number of key
-// states stored.
-func verifyDatabase(path string) (keys int, err error) {
-	info, err := os.Stat(path)
+// verifyDatabase reads the database and returns an error for its first damage.
+func verifyDatabase(path string) (db *database, err error) {
+	f, closeFile, err := openDatabase(path)
 	if err != nil {
-		return 0, fmt.Errorf("looking at the database: %w", err)
+		return nil, err
 	}
-	if info.Size() == 0 {
-		return 0, fmt.Errorf("the database %s is damaged: it is empty", path)
-	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: lockTimeout})
-	if errors.Is(err, berrors.ErrTimeout) {
-		return 0, fmt.Errorf("the database %s is in use by another process", path)
-	}
-	if errors.Is(err, os.ErrPermission) {
-		return 0, fmt.Errorf("opening the database: %w", err)
-	}
+	defer func() { err = errors.Join(err, closeFile()) }()
+	db, err = readDatabase(f, nil, func(problem error) error { return problem })
 	if err != nil {
-		return 0, fmt.Errorf("the database %s is damaged: %w", path, err)
+		return nil, damaged("database", path, err)
 	}
-	defer db.Close()
-	err = db.View(func(tx *bolt.Tx) error {
-		if size := tx.Size(); size > info.Size() {
-			return fmt.Errorf("it has %d bytes of %d", info.Size(), size)
-		}
-		return tx.ForEach(func(name []byte, bucket *bolt.Bucket) error {
-			isKeys := bytes.Equal(name, schema.Key.Name())
-			return bucket.ForEach(func(_, _ []byte) error {
-				if isKeys {
-					keys++
-				}
-				return nil
-			})
-		})
-	})
-	if err != nil {
-		return 0, fmt.Errorf("the database %s is damaged: %w", path, err)
-	}
-	return keys, nil
-}
-
-// verifyLog reads the write-ahead log. A torn last record is not damage: the write was
-// never acknowledged, and etcd truncates the record.
-func verifyLog(dir string) error {
-	if !wal.Exist(dir) {
-		return fmt.Errorf("the write-ahead log %s is damaged: it has no files", dir)
-	}
-	snapshots, err := wal.ValidSnapshotEntries(zap.NewNop(), dir)
-	if err != nil {
-		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
-	}
-	if len(snapshots) == 0 {
-		return fmt.Errorf("the write-ahead log %s is damaged: it has no beginning", dir)
-	}
-	if _, err := wal.Verify(zap.NewNop(), dir, snapshots[len(snapshots)-1]); err != nil {
-		return fmt.Errorf("the write-ahead log %s is damaged: %w", dir, err)
-	}
-	return nil
+	return db, nil
 }

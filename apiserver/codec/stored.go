@@ -41,12 +41,24 @@ func verifyChecksum(data []byte) error {
 	return nil
 }
 
+// VerifyStored returns ErrDamaged if a stored value has a checksum that does not match.
+func VerifyStored(data []byte) error {
+	if bytes.HasPrefix(data, protoMagic) {
+		return verifyChecksum(data)
+	}
+	return verifyJSONChecksum(data)
+}
+
 // EncodeStored returns the bytes that are stored in etcd, which upstream's apiserver can
-// read: protobuf in its envelope, with a checksum, for a built-in kind, and JSON for a custom
-// kind. obj must have no resourceVersion.
+// read: protobuf in its envelope for a built-in kind, and JSON for a custom kind, with a
+// checksum that other readers skip. obj must have no resourceVersion.
 func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, error) {
 	if isUntyped(obj) {
-		return Encode(JSON, gvk, obj)
+		data, err := Encode(JSON, gvk, obj)
+		if err != nil {
+			return nil, err
+		}
+		return AppendJSONChecksum(data), nil
 	}
 	data, err := encodeProtobuf(gvk, obj)
 	if err != nil {
@@ -59,6 +71,9 @@ func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, erro
 // JSON, into into. The error wraps ErrDamaged if the checksum does not match; bytes without
 // one are accepted.
 func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
+	if err := VerifyStored(data); err != nil {
+		return err
+	}
 	if !bytes.HasPrefix(data, protoMagic) {
 		_, _, err := d.json.Decode(data, nil, into)
 		if err != nil && !runtime.IsStrictDecodingError(err) {
@@ -70,9 +85,6 @@ func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	message, ok := into.(protoUnmarshaler)
 	if !ok {
 		return fmt.Errorf("%T has no protobuf form", into)
-	}
-	if err := verifyChecksum(data); err != nil {
-		return err
 	}
 	raw, err := unwrapProtobuf(data[len(protoMagic):])
 	if err != nil {

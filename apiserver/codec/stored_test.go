@@ -1,11 +1,13 @@
 package codec_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -62,5 +64,56 @@ func TestStoredValuesOfOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff(object(), got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A flipped bit of a stored custom object is found, wherever it is.
+func TestStoredJSONIsChecked(t *testing.T) {
+	custom := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(3), "text": "b c"},
+	}}
+	data, err := codec.EncodeStored(custom.GroupVersionKind(), custom)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := codec.NewDecoder(scheme.Scheme)
+	for bit := range len(data) * 8 {
+		damaged := append([]byte{}, data...)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		got := &unstructured.Unstructured{}
+		if err := decoder.DecodeStored(damaged, got); err == nil {
+			t.Errorf("bit %d of %q is not found: %v", bit, damaged, got.Object)
+		}
+	}
+	got := &unstructured.Unstructured{}
+	if err := decoder.DecodeStored(data, got); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(custom.Object, got.Object); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Upstream's decoders read a stored custom object, and values without a checksum are read.
+func TestStoredJSONOfOthers(t *testing.T) {
+	custom := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}}}
+	data, err := codec.EncodeStored(custom.GroupVersionKind(), custom)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(runtime.Object(custom), theirs); diff != "" {
+		t.Error(diff)
+	}
+	decoder := codec.NewDecoder(scheme.Scheme)
+	plain := bytes.TrimSpace(data)
+	for _, space := range []string{"", "\n", " ", "\n\n", "\n               ", "                 ", "\n                 "} {
+		got := &unstructured.Unstructured{}
+		if err := decoder.DecodeStored(append(bytes.Clone(plain), space...), got); err != nil {
+			t.Errorf("with %q behind it: %v", space, err)
+		}
 	}
 }

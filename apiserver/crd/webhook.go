@@ -95,6 +95,6 @@ func (v *oneVersion) storedForm() *resources.StoredForm {
 		if _, err := v.stored.shape(converted, true); err != nil {
 			return nil, err
 		}
-		return codec.EncodeStored(v.stored.gvk(), converted)
+		return codec.Encode(codec.JSON, v.stored.gvk(), converted)
 	}}
 }

@@ -119,6 +119,7 @@ type StorageConversion struct {
 
 // StoredForm encodes objects for storing, and decodes them.
 type StoredForm struct {
+	// Encode returns JSON that ends with a newline. The storage adds a checksum.
 	Encode func(obj runtime.Object) ([]byte, error)
 	// Decode may be nil: then stored objects are decoded like those of other rows.
 	Decode func(data []byte, into runtime.Object) error

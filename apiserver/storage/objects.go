@@ -333,7 +333,11 @@ func codingError(err error) error {
 
 func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
 	if o.row.Stored != nil {
-		return o.row.Stored.Encode(obj)
+		data, err := o.row.Stored.Encode(obj)
+		if err != nil {
+			return nil, err
+		}
+		return codec.AppendJSONChecksum(data), nil
 	}
 	kind := o.row.GroupVersionKind
 	if o.row.StoredVersion != "" {
@@ -344,6 +348,9 @@ func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
 
 func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
 	if o.row.Stored != nil && o.row.Stored.Decode != nil {
+		if err := codec.VerifyStored(data); err != nil {
+			return err
+		}
 		return o.row.Stored.Decode(data, into)
 	}
 	return o.decoder.DecodeStored(data, into)

@@ -20,7 +20,7 @@ import (
 func newEtcdSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "etcd-snapshot",
-		Short: "Save and restore a cluster's state",
+		Short: "Save, check, repair and restore a cluster's state",
 		Long: `Save and restore the state of a cluster, in the format of "etcdctl snapshot save" and
 "etcdutl snapshot restore": minikcm reads their files, and they read minikcm's. A new
 cluster starts from a snapshot with "minikcm up --from-snapshot". A snapshot contains
@@ -28,7 +28,7 @@ all objects, including Secrets, but no certificates.`,
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSnapshotSave(), newSnapshotRestore(), newSnapshotStatus())
+	cmd.AddCommand(newSnapshotSave(), newSnapshotRestore(), newSnapshotStatus(), newSnapshotCheck(), newSnapshotRepair())
 	return cmd
 }
 

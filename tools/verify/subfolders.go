@@ -15,6 +15,7 @@ var inFolder = map[string][]string{
 	"clock/inflight":  {"internal/hash"},
 	"clock/informers": {".", "inflight"},
 
+	"store":           {"pages"},
 	"store/faulty":    {"."},
 	"store/storetest": {"."},
 
