@@ -13,15 +13,15 @@ import (
 // leasePrefix is the prefix of the keys of Leases, as upstream's.
 const leasePrefix = "/registry/leases/"
 
-// fenced returns the context of a request's writes: with a guard of the store if the request
-// has the header of a fence, which may only be in requests that begin with one value of it.
+// fenced returns the context of a request's writes, with a guard of the store if the request has
+// the header of a fence. A malformed or repeated header is a BadRequest.
 func fenced(ctx context.Context, r *http.Request) (context.Context, error) {
 	values := r.Header[fence.Header]
 	if len(values) == 0 {
 		return ctx, nil
 	}
 	if len(values) > 1 {
-		return nil, apierrors.NewBadRequest("the header " + fence.Header + " is there more than once: a write has one fence")
+		return nil, apierrors.NewBadRequest("the header " + fence.Header + " was sent more than once: a write can depend on one Lease")
 	}
 	token, err := fence.Parse(values[0])
 	if err != nil {
