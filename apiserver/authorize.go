@@ -26,7 +26,7 @@ func (s *Server) authorize(ctx context.Context, user *auth.User, info *apireques
 
 // authorizeCreate authorizes the creation of the resource of a request that has been
 // authorized with another verb.
-func (rq *call) authorizeCreate(ctx context.Context) error {
+func (rq kindCall) authorizeCreate(ctx context.Context) error {
 	info, ok := apirequest.RequestInfoFrom(rq.HTTP.Context())
 	if !ok || info.Verb == request.VerbCreate {
 		return nil

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -13,13 +13,47 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // allVerbs are the verbs of a row without Verbs.
 var allVerbs = []string{request.VerbCreate, request.VerbDelete, request.VerbDeleteCollection, request.VerbGet, request.VerbList, request.VerbPatch, request.VerbUpdate, request.VerbWatch}
 
+// Serve negotiates the response format, finds the verb's function, and calls it.
+func (rq *Call) Serve() error {
+	if rq.Subresource != "" && rq.Sub == nil {
+		return response.NotFound()
+	}
+	if err := rq.checkScope(); err != nil {
+		return err
+	}
+	verb, err := rq.findVerb()
+	if err != nil {
+		return err
+	}
+	if err := rq.Negotiate(); err != nil {
+		return err
+	}
+	if rq.Row.Warning != "" && !rq.IsComponent() { // components have no alternative, and would log the warning
+		response.Warn(rq.Writer, rq.Row.Warning)
+	}
+	defer rq.end()
+	if rq.LongRunning() {
+		return verb(rq.HTTP.Context(), rq)
+	}
+	limit, err := rq.Timeout()
+	if err != nil {
+		return err
+	}
+	rq.Work = inflight.Begin(rq.backend.Ledger, inflight.Request)
+	defer rq.Work.End()
+	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
+	defer cancel()
+	return verb(rq.backend.Pause(ctx, rq.Work), rq)
+}
+
 // findVerb returns the function that serves the request, or the error to respond with.
-func (rq *call) findVerb() (verbFunc, error) {
+func (rq *Call) findVerb() (verbFunc, error) {
 	if rq.HTTP.Method == http.MethodHead && !rq.Row.Custom && (rq.Sub == nil || !rq.Sub.AnyMethod) {
 		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
@@ -65,10 +99,10 @@ func handlerOr(handler resources.Handler, generic verbFunc) verbFunc {
 	if handler == nil {
 		return generic
 	}
-	return func(ctx context.Context, rq *call) error { return handler(ctx, rq) }
+	return func(ctx context.Context, rq *Call) error { return handler(ctx, rq.backend.Special(rq)) }
 }
 
-func named(rq *call, verb verbFunc) (verbFunc, error) {
+func named(rq *Call, verb verbFunc) (verbFunc, error) {
 	if rq.Name == "" {
 		return nil, response.MethodNotAllowed()
 	}
@@ -78,7 +112,7 @@ func named(rq *call, verb verbFunc) (verbFunc, error) {
 // checkScope rejects a request that does not fit the resource's scope: an object of a
 // namespaced resource without a namespace, or of a cluster-scoped one with a namespace.
 // A list or watch may span all namespaces.
-func (rq *call) checkScope() error {
+func (rq *Call) checkScope() error {
 	for _, segment := range []string{rq.Namespace, rq.Name} {
 		// The segments become part of the key unchanged.
 		if problems := path.IsValidPathSegmentName(segment); len(problems) > 0 {
@@ -98,7 +132,7 @@ func (rq *call) checkScope() error {
 	return nil
 }
 
-func (rq *call) findSubresourceVerb() (verbFunc, error) {
+func (rq *Call) findSubresourceVerb() (verbFunc, error) {
 	if !slices.Contains(rq.Sub.Verbs, rq.Verb) && !rq.Sub.AnyMethod {
 		return nil, response.MethodNotAllowed()
 	}

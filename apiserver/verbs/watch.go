@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // serveWatch serves GET on a collection with watch=true: a chunked stream of events,
 // which ends when the client disconnects, its timeout is over, the server stops, or the
 // client is too slow.
-func serveWatch(ctx context.Context, rq *call) error {
+func serveWatch(ctx context.Context, rq *Call) error {
 	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func serveWatch(ctx context.Context, rq *call) error {
 
 // watch starts a watch according to resourceVersion and sendInitialEvents (Kubernetes
 // documentation, "API Concepts: Semantics for watch").
-func (rq *call) watch(ctx context.Context, opts *request.ListOptions, revision int64) (*watchcache.Watcher, error) {
+func (rq *Call) watch(ctx context.Context, opts *request.ListOptions, revision int64) (*watchcache.Watcher, error) {
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
 		if err := rq.reach(ctx, revision); err != nil {
 			return nil, err
@@ -101,9 +101,9 @@ func (rq *call) watch(ctx context.Context, opts *request.ListOptions, revision i
 // limit is for connections whose client may be gone. An in-process watch has only the
 // client's timeout, because in virtual time all informers would reconnect again and
 // again.
-func (rq *call) watchContext(ctx context.Context, opts *request.ListOptions) (context.Context, context.CancelFunc) {
-	limit := rq.server.opts.MaxWatchTime
-	limit += time.Duration(rq.server.opts.Random.Float64() * float64(limit))
+func (rq *Call) watchContext(ctx context.Context, opts *request.ListOptions) (context.Context, context.CancelFunc) {
+	limit := rq.backend.MaxWatchTime
+	limit += time.Duration(rq.backend.Random.Float64() * float64(limit))
 	named := opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0
 	if named {
 		limit = time.Duration(*opts.TimeoutSeconds) * time.Second
@@ -111,13 +111,13 @@ func (rq *call) watchContext(ctx context.Context, opts *request.ListOptions) (co
 	ctx, cancel := context.WithCancel(ctx)
 	stop := func() {}
 	if named || !rq.Local {
-		timer := rq.server.opts.Clock.AfterFunc(limit, cancel)
+		timer := rq.backend.Clock.AfterFunc(limit, cancel)
 		stop = func() { timer.Stop() }
 		context.AfterFunc(ctx, stop)
 	}
 	go func() {
 		select {
-		case <-rq.server.done:
+		case <-rq.backend.Stopped:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -132,7 +132,7 @@ const streamChunk = 64 << 10
 // stream writes batches of events until the watch ends. If the server ends it, the last
 // event is an ERROR. stream returns the revision of the start of the watch, or of the
 // end of its initial events, if no events followed, otherwise 0.
-func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
+func (rq *Call) stream(ctx context.Context, watcher *watchcache.Watcher, from int64, encoder *eventEncoder, out frameWriter) (quietSince int64) {
 	var buf []byte
 	initial := true
 	for {
@@ -171,14 +171,14 @@ func (rq *call) stream(ctx context.Context, watcher *watchcache.Watcher, from in
 	}
 }
 
-func (rq *call) endStream(err error, encoder *eventEncoder, out frameWriter) {
+func (rq *Call) endStream(err error, encoder *eventEncoder, out frameWriter) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, watchcache.ErrClosed) {
 		return
 	}
 	status := response.StatusOf(storage.Translate(err, rq.GroupResource(), ""))
 	frame, encodeErr := encoder.appendError(nil, &status)
 	if encodeErr != nil {
-		rq.server.opts.Logger.Error(encodeErr, "Encoding the end of a watch", "resource", rq.GVR)
+		rq.backend.Logger.Error(encodeErr, "Encoding the end of a watch", "resource", rq.GVR)
 		return
 	}
 	_, _ = out.Write(frame)
@@ -187,7 +187,7 @@ func (rq *call) endStream(err error, encoder *eventEncoder, out frameWriter) {
 // eventEncoder encodes events as frames of one media type. Each object is encoded once
 // for all watchers with the same form.
 type eventEncoder struct {
-	rq     *call
+	rq     *Call
 	form   string
 	encode func(obj runtime.Object) ([]byte, error)
 	// headers encodes a Table's first event, which includes the column definitions.
@@ -195,7 +195,7 @@ type eventEncoder struct {
 	headersNeeded bool
 }
 
-func newEventEncoder(rq *call) (*eventEncoder, error) {
+func newEventEncoder(rq *Call) (*eventEncoder, error) {
 	kind, media := rq.Row.GroupVersionKind, rq.Target.Media
 	if media == codec.YAML {
 		return nil, response.NotAcceptableExcept(codec.Streamed())

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func (p patcher) apply(owner string, force bool) (func(runtime.Object) (runtime.
 		} else if version := applied.GetResourceVersion(); version != "" {
 			return nil, apierrors.NewConflict(p.rq.GroupResource(), p.rq.Name, errors.New("resourceVersion must be empty for an apply that creates the object"))
 		}
-		merged, err := p.rq.server.fields.Apply(p.rq.fieldWrite(owner), live, applied.DeepCopy(), force)
+		merged, err := p.rq.backend.Fields.Apply(p.rq.fieldWrite(owner), live, applied.DeepCopy(), force)
 		if err != nil {
 			return nil, applyError(err)
 		}

@@ -1,4 +1,4 @@
-package apiserver
+package discovery
 
 import (
 	"crypto/sha256"
@@ -18,40 +18,31 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
-// discovery serves the groups, versions and resources, as separate documents and
+// Discovery serves the groups, versions and resources, as separate documents and
 // aggregated (KEP-3352).
-type discovery struct {
+type Discovery struct {
 	table      func() *resources.Table
 	aggregates aggregates
 }
 
-func newDiscovery(table func() *resources.Table) *discovery { return &discovery{table: table} }
+// New returns discovery of the kinds that table returns.
+func New(table func() *resources.Table) *Discovery { return &Discovery{table: table} }
 
 var aggregatedKind = apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
-func (d *discovery) route(router *mux.Router) {
+// Route adds the paths of discovery to router.
+func (d *Discovery) Route(router *mux.Router) {
 	for _, slash := range []string{"", "/"} {
-		router.HandleFunc("/api"+slash, getOnly(d.serveCore))
+		router.HandleFunc("/api"+slash, response.GetOnly(d.serveCore))
 		router.HandleFunc("/apis"+slash, d.serveGroups)
-		router.HandleFunc("/api/{version}"+slash, getOnly(d.serveVersion))
-		router.HandleFunc("/apis/{group}"+slash, getOnly(d.serveGroup))
-		router.HandleFunc("/apis/{group}/{version}"+slash, getOnly(d.serveVersion))
-	}
-}
-
-// getOnly rejects every method except GET, including HEAD.
-func getOnly(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			response.Error(w, r, response.MethodNotAllowed())
-			return
-		}
-		serve(w, r)
+		router.HandleFunc("/api/{version}"+slash, response.GetOnly(d.serveVersion))
+		router.HandleFunc("/apis/{group}"+slash, response.GetOnly(d.serveGroup))
+		router.HandleFunc("/apis/{group}/{version}"+slash, response.GetOnly(d.serveVersion))
 	}
 }
 
 // serveCore answers GET /api.
-func (d *discovery) serveCore(w http.ResponseWriter, r *http.Request) {
+func (d *Discovery) serveCore(w http.ResponseWriter, r *http.Request) {
 	d.serveEither(w, r, func() runtime.Object {
 		return &metav1.APIVersions{
 			Versions:                   []string{"v1"},
@@ -61,7 +52,7 @@ func (d *discovery) serveCore(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveGroups answers GET /apis.
-func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
+func (d *Discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 	d.serveEither(w, r, func() runtime.Object {
 		list := &metav1.APIGroupList{}
 		for _, g := range d.table().Groups() {
@@ -74,14 +65,14 @@ func (d *discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveEither serves the plain or the aggregated form, whichever the client accepts.
-func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, core bool) {
+func (d *Discovery) serveEither(w http.ResponseWriter, r *http.Request, plain func() runtime.Object, core bool) {
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), func(as schema.GroupVersionKind) bool { return as == aggregatedKind })
 	if !ok {
 		response.Error(w, r, response.NotAcceptable())
 		return
 	}
 	if target.As != aggregatedKind {
-		serveDocument(w, r, target.Media, plain())
+		ServeDocument(w, r, target.Media, plain())
 		return
 	}
 	w.Header().Add("Vary", "Accept")
@@ -101,12 +92,12 @@ func (d *discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 }
 
 // serveGroup answers GET /apis/GROUP.
-func (d *discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
+func (d *Discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
 	name := mux.Vars(r)["group"]
 	groups := d.table().Groups()
 	i := slices.IndexFunc(groups, func(g resources.Group) bool { return g.Name == name })
 	if i < 0 || name == "" {
-		notFound(w, r)
+		response.NoRoute(w)
 		return
 	}
 	group := apiGroup(groups[i])
@@ -114,7 +105,7 @@ func (d *discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveVersion answers GET /api/VERSION and /apis/GROUP/VERSION.
-func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
+func (d *Discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 	vars := mux.Vars(r)
 	gv := schema.GroupVersion{Group: vars["group"], Version: vars["version"]}
 	rows := d.table().InVersion(gv)
@@ -123,7 +114,7 @@ func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 			response.Error(w, r, response.NotFound())
 			return
 		}
-		notFound(w, r)
+		response.NoRoute(w)
 		return
 	}
 	list := &metav1.APIResourceList{GroupVersion: gv.String(), APIResources: []metav1.APIResource{}}
@@ -134,17 +125,17 @@ func (d *discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 	d.servePlain(w, r, list)
 }
 
-func (d *discovery) servePlain(w http.ResponseWriter, r *http.Request, obj runtime.Object) {
+func (d *Discovery) servePlain(w http.ResponseWriter, r *http.Request, obj runtime.Object) {
 	target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
 	if !ok {
 		response.Error(w, r, response.NotAcceptable())
 		return
 	}
-	serveDocument(w, r, target.Media, obj)
+	ServeDocument(w, r, target.Media, obj)
 }
 
-// serveDocument sends an object of meta/v1.
-func serveDocument(w http.ResponseWriter, r *http.Request, media codec.Media, obj runtime.Object) {
+// ServeDocument sends an object of meta/v1.
+func ServeDocument(w http.ResponseWriter, r *http.Request, media codec.Media, obj runtime.Object) {
 	// As upstream, the older documents of the core group have no version.
 	version, kind := "v1", ""
 	switch obj := obj.(type) {
@@ -217,7 +208,7 @@ func storageVersionHash(row *resources.Resource) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-func (d *discovery) aggregate(g resources.Group) apidiscovery.APIGroupDiscovery {
+func (d *Discovery) aggregate(g resources.Group) apidiscovery.APIGroupDiscovery {
 	group := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
 	for _, name := range g.Versions {
 		version := apidiscovery.APIVersionDiscovery{Version: name, Freshness: apidiscovery.DiscoveryFreshnessCurrent}

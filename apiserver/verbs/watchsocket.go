@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 )
 
 // watchesBySocket reports whether a watch is served over a WebSocket.
-func (rq *call) watchesBySocket() bool { return wsstream.IsWebSocketRequest(rq.HTTP) }
+func (rq *Call) watchesBySocket() bool { return wsstream.IsWebSocketRequest(rq.HTTP) }
 
 // serveSocket accepts a WebSocket and lets send write frames to it until the watch ends
 // or the client closes it. Each event is one message, a text message if its media type
 // is text. As upstream, it requires an Origin header and accepts at most one
 // subprotocol, which it echoes.
-func (rq *call) serveSocket(ctx context.Context, cancel context.CancelFunc, send func(context.Context, frameWriter)) error {
+func (rq *Call) serveSocket(ctx context.Context, cancel context.CancelFunc, send func(context.Context, frameWriter)) error {
 	w, err := response.Hijackable(rq.Writer)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (rq *call) serveSocket(ctx context.Context, cancel context.CancelFunc, send
 		var reading sync.WaitGroup
 		reading.Go(func() {
 			defer cancel()
-			wsstream.IgnoreReceivesWithLogger(rq.server.opts.Logger.V(4), conn, 0)
+			wsstream.IgnoreReceivesWithLogger(rq.backend.Logger.V(4), conn, 0)
 		})
 		out := slowclient.NewSocket(ctx, conn, rq.Target.Media == codec.Protobuf)
 		send(ctx, frameWriter{Writer: out, single: true})

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 
 // reach waits for a revision that does not exist yet, for as long as upstream does. The
 // request is not in flight meanwhile.
-func (rq *call) reach(ctx context.Context, revision int64) error {
+func (rq *Call) reach(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil
 	}
 	own := inflight.Alone(ctx)
-	if !rq.longRunning() {
+	if !rq.LongRunning() {
 		own = inflight.With(ctx, rq.Work)
 	}
 	err := rq.Objects.Cache().Reach(own, revision)
-	if err != nil && ctx.Err() != nil && !rq.longRunning() {
+	if err != nil && ctx.Err() != nil && !rq.LongRunning() {
 		err = ctx.Err() // the limit of the request's duration; watches have their own
 	}
 	return storage.Translate(err, rq.GroupResource(), "")

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // serveList serves GET on a collection.
-func serveList(ctx context.Context, rq *call) error {
+func serveList(ctx context.Context, rq *Call) error {
 	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func serveList(ctx context.Context, rq *call) error {
 
 // list reads a page according to resourceVersion, resourceVersionMatch, limit and
 // continue (Kubernetes documentation, "API Concepts: Resource versions").
-func (rq *call) list(ctx context.Context, opts *request.ListOptions) (*request.Page, error) {
+func (rq *Call) list(ctx context.Context, opts *request.ListOptions) (*request.Page, error) {
 	if opts.Continue != "" {
 		from, revision, err := decodeContinue(opts.Continue, rq.Prefix())
 		if err != nil {
@@ -91,7 +91,7 @@ func revisionMatch(opts *request.ListOptions, revision int64) watchcache.Revisio
 	return watchcache.NotOlderThan
 }
 
-func (rq *call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*request.Page, error) {
+func (rq *Call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*request.Page, error) {
 	p := &request.Page{Objects: make([]runtime.Object, len(list.Entries))}
 	p.Meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
 	for i, entry := range list.Entries {
@@ -114,7 +114,7 @@ func (rq *call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*r
 // listStore reads a page from the store itself: later pages of a list, and exact
 // revisions that the cache no longer has. With selectors it reads until the page is
 // full.
-func (rq *call) listStore(ctx context.Context, opts *request.ListOptions, from string, revision int64) (*request.Page, error) {
+func (rq *Call) listStore(ctx context.Context, opts *request.ListOptions, from string, revision int64) (*request.Page, error) {
 	p := &request.Page{}
 	for {
 		result, objects, err := rq.Objects.ListAt(ctx, rq.Prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
@@ -143,7 +143,7 @@ func (rq *call) listStore(ctx context.Context, opts *request.ListOptions, from s
 
 // finishPage sets the continue token of a full page, whose last object is the i-th of
 // result.
-func (rq *call) finishPage(p *request.Page, opts *request.ListOptions, result *store.ListResult, i int, revision int64) error {
+func (rq *Call) finishPage(p *request.Page, opts *request.ListOptions, result *store.ListResult, i int, revision int64) error {
 	remaining := result.Count - int64(i) - 1
 	if remaining == 0 {
 		return nil
@@ -161,7 +161,7 @@ func (rq *call) finishPage(p *request.Page, opts *request.ListOptions, result *s
 
 // listError converts the error of a list whose revision is compacted: in the middle of
 // a list, it includes a token to continue with, which gives up consistency.
-func (rq *call) listError(err error, from string, revision int64) error {
+func (rq *Call) listError(err error, from string, revision int64) error {
 	var compacted *store.CompactedError
 	if !errors.As(err, &compacted) {
 		var future *store.FutureRevisionError

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 )
 
-// call is a request while a verb of the server serves it.
-type call struct {
+// Call is a request while a verb serves it.
+type Call struct {
 	request.Request
-	server *Server
+	backend *Backend
 	// atEnd are called when the verb has returned.
 	atEnd []func()
 }
 
 // end calls the functions in atEnd.
-func (rq *call) end() {
+func (rq *Call) end() {
 	for _, ended := range rq.atEnd {
 		ended()
 	}
 }
 
 // verbFunc serves one verb. The error that it returns is sent as a Status.
-type verbFunc func(ctx context.Context, rq *call) error
+type verbFunc func(ctx context.Context, rq *Call) error

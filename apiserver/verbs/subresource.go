@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var errNoSuchCreate = errors.New("the row does not say what creating this subres
 
 // serveSubresourceCreate serves POST on a subresource: the body changes the parent (a
 // Binding sets a Pod's node), and the response is a Status.
-func serveSubresourceCreate(ctx context.Context, rq *call) error {
+func serveSubresourceCreate(ctx context.Context, rq *Call) error {
 	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
@@ -54,18 +54,18 @@ func serveSubresourceCreate(ctx context.Context, rq *call) error {
 }
 
 // changeParent applies the body of a subresource create to the parent.
-func (rq *call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
-	attributes := rq.attributes(admission.Create, sent, nil, dryRun)
+func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+	attributes := rq.Attributes(admission.Create, sent, nil, dryRun)
 	attributes.Kind = rq.Kind()
-	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
-	if err := rq.server.admission.Check(ctx, attributes); err != nil {
+	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
 		return err
 	}
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		parent := rq.FromStored(stored).DeepCopyObject()
-		if err := rq.Sub.WriteInto(parent, sent, rq.server.opts.Clock.Now()); err != nil {
+		if err := rq.Sub.WriteInto(parent, sent, rq.backend.Clock.Now()); err != nil {
 			return nil, err
 		}
 		return rq.ToStored(parent), nil
@@ -75,13 +75,13 @@ func (rq *call) changeParent(ctx context.Context, sent runtime.Object, dryRun bo
 		return err
 	}
 	if !dryRun && !result.Unchanged {
-		rq.recordWrite(result)
+		rq.RecordWrite(result)
 	}
 	return nil
 }
 
 // deleteParent deletes the parent of a created subresource (an eviction).
-func (rq *call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
+func (rq *Call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
 	opts := &metav1.DeleteOptions{}
 	if asked := rq.Sub.Delete(sent); asked != nil {
 		opts = asked
@@ -89,26 +89,26 @@ func (rq *call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 	if len(dryRun) > 0 {
 		opts.DryRun = dryRun
 	}
-	attributes := rq.attributes(admission.Create, sent, nil, request.IsDryRun(opts.DryRun))
+	attributes := rq.Attributes(admission.Create, sent, nil, request.IsDryRun(opts.DryRun))
 	attributes.Kind = rq.Kind()
-	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
-	if err := rq.server.admission.Check(ctx, attributes); err != nil {
+	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
 		return err
 	}
 	if rq.Sub.BeforeDelete != nil {
-		if err := rq.Sub.BeforeDelete(ctx, rq, request.IsDryRun(opts.DryRun)); err != nil {
+		if err := rq.Sub.BeforeDelete(ctx, rq.backend.Special(rq), request.IsDryRun(opts.DryRun)); err != nil {
 			return err
 		}
 	}
-	_, _, err := rq.delete(ctx, opts)
+	_, _, err := rq.Delete(ctx, opts)
 	return err
 }
 
 // ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
 // of the other resource's object that the body names.
-func (rq *call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
+func (rq *Call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
 	data, err := rq.Body()
 	if err != nil {
 		return err
@@ -125,8 +125,8 @@ func (rq *call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionR
 		return apierrors.NewInternalError(err)
 	}
 	rq.Name, rq.Subresource = m.GetName(), subresource
-	rq.Row = rq.server.table.Lookup(resource)
-	rq.Sub, rq.Objects = rq.Row.Subresource(subresource), rq.server.objects(rq.Row)
+	rq.Row = rq.backend.Table.Lookup(resource)
+	rq.Sub, rq.Objects = rq.Row.Subresource(subresource), rq.backend.Objects(rq.Row)
 	if err := rq.changeParent(ctx, sent, request.IsDryRun(rq.Query["dryRun"])); err != nil {
 		return err
 	}

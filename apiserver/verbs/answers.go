@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // ServeAnswer serves POST for a kind that is not stored.
-func (rq *call) ServeAnswer(ctx context.Context, answer func(ctx context.Context, asked runtime.Object, admit func() error) (runtime.Object, error)) error {
+func (rq *Call) ServeAnswer(ctx context.Context, answer func(ctx context.Context, asked runtime.Object, admit func() error) (runtime.Object, error)) error {
 	opts, err := rq.CreateOptions()
 	if err != nil {
 		return err
@@ -43,11 +43,11 @@ func (rq *call) ServeAnswer(ctx context.Context, answer func(ctx context.Context
 	}
 	m.SetCreationTimestamp(metav1.Time{})
 	m.SetDeletionTimestamp(nil)
-	attributes := rq.attributes(admission.Create, asked, nil, request.IsDryRun(opts.DryRun))
-	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+	attributes := rq.Attributes(admission.Create, asked, nil, request.IsDryRun(opts.DryRun))
+	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
-	answered, err := answer(ctx, asked, func() error { return rq.server.admission.Check(ctx, attributes) })
+	answered, err := answer(ctx, asked, func() error { return rq.backend.Admission.Check(ctx, attributes) })
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 )
 
 // serveDelete serves DELETE on one object.
-func serveDelete(ctx context.Context, rq *call) error {
+func serveDelete(ctx context.Context, rq *Call) error {
 	opts, err := rq.DeleteOptions()
 	if err != nil {
 		return err
 	}
 	rq.warnOfOrphans(opts)
-	obj, gone, err := rq.delete(ctx, opts)
+	obj, gone, err := rq.Delete(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func serveDelete(ctx context.Context, rq *call) error {
 }
 
 // warnOfOrphans warns that a deletion orphans dependents although no policy was given.
-func (rq *call) warnOfOrphans(opts *metav1.DeleteOptions) {
+func (rq *Call) warnOfOrphans(opts *metav1.DeleteOptions) {
 	if rq.Row.Strategy.DeleteWarning != "" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
 		response.Warn(rq.Writer, rq.Row.Strategy.DeleteWarning)
 	}
@@ -41,7 +41,7 @@ func (rq *call) warnOfOrphans(opts *metav1.DeleteOptions) {
 
 // answerDelete responds with the object while it waits for its finalizers or grace
 // period, and with a Status once it is deleted.
-func (rq *call) answerDelete(obj runtime.Object, gone bool) error {
+func (rq *Call) answerDelete(obj runtime.Object, gone bool) error {
 	if !gone || rq.Row.Strategy.GracePeriod != nil {
 		return rq.WriteResult(http.StatusOK, obj)
 	}
@@ -55,20 +55,20 @@ func (rq *call) answerDelete(obj runtime.Object, gone bool) error {
 	})
 }
 
-// delete deletes one object, or marks it as being deleted if it has finalizers or a
+// Delete deletes one object, or marks it as being deleted if it has finalizers or a
 // grace period. It returns the object's last state, and whether it is gone.
-func (rq *call) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (rq *Call) Delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		old := rq.FromStored(stored)
 		if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
 			return nil, err
 		}
 		if rq.Sub == nil { // the create of a deleting subresource (an eviction) has been admitted already
-			if err := rq.server.admission.Check(ctx, rq.attributes(admission.Delete, nil, old, request.IsDryRun(opts.DryRun))); err != nil {
+			if err := rq.backend.Admission.Check(ctx, rq.Attributes(admission.Delete, nil, old, request.IsDryRun(opts.DryRun))); err != nil {
 				return nil, err
 			}
 		}
-		obj, gone, err := strategy.MarkDeleted(rq.Row, old, opts, rq.server.preparer.Now())
+		obj, gone, err := strategy.MarkDeleted(rq.Row, old, opts, rq.backend.Preparer.Now())
 		switch {
 		case err != nil:
 			return nil, err
@@ -84,12 +84,12 @@ func (rq *call) delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime
 		return nil, false, err
 	}
 	if !request.IsDryRun(opts.DryRun) && !result.Unchanged {
-		rq.recordWrite(result)
+		rq.RecordWrite(result)
 	}
 	return rq.FromStored(result.Object), result.Deleted, nil
 }
 
-func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {
+func (rq *Call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (rq *call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) 
 
 // serveDeleteCollection serves DELETE on a collection: it deletes each selected object
 // individually. The response has the objects as they were before.
-func serveDeleteCollection(ctx context.Context, rq *call) error {
+func serveDeleteCollection(ctx context.Context, rq *Call) error {
 	deleteOpts, err := rq.DeleteOptions()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func serveDeleteCollection(ctx context.Context, rq *call) error {
 		}
 		one := *rq
 		one.Namespace, one.Name = m.GetNamespace(), m.GetName()
-		_, _, err = one.delete(ctx, deleteOpts)
+		_, _, err = one.Delete(ctx, deleteOpts)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 // serveUpdate serves PUT on an object or a subresource.
-func serveUpdate(ctx context.Context, rq *call) error {
+func serveUpdate(ctx context.Context, rq *Call) error {
 	opts, err := rq.UpdateOptions()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ type write struct {
 
 // update runs a write through admission, preparation, validation and the store, against
 // the newest object.
-func (rq *call) update(ctx context.Context, w write) error {
+func (rq *Call) update(ctx context.Context, w write) error {
 	var answer runtime.Object
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		if stored == nil {
@@ -90,7 +90,7 @@ func (rq *call) update(ctx context.Context, w write) error {
 		return err
 	}
 	if !w.dryRun && !result.Unchanged {
-		rq.recordWrite(result)
+		rq.RecordWrite(result)
 	}
 	answer = rq.FromStored(result.Object)
 	if rq.Sub != nil && rq.Sub.Get != nil {
@@ -102,7 +102,7 @@ func (rq *call) update(ctx context.Context, w write) error {
 }
 
 // changeToNew returns the object that an update or apply creates.
-func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
+func (rq *Call) changeToNew(ctx context.Context, w write) (runtime.Object, error) {
 	obj, err := w.make(nil)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error
 	rq.DedupOwners(m)
 	strategy.Default(rq.Row, obj)
 	if !w.apply {
-		if obj, err = rq.server.fields.TrackCreate(rq.fieldWrite(w.manager), obj); err != nil {
+		if obj, err = rq.backend.Fields.TrackCreate(rq.fieldWrite(w.manager), obj); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +137,7 @@ func (rq *call) changeToNew(ctx context.Context, w write) (runtime.Object, error
 // changeExisting computes the new state of an existing object. gone reports that the
 // object's last finalizer was removed, so that it is to be deleted. A nil object means
 // that nothing changes.
-func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
+func (rq *Call) changeExisting(ctx context.Context, w write, old runtime.Object) (obj runtime.Object, gone bool, err error) {
 	if obj, err = rq.wanted(ctx, w, old); err != nil {
 		return nil, false, err
 	}
@@ -150,20 +150,20 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 	strategy.Default(rq.Row, obj)
 	// As upstream: fields that admission and preparation set have no owner.
 	if !w.apply {
-		if obj, err = rq.server.fields.TrackUpdate(rq.fieldWrite(w.manager), obj, old); err != nil {
+		if obj, err = rq.backend.Fields.TrackUpdate(rq.fieldWrite(w.manager), obj, old); err != nil {
 			return nil, false, err
 		}
 	}
-	attributes := rq.attributes(admission.Update, obj, old, w.dryRun)
+	attributes := rq.Attributes(admission.Update, obj, old, w.dryRun)
 	if !rq.speaksAnother() {
-		if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+		if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 			return nil, false, err
 		}
 	}
 	if err := strategy.Update(rq.Row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
-	if err := strategy.ValidateUpdate(rq.Row, rq.Subresource, obj, old, rq.server.opts.Clock.Now()); err != nil {
+	if err := strategy.ValidateUpdate(rq.Row, rq.Subresource, obj, old, rq.backend.Clock.Now()); err != nil {
 		return nil, false, err
 	}
 	rq.warn(obj, old)
@@ -172,7 +172,7 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 			return nil, false, err
 		}
 	}
-	if err := rq.server.admission.Check(ctx, attributes); err != nil {
+	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
 		return nil, false, err
 	}
 	return obj, strategy.ReadyToDelete(rq.Row, obj), nil
@@ -180,7 +180,7 @@ func (rq *call) changeExisting(ctx context.Context, w write, old runtime.Object)
 
 // wanted returns the whole object that the client wants, also for a write through a
 // subresource.
-func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
+func (rq *Call) wanted(ctx context.Context, w write, old runtime.Object) (runtime.Object, error) {
 	if rq.Sub == nil || !rq.Sub.Writes() {
 		return w.make(old)
 	}
@@ -202,14 +202,14 @@ func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 		return nil, err
 	}
 	if rq.speaksAnother() {
-		attributes := rq.attributes(admission.Update, spoken, current, w.dryRun)
+		attributes := rq.Attributes(admission.Update, spoken, current, w.dryRun)
 		attributes.Kind = rq.Kind()
-		if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
+		if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 			return nil, err
 		}
 	}
 	parent := old.DeepCopyObject()
-	if err := rq.Sub.WriteInto(parent, spoken, rq.server.opts.Clock.Now()); err != nil {
+	if err := rq.Sub.WriteInto(parent, spoken, rq.backend.Clock.Now()); err != nil {
 		return nil, err
 	}
 	if w.apply {
@@ -230,7 +230,7 @@ func (rq *call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 
 // checkVersion implements optimistic concurrency: an update with a resourceVersion or UID
 // fails unless the current object has it.
-func (rq *call) checkVersion(obj, old runtime.Object, patch bool) error {
+func (rq *Call) checkVersion(obj, old runtime.Object, patch bool) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -263,6 +263,6 @@ func (rq *call) checkVersion(obj, old runtime.Object, patch bool) error {
 
 // uidMismatch returns the error for an update of an object that has been replaced by
 // another of the same name, with the text of upstream's store.
-func (rq *call) uidMismatch(wanted, actual types.UID) error {
+func (rq *Call) uidMismatch(wanted, actual types.UID) error {
 	return apierrors.NewConflict(rq.GroupResource(), rq.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", rq.Key(), wanted, actual))
 }

@@ -1,4 +1,4 @@
-package apiserver
+package discovery
 
 import (
 	"crypto/sha512"
@@ -32,7 +32,7 @@ type aggregate struct {
 }
 
 // aggregated returns the document of the core group, or that of all other groups.
-func (d *discovery) aggregated(core bool, media codec.Media) (*aggregate, error) {
+func (d *Discovery) aggregated(core bool, media codec.Media) (*aggregate, error) {
 	a := &d.aggregates
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // serveGet serves GET on an object.
-func serveGet(ctx context.Context, rq *call) error {
+func serveGet(ctx context.Context, rq *Call) error {
 	obj, err := rq.get(ctx)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func serveGet(ctx context.Context, rq *call) error {
 
 // get reads one object. With a resourceVersion the cache's copy is sufficient if it is
 // at least as new; without one the newest state is read.
-func (rq *call) get(ctx context.Context) (runtime.Object, error) {
+func (rq *Call) get(ctx context.Context) (runtime.Object, error) {
 	opts := &metav1.GetOptions{}
 	if err := metav1.Convert_url_Values_To_v1_GetOptions(&rq.Query, opts, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -54,7 +54,7 @@ func (rq *call) get(ctx context.Context) (runtime.Object, error) {
 }
 
 // serveSubresourceGet serves GET on a subresource.
-func serveSubresourceGet(ctx context.Context, rq *call) error {
+func serveSubresourceGet(ctx context.Context, rq *Call) error {
 	obj, err := rq.get(ctx)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 // unhealthy server, and backs off for up to half a minute of real time, while virtual
 // time stands still. In virtual time the watch may have lasted for hours within that
 // second.
-func (rq *call) lastWord(ctx context.Context, opts *request.ListOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
-	if !rq.Local || !rq.server.isVirtual() || !opts.AllowWatchBookmarks || quietSince == 0 || !errors.Is(context.Cause(ctx), faults.ErrDropped) {
+func (rq *Call) lastWord(ctx context.Context, opts *request.ListOptions, quietSince int64, encoder *eventEncoder, out frameWriter) {
+	if !rq.Local || !rq.backend.Virtual || !opts.AllowWatchBookmarks || quietSince == 0 || !errors.Is(context.Cause(ctx), faults.ErrDropped) {
 		return
 	}
 	frame, err := encoder.append(nil, &watchcache.Event{Type: watch.Bookmark, Entry: &watchcache.Entry{Revision: quietSince}})
 	if err != nil {
-		rq.server.opts.Logger.Error(err, "Encoding the end of a watch", "resource", rq.GVR)
+		rq.backend.Logger.Error(err, "Encoding the end of a watch", "resource", rq.GVR)
 		return
 	}
 	_, _ = out.Write(frame)

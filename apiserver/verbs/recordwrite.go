@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,14 +11,14 @@ import (
 	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
-// recordWrite records the writer and the causes of a revision.
-func (rq *call) recordWrite(result storage.Result) {
-	rq.recordOther(rq.GVR, rq.Row.Kind, rq.Subresource, result)
+// RecordWrite records the writer and the causes of a revision.
+func (rq *Call) RecordWrite(result storage.Result) {
+	rq.RecordOther(rq.GVR, rq.Row.Kind, rq.Subresource, result)
 }
 
-// recordOther is recordWrite for an object that a request writes in addition to its
+// RecordOther is RecordWrite for an object that a request writes in addition to its
 // own.
-func (rq *call) recordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
+func (rq *Call) RecordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
 	m, err := meta.Accessor(result.Object)
 	if err != nil {
 		return
@@ -28,10 +28,10 @@ func (rq *call) recordOther(resource schema.GroupVersionResource, kind, subresou
 		return
 	}
 	if ttl := rq.Objects.TTL(); ttl > 0 && m.GetDeletionTimestamp() == nil && rq.Verb != request.VerbDelete {
-		rq.server.expirer.wrote(ttl, rq.Objects, rq.Key(), revision)
+		rq.backend.Expires(ttl, rq.Objects, rq.Key(), revision)
 	}
-	rq.server.log.Add(writerecord.Write{
-		Revision: revision, Time: rq.server.opts.Clock.Now(), Actor: rq.User.Name, UserAgent: rq.HTTP.UserAgent(),
+	rq.backend.Writes.Add(writerecord.Write{
+		Revision: revision, Time: rq.backend.Clock.Now(), Actor: rq.User.Name, UserAgent: rq.HTTP.UserAgent(),
 		Verb: rq.Verb, Resource: metav1.GroupVersionResource(resource), Subresource: subresource,
 		Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), Causes: rq.Causes,
 		Kind: kind, Effect: effectOf(result),
@@ -50,9 +50,9 @@ func effectOf(result storage.Result) writerecord.Effect {
 
 // fieldWrite describes the request's write to the field managers. manager is the owner of
 // the fields.
-func (rq *call) fieldWrite(manager string) *fieldmanager.Write {
+func (rq *Call) fieldWrite(manager string) *fieldmanager.Write {
 	return &fieldmanager.Write{
 		Row: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Scale: rq.Sub != nil && rq.Sub.Replicas != nil,
-		Manager: manager, Now: rq.server.preparer.Now(),
+		Manager: manager, Now: rq.backend.Preparer.Now(),
 	}
 }

@@ -1,4 +1,4 @@
-package apiserver
+package verbs
 
 import (
 	"context"
@@ -30,13 +30,13 @@ import (
 // maxPatchOperations limits a JSON patch, as upstream.
 const maxPatchOperations = 10_000
 
-// limitCopies limits what the copy operations of one JSON patch add to the object, as
+// LimitCopies limits what the copy operations of one JSON patch add to the object, as
 // upstream. Without a limit, each copy of an object into itself doubles it. The library
 // has only this variable, which also applies to the patches of admission webhooks.
-var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = request.MaxBodyBytes })
+var LimitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = request.MaxBodyBytes })
 
 // servePatch serves PATCH on an object or a subresource.
-func servePatch(ctx context.Context, rq *call) error {
+func servePatch(ctx context.Context, rq *Call) error {
 	mediaType, _, err := mime.ParseMediaType(rq.HTTP.Header.Get("Content-Type"))
 	if err != nil {
 		return rq.UnknownPatch()
@@ -84,7 +84,7 @@ func servePatch(ctx context.Context, rq *call) error {
 
 // patcher computes the patched object from the current one.
 type patcher struct {
-	rq         *call
+	rq         *Call
 	data       []byte
 	validation string
 }
@@ -112,7 +112,7 @@ func (p patcher) jsonPatch() (func(runtime.Object) (runtime.Object, error), erro
 	var operations []jsonOperation
 	strict, err := p.read(&operations)
 	if err != nil {
-		text := strings.ReplaceAll(err.Error(), "apiserver.jsonOperation", "handlers.jsonPatchOp") // upstream's type
+		text := strings.ReplaceAll(err.Error(), "verbs.jsonOperation", "handlers.jsonPatchOp") // upstream's type
 		return nil, apierrors.NewBadRequest("error decoding patch: " + text)
 	}
 	for i, objection := range strict {
