@@ -266,7 +266,7 @@ func (c *Cluster) Roles() []string {
 	return roles
 }
 
-// runsElsewhere reports whether another process runs the controllers.
+// runsElsewhere reports whether the role is left to the other processes on the etcd.
 func (c *Cluster) runsElsewhere(role string) bool {
 	return c.shared.member != nil && !c.shared.member.Runs(role)
 }
