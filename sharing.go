@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
+	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -61,7 +61,7 @@ func (o *Options) roleKinds(controllers []string) []string {
 
 // newMember returns this process as a member of those that share the etcd. Its roles end with ctx.
 func (c *Cluster) newMember(ctx context.Context, e *env.Env, controllers []string) (*sharing.Member, error) {
-	config := c.ownConfig("system:apiserver")
+	config := c.ownConfig("system:apiserver", auth.GroupMasters)
 	config.UserAgent = "minikcm/member"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -195,16 +195,9 @@ func (c *Cluster) startTerm(ctx context.Context, role string, run func(context.C
 // errUnexpected is the failure of a part that ends without an error.
 var errUnexpected = errors.New("it stopped unexpectedly")
 
-// fencedConfig returns the configuration of a part whose writes depend on its role.
-func (c *Cluster) fencedConfig(user string, token fence.Token) *rest.Config {
-	config := c.ownConfig(user)
-	config.Wrap(fence.WrapFixed(token))
-	return config
-}
-
 // runControllers runs the controllers for one term.
 func (c *Cluster) runControllers(ctx context.Context, shared *env.Env, token fence.Token) error {
-	e, end, err := shared.Term(ctx, c.fencedConfig("system:kube-controller-manager", token))
+	e, end, err := shared.Term(ctx, c.ownConfig("system:kube-controller-manager"), fence.WrapFixed(token))
 	if err != nil {
 		return err
 	}
@@ -220,7 +213,7 @@ func (c *Cluster) runControllers(ctx context.Context, shared *env.Env, token fen
 
 // runScheduler runs the scheduler for one term.
 func (c *Cluster) runScheduler(ctx context.Context, shared *env.Env, token fence.Token) error {
-	e, end, err := shared.Term(ctx, c.fencedConfig("system:kube-scheduler", token))
+	e, end, err := shared.Term(ctx, c.ownConfig("system:kube-scheduler"), fence.WrapFixed(token))
 	if err != nil {
 		return err
 	}

@@ -146,12 +146,11 @@ func (s *Server) createOr(ctx context.Context, obj interface {
 	return nil
 }
 
-var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeNode + ", " + AuthorizeAlways + " and " + AuthorizeNever)
+var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeAlways + " and " + AuthorizeNever)
 
 // The modes of authorization, as in kube-apiserver's --authorization-mode.
 const (
 	AuthorizeRBAC   = "RBAC"
-	AuthorizeNode   = "Node"
 	AuthorizeAlways = "AlwaysAllow"
 	AuthorizeNever  = "AlwaysDeny"
 )
@@ -160,7 +159,7 @@ const (
 func CheckAuthorizationModes(modes []string) error {
 	for _, mode := range modes {
 		switch mode {
-		case AuthorizeRBAC, AuthorizeNode, AuthorizeAlways, AuthorizeNever:
+		case AuthorizeRBAC, AuthorizeAlways, AuthorizeNever:
 		default:
 			return fmt.Errorf("authorization mode %q: %w", mode, errUnknownMode)
 		}

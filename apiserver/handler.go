@@ -74,7 +74,9 @@ func (s *Server) filter(next http.Handler) http.Handler {
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, _ := apirequest.RequestInfoFrom(r.Context())
-		if err := s.authorize(r.Context(), auth.FromContext(r.Context()), info); err != nil {
+		user := auth.FromContext(r.Context())
+		if err := s.authorize(r.Context(), user, info); err != nil {
+			s.noteDenied(r.Context(), user, err)
 			response.Error(w, r, err)
 			return
 		}

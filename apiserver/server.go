@@ -110,6 +110,9 @@ type Options struct {
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
+	// Denied is called when a component of the process may not make a request; nil: the log
+	// says so.
+	Denied func(user string, err error)
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }
