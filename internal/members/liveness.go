@@ -1,0 +1,63 @@
+package members
+
+import (
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+// Liveness judges which members are live by the time since each Lease was last seen to change.
+// The zero value knows no member. Its methods may be called concurrently.
+//
+// A member that is seen for the first time counts as live for LeaseDuration, whatever its Lease
+// says, because no clock but the observer's own is trusted.
+type Liveness struct {
+	mu   sync.Mutex
+	seen map[string]sighting
+}
+
+type sighting struct {
+	revision int64
+	at       time.Time
+}
+
+// Observe records the Leases of all members. now is a reading of a monotonic clock. The Leases may
+// be older than those of an earlier call: a member is not seen to renew by that.
+func (l *Liveness) Observe(leases []*coordinationv1.Lease, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := make(map[string]sighting, len(leases))
+	for _, lease := range leases {
+		s, known := l.seen[lease.Name]
+		if revision := Revision(lease); !known || revision > s.revision {
+			s = sighting{revision, now}
+		}
+		seen[lease.Name] = s
+	}
+	l.seen = seen
+}
+
+// Reset forgets all sightings, because the observer could not see renewals for a time: every
+// member counts as live for another LeaseDuration.
+func (l *Liveness) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = nil
+}
+
+// Live reports whether the member whose Lease has the name is live: it has renewed its Lease
+// within LeaseDuration, and not released it.
+func (l *Liveness) Live(name string, now time.Time) bool {
+	silence, known := l.Silence(name, now)
+	return known && silence < LeaseDuration
+}
+
+// Silence returns the time since the Lease was last seen to change; false if there is no such
+// Lease.
+func (l *Liveness) Silence(name string, now time.Time) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, known := l.seen[name]
+	return now.Sub(s.at), known
+}
