@@ -193,6 +193,9 @@ func (rq *call) serve() error {
 	defer rq.Work.End()
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
+	if ctx, err = fenced(ctx, rq.HTTP); err != nil {
+		return err
+	}
 	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
 		ctx = rq.server.withPause(ctx, rq.Work)
 	}

@@ -120,7 +120,7 @@ func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (i
 		return 0, err
 	}
 	bound, release := s.failure.bound(ctx)
-	response, err := s.server.Txn(bound, txn)
+	response, err := s.server.Txn(bound, guarded(ctx, txn))
 	release()
 	if err != nil {
 		s.hub.end(1)
@@ -129,7 +129,7 @@ func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (i
 	if !response.Succeeded {
 		s.hub.end(1)
 	}
-	return txnRevision(key, response)
+	return txnRevision(ctx, key, response)
 }
 
 // Revision implements Store.

@@ -102,11 +102,11 @@ func (s *Etcd) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
-	response, err := s.kv.Txn(ctx, txn)
+	response, err := s.kv.Txn(ctx, guarded(ctx, txn))
 	if err != nil {
 		return 0, s.failed(ctx, err)
 	}
-	return txnRevision(key, response)
+	return txnRevision(ctx, key, response)
 }
 
 // Revision implements Store.

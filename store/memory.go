@@ -176,6 +176,9 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 			event.Previous = &previous
 		}
 	}
+	if err := s.checkGuard(ctx); err != nil {
+		return 0, err
+	}
 	if !expectationHolds(kind, event.Previous, expected) {
 		return 0, &ConflictError{Key: key, Current: event.Previous}
 	}
@@ -199,6 +202,24 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 		w.offer(&event)
 	}
 	return s.revision, nil
+}
+
+// checkGuard returns a *GuardError if the context's guard does not hold.
+func (s *Memory) checkGuard(ctx context.Context) error {
+	guard, ok := GuardOf(ctx)
+	if !ok {
+		return nil
+	}
+	current := int64(0)
+	if k, found := s.keys.Get(&memoryKey{key: guard.Key}); found {
+		if state := k.at(s.revision); state != nil {
+			current = state.ModRevision
+		}
+	}
+	if current != guard.Revision {
+		return &GuardError{Guard: guard, Current: current}
+	}
+	return nil
 }
 
 func expectationHolds(kind EventType, current *KeyValue, expected int64) bool {

@@ -89,11 +89,12 @@ type Store interface {
 	// List returns the keys that start with prefix.
 	List(ctx context.Context, prefix string, opts ListOptions) (*ListResult, error)
 	// Put writes value if the key's ModRevision is expected; expected 0 requires that
-	// the key does not exist. It returns the new revision, or a *ConflictError.
+	// the key does not exist. It returns the new revision, or a *ConflictError. With
+	// WithGuard, it may return a *GuardError.
 	Put(ctx context.Context, key string, value []byte, expected int64) (int64, error)
 	// Delete removes the key if its ModRevision is expected. It returns the revision of
 	// the deletion, or a *ConflictError, whose Current is nil if the key does not
-	// exist.
+	// exist. With WithGuard, it may return a *GuardError.
 	Delete(ctx context.Context, key string, expected int64) (int64, error)
 	// Watch delivers every change to keys that start with prefix, from revision from on
 	// (0: from now on). It returns once the watch is registered: it delivers every

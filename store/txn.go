@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -36,24 +37,47 @@ func deleteTxn(key string, expected int64) *pb.TxnRequest {
 }
 
 func compareTxn(key string, expected int64, op *pb.RequestOp) *pb.TxnRequest {
-	bytesKey := []byte(key)
 	return &pb.TxnRequest{
-		Compare: []*pb.Compare{{
-			Result: pb.Compare_EQUAL, Target: pb.Compare_MOD, Key: bytesKey,
-			TargetUnion: &pb.Compare_ModRevision{ModRevision: expected},
-		}},
+		Compare: []*pb.Compare{compareRevision(key, expected)},
 		Success: []*pb.RequestOp{op},
-		Failure: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{
-			RequestRange: &pb.RangeRequest{Key: bytesKey},
-		}}},
+		Failure: []*pb.RequestOp{getOp(key)},
 	}
 }
 
-// txnRevision returns the revision that a transaction of compareTxn wrote, or a
-// *ConflictError if it did not write.
-func txnRevision(key string, response *pb.TxnResponse) (int64, error) {
+func compareRevision(key string, expected int64) *pb.Compare {
+	return &pb.Compare{
+		Result: pb.Compare_EQUAL, Target: pb.Compare_MOD, Key: []byte(key),
+		TargetUnion: &pb.Compare_ModRevision{ModRevision: expected},
+	}
+}
+
+func getOp(key string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key)}}}
+}
+
+// guarded adds the context's guard to a transaction of compareTxn.
+func guarded(ctx context.Context, txn *pb.TxnRequest) *pb.TxnRequest {
+	if guard, ok := GuardOf(ctx); ok {
+		txn.Compare = append(txn.Compare, compareRevision(guard.Key, guard.Revision))
+		txn.Failure = append(txn.Failure, getOp(guard.Key))
+	}
+	return txn
+}
+
+// txnRevision returns the revision that a transaction of compareTxn wrote. If it did not write,
+// it returns a *GuardError or a *ConflictError; the former takes precedence.
+func txnRevision(ctx context.Context, key string, response *pb.TxnResponse) (int64, error) {
 	if response.Succeeded {
 		return response.Header.Revision, nil
+	}
+	if guard, ok := GuardOf(ctx); ok {
+		current := int64(0)
+		if kvs := response.Responses[1].GetResponseRange().GetKvs(); len(kvs) > 0 {
+			current = kvs[0].ModRevision
+		}
+		if current != guard.Revision {
+			return 0, &GuardError{Guard: guard, Current: current}
+		}
 	}
 	conflict := &ConflictError{Key: key}
 	if kvs := response.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {

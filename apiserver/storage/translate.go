@@ -22,6 +22,7 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 		conflict    *store.ConflictError
 		compacted   *store.CompactedError
 		unavailable *store.UnavailableError
+		guard       *store.GuardError
 		status      apierrors.APIStatus
 	)
 	switch {
@@ -35,6 +36,8 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 		return apierrors.NewResourceExpired("The provided resource version is no longer available: " + err.Error())
 	case errors.Is(err, watchcache.ErrClosed), errors.Is(err, store.ErrClosed):
 		return apierrors.NewServiceUnavailable(err.Error())
+	case errors.As(err, &guard):
+		return fencedOff(guard)
 	case errors.As(err, &unavailable):
 		return storeFailed(unavailable)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -49,6 +52,14 @@ func errRevisionOnCreate() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
 	}}
+}
+
+// fencedOff returns the error for a write of a role that another process has taken over. It is
+// no Conflict, which clients answer by reading the object and writing again, and has no
+// Retry-After, which makes client-go repeat the request: the writer has to end instead.
+func fencedOff(err *store.GuardError) error {
+	return apierrors.NewServiceUnavailable("nothing was written: the Lease that the request names in its header Minikcm-Fence has changed, " +
+		"so another process has taken over what it stands for: " + err.Error())
 }
 
 // storeFailed returns etcd's message, such as "etcdserver: request timed out" or

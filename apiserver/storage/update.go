@@ -66,6 +66,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 		result, err := o.try(ctx, key, before, change, opts)
 		var conflict *store.ConflictError
 		var unavailable *store.UnavailableError
+		var guard *store.GuardError
 		switch {
 		case err == nil && (before.fresh || !result.Unchanged && !opts.DryRun):
 			return result, nil
@@ -76,6 +77,8 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 			if before, err = o.stateOf(conflict.Current); err != nil {
 				return Result{}, err
 			}
+		case errors.As(err, &guard):
+			return Result{}, o.translate(err, name)
 		case errors.As(err, &unavailable): // the write may have been made: do not repeat it
 			return Result{}, o.translate(err, name)
 		case !before.fresh:

@@ -25,6 +25,7 @@ func Run(t *testing.T, open Open) {
 	}{
 		{"writes", testWrites},
 		{"conflicts", testConflicts},
+		{"guards", testGuards},
 		{"history", testHistory},
 		{"lists", testLists},
 		{"keys", testKeys},

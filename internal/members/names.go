@@ -1,0 +1,79 @@
+package members
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// Namespace has the Leases of members and of roles.
+	Namespace = metav1.NamespaceSystem
+	// IdentityLabel with the value IdentityValue selects the Leases of members (KEP-1965).
+	IdentityLabel = "apiserver.kubernetes.io/identity"
+	IdentityValue = "kube-apiserver"
+	// RoleLabel selects the Leases of roles. Its value is "true".
+	RoleLabel = "minikcm.dev/role"
+	// AddressAnnotation of a member is the address and port that other machines reach its API
+	// server at. A member without HTTPS has none.
+	AddressAnnotation = "minikcm.dev/advertise-address"
+	// RolesAnnotation of a member lists the roles that it can run, separated by commas.
+	RolesAnnotation = "minikcm.dev/roles"
+)
+
+const (
+	// LeaseDuration is how long a member counts as live after the last observed renewal. It is
+	// measured by the observer's monotonic clock, so clocks of machines need not agree.
+	LeaseDuration = 5 * time.Second
+	// RenewInterval is the time between two renewals.
+	RenewInterval = time.Second
+	// RenewDeadline is how long a member that cannot renew its Lease goes on with its roles,
+	// counted from the start of its last successful renewal. The rest of LeaseDuration is the
+	// time that it has to end them.
+	RenewDeadline = 3500 * time.Millisecond
+	// Forgotten is how long an expired Lease of a member stays before others delete it.
+	Forgotten = time.Minute
+)
+
+// Selector is the label selector of the Leases of members.
+const Selector = IdentityLabel + "=" + IdentityValue
+
+// Name returns the name of a member's Lease: apiserver- and a hash of the identity.
+func Name(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return "apiserver-" + strings.ToLower(hex.EncodeToString(sum[:16]))
+}
+
+// Address returns the advertised address and port of a member; empty without HTTPS.
+func Address(lease *coordinationv1.Lease) string { return lease.Annotations[AddressAnnotation] }
+
+// Roles returns the roles that a member can run.
+func Roles(lease *coordinationv1.Lease) []string {
+	return slices.DeleteFunc(strings.Split(lease.Annotations[RolesAnnotation], ","), func(role string) bool { return role == "" })
+}
+
+// Shards is the number of parts into which the nodes are divided. All processes on one etcd must
+// agree on it.
+const Shards = 32
+
+// The roles that one member at a time runs. RoleNodes stands for the shards of the nodes.
+const (
+	RoleControllers = "controllers"
+	RoleScheduler   = "scheduler"
+	RoleAddresses   = "addresses"
+	RoleNodes       = "nodes"
+)
+
+const rolePrefix = "minikcm-"
+
+// RoleLease returns the name of the Lease of a role.
+func RoleLease(role string) string { return rolePrefix + role }
+
+// ShardRole returns the role of a shard of nodes.
+func ShardRole(shard int) string { return fmt.Sprintf("%s-%02d", RoleNodes, shard) }
