@@ -19,7 +19,7 @@ func (rq *call) attributes(op admission.Operation, obj, old runtime.Object, dryR
 		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
 		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
 		Warn:  func(text string) { response.Warn(rq.Writer, text) },
-		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) },
+		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Charge: rq.charges.Set,
 	}
 }
 

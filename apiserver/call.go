@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 // call is a request while a verb of the server serves it.
@@ -12,6 +13,8 @@ type call struct {
 	server *Server
 	// atEnd are called when the verb has returned.
 	atEnd []func()
+	// charges are the epochs in which quotas were charged for the request.
+	charges storage.Charges
 }
 
 // end calls the functions in atEnd.

@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
@@ -195,6 +196,9 @@ func (rq *call) serve() error {
 	defer cancel()
 	if ctx, err = fenced(ctx, rq.HTTP); err != nil {
 		return err
+	}
+	if rq.server.opts.SharedStore {
+		ctx = storage.WithCharges(ctx, &rq.charges)
 	}
 	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
 		ctx = rq.server.withPause(ctx, rq.Work)

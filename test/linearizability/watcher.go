@@ -3,6 +3,7 @@ package linearizability
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,7 +31,7 @@ type watcher struct {
 	restarted int
 }
 
-// run records until the event of the end key, or until ctx ends. begun is called when the
+// run records until the end key exists, or until ctx ends. begun is called when the
 // first stream has begun.
 func (w *watcher) run(ctx context.Context, begun func(from int64)) error {
 	for ctx.Err() == nil {
@@ -42,6 +43,9 @@ func (w *watcher) run(ctx context.Context, begun func(from int64)) error {
 		from, err := revisionOf(found)
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(found.Items, func(m corev1.ConfigMap) bool { return m.Name == w.end }) {
+			return nil // the end is in a gap between two streams
 		}
 		w.streams = append(w.streams, Stream{Name: w.name, From: from})
 		if begun != nil {
