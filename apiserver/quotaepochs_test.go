@@ -33,12 +33,14 @@ type counter struct {
 	limit corev1.ResourceList
 }
 
-func newCounter(h *harness, limit int64) *counter {
+// newCounter creates the quota. It returns when the other server has it, too.
+func newCounter(h, other *harness, limit int64) *counter {
 	c := &counter{h, corev1.ResourceList{corev1.ResourceConfigMaps: *resource.NewQuantity(limit, resource.DecimalSI)}}
 	must(c.quotas().Create(h.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: c.limit}}, metav1.CreateOptions{}))(h.t)
 	if err := c.write(c.read(), 0); err != nil {
 		h.t.Fatal(err)
 	}
+	must(other.client().CoreV1().ResourceQuotas("default").List(other.ctx, metav1.ListOptions{}))(h.t)
 	return c
 }
 
@@ -80,7 +82,9 @@ func TestQuotaEpochs(t *testing.T) {
 		o.Store = held
 	})
 	other := start(t, sharing, func(o *apiserver.Options) { o.Store = uncloseable{held.Store} })
-	c := newCounter(other, 1)
+	c := newCounter(other, paused, 1)
+	release := sync.OnceFunc(func() { close(held.released) })
+	defer release()
 	created := make(chan error, 1)
 	go func() {
 		request := paused.client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").Body(configMap("first")).MaxRetries(0)
@@ -101,7 +105,7 @@ func TestQuotaEpochs(t *testing.T) {
 		t.Fatalf("a count of the settled revision: %v", err)
 	}
 	must(other.client().CoreV1().ConfigMaps("default").Create(other.ctx, configMap("second"), metav1.CreateOptions{}))(t)
-	close(held.released)
+	release()
 	if err := <-created; !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "nothing was written") {
 		t.Errorf("the late write: %v", err)
 	}
@@ -117,7 +121,7 @@ func TestQuotaEpochs(t *testing.T) {
 func TestQuotaEpochsChargeBetween(t *testing.T) {
 	one := start(t, sharing)
 	other := start(t, sharing, func(o *apiserver.Options) { o.Store = uncloseable{one.store} })
-	c := newCounter(one, 2)
+	c := newCounter(one, other, 2)
 	create := func(h *harness, name string) error {
 		_, err := h.client().CoreV1().ConfigMaps("default").Create(h.ctx, configMap(name), metav1.CreateOptions{})
 		return err
@@ -153,7 +157,7 @@ func TestQuotaOfTwoServers(t *testing.T) {
 	const limit, rounds, workers = 5, 40, 6
 	one := start(t, sharing)
 	other := start(t, sharing, func(o *apiserver.Options) { o.Store = uncloseable{one.store} })
-	c := newCounter(one, limit)
+	c := newCounter(one, other, limit)
 	second := &counter{other, c.limit}
 	var working, counting sync.WaitGroup
 	ended := make(chan struct{})

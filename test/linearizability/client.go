@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,9 +17,7 @@ import (
 const (
 	namespace = metav1.NamespaceDefault
 	maps      = "configmaps"
-	// prefix distinguishes a workload's ConfigMaps from the cluster's own.
-	prefix   = "history-"
-	valueKey = "value"
+	valueKey  = "value"
 )
 
 // errRefused is the error of a request that certainly had no effect.
@@ -115,5 +112,3 @@ func outcomeOf(err error) (Outcome, error) {
 func revisionOf(obj interface{ GetResourceVersion() string }) (int64, error) {
 	return strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
 }
-
-func isOurs(name string) bool { return strings.HasPrefix(name, prefix) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,9 +25,9 @@ const retryAfter = 20 * time.Millisecond
 type watcher struct {
 	name   string
 	client func() kubernetes.Interface // for the next request
-	// end is the key whose event ends the recording.
-	end     string
-	streams []Stream
+	// prefix is that of the keys to record. The event of the key end ends the recording.
+	prefix, end string
+	streams     []Stream
 	// restarted counts the watches that ended before.
 	restarted int
 }
@@ -37,7 +38,7 @@ func (w *watcher) run(ctx context.Context, begun func(from int64)) error {
 	for ctx.Err() == nil {
 		found, err := listAll(ctx, w.client())
 		if err != nil {
-			pause(ctx)
+			pause(ctx, retryAfter)
 			continue
 		}
 		from, err := revisionOf(found)
@@ -60,10 +61,10 @@ func (w *watcher) run(ctx context.Context, begun func(from int64)) error {
 }
 
 // pause waits before something is tried again.
-func pause(ctx context.Context) {
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-clock.Real().After(retryAfter):
+	case <-clock.Real().After(d):
 	}
 }
 
@@ -78,7 +79,7 @@ func (w *watcher) follow(ctx context.Context, s *Stream) (ended bool, err error)
 			return false, nil
 		}
 		if err != nil {
-			pause(ctx)
+			pause(ctx, retryAfter)
 			continue
 		}
 		ended, gone, err := w.receive(stream, s)
@@ -101,7 +102,7 @@ func (w *watcher) receive(from watch.Interface, s *Stream) (ended, gone bool, er
 		if !ok {
 			return false, false, fmt.Errorf("watch %s received a %T", w.name, received.Object)
 		}
-		if received.Type != watch.Bookmark && !isOurs(object.Name) {
+		if received.Type != watch.Bookmark && !strings.HasPrefix(object.Name, w.prefix) {
 			continue
 		}
 		e := Event{Type: EventType(received.Type), Key: object.Name, Value: object.Data[valueKey]}

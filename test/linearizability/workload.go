@@ -16,6 +16,8 @@ import (
 // Workload is a number of clients that read and write a few ConfigMaps. All fields are
 // required, except where the zero value has a meaning.
 type Workload struct {
+	// Name distinguishes the keys of workloads on one cluster; empty: there is one.
+	Name string
 	// Endpoints are clients of the servers. Each request goes to any of them.
 	Endpoints []kubernetes.Interface
 	// Clients, Watchers and Keys are how many there are.
@@ -24,6 +26,8 @@ type Workload struct {
 	Operations int
 	// Timeout is the time that a client waits for a response.
 	Timeout time.Duration
+	// Pause is the time between two operations of a client; 0: none.
+	Pause time.Duration
 	// Random decides what the clients do.
 	Random *clock.Random
 	// Before is called before each operation with its number; nil: nothing is.
@@ -71,7 +75,7 @@ type running struct {
 func (w Workload) Run(ctx, finish context.Context) (*Record, error) {
 	r := &running{Workload: w, history: NewHistory()}
 	for i := range w.Keys {
-		r.keys = append(r.keys, fmt.Sprintf("%s%d", prefix, i))
+		r.keys = append(r.keys, fmt.Sprintf("%s%d", w.prefix(), i))
 	}
 	watchers := make([]*watcher, w.Watchers)
 	begun := make(chan int64, w.Watchers)
@@ -81,7 +85,7 @@ func (w Workload) Run(ctx, finish context.Context) (*Record, error) {
 	defer watching.Wait()
 	defer cancel()
 	for i := range watchers {
-		watchers[i] = &watcher{name: fmt.Sprint(i), client: r.endpoint, end: endKey}
+		watchers[i] = &watcher{name: fmt.Sprint(i), client: r.endpoint, prefix: w.prefix(), end: w.endKey()}
 		watching.Go(func() { errs <- watchers[i].run(finish, func(from int64) { begun <- from }) })
 	}
 	record := &Record{}
@@ -130,6 +134,9 @@ func (r *running) work(ctx context.Context, client int) {
 			r.Before(number)
 		}
 		r.one(ctx, client, number, known)
+		if r.Pause > 0 {
+			pause(ctx, r.Pause)
+		}
 	}
 }
 
@@ -195,17 +202,20 @@ func (r *running) list(ctx context.Context, client int) {
 	r.history.Add(observed...)
 }
 
+// prefix is that of the workload's keys.
+func (w *Workload) prefix() string { return "history-" + w.Name + "-" }
+
 // endKey is created when all clients have ended.
-const endKey = prefix + "end"
+func (w *Workload) endKey() string { return w.prefix() + "end" }
 
 // end creates the last object, and returns its revision.
 func (r *running) end(ctx context.Context) (int64, error) {
 	for try := 0; ctx.Err() == nil; try++ {
-		r.do(ctx, Operation{Client: r.Clients, Verb: Create, Key: endKey, Value: fmt.Sprintf("end %d", try)})
-		if got := r.do(ctx, Operation{Client: r.Clients, Verb: Get, Key: endKey}); got.Outcome == Done {
+		r.do(ctx, Operation{Client: r.Clients, Verb: Create, Key: r.endKey(), Value: fmt.Sprintf("end %d", try)})
+		if got := r.do(ctx, Operation{Client: r.Clients, Verb: Get, Key: r.endKey()}); got.Outcome == Done {
 			return got.Revision, nil
 		}
-		pause(ctx)
+		pause(ctx, retryAfter)
 	}
 	return 0, fmt.Errorf("ending the history: %w", ctx.Err())
 }
