@@ -13,8 +13,9 @@ type call struct {
 	server *Server
 	// atEnd are called when the verb has returned.
 	atEnd []func()
-	// charges are the epochs in which quotas were charged for the request.
-	charges storage.Charges
+	// charges are the epochs in which quotas were charged for the request; nil unless other
+	// processes use the store.
+	charges *storage.Charges
 }
 
 // end calls the functions in atEnd.

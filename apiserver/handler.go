@@ -198,7 +198,8 @@ func (rq *call) serve() error {
 		return err
 	}
 	if rq.server.opts.SharedStore {
-		ctx = storage.WithCharges(ctx, &rq.charges)
+		rq.charges = &storage.Charges{}
+		ctx = storage.WithCharges(ctx, rq.charges)
 	}
 	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
 		ctx = rq.server.withPause(ctx, rq.Work)
