@@ -114,6 +114,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
+		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.opts.Denied,
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
@@ -124,7 +125,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser)); err != nil {
+	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser, auth.GroupMasters)); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
 	if err := c.loadObjects(ctx); err != nil {

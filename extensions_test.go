@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -71,7 +72,7 @@ func TestExtensions(t *testing.T) {
 	t.Parallel()
 	var closed []string
 	note := func(name string, err error) { closed = append(closed, fmt.Sprint(name, " ", err)) }
-	cluster, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Nodes: -1, Extensions: []minikcm.Extension{extension("first", note), extension("second", note)}})
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Nodes: -1, Extensions: []minikcm.Extension{extension("first", note), extension("second", note)}, AuthorizationModes: []string{apiserver.AuthorizeAlways}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +137,7 @@ func TestInfo(t *testing.T) {
 	} {
 		cluster := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
 			o.ClockMode, o.ClockFactor = mode, 60
+			o.AuthorizationModes = []string{apiserver.AuthorizeAlways}
 			o.Extensions = []minikcm.Extension{extension("greeting", func(string, error) {})}
 		}))
 		code, answer := ask(t, cluster.ConfigFor("jane"), "/minikcm/v1")

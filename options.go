@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
@@ -84,6 +85,13 @@ type Options struct {
 	// served over HTTPS at once. Watches and other long-running requests do not count. 0
 	// means 400 and 200, negative no limit.
 	MaxRequests, MaxMutatingRequests int
+	// AuthorizationModes are asked in turn whether a user may make a request: RBAC, AlwaysAllow
+	// or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means RBAC. Members of
+	// the group system:masters may do everything.
+	AuthorizationModes []string
+	// Denied is called when a controller or the scheduler of the cluster may not make a request
+	// that it made; nil: the log says so. It must not block.
+	Denied func(user string, err error)
 	// MemoryLimit is the memory that the process may use, in bytes. Near it, requests that
 	// take memory are rejected with 429, also those of controllers that create objects. 0
 	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
@@ -157,6 +165,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("bind address %q is not an IP address", o.BindAddress)
 	}
 	if _, err := o.network(); err != nil {
+		return err
+	}
+	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
 		return err
 	}
 	switch o.ClockMode {

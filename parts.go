@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -119,14 +120,21 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	return &env.Env{
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: factory, Logger: c.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), c.clock, c.ledger, c.random.Fork(), "minikcm"),
-		MintToken: c.tokenKey.IssueLegacy,
+		MintToken: c.tokenKey.IssueLegacy, Account: c.accountConfig,
 	}, nil
 }
 
 // ownConfig returns the configuration of one of the cluster's own parts, which use built-in
 // kinds only and send protobuf.
 func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
-	return apiserver.Protobuf(c.local.Config(user, append(groups, auth.GroupMasters)...))
+	return apiserver.Protobuf(c.local.Config(user, groups...))
+}
+
+// accountConfig returns the configuration of a controller, which acts as its service
+// account.
+func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
+	const namespace = metav1.NamespaceSystem
+	return c.ownConfig(auth.AccountName(namespace, account), auth.AccountGroups(namespace)...), nil
 }
 
 // envOf returns a copy of the environment for a part that acts as user.
@@ -139,7 +147,7 @@ func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	return kubeletsim.Options{
-		Config: c.ownConfig("system:node:minikcm", "system:nodes"), Informers: e.Informers,
+		Config: c.ownConfig("system:node:minikcm", "system:nodes", auth.GroupMasters), Informers: e.Informers,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
 	}

@@ -21,7 +21,7 @@ import (
 
 // ReviewAccess answers whether a user may make a request (Kubernetes API reference,
 // "SubjectAccessReview").
-func (rq *call) ReviewAccess(ctx context.Context, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
+func (rq kindCall) ReviewAccess(ctx context.Context, asked *authorizationv1.SubjectAccessReview, admit func() error) (*authorizationv1.SubjectAccessReview, error) {
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -34,7 +34,7 @@ func (rq *call) ReviewAccess(ctx context.Context, asked *authorizationv1.Subject
 }
 
 // ReviewLocalAccess is ReviewAccess within one namespace.
-func (rq *call) ReviewLocalAccess(ctx context.Context, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
+func (rq kindCall) ReviewLocalAccess(ctx context.Context, asked *authorizationv1.LocalSubjectAccessReview, admit func() error) (*authorizationv1.LocalSubjectAccessReview, error) {
 	m := asked.ObjectMeta
 	m.Namespace = ""
 	errs := append(validateSubject(&asked.Spec), validateNoMetadata(m, "must be empty except for namespace")...)
@@ -55,7 +55,7 @@ func (rq *call) ReviewLocalAccess(ctx context.Context, asked *authorizationv1.Lo
 }
 
 // ReviewSelfAccess is ReviewAccess for the requesting user.
-func (rq *call) ReviewSelfAccess(ctx context.Context, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
+func (rq kindCall) ReviewSelfAccess(ctx context.Context, asked *authorizationv1.SelfSubjectAccessReview, admit func() error) (*authorizationv1.SelfSubjectAccessReview, error) {
 	errs := append(validateAccess(asked.Spec.ResourceAttributes, asked.Spec.NonResourceAttributes), validateNoMetadata(asked.ObjectMeta, "must be empty")...)
 	if len(errs) > 0 {
 		return nil, rq.invalidReview(errs)
@@ -68,7 +68,7 @@ func (rq *call) ReviewSelfAccess(ctx context.Context, asked *authorizationv1.Sel
 }
 
 // ReviewSelfRules lists what the requesting user may do in a namespace.
-func (rq *call) ReviewSelfRules(ctx context.Context, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
+func (rq kindCall) ReviewSelfRules(ctx context.Context, asked *authorizationv1.SelfSubjectRulesReview, admit func() error) (*authorizationv1.SelfSubjectRulesReview, error) {
 	if asked.Spec.Namespace == "" {
 		return nil, apierrors.NewBadRequest("no namespace on request")
 	}
@@ -93,7 +93,7 @@ func (rq *call) ReviewSelfRules(ctx context.Context, asked *authorizationv1.Self
 
 // invalidReview returns the error for an invalid review. As upstream's, it names no
 // kind.
-func (rq *call) invalidReview(errs field.ErrorList) error {
+func (rq kindCall) invalidReview(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: rq.Row.Group}, "", errs)
 }
 
@@ -109,7 +109,7 @@ func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) *auth.User {
 }
 
 // answerAccess asks the authorizer. Exactly one of resource and path is not nil.
-func (rq *call) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+func (rq kindCall) answerAccess(ctx context.Context, user *auth.User, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	a := auth.Attributes{User: user}
 	var problems []string
 	if resource != nil {

@@ -95,6 +95,11 @@ func start(t testing.TB, change ...func(*apiserver.Options)) *harness {
 	return h
 }
 
+// allowAll is an option of start: every authenticated user may do everything.
+func allowAll(o *apiserver.Options) {
+	o.AuthorizationModes = []string{apiserver.AuthorizeAlways}
+}
+
 // giveServiceAccount creates the default service account, as a controller does in a
 // cluster: without it, the namespace default accepts no pods.
 func (h *harness) giveServiceAccount() {
@@ -173,10 +178,10 @@ func overHTTP1() wire {
 }
 
 // wires runs a test over every way to reach a server, each with its own server.
-func wires(t *testing.T, test func(t *testing.T, h *harness, cfg *rest.Config)) {
+func wires(t *testing.T, test func(t *testing.T, h *harness, cfg *rest.Config), change ...func(*apiserver.Options)) {
 	for _, w := range []wire{inMemory(), overHTTPS(), overHTTP1()} {
 		t.Run(w.name, func(t *testing.T) {
-			h := start(t)
+			h := start(t, change...)
 			test(t, h, w.config(h))
 		})
 	}

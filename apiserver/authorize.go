@@ -2,12 +2,14 @@ package apiserver
 
 import (
 	"context"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/transport"
 )
 
 // authorize returns upstream's error if the user may not make a request. Every request
@@ -24,9 +26,21 @@ func (s *Server) authorize(ctx context.Context, user *auth.User, info *apireques
 	return auth.Forbidden(a, reason)
 }
 
+// noteDenied reports that a component in the process lacks a permission.
+func (s *Server) noteDenied(ctx context.Context, user *auth.User, err error) {
+	if !transport.IsLocal(ctx) || !strings.HasPrefix(user.Name, "system:kube-") && !strings.HasPrefix(user.Name, "system:serviceaccount:kube-system:") {
+		return
+	}
+	if s.opts.Denied != nil {
+		s.opts.Denied(user.Name, err)
+		return
+	}
+	s.opts.Logger.Error(err, "A component lacks a permission", "user", user.Name)
+}
+
 // authorizeCreate authorizes the creation of the resource of a request that has been
 // authorized with another verb.
-func (rq *call) authorizeCreate(ctx context.Context) error {
+func (rq kindCall) authorizeCreate(ctx context.Context) error {
 	info, ok := apirequest.RequestInfoFrom(rq.HTTP.Context())
 	if !ok || info.Verb == request.VerbCreate {
 		return nil

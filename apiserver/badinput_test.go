@@ -249,7 +249,7 @@ func TestAnonymous(t *testing.T) {
 	h := start(t)
 	cfg := overHTTPS().config(h)
 	cfg.CertData, cfg.KeyData = nil, nil
-	for path, code := range map[string]int{"/version": 200, "/healthz": 200, "/livez": 200, "/readyz": 200, "/livez/ping": 200, "/api": 403, "/apis": 403, mapsPath: 403, "/metrics": 403, "/openapi/v2": 403, "/minikcm/v1/writes": 403} {
+	for path, code := range map[string]int{"/version": 200, "/healthz": 200, "/livez": 200, "/readyz": 200, "/livez/ping": 403, "/api": 403, "/apis": 403, mapsPath: 403, "/metrics": 403, "/openapi/v2": 403, "/minikcm/v1/writes": 403} {
 		r := h.raw(cfg, "GET", path, "")
 		if r.code != code {
 			t.Errorf("%s: %d %s", path, r.code, r.body)

@@ -22,7 +22,10 @@ const memoryHost = "http://in-memory.invalid"
 // kubeconfig: controller-runtime then chooses it per type, since custom resources have
 // no protobuf encoding.
 func (s *Server) Config(user string, groups ...string) *rest.Config {
-	identity := &auth.User{Name: user, Groups: append(groups, auth.GroupAuthenticated)}
+	identity := &auth.User{Name: user, Groups: groups}
+	if user != auth.UserAnonymous {
+		identity.Groups = append(groups, auth.GroupAuthenticated)
+	}
 	return &rest.Config{Host: memoryHost, Transport: s.Transport(identity), QPS: -1}
 }
 

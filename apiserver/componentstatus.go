@@ -59,7 +59,7 @@ func (c *component) status(ctx context.Context) *corev1.ComponentStatus {
 }
 
 // ServeComponent serves GET on one ComponentStatus.
-func (rq *call) ServeComponent(ctx context.Context) error {
+func (rq kindCall) ServeComponent(ctx context.Context) error {
 	for _, c := range rq.server.components() {
 		if c.name == rq.Name {
 			return rq.WriteResult(http.StatusOK, c.status(ctx))
@@ -69,7 +69,7 @@ func (rq *call) ServeComponent(ctx context.Context) error {
 }
 
 // ServeComponentList serves GET on all ComponentStatuses, without paging.
-func (rq *call) ServeComponentList(ctx context.Context) error {
+func (rq kindCall) ServeComponentList(ctx context.Context) error {
 	opts, err := rq.ListOptions()
 	if err != nil {
 		return err

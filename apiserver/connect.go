@@ -3,49 +3,52 @@ package apiserver
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/streaming"
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // ServeLog implements resources.Connections.
-func (rq *call) ServeLog(ctx context.Context) error {
+func (rq kindCall) ServeLog(ctx context.Context) error {
 	return rq.server.streaming.Log(ctx, rq.connection())
 }
 
 // ServeExec implements resources.Connections.
-func (rq *call) ServeExec(ctx context.Context) error {
+func (rq kindCall) ServeExec(ctx context.Context) error {
 	return rq.server.streaming.Exec(ctx, rq.connection())
 }
 
 // ServeAttach implements resources.Connections.
-func (rq *call) ServeAttach(ctx context.Context) error {
+func (rq kindCall) ServeAttach(ctx context.Context) error {
 	return rq.server.streaming.Attach(ctx, rq.connection())
 }
 
 // ServePortForward implements resources.Connections.
-func (rq *call) ServePortForward(ctx context.Context) error {
+func (rq kindCall) ServePortForward(ctx context.Context) error {
 	return rq.server.streaming.PortForward(ctx, rq.connection())
 }
 
 // ServeProxyToPod implements resources.Connections.
-func (rq *call) ServeProxyToPod(ctx context.Context) error {
+func (rq kindCall) ServeProxyToPod(ctx context.Context) error {
 	return rq.server.streaming.ProxyToPod(ctx, rq.connection())
 }
 
 // ServeProxyToService implements resources.Connections.
-func (rq *call) ServeProxyToService(ctx context.Context) error {
+func (rq kindCall) ServeProxyToService(ctx context.Context) error {
 	return rq.server.streaming.ProxyToService(ctx, rq.connection())
 }
 
 // ServeProxyToNode implements resources.Connections.
-func (rq *call) ServeProxyToNode(ctx context.Context) error {
+func (rq kindCall) ServeProxyToNode(ctx context.Context) error {
 	return rq.server.streaming.ProxyToNode(ctx, rq.connection())
 }
 
 // connection returns the request for package streaming.
-func (rq *call) connection() *streaming.Request {
+func (rq kindCall) connection() *streaming.Request {
 	return &streaming.Request{
 		Writer: rq.Writer, HTTP: rq.HTTP, Query: rq.Query,
 		Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name,
@@ -64,11 +67,18 @@ func (s *Server) newStreaming() *streaming.Server {
 	})
 }
 
-// connects reports whether the request connects the client to a pod.
-func (rq *call) connects() bool { return rq.Sub != nil && rq.Sub.Streams }
-
-// longRunning reports whether the request may last indefinitely. It is not counted as
-// in flight, because virtual time would stand still meanwhile.
-func (rq *call) longRunning() bool {
-	return rq.Verb == request.VerbWatch || rq.connects() || rq.Sub != nil && rq.Sub.Follows != nil && rq.Sub.Follows(rq.Query)
+// admitConnect passes the options of a connection to webhooks and policies, which may
+// change them, before the target of the connection is looked up.
+func (rq kindCall) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
+	if len(rq.Query["dryRun"]) > 0 {
+		return apierrors.NewBadRequest("dryRun is not supported")
+	}
+	attributes := rq.Attributes(admission.Connect, opts, nil, false)
+	attributes.Kind = corev1.SchemeGroupVersion.WithKind(kind)
+	opts.GetObjectKind().SetGroupVersionKind(attributes.Kind)
+	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
+	if err := rq.server.hooks.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	return rq.server.hooks.Check(ctx, attributes)
 }

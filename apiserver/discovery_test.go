@@ -42,7 +42,7 @@ func TestDiscoveryGolden(t *testing.T) {
 			case "pods", "bindings", "configmaps", "namespaces", "services", "serviceaccounts", "events", "priorityclasses", "deployments", "servicecidrs", "ipaddresses", "resourcequotas":
 				few = append(few, row)
 			default:
-				if row.Group == "admissionregistration.k8s.io" { // the kinds that admission reviews
+				if row.Group == "admissionregistration.k8s.io" || row.Group == "rbac.authorization.k8s.io" { // the kinds that admission and authorization use
 					few = append(few, row)
 				}
 			}

@@ -31,7 +31,7 @@ var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbud
 // the pod's DisruptionTarget condition; the caller deletes the pod afterwards. The error
 // says why the pod may not be evicted now (Kubernetes documentation, "API-initiated
 // Eviction").
-func (rq *call) TakeDisruption(ctx context.Context, dryRun bool) error {
+func (rq kindCall) TakeDisruption(ctx context.Context, dryRun bool) error {
 	pod, err := rq.evicted(ctx)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (rq *call) TakeDisruption(ctx context.Context, dryRun bool) error {
 // evicted returns the pod of the request, which must not be modified. It may come from
 // the cache, which is current enough here: most evictions end with a refusal by the
 // budget.
-func (rq *call) evicted(ctx context.Context) (*corev1.Pod, error) {
+func (rq kindCall) evicted(ctx context.Context) (*corev1.Pod, error) {
 	obj, err := rq.Objects.Known(ctx, rq.Key())
 	if err != nil || obj == nil {
 		obj, err = rq.Objects.Get(ctx, rq.Key(), rq.Name)
@@ -81,7 +81,7 @@ func goesAnyway(pod *corev1.Pod) bool {
 }
 
 // budgetOf returns the budget that selects the pod, or nil.
-func (rq *call) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
+func (rq kindCall) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
 	budgets := rq.server.stored[budgetsResource]
 	known, err := budgets.KnownIn(ctx, pod.Namespace)
 	if err != nil {
@@ -108,7 +108,7 @@ func (rq *call) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDis
 
 // takeDisruption records the pod's disruption in the budget's status, if one is left.
 // The disruption controller removes the record once the pod is deleted.
-func (rq *call) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
+func (rq kindCall) takeDisruption(ctx context.Context, budget *policyv1.PodDisruptionBudget, pod *corev1.Pod, dryRun bool) error {
 	if goesUnhealthy(budget, pod) {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (rq *call) takeDisruption(ctx context.Context, budget *policyv1.PodDisrupti
 		return nil // the budget has been deleted and forbids nothing any more
 	}
 	if err == nil && !dryRun && !result.Unchanged {
-		rq.recordOther(budgetsResource, "PodDisruptionBudget", "status", result)
+		rq.RecordOther(budgetsResource, "PodDisruptionBudget", "status", result)
 	}
 	return err
 }
@@ -196,7 +196,7 @@ func tooManyDisruptions(retryAfter int, cause string) error {
 }
 
 // announceEviction sets the pod's DisruptionTarget condition (KEP-3329).
-func (rq *call) announceEviction(ctx context.Context) error {
+func (rq kindCall) announceEviction(ctx context.Context) error {
 	change := func(current runtime.Object) (runtime.Object, error) {
 		pod := current.DeepCopyObject().(*corev1.Pod)
 		condition := corev1.PodCondition{
@@ -217,7 +217,7 @@ func (rq *call) announceEviction(ctx context.Context) error {
 	}
 	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
-		rq.recordOther(rq.GVR, rq.Row.Kind, "status", result)
+		rq.RecordOther(rq.GVR, rq.Row.Kind, "status", result)
 	}
 	return err
 }

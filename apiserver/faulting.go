@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -56,7 +56,7 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 			return
 		}
 		if fate.Behind > 0 {
-			ctx = context.WithValue(ctx, behindKey{}, fate.Behind)
+			ctx = verbs.WithBehind(ctx, fate.Behind)
 		}
 		if rq.Verb == request.VerbWatch {
 			watching, done := f.Watching(ctx, rq)
@@ -130,15 +130,6 @@ func refusal(rule *faults.Rule, rq *faults.Request) error {
 type errorText string
 
 func (e errorText) Error() string { return string(e) }
-
-type behindKey struct{}
-
-// behind returns the revision that the fault rules serve a read at, if it accepts any
-// revision; 0: the newest in the cache.
-func behind(ctx context.Context) int64 {
-	revision, _ := ctx.Value(behindKey{}).(int64)
-	return revision
-}
 
 // maxRetries is the number of client-go's retries after Retry-After.
 const maxRetries = 10

@@ -90,7 +90,7 @@ func TestRequestsWaitForSeats(t *testing.T) {
 		clients  = 3 * seats
 		list     = "/api/v1/configmaps"
 	)
-	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = requests, requests })
+	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = requests, requests }, allowAll)
 	floodRandom(t, h, 24)
 	for level := h.levelUID("global-default"); h.ctx.Err() == nil; { // until the server has read its configuration
 		resp := h.get(h.ctx, list+"?limit=1", "alice", nil)
@@ -130,7 +130,7 @@ func TestRequestsWaitForSeats(t *testing.T) {
 
 // Watches do not occupy seats after their initial events.
 func TestWatchesLeaveTheirSeats(t *testing.T) {
-	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = 10, 10 }) // two seats of global-default
+	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = 10, 10 }, allowAll) // two seats of global-default
 	for range 50 {
 		resp := h.get(h.ctx, "/api/v1/namespaces/default/configmaps?watch=true", "alice", nil)
 		defer resp.Body.Close()

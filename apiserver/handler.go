@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -12,26 +11,25 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/discovery"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
-	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // newHandler builds the handler chain: every request passes the filters, is routed, and
 // is parsed once.
 func (s *Server) newHandler() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
-	router.NotFoundHandler = http.HandlerFunc(notFound)
+	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { response.NoRoute(w) })
 	router.HandleFunc("/api/{version}/{rest:.+}", s.serveResource)
 	router.HandleFunc("/apis/{group}/{version}/{rest:.+}", s.serveResource)
 	s.routeMetricNames(router)
-	s.discovery.route(router)
+	discovery.New(func() *resources.Table { return s.current().Table }).Route(router)
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.Handler())
@@ -47,10 +45,6 @@ func (s *Server) newHandler() http.Handler {
 	s.routeIndex(router)
 	s.unlimited = s.authorized(s.faulted(router))
 	return s.filter(http.HandlerFunc(s.limit))
-}
-
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "404 page not found", http.StatusNotFound)
 }
 
 // filter wraps the handling of every request: counting requests in flight, recovering
@@ -80,7 +74,9 @@ func (s *Server) filter(next http.Handler) http.Handler {
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, _ := apirequest.RequestInfoFrom(r.Context())
-		if err := s.authorize(r.Context(), auth.FromContext(r.Context()), info); err != nil {
+		user := auth.FromContext(r.Context())
+		if err := s.authorize(r.Context(), user, info); err != nil {
+			s.noteDenied(r.Context(), user, err)
 			response.Error(w, r, err)
 			return
 		}
@@ -116,10 +112,10 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		s.noSuchResource(w, r, mux.Vars(r)["group"])
 		return
 	}
-	rq := &call{server: s, Request: request.Request{
+	rq := s.verbs.NewCall(request.Request{
 		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
 		Local: transport.IsLocal(r.Context()), Causes: cause.Parse(r.Header.Get(cause.Header)),
-	}}
+	})
 	if info.Verb == request.VerbWatch && info.Name != "" {
 		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)
 		rq.Name = ""
@@ -137,17 +133,23 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	rq.Sub = rq.Row.Subresource(info.Subresource)
 	coded := &response.CodeWriter{ResponseWriter: w}
 	rq.Writer = coded
-	measured := &metrics.Request{Info: rq.Info, Connects: rq.connects()}
+	measured := &metrics.Request{Info: rq.Info, Connects: rq.Connects()}
 	if rq.Row.Custom {
 		measured.Served = func() bool { return s.current().Table.Lookup(info.GVR) != nil }
 	}
 	defer s.metrics.Begin(measured)()
 	elapsed := clock.Stopwatch()
 	defer func() {
-		measured.Info, measured.LongRunning = rq.Info, rq.longRunning() // a create has learnt the name
+		measured.Info, measured.LongRunning = rq.Info, rq.LongRunning() // a create has learnt the name
 		s.metrics.Observe(measured, coded.Code, elapsed())
 	}()
-	if err := rq.serve(); err != nil {
+	err := error(nil)
+	if rq.Row.GetAny != nil {
+		err = kindCall{rq, s}.serveAny()
+	} else {
+		err = rq.Serve()
+	}
+	if err != nil {
 		response.Error(coded, r, err)
 	}
 }
@@ -155,54 +157,8 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 // noSuchResource responds to a request for a resource that is not in the table.
 func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group string) {
 	if !slices.ContainsFunc(s.table.Groups(), func(g resources.Group) bool { return g.Name == group }) {
-		notFound(w, r)
+		response.NoRoute(w)
 		return
 	}
 	response.Error(w, r, response.NotFound())
-}
-
-// serve negotiates the response format, finds the verb's function, and calls it.
-func (rq *call) serve() error {
-	if rq.Row.GetAny != nil {
-		return rq.serveAny()
-	}
-	if rq.Subresource != "" && rq.Sub == nil {
-		return response.NotFound()
-	}
-	if err := rq.checkScope(); err != nil {
-		return err
-	}
-	verb, err := rq.findVerb()
-	if err != nil {
-		return err
-	}
-	if err := rq.Negotiate(); err != nil {
-		return err
-	}
-	if rq.Row.Warning != "" && !rq.IsComponent() { // components have no alternative, and would log the warning
-		response.Warn(rq.Writer, rq.Row.Warning)
-	}
-	defer rq.end()
-	if rq.longRunning() {
-		return verb(rq.HTTP.Context(), rq)
-	}
-	limit, err := rq.Timeout()
-	if err != nil {
-		return err
-	}
-	rq.Work = inflight.Begin(rq.server.opts.Ledger, inflight.Request)
-	defer rq.Work.End()
-	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
-	defer cancel()
-	if ctx, err = fenced(ctx, rq.HTTP); err != nil {
-		return err
-	}
-	if rq.server.opts.SharedStore {
-		rq.charges = &storage.Charges{}
-		ctx = storage.WithCharges(ctx, rq.charges)
-	}
-	if waits := rq.server.opts.StoreWaits; waits != nil && waits() {
-		ctx = rq.server.withPause(ctx, rq.Work)
-	}
-	return verb(ctx, rq)
 }

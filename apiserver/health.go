@@ -50,7 +50,7 @@ func (s *Server) routeHealth(router *mux.Router) {
 		}
 	}
 	for _, slash := range []string{"", "/"} {
-		router.HandleFunc("/version"+slash, getOnly(s.serveVersion))
+		router.HandleFunc("/version"+slash, response.GetOnly(s.serveVersion))
 	}
 }
 

@@ -24,7 +24,7 @@ func networkRequest(t *testing.T, s *Server, user *auth.User, method, path, body
 }
 
 func TestRequestsInFlightAreLimited(t *testing.T) {
-	s, err := New(t.Context(), Options{Store: store.NewMemory(), CompactionInterval: -1, MaxReads: 1, MaxWrites: 1})
+	s, err := New(t.Context(), Options{Store: store.NewMemory(), CompactionInterval: -1, MaxReads: 1, MaxWrites: 1, AuthorizationModes: []string{AuthorizeAlways}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,19 +21,20 @@ import (
 	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
+	"minikcm.dev/minikcm/apiserver/verbs"
 )
 
 // serverName is the user name of the server's own writes.
 const serverName = "system:apiserver"
 
 // ownRequest returns a request that the server makes to itself.
-func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *call {
+func (s *Server) ownRequest(ctx context.Context, row *resources.Resource, objects *storage.Objects, verb string, name types.NamespacedName) *verbs.Call {
 	r := (&http.Request{Method: http.MethodPut, Header: http.Header{"User-Agent": {"kube-apiserver"}}}).WithContext(ctx)
-	return &call{server: s, Request: request.Request{
+	return s.verbs.NewCall(request.Request{
 		Info: request.Info{Verb: verb, GVR: row.GVR(), Namespace: name.Namespace, Name: name.Name},
 		Env:  s.env, HTTP: r, Row: row, Objects: objects, Local: true,
 		User: &auth.User{Name: serverName, Groups: []string{auth.GroupMasters}},
-	}}
+	})
 }
 
 // ownWriter implements served.Writer.
@@ -55,14 +56,14 @@ func (w ownWriter) UpdateDefinition(ctx context.Context, name string, alter func
 		return definition, nil
 	}, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
-		rq.recordWrite(result)
+		rq.RecordWrite(result)
 	}
 	return err
 }
 
 // Delete implements served.Writer.
 func (w ownWriter) Delete(ctx context.Context, row *resources.Resource, objects *storage.Objects, name types.NamespacedName) (gone bool, err error) {
-	_, gone, err = w.server.ownRequest(ctx, row, objects, request.VerbDelete, name).delete(ctx, &metav1.DeleteOptions{})
+	_, gone, err = w.server.ownRequest(ctx, row, objects, request.VerbDelete, name).Delete(ctx, &metav1.DeleteOptions{})
 	return gone, err
 }
 

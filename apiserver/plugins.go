@@ -66,6 +66,7 @@ func (s *Server) newAdmission() admission.Chain {
 		admission.CertificateRequester{},
 		admission.CertificateSigners{Authorizer: s.opts.Authorizer},
 		s.hooks,
+		s.escalation(),
 		s.newQuota(),
 	)
 }

@@ -49,7 +49,7 @@ func TestAccessReviews(t *testing.T) {
 		if diff := cmp.Diff(want, rules.Status); diff != "" {
 			t.Error(diff)
 		}
-	})
+	}, allowAll)
 }
 
 // TestAccessReviewsRefused sends reviews that are empty, ambiguous or invalid.

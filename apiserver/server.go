@@ -29,6 +29,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/pressure"
+	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -37,6 +38,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/streaming"
+	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
@@ -105,7 +107,13 @@ type Options struct {
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
-	// Authorizer authorizes every request; nil means auth.AlwaysAllow.
+	// AuthorizationModes are asked in turn whether a user may make a request, after the group
+	// system:masters, which may do everything; empty means AuthorizeRBAC.
+	AuthorizationModes []string
+	// Denied is called when a component of the process may not make a request; nil: the log
+	// says so.
+	Denied func(user string, err error)
+	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }
 
@@ -121,9 +129,9 @@ type Server struct {
 	stored    map[schema.GroupVersionResource]*storage.Objects
 	hooks     *hooks.Plugin
 	admission admission.Chain
+	verbs     *verbs.Backend
 	log       *writerecord.Log
 	metrics   *metrics.Metrics
-	discovery *discovery
 	streaming *streaming.Server
 	// usage is only used if Options.Metrics is set.
 	usage       *metricsapi.API
@@ -142,6 +150,8 @@ type Server struct {
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
+	// rules are the permissions that roles and bindings give.
+	rules *rbac.Authorizer
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
@@ -163,7 +173,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, errors.New("apiserver: a store is needed")
 	}
 	setDefaults(&opts)
-	limitCopies()
+	verbs.LimitCopies()
 	known, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -190,14 +200,15 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
+	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
-	s.discovery = newDiscovery(func() *resources.Table { return s.current().Table })
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
+	s.verbs = s.newVerbs()
 	s.handler = s.newHandler()
 	if err := s.definitions.Load(ctx); err != nil {
 		s.Close()
@@ -263,8 +274,8 @@ func setDefaults(opts *Options) {
 	if opts.KubeVersion == "" {
 		opts.KubeVersion = DefaultVersion
 	}
-	if opts.Authorizer == nil {
-		opts.Authorizer = auth.AlwaysAllow{}
+	if len(opts.AuthorizationModes) == 0 {
+		opts.AuthorizationModes = []string{AuthorizeRBAC}
 	}
 }
 
@@ -274,6 +285,9 @@ const advertiseInterval = 2 * time.Second
 
 // Handler returns the handler chain.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Authorizer returns what decides about requests.
+func (s *Server) Authorizer() auth.Authorizer { return s.opts.Authorizer }
 
 // Writes returns the write record.
 func (s *Server) Writes() *writerecord.Log { return s.log }

@@ -16,7 +16,7 @@ import (
 // the hash at its end.
 func (s *Server) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 	if s.opts.Snapshots == nil {
-		notFound(w, r)
+		response.NoRoute(w)
 		return
 	}
 	if r.Method != http.MethodGet {

@@ -30,7 +30,7 @@ const (
 )
 
 // RequestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
-func (rq *call) RequestToken(ctx context.Context, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
+func (rq kindCall) RequestToken(ctx context.Context, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
 	kind := rq.Kind().GroupKind()
 	if asked.Name != "" && asked.Name != rq.Name {
 		return nil, apierrors.NewInvalid(kind, rq.Name, field.ErrorList{
@@ -81,7 +81,7 @@ func (rq *call) RequestToken(ctx context.Context, asked *authenticationv1.TokenR
 
 func inSeconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-func (rq *call) isOwnAudience(audiences []string) bool {
+func (rq kindCall) isOwnAudience(audiences []string) bool {
 	own := rq.server.tokens.Audiences()
 	return !slices.ContainsFunc(audiences, func(a string) bool { return !slices.Contains(own, a) })
 }
@@ -98,7 +98,7 @@ func validateTokenRequest(asked *authenticationv1.TokenRequest) field.ErrorList 
 }
 
 // bindToken binds the token to an object: it becomes invalid when the object is deleted.
-func (rq *call) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
+func (rq kindCall) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	var uid types.UID
 	var err error
@@ -130,7 +130,7 @@ func (rq *call) bindToken(ctx context.Context, b *auth.Binding, ref *authenticat
 
 // podToBind returns a pod of the request's service account, and its node if it has one. If
 // the node does not exist, it has a name only.
-func (rq *call) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
+func (rq kindCall) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
 	pod, err := storedAs[*corev1.Pod](ctx, rq.server, "pods", rq.Namespace, name)
 	if err != nil {
 		return nil, nil, err

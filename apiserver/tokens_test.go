@@ -106,7 +106,7 @@ func TestTokenRequestRefused(t *testing.T) {
 
 // TestBoundTokenEnds uses a pod's token until the pod is deleted.
 func TestBoundTokenEnds(t *testing.T) {
-	h := start(t)
+	h := start(t, allowAll)
 	created := must(h.client().CoreV1().Pods("default").Create(h.ctx, pod("mine"), metav1.CreateOptions{}))(t)
 	token := h.tokenFor(authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To[int64](3607),
@@ -206,7 +206,7 @@ func TestTokenDiscovery(t *testing.T) {
 // TestForeignCertificate sends a certificate of another authority, alone and with a
 // token.
 func TestForeignCertificate(t *testing.T) {
-	h := start(t)
+	h := start(t, allowAll)
 	cfg := overHTTPS().config(h)
 	if self := must(h.client(cfg).AuthenticationV1().SelfSubjectReviews().Create(h.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}))(t); !strings.HasPrefix(self.Status.UserInfo.Extra["authentication.kubernetes.io/credential-id"][0], "X509SHA256=") {
 		t.Errorf("its own: %v", self.Status.UserInfo)

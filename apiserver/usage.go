@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/discovery"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
@@ -71,7 +72,7 @@ func (m metricsObjects) List(ctx context.Context, gvr schema.GroupVersionResourc
 }
 
 // ServeUsage serves GET on the metrics of one pod or node.
-func (rq *call) ServeUsage(ctx context.Context) error {
+func (rq kindCall) ServeUsage(ctx context.Context) error {
 	usage, err := rq.server.usage.UsageOf(ctx, rq.Row, rq.Namespace, rq.Name)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (rq *call) ServeUsage(ctx context.Context) error {
 
 // ServeUsageList serves GET on the metrics of the pods of a namespace, of all pods, or
 // of all nodes, without paging.
-func (rq *call) ServeUsageList(ctx context.Context) error {
+func (rq kindCall) ServeUsageList(ctx context.Context) error {
 	opts, err := rq.ListOptions()
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (s *Server) anyRow(gv schema.GroupVersion) *resources.Resource {
 }
 
 // serveAny serves GET on any resource of the row's group and version.
-func (rq *call) serveAny() error {
+func (rq kindCall) serveAny() error {
 	if rq.HTTP.Method != http.MethodGet {
 		return response.MethodNotAllowed()
 	}
@@ -120,7 +121,7 @@ func (rq *call) serveAny() error {
 }
 
 // ServeMetricValues responds with the values of a custom or external metric.
-func (rq *call) ServeMetricValues(ctx context.Context) error {
+func (rq kindCall) ServeMetricValues(ctx context.Context) error {
 	values, err := rq.server.usage.Values(ctx, &metricsapi.ValuesRequest{
 		Row: rq.Row, Resource: rq.GVR.Resource, Namespace: rq.Namespace, Name: rq.Name, Subresource: rq.Subresource, Query: rq.Query,
 	})
@@ -159,6 +160,6 @@ func (s *Server) serveMetricNames(gv schema.GroupVersion, kind string) http.Hand
 			response.Error(w, r, err)
 			return
 		}
-		serveDocument(w, r, target.Media, list)
+		discovery.ServeDocument(w, r, target.Media, list)
 	}
 }

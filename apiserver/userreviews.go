@@ -11,7 +11,7 @@ import (
 )
 
 // ReviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
-func (rq *call) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
+func (rq kindCall) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
 	if asked.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
@@ -34,7 +34,7 @@ func (rq *call) ReviewToken(ctx context.Context, asked *authenticationv1.TokenRe
 }
 
 // ReviewSelf returns the requesting user (KEP-3325).
-func (rq *call) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
+func (rq kindCall) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
 	if err := admit(); err != nil {
 		return nil, err
 	}

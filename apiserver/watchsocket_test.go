@@ -140,7 +140,7 @@ func TestWatchByWebSocketExpired(t *testing.T) {
 }
 
 func TestWatchByWebSocketProtocols(t *testing.T) {
-	h := start(t)
+	h := start(t, allowAll)
 	cfg := overHTTP1().config(h)
 	token := h.tokenFor(authenticationv1.TokenRequestSpec{})
 	bearer := "base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte(token))

@@ -61,12 +61,22 @@ func WithFaults() Option {
 func WithOptions(change func(*minikcm.Options)) Option { return change }
 
 // New starts a cluster for a test. By default it has one node, no socket and the seed 1. New
-// fails the test if the cluster does not start, and stops the cluster when the test ends.
+// fails the test if the cluster does not start, and stops the cluster when the test ends. The
+// test also fails if a controller or the scheduler was denied a request.
 func New(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	options := minikcm.Options{Seed: 1, NoHTTPS: true}
 	for _, change := range opts {
 		change(&options)
+	}
+	denied := make(chan error, 1)
+	if options.Denied == nil {
+		options.Denied = func(_ string, err error) {
+			select {
+			case denied <- err:
+			default: // the first is enough
+			}
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
@@ -77,6 +87,11 @@ func New(t testing.TB, opts ...Option) *Cluster {
 	t.Cleanup(func() {
 		if err := cluster.Close(); err != nil {
 			t.Errorf("stopping the cluster: %v", err)
+		}
+		select {
+		case err := <-denied:
+			t.Errorf("a component of the cluster lacks a permission: %v", err)
+		default:
 		}
 	})
 	return &Cluster{Cluster: cluster, t: t}

@@ -66,6 +66,15 @@ type Request struct {
 	Local bool
 }
 
+// Connects reports whether the request connects the client to a pod.
+func (rq *Request) Connects() bool { return rq.Sub != nil && rq.Sub.Streams }
+
+// LongRunning reports whether the request may last indefinitely. It is not counted as
+// in flight, because virtual time would stand still meanwhile.
+func (rq *Request) LongRunning() bool {
+	return rq.Verb == VerbWatch || rq.Connects() || rq.Sub != nil && rq.Sub.Follows != nil && rq.Sub.Follows(rq.Query)
+}
+
 // Kind returns the kind of the request's body and response: the row's or the
 // subresource's.
 func (rq *Request) Kind() schema.GroupVersionKind {

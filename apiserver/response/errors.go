@@ -57,6 +57,20 @@ func MethodNotAllowed() error {
 	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, "", schema.GroupResource{}, "", "", 0, false)
 }
 
+// GetOnly rejects every method except GET, including HEAD.
+func GetOnly(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			Error(w, r, MethodNotAllowed())
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// NoRoute answers a request for a path outside the served groups, as upstream in plain text.
+func NoRoute(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
 // NotFound returns the error for a path without a route within the served groups.
 func NotFound() error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)

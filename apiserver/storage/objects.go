@@ -107,6 +107,10 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 	return entry.Object, nil
 }
 
+// Version returns a number that grows with every change of the objects that this process
+// has made or seen. It is comparable with that of an earlier call only.
+func (o *Objects) Version() int64 { return max(o.written.Load(), o.cache.LastChange()) }
+
 // Empty reports whether there are no objects. The state includes all writes of this
 // process.
 func (o *Objects) Empty(ctx context.Context) (bool, error) {

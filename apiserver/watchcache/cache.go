@@ -18,6 +18,8 @@ type Cache struct {
 	cfg     Config
 	started atomic.Bool
 	pending pending
+	// changed is lastChange, for readers without the lock.
+	changed atomic.Int64
 	ended   sync.WaitGroup
 	// bookmarkDue wakes the cache's goroutine when bookmarks are due.
 	bookmarkDue chan struct{}
@@ -122,6 +124,10 @@ func (c *Cache) settle() {
 		c.owing.Set(false)
 	}
 }
+
+// LastChange returns the revision of the newest change below the prefix that the cache has
+// seen; 0 if it has not started.
+func (c *Cache) LastChange() int64 { return c.changed.Load() }
 
 // Size returns the number of cached objects and the bytes of their stored values. ok is
 // false if the cache has not started.

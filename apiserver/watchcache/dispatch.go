@@ -56,6 +56,7 @@ func (c *Cache) dispatch(batch store.Batch) error {
 	c.ring.expire(now) // a batch without events shows progress
 	c.flush()
 	c.rev = batch.Revision
+	c.changed.Store(c.lastChange)
 	c.wake(c.rev)
 	c.settle()
 	if c.isBookmarkDue.IsSet() {

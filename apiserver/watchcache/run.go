@@ -174,6 +174,7 @@ func (c *Cache) install(entries []*Entry, revision int64) {
 	c.ring.reset(revision)
 	// The latest deletion below the prefix may be at any revision up to the list's.
 	c.rev, c.lastChange = revision, revision
+	c.changed.Store(revision)
 	c.settle()
 }
 

@@ -38,15 +38,16 @@ func (r *run) ownerLives(ctx context.Context) error {
 	return nil
 }
 
-// metadataPatch is a strategic merge patch of the owner references, whose merge key is the
+// metadataPatch is a strategic merge patch of the labels, of the owner references, whose merge key is the
 // UID, and of the finalizers, which are a set. The UID in it is a precondition.
 type metadataPatch struct {
 	Metadata struct {
-		UID              types.UID `json:"uid"`
-		ResourceVersion  string    `json:"resourceVersion,omitempty"`
-		OwnerReferences  []any     `json:"ownerReferences,omitempty"`
-		Finalizers       []string  `json:"finalizers,omitempty"`
-		DeleteFinalizers []string  `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
+		UID              types.UID         `json:"uid"`
+		ResourceVersion  string            `json:"resourceVersion,omitempty"`
+		Labels           map[string]string `json:"labels,omitempty"`
+		OwnerReferences  []any             `json:"ownerReferences,omitempty"`
+		Finalizers       []string          `json:"finalizers,omitempty"`
+		DeleteFinalizers []string          `json:"$deleteFromPrimitiveList/finalizers,omitempty"`
 	} `json:"metadata"`
 }
 
@@ -54,9 +55,19 @@ func (p metadataPatch) encode(o plan.Object) ([]byte, error) {
 	p.Metadata.UID = o.GetUID()
 	data, err := json.Marshal(p)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the owner references and finalizers: %w", err)
+		return nil, fmt.Errorf("encoding the patch of the metadata: %w", err)
 	}
 	return data, nil
+}
+
+func (r *run) relabel(ctx context.Context, o plan.Object) (plan.Object, error) {
+	var p metadataPatch
+	p.Metadata.Labels = o.GetLabels()
+	patch, err := p.encode(o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Writer.Patch(ctx, o, patch)
 }
 
 func (r *run) adopt(ctx context.Context, o plan.Object, finalizers []string) (plan.Object, error) {

@@ -201,6 +201,8 @@ func (r *run) write(ctx context.Context, action plan.Action, o plan.Object) (pla
 		return r.Writer.Update(ctx, o, "status")
 	case plan.Delete:
 		return nil, r.Writer.Delete(ctx, o)
+	case plan.Relabel:
+		return r.relabel(ctx, o)
 	case plan.Adopt:
 		return r.adopt(ctx, o, action.Finalizers)
 	case plan.Release:

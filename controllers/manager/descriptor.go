@@ -34,6 +34,9 @@ type Descriptor struct {
 	// Account is the service account in kube-system that the controller acts as when each
 	// controller uses its own, as upstream names it. Empty: the manager's own credentials.
 	Account string
+	// OwnCredentials reports that the controller nevertheless acts as the manager itself, as
+	// upstream: it issues what the others authenticate with.
+	OwnCredentials bool
 	// About completes the sentence "This controller ..." in a few words.
 	About string
 	// Watches and Writes are the resources that the controller reads and changes.

@@ -47,7 +47,7 @@ func newMember(d Descriptor, e *env.Env, s *Settings) *member {
 	if d.Concurrency.Flag != "" {
 		own.Workers = map[string]int{d.Name: int(*d.Concurrency.In(s))}
 	}
-	if d.Account != "" {
+	if d.Account != "" && !d.OwnCredentials {
 		own.AccountOf = map[string]string{d.Name: d.Account}
 	}
 	c := &member{descriptor: d, env: &own, settings: s, state: Waiting}

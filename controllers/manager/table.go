@@ -2,6 +2,7 @@ package manager
 
 import (
 	"minikcm.dev/minikcm/controllers/admissionpolicystatus"
+	"minikcm.dev/minikcm/controllers/clusterroleaggregation"
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
@@ -61,7 +62,7 @@ func clusterControllers() []Descriptor {
 			New:  constructor(serviceaccount.New),
 		},
 		{
-			Name: serviceaccounttoken.Name, Aliases: []string{"serviceaccount-token"}, Account: "tokens-controller",
+			Name: serviceaccounttoken.Name, Aliases: []string{"serviceaccount-token"}, Account: "tokens-controller", OwnCredentials: true,
 			About:   "fills secrets with the tokens of service accounts",
 			Watches: []string{"secrets", "serviceaccounts"}, Writes: []string{"secrets", "serviceaccounts"},
 			Docs: "reference/access-authn-authz/service-accounts-admin/#token-controller",
@@ -83,6 +84,13 @@ func clusterControllers() []Descriptor {
 			Watches: []string{"validatingadmissionpolicies"}, Writes: []string{"validatingadmissionpolicies/status"},
 			Docs: "reference/access-authn-authz/validating-admission-policy/#type-checking",
 			New:  constructor(admissionpolicystatus.New),
+		},
+		{
+			Name: clusterroleaggregation.Name, Aliases: []string{"clusterrole-aggregation"}, Account: "clusterrole-aggregation-controller",
+			About:   "gives ClusterRoles with an aggregation rule the rules of the roles that it selects",
+			Watches: []string{"clusterroles"}, Writes: []string{"clusterroles"},
+			Docs: "reference/access-authn-authz/rbac/#aggregated-clusterroles",
+			New:  constructor(clusterroleaggregation.New),
 		},
 	}
 }

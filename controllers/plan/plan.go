@@ -40,6 +40,8 @@ const (
 	UpdateStatus Verb = "updateStatus"
 	// Delete deletes the objects if their UIDs have not changed.
 	Delete Verb = "delete"
+	// Relabel sets the labels that the objects have, and keeps others that they have by now.
+	Relabel Verb = "relabel"
 	// Adopt makes the owner the controller of the objects, if a live read shows that the
 	// owner is still the same object and not being deleted.
 	Adopt Verb = "adopt"

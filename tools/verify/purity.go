@@ -16,6 +16,7 @@ var pure = []string{
 	"apiserver/resources/warnings",
 	"clock/internal/hash",
 	"controllers/controllerref",
+	"controllers/clusterroleaggregation/decide",
 	"controllers/cronjob/decide",
 	"controllers/daemonset/decide",
 	"controllers/deployment/decide",

@@ -23,6 +23,7 @@ var inFolder = map[string][]string{
 	"apiserver/admission/hooks":    {"admission", "auth", "outbound", "resources"},
 	"apiserver/apiservices":        {"resources", "resources/columns"},
 	"apiserver/crd":                {"codec", "openapi", "outbound", "resources"},
+	"apiserver/discovery":          {"codec", "resources", "response"},
 	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
 	"apiserver/metrics":            {"request"},
 	"apiserver/metricsapi":         {"resources", "response"},
@@ -41,6 +42,7 @@ var inFolder = map[string][]string{
 	"apiserver/strategy":           {"resources"},
 	"apiserver/streaming":          {"remote", "response", "slowclient"},
 	"apiserver/transport":          {"auth"},
+	"apiserver/verbs":              {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
 
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},

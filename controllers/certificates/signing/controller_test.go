@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -81,10 +82,13 @@ func answer(c *minikcmtest.Cluster, name string) (got *certificatesv1.Certificat
 	return got
 }
 
+// allowAll lets users without roles create requests, as cluster bootstrapping roles do.
+var allowAll = minikcmtest.WithOptions(func(o *minikcm.Options) { o.AuthorizationModes = []string{"AlwaysAllow"} })
+
 // TestCertificateAuthenticates obtains a certificate and makes a request with it.
 func TestCertificateAuthenticates(t *testing.T) {
 	t.Parallel()
-	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
+	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), allowAll)
 	name, key := ask(t, c.Client(), certificatesv1.KubeAPIServerClientSignerName, pkix.Name{CommonName: "jane", Organization: []string{"dev"}}, "digital signature", "client auth")
 	approve(t, c.Client(), name)
 	got := answer(c, name)
@@ -135,7 +139,7 @@ func TestRequestFails(t *testing.T) {
 // it, and later delete it.
 func TestNodeIsApproved(t *testing.T) {
 	t.Parallel()
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), allowAll)
 	client, err := kubernetes.NewForConfig(c.ConfigFor("system:node:n", "system:nodes"))
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func (r *revisions) merge(pods []*corev1.Pod) []plan.Action {
 			relabelled = append(relabelled, pod)
 		}
 	}
-	return append(plan.Each(plan.Update, relabelled), plan.Each(plan.Delete, r.twins)...)
+	return append(plan.Each(plan.Relabel, relabelled), plan.Each(plan.Delete, r.twins)...)
 }
 
 func (r *revisions) ofTwin(pod *corev1.Pod) bool {

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/manager/process"
 	"minikcm.dev/minikcm/minikcmtest"
@@ -155,7 +156,9 @@ func createDeployment(t *testing.T, c *minikcmtest.Cluster) {
 }
 
 func TestServing(t *testing.T) {
-	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"))
+	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"), minikcmtest.WithOptions(func(o *minikcm.Options) {
+		o.AuthorizationModes = []string{"AlwaysAllow"} // the visitors have no roles
+	}))
 	m := run(t, c, "--bind-address=127.0.0.1", "--controllers=*,-cronjob", "--concurrent-deployment-syncs=3")
 	served := m.says("Serving on")
 	m.says("Running ")

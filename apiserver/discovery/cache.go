@@ -1,0 +1,60 @@
+package discovery
+
+import (
+	"crypto/sha512"
+	"fmt"
+	"strconv"
+	"sync"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+
+	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/resources"
+)
+
+// aggregates caches the documents of aggregated discovery as long as the served API is
+// unchanged: controllers fetch them twice a minute.
+type aggregates struct {
+	mu    sync.Mutex
+	table *resources.Table
+	known map[aggregateKey]*aggregate
+}
+
+type aggregateKey struct {
+	core  bool
+	media codec.Media
+}
+
+// aggregate is one document in one format. Its ETag depends on the content only.
+type aggregate struct {
+	data []byte
+	etag string
+}
+
+// aggregated returns the document of the core group, or that of all other groups.
+func (d *Discovery) aggregated(core bool, media codec.Media) (*aggregate, error) {
+	a := &d.aggregates
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	table := d.table()
+	if a.table != table {
+		a.table, a.known = table, map[aggregateKey]*aggregate{}
+	}
+	key := aggregateKey{core, media}
+	if known := a.known[key]; known != nil {
+		return known, nil
+	}
+	list := &apidiscovery.APIGroupDiscoveryList{}
+	for _, g := range table.Groups() {
+		if (g.Name == "") == core {
+			list.Items = append(list.Items, d.aggregate(g))
+		}
+	}
+	data, err := codec.Encode(media, aggregatedKind, list)
+	if err != nil {
+		return nil, err
+	}
+	made := &aggregate{data: data, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(data)))}
+	a.known[key] = made
+	return made, nil
+}

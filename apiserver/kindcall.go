@@ -1,0 +1,32 @@
+package apiserver
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/verbs"
+	"minikcm.dev/minikcm/clock/inflight"
+)
+
+// kindCall is a call as the handlers of rows see it: it adds to the verbs what the server
+// does for single kinds.
+type kindCall struct {
+	*verbs.Call
+	server *Server
+}
+
+// newVerbs returns the verbs on the server's objects.
+func (s *Server) newVerbs() *verbs.Backend {
+	return &verbs.Backend{
+		Table: s.table, Objects: s.objects, Special: func(rq *verbs.Call) resources.Request { return kindCall{rq, s} },
+		Preparer: s.preparer, Fields: s.fields, Admission: s.admission, Writes: s.log, Expires: s.expirer.wrote,
+		Pause: func(ctx context.Context, work *inflight.Work) context.Context {
+			if waits := s.opts.StoreWaits; waits != nil && waits() {
+				return s.withPause(ctx, work)
+			}
+			return ctx
+		},
+		Clock: s.opts.Clock, Ledger: s.opts.Ledger, Random: s.opts.Random, Logger: s.opts.Logger, Virtual: s.isVirtual(), SharedStore: s.opts.SharedStore,
+		MaxWatchTime: s.opts.MaxWatchTime, Stopped: s.done,
+	}
+}

@@ -1,0 +1,74 @@
+package verbs
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/strategy"
+)
+
+// Attributes returns the attributes of a write for admission plugins.
+func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
+	var charge func(key string, revision int64)
+	if rq.charges != nil {
+		charge = rq.charges.Set
+	}
+	return &admission.Attributes{
+		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
+		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
+		Warn:  func(text string) { response.Warn(rq.Writer, text) },
+		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Charge: charge,
+	}
+}
+
+// warn sends the kind's warnings about a new or changed object. Components in the
+// process do not read warnings.
+func (rq *Call) warn(obj, old runtime.Object) {
+	if rq.Row.Strategy.Warnings == nil || rq.IsComponent() || rq.Sub != nil {
+		return
+	}
+	for _, text := range rq.Row.Strategy.Warnings(obj, old) {
+		response.Warn(rq.Writer, text)
+	}
+}
+
+// admitCreate runs a new object through admission, preparation and validation.
+func (rq *Call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
+	attributes := rq.Attributes(admission.Create, obj, nil, dryRun)
+	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := rq.backend.Preparer.Create(rq.Row, obj); err != nil {
+		return err
+	}
+	if err := strategy.ValidateCreate(rq.Row, obj); err != nil {
+		return err
+	}
+	rq.warn(obj, nil)
+	return rq.backend.Admission.Check(ctx, attributes)
+}
+
+// speaksAnother reports whether the subresource has another kind than its parent (a
+// scale). Admission then sees objects of that kind, as upstream.
+func (rq *Call) speaksAnother() bool {
+	return rq.Sub != nil && rq.Sub.Writes() && rq.Sub.Get != nil && rq.Sub.GroupVersionKind != rq.Row.GroupVersionKind
+}
+
+// spokenAttributes returns the attributes for admission with both states of the parent
+// converted to the subresource's kind.
+func (rq *Call) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
+	now, err := rq.Sub.Get(parent)
+	if err != nil {
+		return nil, err
+	}
+	before, err := rq.Sub.Get(old)
+	if err != nil {
+		return nil, err
+	}
+	attributes := rq.Attributes(admission.Update, now, before, dryRun)
+	attributes.Kind = rq.Kind()
+	return attributes, nil
+}

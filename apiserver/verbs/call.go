@@ -1,0 +1,29 @@
+package verbs
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// Call is a request while a verb serves it.
+type Call struct {
+	request.Request
+	backend *Backend
+	// atEnd are called when the verb has returned.
+	atEnd []func()
+	// charges are the epochs in which quotas were charged for the request; nil unless other
+	// processes use the store.
+	charges *storage.Charges
+}
+
+// end calls the functions in atEnd.
+func (rq *Call) end() {
+	for _, ended := range rq.atEnd {
+		ended()
+	}
+}
+
+// verbFunc serves one verb. The error that it returns is sent as a Status.
+type verbFunc func(ctx context.Context, rq *Call) error

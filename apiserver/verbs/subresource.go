@@ -1,0 +1,134 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/storage"
+)
+
+// errNoSuchCreate is returned for a row that has the verb create without an
+// implementation.
+var errNoSuchCreate = errors.New("the row does not say what creating this subresource does")
+
+// serveSubresourceCreate serves POST on a subresource: the body changes the parent (a
+// Binding sets a Pod's node), and the response is a Status.
+func serveSubresourceCreate(ctx context.Context, rq *Call) error {
+	opts, err := rq.CreateOptions()
+	if err != nil {
+		return err
+	}
+	data, err := rq.Body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.Decode(data, rq.Sub.GroupVersionKind, rq.Sub.New(), opts.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if err := rq.CheckParent(sent); err != nil {
+		return err
+	}
+	switch {
+	case rq.Sub.Delete != nil:
+		err = rq.deleteParent(ctx, sent, opts.DryRun)
+	case rq.Sub.Writes():
+		err = rq.changeParent(ctx, sent, request.IsDryRun(opts.DryRun))
+	default:
+		err = apierrors.NewInternalError(errNoSuchCreate)
+	}
+	if err != nil {
+		return err
+	}
+	return rq.WriteObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+}
+
+// changeParent applies the body of a subresource create to the parent.
+func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+	attributes := rq.Attributes(admission.Create, sent, nil, dryRun)
+	attributes.Kind = rq.Kind()
+	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
+		return err
+	}
+	change := func(stored runtime.Object) (runtime.Object, error) {
+		parent := rq.FromStored(stored).DeepCopyObject()
+		if err := rq.Sub.WriteInto(parent, sent, rq.backend.Clock.Now()); err != nil {
+			return nil, err
+		}
+		return rq.ToStored(parent), nil
+	}
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{DryRun: dryRun})
+	if err != nil {
+		return err
+	}
+	if !dryRun && !result.Unchanged {
+		rq.RecordWrite(result)
+	}
+	return nil
+}
+
+// deleteParent deletes the parent of a created subresource (an eviction).
+func (rq *Call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []string) error {
+	opts := &metav1.DeleteOptions{}
+	if asked := rq.Sub.Delete(sent); asked != nil {
+		opts = asked
+	}
+	if len(dryRun) > 0 {
+		opts.DryRun = dryRun
+	}
+	attributes := rq.Attributes(admission.Create, sent, nil, request.IsDryRun(opts.DryRun))
+	attributes.Kind = rq.Kind()
+	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
+		return err
+	}
+	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
+		return err
+	}
+	if rq.Sub.BeforeDelete != nil {
+		if err := rq.Sub.BeforeDelete(ctx, rq.backend.Special(rq), request.IsDryRun(opts.DryRun)); err != nil {
+			return err
+		}
+	}
+	_, _, err := rq.Delete(ctx, opts)
+	return err
+}
+
+// ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
+// of the other resource's object that the body names.
+func (rq *Call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
+	data, err := rq.Body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.Decode(data, rq.Row.GroupVersionKind, rq.Row.New(), "")
+	if err != nil {
+		return err
+	}
+	if err := rq.CheckNamespace(sent); err != nil {
+		return err
+	}
+	m, err := meta.Accessor(sent)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	rq.Name, rq.Subresource = m.GetName(), subresource
+	rq.Row = rq.backend.Table.Lookup(resource)
+	rq.Sub, rq.Objects = rq.Row.Subresource(subresource), rq.backend.Objects(rq.Row)
+	if err := rq.changeParent(ctx, sent, request.IsDryRun(rq.Query["dryRun"])); err != nil {
+		return err
+	}
+	return rq.WriteObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+}
