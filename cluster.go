@@ -45,6 +45,7 @@ type Cluster struct {
 	kubeconfigWritten bool
 
 	client   kubernetes.Interface
+	shared   sharedRoles
 	kubelets *kubeletsim.Kubelets
 	manager  atomic.Pointer[manager.Manager]
 	local    apiserver.Local

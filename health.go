@@ -6,6 +6,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/internal/members"
 )
 
 // schedulerHealth returns the health of the scheduler; nil if there is none. The cluster
@@ -24,8 +25,12 @@ func (c *Cluster) schedulerHealth() apiserver.ComponentHealth {
 	}
 }
 
-// controllersHealth returns an error unless a controller runs.
+// controllersHealth returns an error unless a controller runs, here or in another process on
+// the same etcd.
 func (c *Cluster) controllersHealth() error {
+	if c.runsElsewhere(members.RoleControllers) {
+		return nil
+	}
 	running := func(s manager.Status) bool { return s.State == manager.Running }
 	if !slices.ContainsFunc(c.Controllers(), running) {
 		return errors.New("no controller runs in this process")

@@ -27,6 +27,8 @@ type Info struct {
 	// Seed is the seed of the cluster's random choices.
 	Seed  uint64    `json:"seed"`
 	Clock ClockInfo `json:"clock"`
+	// Roles are the roles of this process, if it shares its etcd with others: Cluster.Roles.
+	Roles []string `json:"roles,omitempty"`
 }
 
 // ClockInfo describes a cluster's clock.
@@ -49,7 +51,7 @@ func (c *Cluster) Info() Info {
 	}
 	slices.Sort(features)
 	info := Info{
-		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features, Seed: c.opts.Seed,
+		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features, Seed: c.opts.Seed, Roles: c.Roles(),
 		Clock: ClockInfo{Mode: c.opts.ClockMode, Now: c.clock.Now().UTC()},
 	}
 	switch info.Clock.Mode {

@@ -52,6 +52,9 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 // loaded ones that are simulated.
 func (c *Cluster) awaitedNodes() []string {
 	names := c.kubelets.Nodes()
+	if c.opts.shares() { // those of the other processes, too
+		names = nodes.Names(c.opts.Nodes, c.opts.Pools)
+	}
 	if c.loaded == nil || c.opts.ManageNodes != nodes.ManageAll {
 		return names
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -20,6 +19,8 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
+	"minikcm.dev/minikcm/internal/fence"
+	"minikcm.dev/minikcm/internal/members"
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
@@ -37,7 +38,7 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.opts.NoScheduler {
+	if !c.opts.NoScheduler && !c.opts.shares() {
 		own := c.envOf(e, "system:kube-scheduler")
 		own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
 		s, err := scheduler.New(ctx, own)
@@ -58,7 +59,15 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 func (c *Cluster) startParts(e *env.Env) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
+	selected, err := c.selectedControllers()
+	if err != nil {
+		return err
+	}
+	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
 	c.endShared = e.Begin(ctx)
+	if c.opts.shares() {
+		return c.startSharing(ctx, e)
+	}
 	up := make(chan struct{})
 	m, err := c.buildControllers(ctx, e, func() { close(up) })
 	if err != nil {
@@ -88,11 +97,10 @@ func (c *Cluster) startParts(e *env.Env) error {
 func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (*manager.Manager, error) {
 	signer := c.authority.TLS()
 	e.RootCA, e.Authority = c.authority.CertPEM(), &signer
-	selected, err := manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
+	selected, err := c.selectedControllers()
 	if err != nil {
 		return nil, err
 	}
-	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
 	m, err := manager.New(e, manager.Options{Selected: selected, Up: up})
 	if err != nil {
 		return nil, err
@@ -146,8 +154,14 @@ func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 }
 
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
+	config := c.ownConfig("system:node:minikcm", "system:nodes", auth.GroupMasters)
+	var shardOf func(string) int
+	if c.opts.shares() {
+		config.Wrap(fence.Wrap)
+		shardOf = members.ShardOf
+	}
 	return kubeletsim.Options{
-		Config: c.ownConfig("system:node:minikcm", "system:nodes", auth.GroupMasters), Informers: e.Informers,
+		Config: config, ShardOf: shardOf, Informers: e.Informers,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
 	}
@@ -160,7 +174,7 @@ func (c *Cluster) runPart(ctx context.Context, p part) {
 		err := p.run(ctx)
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("it stopped unexpectedly")
+				err = errUnexpected
 			}
 			c.stopped(fmt.Errorf("the %s failed: %w", p.name, err))
 		}
@@ -181,6 +195,7 @@ func (c *Cluster) stopParts() (err error) {
 		c.cancel()
 	}
 	c.parts.Wait()
+	c.leave()
 	// A part that was built and never started releases what it holds when it runs in a
 	// context that has ended.
 	ended, cancel := context.WithCancel(context.Background())

@@ -112,6 +112,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		s.noSuchResource(w, r, mux.Vars(r)["group"])
 		return
 	}
+	r, err := fenced(r)
+	if err != nil {
+		response.Error(w, r, err)
+		return
+	}
 	rq := s.verbs.NewCall(request.Request{
 		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
 		Local: transport.IsLocal(r.Context()), Causes: cause.Parse(r.Header.Get(cause.Header)),
@@ -143,7 +148,6 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		measured.Info, measured.LongRunning = rq.Info, rq.LongRunning() // a create has learnt the name
 		s.metrics.Observe(measured, coded.Code, elapsed())
 	}()
-	err := error(nil)
 	if rq.Row.GetAny != nil {
 		err = kindCall{rq, s}.serveAny()
 	} else {

@@ -49,7 +49,7 @@ type containerRef struct {
 func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containerRef, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
+		return nil, k.notSimulated(pod.Spec.NodeName)
 	}
 	if !n.Reachable() {
 		return nil, apierrors.NewInternalError(fmt.Errorf("error dialing backend: dial tcp %s:10250: connect: no route to host (%s %s/%s/%s)",

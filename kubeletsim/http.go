@@ -23,7 +23,7 @@ func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, er
 	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:
-		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
+		return nil, k.notSimulated(pod.Spec.NodeName)
 	case !n.Reachable():
 		return nil, apierrors.NewInternalError(fmt.Errorf("error dialing backend: dial tcp %s:10250: connect: no route to host", n.Address))
 	}

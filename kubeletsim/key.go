@@ -2,9 +2,19 @@ package kubeletsim
 
 // key identifies a pod by UID, or a node by name.
 type key struct {
-	node bool
+	kind keyKind
 	id   string
 }
 
-func podKey(uid string) key   { return key{id: uid} }
-func nodeKey(name string) key { return key{node: true, id: name} }
+type keyKind uint8
+
+const (
+	ofPod keyKind = iota
+	ofNode
+	// ofAssignment is the assignment of a Node's addresses, for all processes.
+	ofAssignment
+)
+
+func podKey(uid string) key         { return key{ofPod, uid} }
+func nodeKey(name string) key       { return key{ofNode, name} }
+func assignmentKey(name string) key { return key{ofAssignment, name} }

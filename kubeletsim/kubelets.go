@@ -31,6 +31,9 @@ type Kubelets struct {
 	due   *inflight.Alarms[key]
 	pods  *podTable
 	nodes *nodes.Table
+	// shards are the nodes that this process simulates; nil means all.
+	shards   *shards
+	assigner assigner
 	// imageErrors are the images whose pulls fail.
 	imageErrors images.PullErrors
 
@@ -73,7 +76,7 @@ func New(opts Options) (*Kubelets, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable()}
+	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable(), shards: newShards(opts.ShardOf)}
 	k.pods = newPodTable(&k.images)
 	k.loop = loop.New(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
@@ -139,7 +142,7 @@ func (k *Kubelets) Run(ctx context.Context) error {
 	if !k.waitForSync(ctx) {
 		return nil
 	}
-	if err := k.takeOver(); err != nil {
+	if err := k.makeNodes(ctx); err != nil {
 		return err
 	}
 	k.begin()
@@ -163,6 +166,17 @@ func (k *Kubelets) waitForSync(ctx context.Context) bool {
 		synced = append(synced, h.registration.HasSyncedChecker())
 	}
 	return cache.WaitFor(klog.NewContext(ctx, k.opts.Logger.V(4)), Component, synced...)
+}
+
+// makeNodes makes the nodes of the options, in this process or in the API for all processes.
+func (k *Kubelets) makeNodes(ctx context.Context) error {
+	if k.shards == nil {
+		return k.takeOver()
+	}
+	if err := k.declare(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // takeOver creates the nodes: those that an earlier process or a client left in the API, then
@@ -189,9 +203,14 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
 		}
 	}()
-	if key.node {
+	switch {
+	case key.kind == ofAssignment:
+		k.syncAssignment(ctx, key)
+	case k.shards != nil:
+		k.syncOwn(ctx, key)
+	case key.kind == ofNode:
 		k.syncNode(ctx, key)
-	} else {
+	default:
 		k.syncPod(ctx, key)
 	}
 	return loop.Result{}, nil
@@ -200,8 +219,11 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 // settled reports whether the last sync of a pod has seen everything since, so that the loop
 // may skip another one.
 func (k *Kubelets) settled(key key) bool {
+	if key.kind != ofPod {
+		return false
+	}
 	e := k.pods.get(types.UID(key.id))
-	return e != nil && !e.stale.Load() && e.rests(k.opts.Clock.Now())
+	return e != nil && !e.stale.Load() && k.shards.owns(e.node) && e.rests(k.opts.Clock.Now())
 }
 
 func (k *Kubelets) stop() {
@@ -223,7 +245,7 @@ func (k *Kubelets) observePod(obj any) {
 	if !ok || pod.Spec.NodeName == "" {
 		return
 	}
-	if k.pods.observe(pod) {
+	if k.pods.observe(pod) && k.shards.owns(pod.Spec.NodeName) {
 		k.loop.Offer(podKey(string(pod.UID)))
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (k *Kubelets) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", pod.Spec.NodeName))
+		return nil, k.notSimulated(pod.Spec.NodeName)
 	}
 	if !n.Reachable() {
 		//lint:ignore ST1005 the text of upstream's HTTP client

@@ -17,11 +17,6 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// manages reports whether a Node that a client created is simulated.
-func (k *Kubelets) manages(object *corev1.Node) bool {
-	return k.opts.ManageNodes.Manages(object)
-}
-
 // observeNode queues a Node that is to be simulated and is not yet. It ignores other events,
 // which are mostly echoes of the kubelets' heartbeats.
 //
@@ -30,6 +25,10 @@ func (k *Kubelets) manages(object *corev1.Node) bool {
 func (k *Kubelets) observeNode(obj any) {
 	object, ok := obj.(*corev1.Node)
 	if !ok || !k.manages(object) || k.nodes.Refuses(object) {
+		return
+	}
+	if k.shards != nil {
+		k.observeShared(object)
 		return
 	}
 	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) {
@@ -44,6 +43,10 @@ func (k *Kubelets) loseNode(obj any) {
 		return
 	}
 	k.nodes.Forget(object)
+	if table, _ := k.assigner.get(); table != nil {
+		table.Forget(object)
+		k.loop.Add(assignmentKey(object.Name))
+	}
 	if n := k.nodes.Get(object.Name); n != nil && n.Lose(object.UID) {
 		k.loop.Add(nodeKey(object.Name))
 	}
@@ -64,10 +67,14 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 		k.endNode(lost)
 		return nil, nil // it is said above
 	}
-	n, err := k.nodes.Adopt(object)
-	if err != nil {
+	n, err := k.place(object)
+	switch {
+	case err != nil:
 		k.endNode(lost)
 		return nil, k.refuse(ctx, object, err)
+	case n == nil:
+		k.endNode(lost)
+		return nil, nil // it is said above
 	}
 	k.settle(n)
 	if lost != nil && lost.IsCrashed() {
@@ -75,6 +82,18 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 	}
 	k.wakePods(name)
 	return n, nil
+}
+
+// place adds a node for a Node. It returns nil for a Node of several processes that has no
+// addresses yet: observeNode follows.
+func (k *Kubelets) place(object *corev1.Node) (*nodes.Node, error) {
+	if k.shards == nil {
+		return k.nodes.Adopt(object)
+	}
+	if assigned, ok := nodes.AssignmentOf(object); ok {
+		return k.nodes.Place(object, assigned), nil
+	}
+	return nil, nil // it is said above
 }
 
 // settle makes a new node take over the pods already bound to its name, and then opens it to
@@ -126,7 +145,7 @@ func (k *Kubelets) dropNode(n *nodes.Node) {
 // so that no pod is scheduled there.
 func (k *Kubelets) refuse(ctx context.Context, object *corev1.Node, why error) error {
 	why = fmt.Errorf("%w; this one begins when another is deleted", why)
-	if k.nodes.Refuse(object) {
+	if k.shards != nil || k.nodes.Refuse(object) {
 		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
 		if k.opts.Recorder != nil {
 			recorder := k.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})

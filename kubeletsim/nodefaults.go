@@ -14,6 +14,9 @@ import (
 // ErrNoNode means that no simulated node has the given name.
 var ErrNoNode = errors.New("there is no simulated node of that name")
 
+// errShared is returned by AddNode and AddNodes.
+var errShared = errors.New("adding nodes: several processes simulate the nodes of this cluster together: create the Node in the API instead, as \"minikcm node add\" does")
+
 // StopNode cuts a node off from the network: it renews no lease, writes no status and does not
 // act on its pods. Its containers go on running.
 func (k *Kubelets) StopNode(name string) error { return k.stopNode(name, false) }
@@ -98,6 +101,9 @@ func (k *Kubelets) wakePods(name string) {
 // AddNode adds a node, which registers once Run has begun. It fails if the name is taken or no
 // addresses are left.
 func (k *Kubelets) AddNode(spec nodes.Spec) error {
+	if k.shards != nil {
+		return errShared
+	}
 	if err := k.nodes.Add(spec); err != nil {
 		return err
 	}
@@ -108,6 +114,9 @@ func (k *Kubelets) AddNode(spec nodes.Spec) error {
 // AddNodes adds n nodes like Options.Node with the next free names of the form node-N and
 // returns the names. On an error, it returns those that were added.
 func (k *Kubelets) AddNodes(n int) ([]string, error) {
+	if k.shards != nil {
+		return nil, errShared
+	}
 	names, err := k.nodes.AddNumbered(n, k.opts.Node)
 	for _, name := range names {
 		k.wakeNode(name)

@@ -45,6 +45,11 @@ type Options struct {
 	Pools []nodes.Pool
 	// ManageNodes selects which Nodes created by clients are simulated. Default ManageMarked.
 	ManageNodes nodes.ManagePolicy
+	// ShardOf, if not nil, divides the nodes into shards: several processes simulate the nodes of
+	// one cluster together, each those of the shards that Gain gives it. The nodes of the options
+	// are then created in the API, and StartAssigning makes one process assign the addresses of
+	// all nodes.
+	ShardOf func(node string) int
 	// KubeletVersion is the version that the nodes report. Default v1.37.2.
 	KubeletVersion string
 	// Version is that of the simulated container runtime. Default "dev".

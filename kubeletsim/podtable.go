@@ -24,6 +24,8 @@ type podTable struct {
 	// byNode has the pods of each node. A pod never changes its node.
 	byNode map[string]map[types.UID]bool
 	images *images.Profiles
+	// lost are the pods that were deleted since expectList; nil if no list is under way.
+	lost map[types.UID]bool
 }
 
 func newPodTable(images *images.Profiles) *podTable {
@@ -97,12 +99,7 @@ func (t *podTable) observe(pod *corev1.Pod) bool {
 	t.mu.Lock()
 	e := t.byUID[pod.UID]
 	if e == nil {
-		e = &podEntry{pod: pod, node: pod.Spec.NodeName, images: t.images}
-		t.byUID[pod.UID] = e
-		if t.byNode[e.node] == nil {
-			t.byNode[e.node] = map[types.UID]bool{}
-		}
-		t.byNode[e.node][pod.UID] = true
+		t.addLocked(pod)
 		t.mu.Unlock()
 		return true
 	}
@@ -110,8 +107,14 @@ func (t *podTable) observe(pod *corev1.Pod) bool {
 	return e.deliver(pod)
 }
 
+// lose marks a pod as deleted.
 func (t *podTable) lose(pod *corev1.Pod) bool {
-	e := t.get(pod.UID)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost != nil {
+		t.lost[pod.UID] = true
+	}
+	e := t.byUID[pod.UID]
 	if e == nil {
 		return false
 	}

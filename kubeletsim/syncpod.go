@@ -140,6 +140,7 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
+		k.loseListed(seen, err)
 		return "", ignoreGone(err)
 	}
 	if pod.Generation != seen.Generation || !pod.DeletionTimestamp.Equal(seen.DeletionTimestamp) || !maps.Equal(pod.Annotations, seen.Annotations) {
@@ -248,6 +249,7 @@ func (k *Kubelets) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
 func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
+	k.freeAddresses(e.node)
 	e.showEnd(k.opts.Clock.Now())
 	e.files.free()
 	if e.lacking {

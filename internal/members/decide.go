@@ -6,9 +6,10 @@ import (
 )
 
 // Holding is the Lease of a role: its holder, which is the name of a member's Lease, and its
-// resourceVersion. Both are empty without a Lease; the holder is empty after a release.
+// resourceVersion. The revision is 0 without a Lease; the holder is empty after a release.
 type Holding struct {
-	Holder, ResourceVersion string
+	Holder   string
+	Revision int64
 }
 
 // View is what one member knows at one time.
@@ -40,7 +41,7 @@ const (
 // that shards spread over all members, and only those of a member move when it comes or goes.
 func Decide(v *View, role string) Decision {
 	kind, sticky := role, true
-	if IsShard(role) {
+	if _, shard := ShardOfRole(role); shard {
 		kind, sticky = RoleNodes, false
 	}
 	held := v.Holdings[role]
@@ -58,11 +59,6 @@ func Decide(v *View, role string) Decision {
 		return Take
 	}
 	return Keep
-}
-
-// IsShard reports whether the role is that of a shard of nodes.
-func IsShard(role string) bool {
-	return len(role) > len(RoleNodes)+1 && role[:len(RoleNodes)+1] == RoleNodes+"-"
 }
 
 // Winner returns the member that should have a role, by rendezvous hashing over the members that

@@ -18,23 +18,32 @@ type Liveness struct {
 }
 
 type sighting struct {
-	resourceVersion string
-	at              time.Time
+	revision int64
+	at       time.Time
 }
 
-// Observe records the present Leases of all members. now is a reading of a monotonic clock.
+// Observe records the Leases of all members. now is a reading of a monotonic clock. The Leases may
+// be older than those of an earlier call: a member is not seen to renew by that.
 func (l *Liveness) Observe(leases []*coordinationv1.Lease, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen := make(map[string]sighting, len(leases))
 	for _, lease := range leases {
 		s, known := l.seen[lease.Name]
-		if !known || s.resourceVersion != lease.ResourceVersion {
-			s = sighting{lease.ResourceVersion, now}
+		if revision := Revision(lease); !known || revision > s.revision {
+			s = sighting{revision, now}
 		}
 		seen[lease.Name] = s
 	}
 	l.seen = seen
+}
+
+// Reset forgets all sightings, because the observer could not see renewals for a time: every
+// member counts as live for another LeaseDuration.
+func (l *Liveness) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = nil
 }
 
 // Live reports whether the member whose Lease has the name is live: it has renewed its Lease

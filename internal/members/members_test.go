@@ -47,7 +47,7 @@ func TestDecide(t *testing.T) {
 		{"a role of a live member that cannot run it is free", map[string][]string{"a": all, "b": nil}, "a", RoleScheduler, "b", Take},
 	}
 	for _, test := range table {
-		view := &View{Self: test.self, Members: test.members, Holdings: map[string]Holding{test.role: {test.holder, "7"}}}
+		view := &View{Self: test.self, Members: test.members, Holdings: map[string]Holding{test.role: {test.holder, 7}}}
 		if got := Decide(view, test.role); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}

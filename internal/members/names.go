@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,6 +59,18 @@ func Roles(lease *coordinationv1.Lease) []string {
 	return slices.DeleteFunc(strings.Split(lease.Annotations[RolesAnnotation], ","), func(role string) bool { return role == "" })
 }
 
+// Revision returns the resourceVersion of a Lease; 0 if it has none.
+func Revision(lease *coordinationv1.Lease) int64 {
+	revision, err := strconv.ParseInt(lease.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return revision
+}
+
+// Version returns the resourceVersion of a revision.
+func Version(revision int64) string { return strconv.FormatInt(revision, 10) }
+
 // Shards is the number of parts into which the nodes are divided. All processes on one etcd must
 // agree on it.
 const Shards = 32
@@ -74,6 +87,22 @@ const rolePrefix = "minikcm-"
 
 // RoleLease returns the name of the Lease of a role.
 func RoleLease(role string) string { return rolePrefix + role }
+
+// AllRoles returns the roles: the single ones and those of the shards.
+func AllRoles() []string {
+	roles := []string{RoleControllers, RoleScheduler, RoleAddresses}
+	for shard := range Shards {
+		roles = append(roles, ShardRole(shard))
+	}
+	return roles
+}
+
+// ShardOfRole returns the shard of a role; false if the role is not that of a shard.
+func ShardOfRole(role string) (int, bool) {
+	number, found := strings.CutPrefix(role, RoleNodes+"-")
+	shard, err := strconv.Atoi(number)
+	return shard, found && err == nil && shard >= 0 && shard < Shards
+}
 
 // ShardRole returns the role of a shard of nodes.
 func ShardRole(shard int) string { return fmt.Sprintf("%s-%02d", RoleNodes, shard) }

@@ -118,7 +118,7 @@ func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*co
 	for _, spec := range specs {
 		wanted[spec.Name] = spec
 	}
-	slices.SortFunc(existing, byCreation)
+	slices.SortFunc(existing, ByCreation)
 	for _, object := range existing {
 		spec, ours := wanted[object.Name]
 		if t.byName[object.Name] != nil || !ours && !manages(object) {
@@ -261,7 +261,8 @@ func (t *Table) Refuses(object *corev1.Node) bool {
 	return t.refused[object.Name] == object.UID
 }
 
-func byCreation(a, b *corev1.Node) int {
+// ByCreation orders Nodes by their age, then by name.
+func ByCreation(a, b *corev1.Node) int {
 	if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
 		return c
 	}

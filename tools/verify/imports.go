@@ -11,14 +11,15 @@ var mayImport = map[string][]string{
 	"quota":    {},
 	"reasons":  {},
 	"internal": {},
-	// An adapter of the root package.
+	// Adapters of the root package.
 	"internal/simulatedmetrics": {"clock", "apiserver", "kubeletsim"},
+	"internal/sharing":          {"clock", "internal"},
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
 	"controllers":               {"clock", "quota"},
 	"kubeletsim":                {"clock", "controllers/loop"},
 	"dump":                      {"reasons"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
-	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "dump", "store", "apiserver", "controllers", "kubeletsim"},
+	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
 	"cmd":                       {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},

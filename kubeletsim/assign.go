@@ -1,0 +1,143 @@
+package kubeletsim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+)
+
+// assigner assigns the addresses of all nodes that several processes simulate together. One
+// process at a time does so.
+type assigner struct {
+	mu sync.Mutex
+	// table has the nodes of all processes; nil while another process assigns.
+	table *nodes.Table
+	fence Fence
+}
+
+func (a *assigner) get() (*nodes.Table, Fence) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.table, a.fence
+}
+
+// StartAssigning makes this process assign the addresses of nodes, in place of any other. It
+// reads from the API what others have assigned: their later writes fail by their fence.
+func (k *Kubelets) StartAssigning(ctx context.Context, fence Fence) error {
+	select {
+	case <-k.begun:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	list, err := k.opts.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the nodes that have addresses: %w", err)
+	}
+	table := nodes.NewTable()
+	for i := range list.Items {
+		if assigned, ok := nodes.AssignmentOf(&list.Items[i]); ok {
+			table.Place(&list.Items[i], assigned)
+		}
+	}
+	k.assigner.mu.Lock()
+	k.assigner.table, k.assigner.fence = table, fence
+	k.assigner.mu.Unlock()
+	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return nodes.ByCreation(&a, &b) })
+	for i := range list.Items {
+		k.loop.Add(assignmentKey(list.Items[i].Name))
+	}
+	return nil
+}
+
+// StopAssigning leaves the assignment of addresses to another process.
+func (k *Kubelets) StopAssigning() {
+	k.assigner.mu.Lock()
+	defer k.assigner.mu.Unlock()
+	k.assigner.table, k.assigner.fence = nil, nil
+}
+
+// syncAssignment assigns addresses to a Node that is simulated and has none, or releases those of
+// a Node that is gone.
+func (k *Kubelets) syncAssignment(ctx context.Context, key key) {
+	table, fence := k.assigner.get()
+	if table == nil {
+		return
+	}
+	ctx = fence(ctx)
+	if err := k.assign(ctx, table, key.id); err != nil && ctx.Err() == nil {
+		k.opts.Logger.Error(err, "Cannot assign addresses to a node, will retry", "node", key.id, "after", adoptRetry)
+		k.due.Set(key, k.opts.Clock.Now().Add(adoptRetry))
+	}
+}
+
+func (k *Kubelets) assign(ctx context.Context, table *nodes.Table, name string) error {
+	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		if len(k.pods.on(name)) == 0 { // otherwise freeAddresses follows
+			for _, refused := range table.Withdraw(name, "") {
+				k.loop.Add(assignmentKey(refused))
+			}
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for node %s: %w", name, err)
+	case !k.manages(object):
+		return nil
+	}
+	assigned, err := table.Assign(object)
+	if err != nil {
+		if !table.Refuse(object) {
+			return nil
+		}
+		return k.refuse(ctx, object, err)
+	}
+	if object.Annotations[nodes.AnnotationAddresses] == assigned.String() {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": object.UID, "annotations": map[string]string{nodes.AnnotationAddresses: assigned.String()},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the addresses of node %s: %w", name, err)
+	}
+	_, err = k.opts.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("writing the addresses of node %s: %w", name, err)
+	}
+	return nil
+}
+
+// freeAddresses looks again at a node of which a pod is gone: if its Node is gone too, its
+// addresses can be reused.
+func (k *Kubelets) freeAddresses(node string) {
+	if table, _ := k.assigner.get(); table == nil || len(k.pods.on(node)) > 0 {
+		return
+	}
+	if _, err := k.nodeLister.Get(node); apierrors.IsNotFound(err) {
+		k.loop.Add(assignmentKey(node))
+	}
+}
+
+// observeShared queues what this process has to do for a Node of several processes.
+func (k *Kubelets) observeShared(object *corev1.Node) {
+	_, assigned := nodes.AssignmentOf(object)
+	if table, _ := k.assigner.get(); !assigned && table != nil {
+		k.loop.Add(assignmentKey(object.Name))
+	}
+	if !assigned || !k.shards.owns(object.Name) {
+		return
+	}
+	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) {
+		k.loop.Add(nodeKey(object.Name))
+	}
+}

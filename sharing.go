@@ -1,0 +1,278 @@
+package minikcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/scheduler"
+	"minikcm.dev/minikcm/internal/fence"
+	"minikcm.dev/minikcm/internal/members"
+	"minikcm.dev/minikcm/internal/sharing"
+	"minikcm.dev/minikcm/kubeletsim"
+)
+
+// sharedRoles are the roles that run in this process, if it shares an etcd with others.
+type sharedRoles struct {
+	member *sharing.Member
+
+	mu sync.Mutex
+	// terms are the parts that run as long as the process has their role.
+	terms map[string]*term
+}
+
+// term is one time that a part runs.
+type term struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// shares reports whether other processes may run on the same etcd. On a virtual clock a cluster
+// is alone, because clocks that jump by themselves cannot agree.
+func (o *Options) shares() bool {
+	return len(o.Etcd.Endpoints) > 0 && o.ClockMode != clock.ModeVirtual
+}
+
+// roleKinds returns the kinds of roles that this process can run.
+func (o *Options) roleKinds(controllers []string) []string {
+	var kinds []string
+	if len(controllers) > 0 {
+		kinds = append(kinds, members.RoleControllers)
+	}
+	if !o.NoScheduler {
+		kinds = append(kinds, members.RoleScheduler)
+	}
+	if o.Nodes > 0 || len(o.Pools) > 0 || o.ManageNodes != ManageNone {
+		kinds = append(kinds, members.RoleAddresses, members.RoleNodes)
+	}
+	return kinds
+}
+
+// newMember returns this process as a member of those that share the etcd. Its roles end with ctx.
+func (c *Cluster) newMember(ctx context.Context, e *env.Env, controllers []string) (*sharing.Member, error) {
+	config := c.ownConfig("system:apiserver", auth.GroupMasters)
+	config.UserAgent = "minikcm/member"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the member lease: %w", err)
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the host's name for the member lease: %w", err)
+	}
+	return sharing.New(sharing.Options{
+		Client: client, Clock: clock.Real(), Logger: c.opts.Logger,
+		// A process that starts again is another member, also with the same seed.
+		Identity: fmt.Sprintf("%s_%016x", hostname, clock.NewSeed()), Hostname: hostname, Address: c.advertised(),
+		Kinds: c.opts.roleKinds(controllers),
+		Start: func(_ context.Context, roles map[string]fence.Token) error { return c.startRoles(ctx, e, roles) },
+		Stop:  c.stopRole,
+	}), nil
+}
+
+// advertised returns the address and port that the member lease names; empty without HTTPS.
+func (c *Cluster) advertised() string {
+	if c.https == nil {
+		return ""
+	}
+	host, port, err := net.SplitHostPort(c.https.Address())
+	if err != nil {
+		return ""
+	}
+	if c.opts.AdvertiseAddress != "" {
+		host = c.opts.AdvertiseAddress
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// startSharing starts the kubelets and the member, which starts everything else when this
+// process gets the role.
+func (c *Cluster) startSharing(ctx context.Context, e *env.Env) error {
+	selected, err := c.selectedControllers()
+	if err != nil {
+		return err
+	}
+	c.shared.terms = map[string]*term{}
+	if c.shared.member, err = c.newMember(ctx, e, selected); err != nil {
+		return err
+	}
+	e.StartInformers()
+	for _, p := range append(c.built, part{"membership of this process", c.shared.member.Run}) {
+		c.runPart(ctx, p)
+	}
+	c.built = nil
+	return nil
+}
+
+// fenceOf returns the context of the kubelets' requests for a role.
+func fenceOf(token fence.Token) kubeletsim.Fence {
+	return func(ctx context.Context) context.Context { return fence.With(ctx, token) }
+}
+
+// startRoles starts roles of this process. After an error none of them runs.
+func (c *Cluster) startRoles(ctx context.Context, e *env.Env, roles map[string]fence.Token) error {
+	shards := map[int]kubeletsim.Fence{}
+	for role, token := range roles {
+		if shard, ok := members.ShardOfRole(role); ok {
+			shards[shard] = fenceOf(token)
+		}
+	}
+	if len(shards) > 0 {
+		if err := c.kubelets.Gain(ctx, shards); err != nil {
+			return err
+		}
+	}
+	if token, ok := roles[members.RoleAddresses]; ok {
+		if err := c.kubelets.StartAssigning(ctx, fenceOf(token)); err != nil {
+			for shard := range shards {
+				c.kubelets.Lose(ctx, shard)
+			}
+			return err
+		}
+	}
+	if token, ok := roles[members.RoleControllers]; ok {
+		c.startTerm(ctx, members.RoleControllers, func(ctx context.Context) error { return c.runControllers(ctx, e, token) })
+	}
+	if token, ok := roles[members.RoleScheduler]; ok {
+		c.startTerm(ctx, members.RoleScheduler, func(ctx context.Context) error { return c.runScheduler(ctx, e, token) })
+	}
+	return nil
+}
+
+// stopRole ends a role of this process, and returns when it has ended, or ctx.
+func (c *Cluster) stopRole(ctx context.Context, role string) {
+	if shard, ok := members.ShardOfRole(role); ok {
+		c.kubelets.Lose(ctx, shard)
+		return
+	}
+	if role == members.RoleAddresses {
+		c.kubelets.StopAssigning()
+		return
+	}
+	c.shared.mu.Lock()
+	t := c.shared.terms[role]
+	delete(c.shared.terms, role)
+	c.shared.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.cancel()
+	select {
+	case <-t.ended:
+	case <-ctx.Done():
+	}
+}
+
+// startTerm runs a part until its role is lost or ctx ends. The cluster fails if the part ends
+// before.
+func (c *Cluster) startTerm(ctx context.Context, role string, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &term{cancel, make(chan struct{})}
+	c.shared.mu.Lock()
+	c.shared.terms[role] = t
+	c.shared.mu.Unlock()
+	c.parts.Go(func() {
+		defer close(t.ended)
+		defer cancel()
+		err := run(ctx)
+		if ctx.Err() == nil {
+			c.stopped(fmt.Errorf("the %s failed: %w", role, errors.Join(err, errUnexpected)))
+		}
+	})
+}
+
+// errUnexpected is the failure of a part that ends without an error.
+var errUnexpected = errors.New("it stopped unexpectedly")
+
+// fencedConfig returns the configuration of a part whose writes depend on its role.
+func (c *Cluster) fencedConfig(user string, token fence.Token) *rest.Config {
+	config := c.ownConfig(user)
+	config.Wrap(fence.WrapFixed(token))
+	return config
+}
+
+// runControllers runs the controllers for one term.
+func (c *Cluster) runControllers(ctx context.Context, shared *env.Env, token fence.Token) error {
+	e, end, err := shared.Term(ctx, c.fencedConfig("system:kube-controller-manager", token))
+	if err != nil {
+		return err
+	}
+	defer end()
+	e.Random = c.random.Fork()
+	m, err := c.buildControllers(ctx, e, nil)
+	if err != nil {
+		return err
+	}
+	defer c.manager.CompareAndSwap(m, nil)
+	return m.Run(ctx)
+}
+
+// runScheduler runs the scheduler for one term.
+func (c *Cluster) runScheduler(ctx context.Context, shared *env.Env, token fence.Token) error {
+	e, end, err := shared.Term(ctx, c.fencedConfig("system:kube-scheduler", token))
+	if err != nil {
+		return err
+	}
+	defer end()
+	e.Random = c.random.Fork()
+	e.Recorder = shared.Recorder.OwnedBy("kube-scheduler")
+	s, err := scheduler.New(ctx, e)
+	if err != nil {
+		return fmt.Errorf("making the scheduler: %w", err)
+	}
+	e.StartInformers()
+	return s.Run(ctx)
+}
+
+// leaveTimeout bounds the last request of a process that leaves the others.
+const leaveTimeout = 2 * time.Second
+
+// leave hands the roles of this process to the others. All of them have ended.
+func (c *Cluster) leave() {
+	if c.shared.member == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := c.shared.member.Leave(ctx); err != nil {
+		c.opts.Logger.Error(err, "The other processes on this etcd take over when the Lease expires", "after", members.LeaseDuration)
+	}
+}
+
+// Roles returns the roles that this process runs at the moment, if it shares its etcd with other
+// processes: controllers, scheduler, addresses, and nodes-NN for each shard of the nodes. Without
+// a shared etcd it returns nil, and the process runs everything.
+func (c *Cluster) Roles() []string {
+	var roles []string
+	if c.shared.member == nil {
+		return nil
+	}
+	for _, role := range members.AllRoles() {
+		if c.shared.member.Runs(role) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// runsElsewhere reports whether another process runs the controllers.
+func (c *Cluster) runsElsewhere(role string) bool {
+	return c.shared.member != nil && !c.shared.member.Runs(role)
+}
+
+// selectedControllers returns the controllers that the options select.
+func (c *Cluster) selectedControllers() ([]string, error) {
+	return manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
+}
