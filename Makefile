@@ -56,6 +56,14 @@ fuzz: ## Run every fuzz target for FUZZTIME, one after another; FUZZ="./store" f
 hostile: ## Attack a process with a memory limit, for 20 s each, beside a client that must be served in time.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) -v ./test/hostile -args -for 20s -p99 250ms
 
+HA_DURATION  ?= 2m
+HA_PROCESSES ?= 3
+HA_SEED      ?= 1
+
+.PHONY: ha
+ha: ## Kill, pause and cut off processes of a cluster on three etcd members; HA_DURATION=60m, HA_PROCESSES=1, HA_SEED=2.
+	$(GO) test -count=1 -timeout 24h $(TESTFLAGS) -v ./test/ha -args -for $(HA_DURATION) -processes $(HA_PROCESSES) -seed $(HA_SEED)
+
 .PHONY: clients
 clients: ## Try real clients against a built minikcm: an operator, helm, kubectl.
 	$(GO) -C test/clients test -count=1 -timeout 30m $(TESTFLAGS) ./...

@@ -100,7 +100,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		c.store = c.faults
 	}
 	c.makeAPIFaults()
-	if err := c.completeIdentity(); err != nil {
+	if err := c.completeIdentity(ctx); err != nil {
 		return err
 	}
 	network, err := c.opts.network()
@@ -116,7 +116,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.opts.Denied,
-		SharedStore: len(c.opts.Etcd.Endpoints) > 0, MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
+		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
@@ -168,10 +168,13 @@ func (c *Cluster) startClock() {
 	}
 }
 
+// sharesStore reports whether other processes may use the store, too.
+func (c *Cluster) sharesStore() bool { return len(c.opts.Etcd.Endpoints) > 0 }
+
 // openStore sets store and snapshots. If it fails, both stay nil: a nil pointer in an
 // interface would not be nil.
 func (c *Cluster) openStore(ctx context.Context) error {
-	if len(c.opts.Etcd.Endpoints) > 0 {
+	if c.sharesStore() {
 		external, err := store.DialEtcd(ctx, c.opts.Etcd)
 		if err == nil {
 			c.store, c.snapshots = external, external

@@ -1,6 +1,7 @@
 package minikcm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,9 +55,13 @@ func (c *Cluster) readIdentity() (err error) {
 	return err
 }
 
-// completeIdentity creates what the identity lacks. It comes after openStore, which finds
-// a damaged data directory before anything is written to it.
-func (c *Cluster) completeIdentity() (err error) {
+// completeIdentity creates what the identity lacks, or takes that of the external etcd. It
+// comes after openStore, which finds a damaged data directory before anything is written
+// to it.
+func (c *Cluster) completeIdentity(ctx context.Context) (err error) {
+	if c.sharesStore() {
+		return c.shareIdentity(ctx)
+	}
 	if c.authority == nil {
 		if c.authority, err = createAuthority(c.opts.DataDir); err != nil {
 			return err

@@ -39,8 +39,10 @@ type Options struct {
 	// temporary directory that Close removes.
 	DataDir string
 	// Identity is the identity of an earlier cluster (Cluster.Identity), which this
-	// ephemeral cluster replaces: it accepts the same kubeconfigs, certificates and tokens,
-	// and its resource versions are later. Nil: a new identity.
+	// cluster without a data directory replaces: it accepts the same kubeconfigs, certificates and tokens,
+	// and its resource versions are later. Nil: a new identity. On an external etcd, the
+	// first process stores its identity; nil then means the stored one, and any other is an
+	// error.
 	Identity *Identity
 	// Snapshot is the file of an etcd snapshot, taken from minikcm or from any other
 	// cluster, whose state an ephemeral cluster starts with. A virtual clock should not

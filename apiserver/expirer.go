@@ -57,7 +57,29 @@ func (s *Server) removeExpired(ctx context.Context, x *expiry) {
 	}
 }
 
-// load schedules the objects that were stored before the server started.
+// expiryInterval is the interval of reloads.
+const expiryInterval = 10 * time.Minute
+
+// reload schedules what other processes on the store have written: nothing would delete it if
+// they ended before it expires. If they do not, the second deletion finds a conflict.
+func (e *expirer) reload(ctx context.Context) {
+	if err := e.load(ctx); err != nil && ctx.Err() == nil {
+		e.server.opts.Logger.Error(err, "Listing the objects that expire")
+	}
+}
+
+// knows reports whether the expiry of an object's revision is scheduled.
+func (e *expirer) knows(ttl time.Duration, key string, revision int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.queues[ttl]
+	if q == nil || q.byKey[key] == nil {
+		return false
+	}
+	return q.byKey[key].Value.(*expiry).revision >= revision
+}
+
+// load schedules the objects that are stored and were not written by this server.
 func (e *expirer) load(ctx context.Context) error {
 	for _, row := range e.server.table.All() {
 		if row.Strategy.TTL == 0 || row.Storage != nil {
@@ -69,7 +91,9 @@ func (e *expirer) load(ctx context.Context) error {
 			return err
 		}
 		for _, kv := range page.KeyValues {
-			e.wrote(row.Strategy.TTL, objects, kv.Key, kv.ModRevision)
+			if !e.knows(row.Strategy.TTL, kv.Key, kv.ModRevision) {
+				e.wrote(row.Strategy.TTL, objects, kv.Key, kv.ModRevision)
+			}
 		}
 	}
 	return nil

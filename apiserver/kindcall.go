@@ -26,7 +26,7 @@ func (s *Server) newVerbs() *verbs.Backend {
 			}
 			return ctx
 		},
-		Clock: s.opts.Clock, Ledger: s.opts.Ledger, Random: s.opts.Random, Logger: s.opts.Logger, Virtual: s.isVirtual(),
+		Clock: s.opts.Clock, Ledger: s.opts.Ledger, Random: s.opts.Random, Logger: s.opts.Logger, Virtual: s.isVirtual(), SharedStore: s.opts.SharedStore,
 		MaxWatchTime: s.opts.MaxWatchTime, Stopped: s.done,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/store"
 )
 
 // tolerationSeconds is how long a Pod stays on an unreachable node by default, as
@@ -81,7 +82,7 @@ func (s *Server) newQuota() *admission.ResourceQuota {
 		change := func(current runtime.Object) (runtime.Object, error) {
 			quota, ok := current.(*corev1.ResourceQuota)
 			if !ok || quota.ResourceVersion != counted.ResourceVersion {
-				return nil, apierrors.NewConflict(corev1.Resource("resourcequotas"), counted.Name, errors.New("the quota has been changed"))
+				return nil, errQuotaChanged(counted.Name)
 			}
 			quota = quota.DeepCopy()
 			quota.Status.Used = counted.Status.Used
@@ -93,12 +94,55 @@ func (s *Server) newQuota() *admission.ResourceQuota {
 		}
 		return err
 	}
-	plugin.Renew = func(ctx context.Context, namespace, name string) error {
-		same := func(current runtime.Object) (runtime.Object, error) { return current.DeepCopyObject(), nil }
-		_, err := quotas.Update(ctx, quotas.Key(namespace, name), name, same, storage.UpdateOptions{Renew: true})
-		return err
+	plugin.Renew = func(ctx context.Context, namespace, name, resourceVersion string) (*corev1.ResourceQuota, error) {
+		same := func(current runtime.Object) (runtime.Object, error) {
+			quota, ok := current.(*corev1.ResourceQuota)
+			if !ok || resourceVersion != "" && quota.ResourceVersion != resourceVersion {
+				return nil, errQuotaChanged(name)
+			}
+			return quota.DeepCopy(), nil
+		}
+		result, err := quotas.Update(ctx, quotas.Key(namespace, name), name, same, storage.UpdateOptions{Renew: true})
+		if err != nil {
+			return nil, err
+		}
+		renewed, ok := result.Object.(*corev1.ResourceQuota)
+		if !ok {
+			return nil, errQuotaChanged(name)
+		}
+		return renewed, nil
+	}
+	if s.opts.SharedStore {
+		plugin.Stored = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
+			return storedIn[*corev1.ResourceQuota](ctx, quotas, namespace)
+		}
+		plugin.Epochs = quotaEpochs{s.opts.Store}
 	}
 	return plugin
+}
+
+func errQuotaChanged(name string) error {
+	return apierrors.NewConflict(corev1.Resource("resourcequotas"), name, errors.New("the quota has been changed"))
+}
+
+// storedIn returns a namespace's objects of a kind from the store.
+func storedIn[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace string) ([]T, error) {
+	_, stored, err := objects.ListAt(ctx, objects.Prefix(namespace), store.ListOptions{})
+	if err != nil {
+		return nil, storage.Translate(err, schema.GroupResource{}, "")
+	}
+	return ofType[T](stored), nil
+}
+
+// ofType returns the objects of one type.
+func ofType[T runtime.Object](objects []runtime.Object) []T {
+	found := make([]T, 0, len(objects))
+	for _, obj := range objects {
+		if typed, ok := obj.(T); ok {
+			found = append(found, typed)
+		}
+	}
+	return found
 }
 
 // inNamespace returns a namespace's objects of a kind, including all writes of this
@@ -108,13 +152,7 @@ func inNamespace[T runtime.Object](ctx context.Context, objects *storage.Objects
 	if err != nil {
 		return nil, err
 	}
-	found := make([]T, 0, len(known))
-	for _, obj := range known {
-		if typed, ok := obj.(T); ok {
-			found = append(found, typed)
-		}
-	}
-	return found, nil
+	return ofType[T](known), nil
 }
 
 // lookup returns an object from the cache, or from the store if the cache does not have

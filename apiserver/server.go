@@ -145,6 +145,8 @@ type Server struct {
 	compactor *periodic
 	services  *services.Services
 	repair    *periodic
+	// shared is what a server on a shared store does because of the others.
+	shared    []*periodic
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
@@ -221,6 +223,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("listing the objects that expire: %w", err)
 	}
 	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
+	if opts.SharedStore {
+		s.shared = []*periodic{
+			startPeriodic(opts.Clock, advertiseInterval, s.services.Readvertise),
+			startPeriodic(opts.Clock, expiryInterval, s.expirer.reload),
+		}
+	}
 	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 	s.ready.Store(true)
 	if opts.Local != nil {
@@ -271,6 +279,10 @@ func setDefaults(opts *Options) {
 	}
 }
 
+// advertiseInterval is the interval at which the endpoints of the Service kubernetes are compared
+// with the live servers.
+const advertiseInterval = 2 * time.Second
+
 // Handler returns the handler chain.
 func (s *Server) Handler() http.Handler { return s.handler }
 
@@ -298,6 +310,9 @@ func (s *Server) Close() {
 	})
 	s.compactor.stop()
 	s.repair.stop()
+	for _, p := range s.shared {
+		p.stop()
+	}
 	s.registrar.Load().stop()
 	s.expirer.stop()
 	s.hooks.Close()

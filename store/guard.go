@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Guard is a condition on the writes of a process that may have been replaced: the key, which
 // names the process in charge, is still at the revision at which the process put itself there.
+// Revision 0 is that of a key that does not exist.
 type Guard struct {
 	Key      string
 	Revision int64
@@ -21,15 +23,16 @@ type guardKey struct{}
 //	T2 process B takes the key over at revision 11
 //	T3 A's write arrives: the store compares 10 with 11 and refuses it
 //
-// A check before the write would leave a gap between T2 and T3.
+// A check before the write would leave a gap between T2 and T3. The guards that ctx has
+// already must hold as well.
 func WithGuard(ctx context.Context, guard Guard) context.Context {
-	return context.WithValue(ctx, guardKey{}, guard)
+	return context.WithValue(ctx, guardKey{}, append(slices.Clip(GuardsOf(ctx)), guard))
 }
 
-// GuardOf returns the guard of the context; false if there is none.
-func GuardOf(ctx context.Context) (Guard, bool) {
-	guard, ok := ctx.Value(guardKey{}).(Guard)
-	return guard, ok
+// GuardsOf returns the guards of the context, which the caller must not modify.
+func GuardsOf(ctx context.Context) []Guard {
+	guards, _ := ctx.Value(guardKey{}).([]Guard)
+	return guards
 }
 
 // GuardError is returned by a write whose guard does not hold. The write was not made.

@@ -176,7 +176,7 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 			event.Previous = &previous
 		}
 	}
-	if err := s.checkGuard(ctx); err != nil {
+	if err := s.checkGuards(ctx); err != nil {
 		return 0, err
 	}
 	if !expectationHolds(kind, event.Previous, expected) {
@@ -204,20 +204,18 @@ func (s *Memory) write(ctx context.Context, kind EventType, key string, value []
 	return s.revision, nil
 }
 
-// checkGuard returns a *GuardError if the context's guard does not hold.
-func (s *Memory) checkGuard(ctx context.Context) error {
-	guard, ok := GuardOf(ctx)
-	if !ok {
-		return nil
-	}
-	current := int64(0)
-	if k, found := s.keys.Get(&memoryKey{key: guard.Key}); found {
-		if state := k.at(s.revision); state != nil {
-			current = state.ModRevision
+// checkGuards returns a *GuardError if a guard of the context does not hold.
+func (s *Memory) checkGuards(ctx context.Context) error {
+	for _, guard := range GuardsOf(ctx) {
+		current := int64(0)
+		if k, found := s.keys.Get(&memoryKey{key: guard.Key}); found {
+			if state := k.at(s.revision); state != nil {
+				current = state.ModRevision
+			}
 		}
-	}
-	if current != guard.Revision {
-		return &GuardError{Guard: guard, Current: current}
+		if current != guard.Revision {
+			return &GuardError{Guard: guard, Current: current}
+		}
 	}
 	return nil
 }

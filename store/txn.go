@@ -55,9 +55,9 @@ func getOp(key string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key)}}}
 }
 
-// guarded adds the context's guard to a transaction of compareTxn.
+// guarded adds the context's guards to a transaction of compareTxn.
 func guarded(ctx context.Context, txn *pb.TxnRequest) *pb.TxnRequest {
-	if guard, ok := GuardOf(ctx); ok {
+	for _, guard := range GuardsOf(ctx) {
 		txn.Compare = append(txn.Compare, compareRevision(guard.Key, guard.Revision))
 		txn.Failure = append(txn.Failure, getOp(guard.Key))
 	}
@@ -70,9 +70,9 @@ func txnRevision(ctx context.Context, key string, response *pb.TxnResponse) (int
 	if response.Succeeded {
 		return response.Header.Revision, nil
 	}
-	if guard, ok := GuardOf(ctx); ok {
+	for i, guard := range GuardsOf(ctx) {
 		current := int64(0)
-		if kvs := response.Responses[1].GetResponseRange().GetKvs(); len(kvs) > 0 {
+		if kvs := response.Responses[1+i].GetResponseRange().GetKvs(); len(kvs) > 0 {
 			current = kvs[0].ModRevision
 		}
 		if current != guard.Revision {

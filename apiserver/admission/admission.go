@@ -44,6 +44,9 @@ type Attributes struct {
 	// AtEnd registers a function to call when the request has ended: whatever it writes has
 	// then been stored or refused. Nil calls it at once.
 	AtEnd func(ended func())
+	// Charge makes the write fail unless a key of the store is at a revision when the object
+	// is stored (Epochs). Nil: nothing is stored.
+	Charge func(key string, revision int64)
 
 	upstream upstream.Attributes
 }

@@ -20,8 +20,9 @@ import (
 )
 
 // quotaTries is the number of attempts to update a quota that has been changed
-// concurrently.
-const quotaTries = 4
+// concurrently. Other processes change it all the time while they create objects; each of
+// their successes costs one attempt here.
+const quotaTries = 100
 
 // ResourceQuota rejects requests that would exceed a quota of their namespace, and adds
 // the others to the quota's usage (Kubernetes documentation, "Resource Quotas"). It
@@ -33,8 +34,15 @@ type ResourceQuota struct {
 	// Save writes a quota's status, or returns a Conflict error if the quota has
 	// changed.
 	Save func(ctx context.Context, quota *corev1.ResourceQuota) error
-	// Renew writes a quota unchanged, so that it gets a new resourceVersion.
-	Renew func(ctx context.Context, namespace, name string) error
+	// Renew writes a quota unchanged, so that it gets a new resourceVersion, and returns it.
+	// It returns a Conflict error if the quota is not at resourceVersion; empty means any.
+	Renew func(ctx context.Context, namespace, name, resourceVersion string) (*corev1.ResourceQuota, error)
+	// Stored is In from the store, including the writes of other processes. It is needed
+	// with Epochs.
+	Stored func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error)
+	// Epochs protect the quotas from the writes of other processes on the store; nil: there
+	// are none.
+	Epochs Epochs
 
 	registry quotav1.Registry
 	// locks serialize the writes of a namespace, to avoid conflicts.
@@ -75,8 +83,11 @@ func (p *ResourceQuota) Check(ctx context.Context, a *Attributes) error {
 	lock.Lock()
 	defer lock.Unlock()
 	for try := 1; ; try++ {
-		err := p.use(ctx, a, evaluator)
-		if !apierrors.IsConflict(err) || try == quotaTries {
+		fresh := p.Epochs != nil && try > 1
+		err := p.use(ctx, a, evaluator, fresh)
+		// The cache may not have what another process has given back.
+		stale := p.Epochs != nil && !fresh && apierrors.IsForbidden(err)
+		if !apierrors.IsConflict(err) && !stale || try == quotaTries {
 			return err
 		}
 	}
@@ -92,6 +103,9 @@ func (p *ResourceQuota) checkQuota(ctx context.Context, a *Attributes) error {
 	of := types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
 	if a.Operation == Delete && !a.DryRun {
 		p.charges.forget(of)
+		if p.Epochs != nil {
+			return p.Epochs.Forget(ctx, a.Namespace, a.Name)
+		}
 	}
 	now, isQuota := a.Object.(*corev1.ResourceQuota)
 	old, wasQuota := a.Old.(*corev1.ResourceQuota)
@@ -101,24 +115,43 @@ func (p *ResourceQuota) checkQuota(ctx context.Context, a *Attributes) error {
 	lock := p.lock(a.Namespace)
 	lock.Lock()
 	defer lock.Unlock()
+	if p.Epochs != nil {
+		return p.settleFirst(ctx, old)
+	}
 	some, open := p.charges.recent(of)
 	if !some {
 		return nil
 	}
 	if !open {
 		p.charges.forget(of)
-		if err := p.Renew(ctx, a.Namespace, a.Name); err != nil {
+		if _, err := p.Renew(ctx, a.Namespace, a.Name, ""); err != nil {
 			return err
 		}
 	}
-	return apierrors.NewConflict(corev1.Resource("resourcequotas"), a.Name,
+	return errMayHaveMissed(a.Name)
+}
+
+// errMayHaveMissed returns the error for a usage that may be too low.
+func errMayHaveMissed(quota string) error {
+	return apierrors.NewConflict(corev1.Resource("resourcequotas"), quota,
 		errors.New("the usage may have been counted without objects that were being stored; read the quota and count again"))
 }
 
+// quotas returns a namespace's quotas, from the store if fresh is set.
+func (p *ResourceQuota) quotas(ctx context.Context, namespace string, fresh bool) ([]*corev1.ResourceQuota, error) {
+	if fresh {
+		return p.Stored(ctx, namespace)
+	}
+	return p.In(ctx, namespace)
+}
+
 // use adds the request to the usage, if it fits.
-func (p *ResourceQuota) use(ctx context.Context, write *Attributes, evaluator quotav1.Evaluator) error {
+func (p *ResourceQuota) use(ctx context.Context, write *Attributes, evaluator quotav1.Evaluator, fresh bool) error {
 	a := write.Record()
-	known, err := p.In(ctx, a.GetNamespace())
+	if err := p.chargeInEpoch(ctx, write); err != nil {
+		return err
+	}
+	known, err := p.quotas(ctx, a.GetNamespace(), fresh)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -79,24 +78,39 @@ func (s *Services) AdvertiseAt(ctx context.Context, ip netip.Addr, listening net
 	}
 }
 
-// advertise writes the server's address to the endpoints of the Service "kubernetes",
-// in the same form as upstream. If other servers share the store, the endpoints list
-// all servers on the same port.
+// Readvertise updates the endpoints if a server has come or gone.
+func (s *Services) Readvertise(ctx context.Context) {
+	if at := s.listening.Load(); at != nil {
+		if err := s.advertise(ctx, *at); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Error(err, "Advertising the servers")
+		}
+	}
+}
+
+// advertise writes the addresses of the live servers to the endpoints of the Service
+// "kubernetes", in the same form as upstream.
 func (s *Services) advertise(ctx context.Context, at endpoint) error {
+	servers, err := s.servers(ctx, at)
+	if err != nil {
+		return err
+	}
 	endpoints := corev1.SchemeGroupVersion.WithKind("Endpoints")
-	if err := s.putOwn(ctx, endpoints, func(current runtime.Object) ownObject {
+	if err := s.putOwn(ctx, endpoints, kubernetesName, func(current runtime.Object) ownObject {
 		was, _ := current.(*corev1.Endpoints)
-		return s.ownEndpoints(was, at)
+		return ownEndpoints(was, servers)
 	}); err != nil {
 		return fmt.Errorf("writing the endpoints of the service kubernetes: %w", err)
 	}
-	if err := s.putOwn(ctx, discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), func(current runtime.Object) ownObject {
-		was, _ := current.(*discoveryv1.EndpointSlice)
-		return s.ownSlice(was, at)
-	}); err != nil {
-		return fmt.Errorf("writing the endpoint slice of the service kubernetes: %w", err)
+	groups := sliceGroups(servers)
+	for _, g := range groups {
+		if err := s.putOwn(ctx, sliceKind, g.name, func(current runtime.Object) ownObject {
+			was, _ := current.(*discoveryv1.EndpointSlice)
+			return ownSlice(was, g)
+		}); err != nil {
+			return fmt.Errorf("writing the endpoint slice %s of the service kubernetes: %w", g.name, err)
+		}
 	}
-	return nil
+	return s.removeSlices(ctx, groups)
 }
 
 // ownObject is an object that the server makes itself.
@@ -105,12 +119,17 @@ type ownObject interface {
 	metav1.Object
 }
 
-// putOwn creates or updates an object called default/kubernetes. change gets the
-// current object, or nil, and returns the wanted one.
-func (s *Services) putOwn(ctx context.Context, kind schema.GroupVersionKind, change func(current runtime.Object) ownObject) error {
+// putOwn creates or updates an object in the namespace default. change gets the current
+// object, or nil, and returns the wanted one.
+func (s *Services) putOwn(ctx context.Context, kind schema.GroupVersionKind, name string, change func(current runtime.Object) ownObject) error {
 	row := s.opts.Row(kind)
 	objects := s.opts.Objects(row.GVR())
-	key := objects.Key(metav1.NamespaceDefault, kubernetesName)
+	key := objects.Key(metav1.NamespaceDefault, name)
+	if s.opts.SharedStore && s.opts.Started() { // it is compared every few seconds
+		if known, err := objects.Known(ctx, key); err == nil && known != nil && apiequality.Semantic.DeepEqual(known, change(known)) {
+			return nil
+		}
+	}
 	created := change(nil)
 	if err := s.opts.Preparer.Create(row, created); err != nil {
 		return err
@@ -121,7 +140,7 @@ func (s *Services) putOwn(ctx context.Context, kind schema.GroupVersionKind, cha
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	_, err = objects.Update(ctx, key, kubernetesName, func(current runtime.Object) (runtime.Object, error) {
+	_, err = objects.Update(ctx, key, name, func(current runtime.Object) (runtime.Object, error) {
 		changed := change(current)
 		if apiequality.Semantic.DeepEqual(current, changed) {
 			return current, nil
@@ -132,55 +151,22 @@ func (s *Services) putOwn(ctx context.Context, kind schema.GroupVersionKind, cha
 	return err
 }
 
-func (s *Services) ownEndpoints(was *corev1.Endpoints, at endpoint) *corev1.Endpoints {
+// ownEndpoints lists servers in one subset for each port.
+func ownEndpoints(was *corev1.Endpoints, servers []endpoint) *corev1.Endpoints {
 	now := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: kubernetesName}}
 	if was != nil {
 		now = was.DeepCopy()
 	}
 	setLabel(&now.ObjectMeta, discoveryv1.LabelSkipMirror, "true")
-	ports := []corev1.EndpointPort{{Name: "https", Port: at.port, Protocol: corev1.ProtocolTCP}}
-	ips := []string{at.ip.String()}
-	if s.opts.SharedStore && was != nil && len(was.Subsets) == 1 && apiequality.Semantic.DeepEqual(was.Subsets[0].Ports, ports) {
-		for _, address := range was.Subsets[0].Addresses {
-			ips = append(ips, address.IP)
+	now.Subsets = nil
+	for i, server := range servers {
+		if i == 0 || servers[i-1].port != server.port {
+			now.Subsets = append(now.Subsets, corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: portName, Port: server.port, Protocol: corev1.ProtocolTCP}}})
 		}
-	}
-	subset := corev1.EndpointSubset{Ports: ports}
-	for _, ip := range sortedOnce(ips) {
-		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: ip})
-	}
-	now.Subsets = []corev1.EndpointSubset{subset}
-	return now
-}
-
-func (s *Services) ownSlice(was *discoveryv1.EndpointSlice, at endpoint) *discoveryv1.EndpointSlice {
-	now := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: kubernetesName}}
-	if was != nil {
-		now = was.DeepCopy()
-	}
-	setLabel(&now.ObjectMeta, discoveryv1.LabelServiceName, kubernetesName)
-	now.AddressType = discoveryv1.AddressTypeIPv4
-	if at.ip.Is6() {
-		now.AddressType = discoveryv1.AddressTypeIPv6
-	}
-	name, protocol, ready := "https", corev1.ProtocolTCP, true
-	now.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: &at.port, Protocol: &protocol}}
-	ips := []string{at.ip.String()}
-	if s.opts.SharedStore && was != nil && was.AddressType == now.AddressType && apiequality.Semantic.DeepEqual(was.Ports, now.Ports) {
-		for _, e := range was.Endpoints {
-			ips = append(ips, e.Addresses...)
-		}
-	}
-	now.Endpoints = nil
-	for _, ip := range sortedOnce(ips) {
-		now.Endpoints = append(now.Endpoints, discoveryv1.Endpoint{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}})
+		subset := &now.Subsets[len(now.Subsets)-1]
+		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: server.ip.String()})
 	}
 	return now
-}
-
-func sortedOnce(ips []string) []string {
-	slices.Sort(ips)
-	return slices.Compact(ips)
 }
 
 func setLabel(m *metav1.ObjectMeta, key, value string) {

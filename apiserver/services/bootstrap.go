@@ -132,11 +132,7 @@ func kubernetesService(network netip.Prefix) *corev1.Service {
 // Repair reconciles the allocated addresses and node ports with the Services,
 // and restores the endpoints of the server's own Service and the default ServiceCIDR.
 func (s *Services) Repair(ctx context.Context) {
-	if at := s.listening.Load(); at != nil {
-		if err := s.advertise(ctx, *at); err != nil && ctx.Err() == nil {
-			s.opts.Logger.Error(err, "Advertising the server")
-		}
-	}
+	s.Readvertise(ctx)
 	if err := s.ensureServiceCIDR(ctx); err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error(err, "Bringing back the default ServiceCIDR")
 	}

@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/members"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -60,6 +61,8 @@ type Services struct {
 	allocator *serviceip.Allocator
 	// listening is the advertised endpoint; nil: none.
 	listening atomic.Pointer[endpoint]
+	// liveness judges the other servers on a shared store.
+	liveness members.Liveness
 }
 
 // New returns the Services of a server.

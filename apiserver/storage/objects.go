@@ -367,7 +367,7 @@ func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj ru
 	}
 	ctx, cancel := store.Detached(ctx)
 	defer cancel()
-	revision, err := o.store.Put(ctx, key, value, expected)
+	revision, err := o.store.Put(guarded(ctx), key, value, expected)
 	if err != nil {
 		forget()
 		return nil, err

@@ -40,6 +40,8 @@ type Backend struct {
 	Ledger *clock.Ledger
 	Random *clock.Random
 	Logger klog.Logger
+	// SharedStore reports that other servers use the store too.
+	SharedStore bool
 	// Virtual reports that the clock is virtual.
 	Virtual bool
 	// MaxWatchTime limits watches for which the client gives no timeout.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 // Call is a request while a verb serves it.
@@ -12,6 +13,9 @@ type Call struct {
 	backend *Backend
 	// atEnd are called when the verb has returned.
 	atEnd []func()
+	// charges are the epochs in which quotas were charged for the request; nil unless other
+	// processes use the store.
+	charges *storage.Charges
 }
 
 // end calls the functions in atEnd.

@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
@@ -49,6 +50,10 @@ func (rq *Call) Serve() error {
 	defer rq.Work.End()
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
+	if rq.backend.SharedStore {
+		rq.charges = &storage.Charges{}
+		ctx = storage.WithCharges(ctx, rq.charges)
+	}
 	return verb(rq.backend.Pause(ctx, rq.Work), rq)
 }
 

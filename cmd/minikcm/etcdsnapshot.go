@@ -24,7 +24,9 @@ func newEtcdSnapshot() *cobra.Command {
 		Long: `Save and restore the state of a cluster, in the format of "etcdctl snapshot save" and
 "etcdutl snapshot restore": minikcm reads their files, and they read minikcm's. A new
 cluster starts from a snapshot with "minikcm up --from-snapshot". A snapshot contains
-all objects, including Secrets, but no certificates.`,
+all objects, including Secrets. The keys that sign certificates and tokens are not in it,
+unless the cluster uses --etcd-servers: there they are in etcd, and in every snapshot of
+it.`,
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -25,6 +25,8 @@ func testGuards(ctx context.Context, t *testing.T, s store.Store) {
 	}
 	newest := j.put(ctx, "/owner", "b")
 	missing := store.WithGuard(ctx, store.Guard{Key: "/nothing", Revision: old})
+	absent := store.WithGuard(ctx, store.Guard{Key: "/nothing"})
+	both := store.WithGuard(absent, store.Guard{Key: "/owner", Revision: old})
 	table := []struct {
 		name    string
 		current int64
@@ -35,6 +37,7 @@ func testGuards(ctx context.Context, t *testing.T, s store.Store) {
 		{"create", newest, func() (int64, error) { return s.Put(held, "/new", []byte("3"), 0) }},
 		{"delete", newest, func() (int64, error) { return s.Delete(held, "/key", key) }},
 		{"delete of a missing key", newest, func() (int64, error) { return s.Delete(held, "/new", 0) }},
+		{"put with the second of two guards", newest, func() (int64, error) { return s.Put(both, "/key", []byte("3"), key) }},
 		{"put with a missing guard", 0, func() (int64, error) { return s.Put(missing, "/key", []byte("3"), key) }},
 	}
 	for _, test := range table {
@@ -47,8 +50,8 @@ func testGuards(ctx context.Context, t *testing.T, s store.Store) {
 	if revision, err := s.Revision(ctx); err != nil || revision != newest {
 		t.Errorf("guards that do not hold changed the revision from %d to %d (%v)", newest, revision, err)
 	}
-	fresh := store.WithGuard(ctx, store.Guard{Key: "/owner", Revision: newest})
+	fresh := store.WithGuard(absent, store.Guard{Key: "/owner", Revision: newest})
 	if _, err := s.Delete(fresh, "/key", key); err != nil {
-		t.Errorf("delete with the new guard: %v", err)
+		t.Errorf("delete with guards that hold: %v", err)
 	}
 }

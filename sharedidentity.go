@@ -1,0 +1,127 @@
+package minikcm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+// sharedIdentityKey is the key in an external etcd under which the processes on it keep
+// their common identity. It is outside of /registry/, so that no API serves it. Access to
+// it is access to the cluster, as is access to the Secrets beside it.
+const sharedIdentityKey = "/minikcm/identity"
+
+// sharedIdentity is the value of sharedIdentityKey, all in PEM. It is one value, so that
+// no process can combine the certificate of one with the key of another.
+type sharedIdentity struct {
+	CACert []byte `json:"caCert"`
+	CAKey  []byte `json:"caKey"`
+	// TokenKey signs the tokens of service accounts.
+	TokenKey []byte `json:"tokenKey"`
+}
+
+// shareIdentity sets authority and tokenKey to those of the external etcd. The first
+// process stores its own, which are new unless Options.Identity has them: the put succeeds
+// only if the key does not exist, and the other processes read what was stored. An
+// Options.Identity that differs from the stored one is an error.
+func (c *Cluster) shareIdentity(ctx context.Context) error {
+	stored, err := c.store.Get(ctx, sharedIdentityKey, 0)
+	if errors.Is(err, store.ErrNotFound) {
+		stored, err = c.offerIdentity(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the identity that the processes on this etcd share: %w", err)
+	}
+	authority, key, err := decodeIdentity(stored.Value)
+	if err != nil {
+		return fmt.Errorf("the key %s in etcd cannot be used (if it is deleted while no process runs, the next one makes new keys, which no earlier kubeconfig or token fits): %w", sharedIdentityKey, err)
+	}
+	if given := c.opts.Identity; given != nil {
+		if same, err := sameIdentity(given, authority, key); err != nil || !same {
+			return errors.Join(err, fmt.Errorf("the given identity is not the one that the processes on this etcd share (key %s): omit it, or use the identity of a cluster on this etcd", sharedIdentityKey))
+		}
+	}
+	c.authority, c.tokenKey = authority, key
+	return nil
+}
+
+// offerIdentity stores the identity of this process, and returns what is stored then: that
+// of another process if that came first.
+func (c *Cluster) offerIdentity(ctx context.Context) (*store.KeyValue, error) {
+	authority, key := c.authority, c.tokenKey
+	var err error
+	if authority == nil {
+		if authority, err = auth.NewAuthority(caName, clock.Real().Now()); err != nil {
+			return nil, err
+		}
+	}
+	if key == nil {
+		if key, err = auth.NewTokenKey(); err != nil {
+			return nil, err
+		}
+	}
+	value, err := encodeIdentity(authority, key)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := c.store.Put(ctx, sharedIdentityKey, value, 0)
+	if lost := (*store.ConflictError)(nil); errors.As(err, &lost) && lost.Current != nil {
+		return lost.Current, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &store.KeyValue{Key: sharedIdentityKey, Value: value, ModRevision: revision, CreateRevision: revision}, nil
+}
+
+func encodeIdentity(authority *auth.Authority, key *auth.TokenKey) ([]byte, error) {
+	var shared sharedIdentity
+	var err error
+	shared.CACert = authority.CertPEM()
+	if shared.CAKey, err = authority.KeyPEM(); err != nil {
+		return nil, err
+	}
+	if shared.TokenKey, err = key.PEM(); err != nil {
+		return nil, err
+	}
+	value, err := json.Marshal(shared)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the shared identity: %w", err)
+	}
+	return value, nil
+}
+
+func decodeIdentity(value []byte) (*auth.Authority, *auth.TokenKey, error) {
+	var shared sharedIdentity
+	if err := json.Unmarshal(value, &shared); err != nil {
+		return nil, nil, fmt.Errorf("decoding the shared identity: %w", err)
+	}
+	authority, err := auth.LoadAuthority(shared.CACert, shared.CAKey, clock.Real().Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := auth.LoadTokenKey(shared.TokenKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	return authority, key, nil
+}
+
+// sameIdentity compares the certificate and the token key; a certificate's key is unique.
+func sameIdentity(given *Identity, authority *auth.Authority, key *auth.TokenKey) (bool, error) {
+	ours, err := given.tokenKey.PEM()
+	if err != nil {
+		return false, err
+	}
+	theirs, err := key.PEM()
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(given.authority.CertPEM(), authority.CertPEM()) && bytes.Equal(ours, theirs), nil
+}
