@@ -156,9 +156,7 @@ func (c *check) database(path string) (err error) {
 	defer func() { err = errors.Join(err, closeFile()) }()
 	records, values := CheckLayer{Name: "revisions"}, newKeyHistory(c.value)
 	c.db, err = readDatabase(f, func(r record) error {
-		if problem := values.add(r); problem != nil {
-			records.add(problem)
-		}
+		values.add(r)
 		return nil
 	}, func(problem error) error {
 		if item := (*itemError)(nil); errors.As(problem, &item) {
@@ -170,6 +168,11 @@ func (c *check) database(path string) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	for _, contradiction := range values.contradicted(c.db.compacted) {
+		if contradiction.err != nil {
+			records.add(contradiction.err)
+		}
 	}
 	if err := values.missing(c.db.compacted); err != nil {
 		records.add(err)

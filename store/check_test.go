@@ -215,3 +215,34 @@ func TestRepairLog(t *testing.T) {
 		t.Errorf("%d keys: %+v", len(after), report)
 	}
 }
+
+// A damaged value between two others of its key is dropped, and the repaired directory has no
+// gap in the key's history.
+func TestRepairValueBetween(t *testing.T) {
+	dir, ctx := filepath.Join(t.TempDir(), "data"), testContext(t)
+	fillDataDir(t, dir)
+	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := s.Get(ctx, "/a/3", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := kv.ModRevision
+	for _, value := range []string{"xx", "xxyxx", "xxx", "xxxx"} {
+		if revision, err = s.Put(ctx, "/a/3", []byte(value), revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checked, report, after := repaired(t, dir)
+	if len(checked.Values) != 1 || checked.Values[0].Current || len(report.Lost) != 1 {
+		t.Errorf("%+v, %+v", checked.Values, report)
+	}
+	if after["/a/3"] != "xxxx" {
+		t.Errorf("after the repair: %.100q", after["/a/3"])
+	}
+}

@@ -16,15 +16,24 @@ type keyHistory struct {
 	// revisions are the revisions that are there, as intervals without gaps.
 	revisions []interval
 	unsorted  bool
-	// contradicted is the newest revision that contradicts the one before of its key.
-	contradicted int64
+	// dropped are the keys whose newest record has a damaged value.
+	dropped map[string]bool
+	// contradictions are in the order of their revisions.
+	contradictions []contradiction
+}
+
+// contradiction is a revision that does not follow the one before of its key.
+type contradiction struct {
+	revision int64
+	// err is nil if that is due to a damaged value.
+	err error
 }
 
 // interval is a range of revisions, both ends included.
 type interval struct{ first, last int64 }
 
 func newKeyHistory(value func(string, []byte) error) *keyHistory {
-	return &keyHistory{value: value, keys: map[string]record{}}
+	return &keyHistory{value: value, keys: map[string]record{}, dropped: map[string]bool{}}
 }
 
 // found adds the revision of a record that is not in its place.
@@ -33,8 +42,8 @@ func (h *keyHistory) found(r record) {
 	h.unsorted = true
 }
 
-// add adds a record. The error says how it contradicts the record before of the same key.
-func (h *keyHistory) add(r record) error {
+// add adds a record.
+func (h *keyHistory) add(r record) {
 	// A record without a key raises the revision: there is nothing between.
 	if n := len(h.revisions); n > 0 && (r.revision <= h.revisions[n-1].last+1 || len(r.key) == 0) {
 		h.revisions[n-1].last = max(h.revisions[n-1].last, r.revision)
@@ -42,25 +51,34 @@ func (h *keyHistory) add(r record) error {
 		h.revisions = append(h.revisions, interval{r.revision, r.revision})
 	}
 	if len(r.key) == 0 {
-		return nil
+		return
 	}
 	key := string(r.key)
 	before, known := h.keys[key]
+	if h.dropped[key] {
+		h.contradictions = append(h.contradictions, contradiction{revision: r.revision})
+		delete(h.dropped, key)
+	}
 	if h.value != nil && !r.tombstone {
 		if err := h.value(key, r.value); err != nil {
+			h.dropped[key] = true
 			h.values = append(h.values, DamagedValue{Key: key, Revision: r.revision, Problem: err.Error()})
 		}
 	}
 	h.keys[key] = r.facts()
-	if !known || r.tombstone || before.tombstone {
-		return nil
+	if !known || r.tombstone || before.tombstone || r.created == before.created && r.version == before.version+1 {
+		return
 	}
-	if r.created != before.created || r.version != before.version+1 {
-		h.contradicted = r.revision
-		return fmt.Errorf("revision %d of %q is version %d from revision %d, but revision %d is version %d from revision %d",
-			r.revision, key, r.version, r.created, before.revision, before.version, before.created)
-	}
-	return nil
+	h.contradictions = append(h.contradictions, contradiction{r.revision, fmt.Errorf("revision %d of %q is version %d from revision %d, but revision %d is version %d from revision %d",
+		r.revision, key, r.version, r.created, before.revision, before.version, before.created)})
+}
+
+// contradicted returns the contradictions after the last compaction: of earlier revisions,
+// only the newest of each key matters, and a compaction that has been scheduled or
+// interrupted has left some of the others.
+func (h *keyHistory) contradicted(compacted int64) []contradiction {
+	i, _ := slices.BinarySearchFunc(h.contradictions, compacted+1, func(c contradiction, revision int64) int { return cmp.Compare(c.revision, revision) })
+	return h.contradictions[i:]
 }
 
 // missing returns an error if there are revisions since the last compaction without a record.

@@ -118,9 +118,7 @@ func (r *repair) salvage(ctx context.Context, path, snapshot string) (err error)
 // keep adds a record to target, unless its value is damaged.
 func (r *repair) keep(target *salvaged, rec record) error {
 	damagedBefore := len(r.history.values)
-	if problem := r.history.add(rec); problem != nil {
-		r.lost("%v", problem)
-	}
+	r.history.add(rec)
 	if len(r.history.values) > damagedBefore {
 		return nil
 	}
@@ -168,7 +166,10 @@ func (r *repair) compacted() int64 {
 	for _, v := range r.history.values {
 		newest = max(newest, v.Revision)
 	}
-	return max(newest, r.history.contradicted)
+	if contradictions := r.history.contradicted(newest); len(contradictions) > 0 {
+		newest = contradictions[len(contradictions)-1].revision
+	}
+	return newest
 }
 
 // summarize adds what is lost of the keys to the report.
@@ -181,6 +182,11 @@ func (r *repair) summarize() {
 			r.lost("%q: %s", v.Key, v.Problem)
 		default:
 			r.lost("revision %d of %q, revision %d takes its place: %s", v.Revision, v.Key, kept.revision, v.Problem)
+		}
+	}
+	for _, contradiction := range r.history.contradicted(r.db.compacted) {
+		if contradiction.err != nil {
+			r.lost("%v", contradiction.err)
 		}
 	}
 	if err := r.history.missing(r.db.compacted); err != nil {
