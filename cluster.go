@@ -200,7 +200,7 @@ func (c *Cluster) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.kubeconfig, err = newKubeconfig(c.authority, c.https.Address()); err != nil {
+	if c.kubeconfig, err = newKubeconfig(c.authority, c.https.Address(), AdminUser, auth.GroupMasters); err != nil {
 		return err
 	}
 	if c.opts.KubeconfigPath == "" {
@@ -224,11 +224,13 @@ func (c *Cluster) ConfigFor(user string, groups ...string) *rest.Config {
 	return c.server.Config(user, groups...)
 }
 
+var errNoHTTPS = errors.New("the cluster was started without HTTPS")
+
 // HTTPSConfig returns the configuration of a client that uses the socket. It fails if the
 // cluster was started with NoHTTPS.
 func (c *Cluster) HTTPSConfig() (*rest.Config, error) {
 	if c.https == nil {
-		return nil, errors.New("the cluster was started without HTTPS")
+		return nil, errNoHTTPS
 	}
 	return httpsConfig(c.kubeconfig)
 }

@@ -28,13 +28,22 @@ const ConfigExtension = "minikcm.dev"
 // AdminUser is the user of the kubeconfig and of Config, in the group system:masters.
 const AdminUser = "kubernetes-admin"
 
-// newKubeconfig returns a kubeconfig with a client certificate for AdminUser.
-func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
-	admin, err := authority.Client(AdminUser, auth.GroupMasters)
+// UserKubeconfig returns a kubeconfig with a client certificate for a user in groups, who may
+// do what their roles allow. It fails if the cluster was started with NoHTTPS.
+func (c *Cluster) UserKubeconfig(user string, groups ...string) ([]byte, error) {
+	if c.https == nil {
+		return nil, errNoHTTPS
+	}
+	return newKubeconfig(c.authority, c.https.Address(), user, groups...)
+}
+
+// newKubeconfig returns a kubeconfig with a client certificate for a user.
+func newKubeconfig(authority *auth.Authority, address, user string, groups ...string) ([]byte, error) {
+	client, err := authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
-	key, err := admin.KeyPEM()
+	key, err := client.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +57,7 @@ func newKubeconfig(authority *auth.Authority, address string) ([]byte, error) {
 		CertificateAuthorityData: authority.CertPEM(),
 		Extensions:               map[string]runtime.Object{ConfigExtension: &runtime.Unknown{Raw: extension, ContentType: runtime.ContentTypeJSON}},
 	}
-	config.AuthInfos[ContextName] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertPEM(), ClientKeyData: key}
+	config.AuthInfos[ContextName] = &clientcmdapi.AuthInfo{ClientCertificateData: client.CertPEM(), ClientKeyData: key}
 	config.Contexts[ContextName] = &clientcmdapi.Context{Cluster: ContextName, AuthInfo: ContextName}
 	config.CurrentContext = ContextName
 	data, err := clientcmd.Write(*config)
