@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -71,9 +72,16 @@ func (p *process) stop() {
 	}
 }
 
-// attacker returns the configuration of a client with the token of a pod.
+// attacker returns the configuration of a client with the token of a pod, which may do
+// everything as no member of system:masters.
 func (p *process) attacker(ctx context.Context) *rest.Config {
 	p.t.Helper()
+	if _, err := p.client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "attacker"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "default"}},
+	}, metav1.CreateOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
 	token, err := p.client.CoreV1().ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		p.t.Fatal(err)
