@@ -5,8 +5,10 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,6 +33,8 @@ func (s *Server) newAdmission() admission.Chain {
 	classes := s.stored[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
 	runtimeClasses := s.stored[nodev1.SchemeGroupVersion.WithResource("runtimeclasses")]
 	limits := s.stored[corev1.SchemeGroupVersion.WithResource("limitranges")]
+	storageClasses := s.stored[storagev1.SchemeGroupVersion.WithResource("storageclasses")]
+	ingressClasses := s.stored[networkingv1.SchemeGroupVersion.WithResource("ingressclasses")]
 	return admission.NewChain(
 		forbidCreate{s},
 		admission.NamespaceLifecycle{Get: func(ctx context.Context, name string) (*corev1.Namespace, error) {
@@ -60,11 +64,20 @@ func (s *Server) newAdmission() admission.Chain {
 			},
 		},
 		admission.DefaultTolerationSeconds{Seconds: tolerationSeconds},
+		admission.DefaultStorageClass{List: func(ctx context.Context) ([]*storagev1.StorageClass, error) {
+			return inNamespace[*storagev1.StorageClass](ctx, storageClasses, "")
+		}},
+		admission.ClaimResize{Get: func(ctx context.Context, name string) (*storagev1.StorageClass, error) {
+			return lookup[*storagev1.StorageClass](ctx, storageClasses, "", name)
+		}},
 		admission.RuntimeClass{Get: func(ctx context.Context, name string) (*nodev1.RuntimeClass, error) {
 			return lookup[*nodev1.RuntimeClass](ctx, runtimeClasses, "", name)
 		}},
 		admission.CertificateRequester{},
 		admission.CertificateSigners{Authorizer: s.opts.Authorizer},
+		admission.DefaultIngressClass{List: func(ctx context.Context) ([]*networkingv1.IngressClass, error) {
+			return inNamespace[*networkingv1.IngressClass](ctx, ingressClasses, "")
+		}},
 		s.hooks,
 		s.escalation(),
 		s.newQuota(),
