@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -143,6 +144,20 @@ func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 	const namespace = metav1.NamespaceSystem
 	return c.ownConfig(auth.AccountName(namespace, account), auth.AccountGroups(namespace)...), nil
+}
+
+// denied reports that a controller or the scheduler lacks a permission. Other service accounts
+// in kube-system, such as that of an operator, may be denied anything.
+func (c *Cluster) denied(user string, err error) {
+	account := strings.TrimPrefix(user, auth.AccountName(metav1.NamespaceSystem, ""))
+	if account != user && !slices.ContainsFunc(manager.Descriptors(), func(d manager.Descriptor) bool { return d.Account == account }) {
+		return
+	}
+	if c.opts.Denied != nil {
+		c.opts.Denied(user, err)
+		return
+	}
+	c.opts.Logger.Error(err, "A component of the cluster lacks a permission", "user", user)
 }
 
 // envOf returns a copy of the environment for a part that acts as user.

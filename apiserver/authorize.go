@@ -26,16 +26,14 @@ func (s *Server) authorize(ctx context.Context, user *auth.User, info *apireques
 	return auth.Forbidden(a, reason)
 }
 
-// noteDenied reports that a component in the process lacks a permission.
+// noteDenied reports that a system user in the process lacks a permission.
 func (s *Server) noteDenied(ctx context.Context, user *auth.User, err error) {
 	if !transport.IsLocal(ctx) || !strings.HasPrefix(user.Name, "system:kube-") && !strings.HasPrefix(user.Name, "system:serviceaccount:kube-system:") {
 		return
 	}
 	if s.opts.Denied != nil {
 		s.opts.Denied(user.Name, err)
-		return
 	}
-	s.opts.Logger.Error(err, "A component lacks a permission", "user", user.Name)
 }
 
 // authorizeCreate authorizes the creation of the resource of a request that has been

@@ -110,8 +110,8 @@ type Options struct {
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
-	// Denied is called when a component of the process may not make a request; nil: the log
-	// says so.
+	// Denied, if not nil, is called when an in-process client may not make a request as a
+	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
