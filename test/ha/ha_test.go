@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/test/binary"
 	"minikcm.dev/minikcm/test/linearizability"
 )
 
@@ -73,7 +74,7 @@ func TestFaults(t *testing.T) {
 		t.Cleanup(m.kill)
 		m.start()
 	}
-	w.servers = newServers(t, buildBinary(t), *processes, addresses)
+	w.servers = newServers(t, binary.Build(t), *processes, addresses)
 	w.createDeployments()
 	elapsed := clock.Stopwatch()
 	for elapsed() < *duration && !t.Failed() {

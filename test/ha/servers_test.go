@@ -25,17 +25,6 @@ type server struct {
 	client kubernetes.Interface
 }
 
-// buildBinary returns the path of a minikcm that is built of this source.
-func buildBinary(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "minikcm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building minikcm: %v\n%s", err, out)
-	}
-	return path
-}
-
 const requestTimeout = 10 * time.Second
 
 // newServers starts n minikcm processes on etcd, and returns when they are ready.

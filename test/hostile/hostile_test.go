@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/test/binary"
 )
 
 var (
@@ -34,14 +36,14 @@ func TestMain(m *testing.M) {
 
 // TestAttacks runs each attack against a process of its own.
 func TestAttacks(t *testing.T) {
-	binary := buildBinary(t)
+	path := binary.Build(t)
 	for _, name := range slices.Sorted(maps.Keys(attacks)) {
-		t.Run(name, func(t *testing.T) { testAttack(t, binary, attacks[name]) })
+		t.Run(name, func(t *testing.T) { testAttack(t, path, attacks[name]) })
 	}
 }
 
-func testAttack(t *testing.T, binary string, attack attack) {
-	p := startProcess(t.Context(), t, binary, memoryLimit)
+func testAttack(t *testing.T, path string, attack attack) {
+	p := startProcess(t.Context(), t, path, memoryLimit)
 	attacker := p.attacker(t.Context())
 	ctx, stop := context.WithTimeout(t.Context(), *duration)
 	defer stop()

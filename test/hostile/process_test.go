@@ -20,17 +20,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// buildBinary returns the path of a minikcm that is built of this source.
-func buildBinary(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "minikcm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building minikcm: %v\n%s", err, out)
-	}
-	return path
-}
-
 // process is a running "minikcm up".
 type process struct {
 	t      *testing.T
