@@ -8,6 +8,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
+// upstreamText is an error whose text is upstream's, whatever its form.
+type upstreamText string
+
+func (e upstreamText) Error() string { return string(e) }
+
+const errNotBound = upstreamText("Only bound persistent volume claims can be expanded")
+
 // ClaimResize rejects a larger request of a PersistentVolumeClaim that is not bound, or whose
 // class does not allow expansion, as upstream's PersistentVolumeClaimResize (KEP-284).
 type ClaimResize struct {
@@ -30,7 +37,7 @@ func (p ClaimResize) Check(ctx context.Context, a *Attributes) error {
 		return nil
 	}
 	if old.Status.Phase != corev1.ClaimBound {
-		return denied(a, errors.New("Only bound persistent volume claims can be expanded"))
+		return denied(a, errNotBound)
 	}
 	if !p.allows(ctx, className(claim), className(old)) {
 		return denied(a, errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
