@@ -77,57 +77,48 @@ func (s *Server) bootstrapRoles(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the client for roles: %w", err)
 	}
+	roles, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
 	for _, role := range policy.ClusterRoles() {
-		if err := s.createOr(ctx, role, func() error {
-			options := reconciliation.ReconcileRoleOptions{
-				Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, Client: reconciliation.ClusterRoleModifier{Client: client.RbacV1().ClusterRoles()}, Confirm: true,
-			}
-			_, err := options.Run()
-			return err
-		}); err != nil {
+		if err := s.createOr(ctx, role, completeRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, reconciliation.ClusterRoleModifier{Client: roles.ClusterRoles()})); err != nil {
 			return err
 		}
 	}
 	for _, role := range policy.Roles() {
-		if err := s.createOr(ctx, role, func() error {
-			options := reconciliation.ReconcileRoleOptions{
-				Role: reconciliation.RoleRuleOwner{Role: role}, Client: reconciliation.RoleModifier{Client: client.RbacV1(), NamespaceClient: client.CoreV1().Namespaces()}, Confirm: true,
-			}
-			_, err := options.Run()
-			return err
-		}); err != nil {
+		if err := s.createOr(ctx, role, completeRole(reconciliation.RoleRuleOwner{Role: role}, reconciliation.RoleModifier{Client: roles, NamespaceClient: namespaces})); err != nil {
 			return err
 		}
 	}
-	return s.bootstrapBindings(ctx, client)
-}
-
-func (s *Server) bootstrapBindings(ctx context.Context, client kubernetes.Interface) error {
 	for _, binding := range policy.ClusterRoleBindings() {
-		if err := s.createOr(ctx, binding, func() error {
-			options := reconciliation.ReconcileRoleBindingOptions{
-				RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding},
-				Client:      reconciliation.ClusterRoleBindingClientAdapter{Client: client.RbacV1().ClusterRoleBindings()}, Confirm: true,
-			}
-			_, err := options.Run()
-			return err
-		}); err != nil {
+		adapter := reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}
+		if err := s.createOr(ctx, binding, completeBinding(adapter, reconciliation.ClusterRoleBindingClientAdapter{Client: roles.ClusterRoleBindings()})); err != nil {
 			return err
 		}
 	}
 	for _, binding := range policy.RoleBindings() {
-		if err := s.createOr(ctx, binding, func() error {
-			options := reconciliation.ReconcileRoleBindingOptions{
-				RoleBinding: reconciliation.RoleBindingAdapter{RoleBinding: binding},
-				Client:      reconciliation.RoleBindingClientAdapter{Client: client.RbacV1(), NamespaceClient: client.CoreV1().Namespaces()}, Confirm: true,
-			}
-			_, err := options.Run()
-			return err
-		}); err != nil {
+		adapter := reconciliation.RoleBindingAdapter{RoleBinding: binding}
+		if err := s.createOr(ctx, binding, completeBinding(adapter, reconciliation.RoleBindingClientAdapter{Client: roles, NamespaceClient: namespaces})); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// completeRole returns a function that adds the rules that an existing role lacks.
+func completeRole(role reconciliation.RuleOwner, client reconciliation.RuleOwnerModifier) func() error {
+	return func() error {
+		options := reconciliation.ReconcileRoleOptions{Role: role, Client: client, Confirm: true}
+		_, err := options.Run()
+		return err
+	}
+}
+
+// completeBinding returns a function that adds the subjects that an existing binding lacks.
+func completeBinding(binding reconciliation.RoleBinding, client reconciliation.RoleBindingModifier) func() error {
+	return func() error {
+		options := reconciliation.ReconcileRoleBindingOptions{RoleBinding: binding, Client: client, Confirm: true}
+		_, err := options.Run()
+		return err
+	}
 }
 
 // createOr creates an object of the cluster itself, and calls reconcile if it exists.

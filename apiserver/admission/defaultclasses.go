@@ -40,11 +40,11 @@ func (p DefaultStorageClass) Mutate(ctx context.Context, a *Attributes) error {
 	if err != nil {
 		return denied(a, err)
 	}
-	class := newest(classes, func(c *storagev1.StorageClass) bool {
+	name := newest(classes, func(c *storagev1.StorageClass) bool {
 		return c.Annotations[defaultStorageClass] == "true" || c.Annotations[betaDefaultStorageClass] == "true"
 	})
-	if class != nil {
-		claim.Spec.StorageClassName = &(*class).Name
+	if name != "" {
+		claim.Spec.StorageClassName = &name
 	}
 	return nil
 }
@@ -69,23 +69,23 @@ func (p DefaultIngressClass) Mutate(ctx context.Context, a *Attributes) error {
 	if err != nil {
 		return denied(a, err)
 	}
-	class := newest(classes, func(c *networkingv1.IngressClass) bool {
+	name := newest(classes, func(c *networkingv1.IngressClass) bool {
 		return c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 	})
-	if class != nil {
-		ingress.Spec.IngressClassName = &(*class).Name
+	if name != "" {
+		ingress.Spec.IngressClassName = &name
 	}
 	return nil
 }
 
-// newest returns the newest of the default classes, of several with one time the first by
-// name; nil if there is none.
-func newest[T metav1.Object](classes []T, isDefault func(T) bool) *T {
-	var found *T
-	for _, class := range slices.SortedFunc(slices.Values(classes), func(a, b T) int { return cmp.Compare(a.GetName(), b.GetName()) }) {
-		if isDefault(class) && (found == nil || class.GetCreationTimestamp().UnixNano() > (*found).GetCreationTimestamp().UnixNano()) {
-			found = &class
-		}
+// newest returns the name of the newest default class, of several with one time the first
+// name; empty if there is none.
+func newest[T metav1.Object](classes []T, isDefault func(T) bool) string {
+	defaults := slices.DeleteFunc(slices.Clone(classes), func(c T) bool { return !isDefault(c) })
+	if len(defaults) == 0 {
+		return ""
 	}
-	return found
+	return slices.MinFunc(defaults, func(a, b T) int {
+		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
+	}).GetName()
 }
