@@ -30,6 +30,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/rbac"
+	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -152,6 +153,8 @@ type Server struct {
 	tokens    *auth.Tokens
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
+	// recorder wraps the Authorizer of the options.
+	recorder *accessrecord.Recorder
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.

@@ -33,6 +33,7 @@ var inFolder = map[string][]string{
 	"apiserver/flow":               {"auth"},
 	"apiserver/pressure":           {},
 	"apiserver/rbac":               {"admission", "auth"},
+	"apiserver/rbac/accessrecord":  {"auth", "rbac/leastprivilege"},
 	"apiserver/request":            {"auth", "codec", "resources", "response", "slowclient", "storage", "strategy"},
 	"apiserver/resources":          {"resources/columns", "resources/validation", "resources/warnings"},
 	"apiserver/resources/warnings": {"resources/validation"},
