@@ -9,15 +9,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// publishClientCA publishes the authority of client certificates in the ConfigMap that
-// servers which delegate authentication to this one read
-// (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
-func (c *Cluster) publishClientCA(ctx context.Context, pem []byte) error {
+// publishClientCA publishes the authorities of client certificates and of the front proxy,
+// and its headers, in the ConfigMap that servers which delegate authentication to this one
+// read (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
+func (c *Cluster) publishClientCA(ctx context.Context) error {
 	const asUpstream = "kube-apiserver" // the ConfigMap's manager on other clusters
 	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	published := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"},
-		Data:       map[string]string{"client-ca-file": string(pem)},
+		Data: map[string]string{
+			"client-ca-file":                     string(c.authority.CertPEM()),
+			"requestheader-client-ca-file":       string(c.frontProxy.CertPEM()),
+			"requestheader-allowed-names":        `["` + frontProxyUser + `"]`,
+			"requestheader-username-headers":     `["X-Remote-User"]`,
+			"requestheader-uid-headers":          `["X-Remote-Uid"]`,
+			"requestheader-group-headers":        `["X-Remote-Group"]`,
+			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+		},
 	}
 	_, err := maps.Create(ctx, published, metav1.CreateOptions{FieldManager: asUpstream})
 	if apierrors.IsAlreadyExists(err) {

@@ -22,6 +22,7 @@ var inFolder = map[string][]string{
 	"apiserver":                    {"*"},
 	"apiserver/admission":          {"auth", "resources"},
 	"apiserver/admission/hooks":    {"admission", "auth", "outbound", "resources"},
+	"apiserver/aggregator":         {"apiservices", "auth", "discovery", "flow", "outbound", "storage", "watchcache"},
 	"apiserver/apiservices":        {"resources", "resources/columns"},
 	"apiserver/crd":                {"codec", "openapi", "outbound", "resources"},
 	"apiserver/discovery":          {"codec", "resources", "response"},
