@@ -3,6 +3,7 @@ package minikcm
 import (
 	"time"
 
+	"minikcm.dev/minikcm/apiserver/authn"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -21,6 +22,12 @@ type (
 	Latencies = lifecycle.Latencies
 	// ManageNodes selects which Nodes that clients create are simulated.
 	ManageNodes = nodes.ManagePolicy
+	// Authentication configures how users authenticate: FrontProxy, TokenIssuer and
+	// TokenWebhook are parts of it.
+	Authentication = authn.Options
+	FrontProxy     = authn.RequestHeader
+	TokenIssuer    = authn.OIDC
+	TokenWebhook   = authn.Webhook
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
 	// APIFault is a fault of the requests that APIFaultMatch selects.

@@ -89,6 +89,9 @@ type Options struct {
 	// or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means RBAC. Members of
 	// the group system:masters may do everything.
 	AuthorizationModes []string
+	// Authentication configures ways to authenticate besides the cluster's own certificates
+	// and tokens.
+	Authentication Authentication
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
@@ -168,6 +171,9 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
+		return err
+	}
+	if err := o.Authentication.Validate(); err != nil {
 		return err
 	}
 	switch o.ClockMode {

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authn"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
@@ -107,6 +108,8 @@ type Options struct {
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
+	// Authentication configures further ways to authenticate.
+	Authentication authn.Options
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
@@ -150,6 +153,8 @@ type Server struct {
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
+	// authn authenticates in the configured ways; nil: there are none.
+	authn *authn.Authenticators
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
 
@@ -198,6 +203,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
 	s.addStorage()
 	if s.tokens, err = s.newTokens(); err != nil {
+		return nil, err
+	}
+	if s.authn, err = s.newAuthenticators(); err != nil {
 		return nil, err
 	}
 	s.useAccessControl()
@@ -318,6 +326,7 @@ func (s *Server) Close() {
 	s.hooks.Close()
 	s.flow.Load().Stop()
 	s.inFlight.Wait()
+	s.authn.Close()
 	s.definitions.Close()
 	for _, objects := range s.stored {
 		objects.Close()

@@ -23,6 +23,7 @@ var inFolder = map[string][]string{
 	"apiserver/admission":          {"auth", "resources"},
 	"apiserver/admission/hooks":    {"admission", "auth", "outbound", "resources"},
 	"apiserver/apiservices":        {"resources", "resources/columns"},
+	"apiserver/authn":              {"auth", "gate", "outbound"},
 	"apiserver/crd":                {"codec", "openapi", "outbound", "resources"},
 	"apiserver/discovery":          {"codec", "resources", "response"},
 	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
