@@ -55,7 +55,10 @@ func (a *Authenticators) useIssuers(issuers []apiserver.JWTAuthenticator, algori
 		}
 		all = append(all, one)
 	}
-	a.knows(&a.after, tokencache.New(tokenunion.NewFailOnError(all...), false, verifiedTTL, 0))
+	// The cache is outermost: it returns the same answer again, in which the audiences must
+	// not be set twice.
+	known := authenticator.WrapAudienceAgnosticToken(a.deps.Audiences, tokenunion.NewFailOnError(all...))
+	a.after = append(a.after, tokencache.New(known, false, verifiedTTL, 0))
 	return nil
 }
 
