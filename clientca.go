@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// publishClientCA publishes the authorities of client certificates, and how front proxies
-// are recognised, in the ConfigMap that servers which delegate authentication to this one read
-// (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
-func (c *Cluster) publishClientCA(ctx context.Context, pem []byte) error {
+// publishClientCA publishes the authorities of client certificates and of front proxies, and
+// their headers, in the ConfigMap that servers which delegate authentication to this one
+// read (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
+func (c *Cluster) publishClientCA(ctx context.Context) error {
 	const asUpstream = "kube-apiserver" // the ConfigMap's manager on other clusters
 	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	trust, err := c.server.ClientTrust(pem)
+	trust, err := c.server.ClientTrust(c.authority.CertPEM(), c.frontProxy.CertPEM(), frontProxyUser)
 	if err != nil {
 		return err
 	}

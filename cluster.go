@@ -38,6 +38,7 @@ type Cluster struct {
 	https      *apiserver.HTTPS
 	kubeconfig []byte
 	authority  *auth.Authority
+	frontProxy *auth.Authority
 	tokenKey   *auth.TokenKey
 	// lastRevision is the store's revision when the cluster was closed.
 	lastRevision atomic.Int64
@@ -113,7 +114,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	proxyClient, err := c.frontProxy.Client(frontProxyUser)
+	if err != nil {
+		return err
+	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
+		ProxyClient:   proxyClient,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication,
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
@@ -136,7 +142,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		if err := c.listen(ctx); err != nil {
 			return err
 		}
-		if err := c.publishClientCA(ctx, c.authority.CertPEM()); err != nil {
+		if err := c.publishClientCA(ctx); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/rbac"
+	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
 )
 
@@ -28,6 +29,10 @@ func (s *Server) useAccessControl() {
 		Roles: source("roles"), ClusterRoles: source("clusterroles"),
 		RoleBindings: source("rolebindings"), ClusterRoleBindings: source("clusterrolebindings"),
 	})
+	defer func() {
+		s.recorder = accessrecord.New(s.opts.Authorizer, s.rules)
+		s.opts.Authorizer = s.recorder
+	}()
 	if s.opts.Authorizer != nil {
 		return
 	}
@@ -45,9 +50,16 @@ func (s *Server) useAccessControl() {
 	s.opts.Authorizer = union
 }
 
+// RecordAccess begins to record what a user asks for. With enforce, the user may still do
+// only what the server's authorizer allows; otherwise everything. The caller ends the
+// recording. It returns a Conflict error if the user is being recorded.
+func (s *Server) RecordAccess(user string, enforce bool) (*accessrecord.Recording, error) {
+	return s.recorder.Start(user, enforce)
+}
+
 // usesRBAC reports whether roles and bindings decide.
 func (s *Server) usesRBAC() bool {
-	union, ok := s.opts.Authorizer.(auth.Union)
+	union, ok := s.recorder.Inner().(auth.Union)
 	if !ok {
 		return false
 	}
@@ -65,7 +77,7 @@ func (s *Server) escalation() admission.Mutator {
 	if !s.usesRBAC() {
 		return nil
 	}
-	return rbac.Escalation{Rules: s.rules, Authorizer: s.opts.Authorizer}
+	return rbac.Escalation{Rules: s.rules, Authorizer: s.opts.Authorizer, Record: s.recorder.Grant}
 }
 
 // bootstrapRoles creates the roles and bindings that every cluster has. It completes

@@ -134,8 +134,8 @@ anonymous:
 	})
 	for text, changes := range map[string]jwt.MapClaims{
 		"the group is reserved": {"roles": []string{"root"}},
-		"too long a life":                   {"exp": clock.Real().Now().Add(48 * time.Hour).Unix()},
-		"no such key: team":                 {"team": nil},
+		"too long a life":       {"exp": clock.Real().Now().Add(48 * time.Hour).Unix()},
+		"no such key: team":     {"team": nil},
 	} {
 		all := jwt.MapClaims{"roles": []string{"dev"}, "employee": "17", "team": "blue"}
 		for name, value := range changes {
@@ -229,7 +229,9 @@ func TestIssuerAnswers(t *testing.T) {
 		"redirected": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusFound)
 		}, `the answer is "302 Found", and redirects are not followed: configure the issuer's final address`},
-		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "internals", http.StatusInternalServerError) }, "500 Internal Server Error"},
+		"an error": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "internals", http.StatusInternalServerError)
+		}, "500 Internal Server Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := startIssuer(t)

@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
+	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/authn"
@@ -31,6 +32,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/rbac"
+	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -113,6 +115,9 @@ type Options struct {
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
+	// ProxyClient is the client certificate of requests to the servers of other APIs, which
+	// APIServices refer to; nil: the requests have none.
+	ProxyClient *auth.KeyPair
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
@@ -157,6 +162,10 @@ type Server struct {
 	authn *authn.Authenticators
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
+	// aggregator serves the versions of other servers.
+	aggregator *aggregator.Aggregator
+	// recorder wraps the Authorizer of the options.
+	recorder *accessrecord.Recorder
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
@@ -213,6 +222,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
+	s.aggregator = s.newAggregator()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
@@ -243,6 +253,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		opts.Local.server.Store(s)
 	}
 	s.startRegistrar()
+	s.aggregator.Start()
 	return s, nil
 }
 
@@ -322,6 +333,7 @@ func (s *Server) Close() {
 		p.stop()
 	}
 	s.registrar.Load().stop()
+	s.aggregator.Close()
 	s.expirer.stop()
 	s.hooks.Close()
 	s.flow.Load().Stop()

@@ -50,9 +50,12 @@ func (s *Server) verifyToken(ctx context.Context, token string, audiences []stri
 	return verified, err
 }
 
-// ClientTrust returns the data of the ConfigMap extension-apiserver-authentication. own is
-// the PEM of the authority that the server listens with.
-func (s *Server) ClientTrust(own []byte) (map[string]string, error) { return s.authn.Trust(own) }
+// ClientTrust returns the data of the ConfigMap extension-apiserver-authentication. clients
+// is the PEM of the authority that the server listens with, and proxies that of the
+// authority of the certificate, with the name proxy, that it shows to other servers.
+func (s *Server) ClientTrust(clients, proxies []byte, proxy string) (map[string]string, error) {
+	return s.authn.Trust(clients, proxies, proxy)
+}
 
 func (s *Server) storedCore(plural string) *storage.Objects {
 	return s.stored[corev1.SchemeGroupVersion.WithResource(plural)]

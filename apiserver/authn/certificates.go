@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"k8s.io/client-go/util/cert"
 
@@ -81,31 +82,52 @@ func (a *Authenticators) useFrontProxy(opts *Options) (err error) {
 }
 
 // Trust returns the data of the ConfigMap kube-system/extension-apiserver-authentication, by
-// which servers that delegate authentication to this one recognise its clients and its
-// front proxy. own is the PEM of the cluster's own authority.
-func (a *Authenticators) Trust(own []byte) (map[string]string, error) {
-	if a == nil {
-		return map[string]string{"client-ca-file": string(own)}, nil
+// which servers that delegate authentication to this one recognise its clients and front
+// proxies. clients and proxies are the PEM of the cluster's own authorities; proxy is the
+// name in the certificate that the API server shows to other servers.
+func (a *Authenticators) Trust(clients, proxies []byte, proxy string) (map[string]string, error) {
+	clients, proxies = joinPEM(clients), joinPEM(proxies)
+	names, users, uids, groups, extras := []string{proxy}, []string{"X-Remote-User"}, []string{"X-Remote-Uid"}, []string{"X-Remote-Group"}, []string{"X-Remote-Extra-"}
+	if a != nil && a.clients.pem != nil {
+		clients = joinPEM(clients, a.clients.pem)
 	}
-	data := map[string]string{"client-ca-file": string(bytes.Join([][]byte{own, a.clients.pem}, nil))}
-	if a.proxy == nil {
-		return data, nil
+	if a != nil && a.proxy != nil {
+		h := a.trusted.headers
+		proxies = joinPEM(proxies, a.trusted.pem)
+		users, uids, groups, extras = union(users, h.UsernameHeaders), union(uids, h.UIDHeaders), union(groups, h.GroupHeaders), union(extras, h.ExtraHeadersPrefix)
+		if names = union(names, h.AllowedNames); len(h.AllowedNames) == 0 {
+			names = []string{} // any name
+		}
 	}
-	h := a.trusted.headers
-	data["requestheader-client-ca-file"] = string(a.trusted.pem)
-	lists := map[string][]string{
-		"requestheader-username-headers": h.UsernameHeaders, "requestheader-group-headers": h.GroupHeaders,
-		"requestheader-extra-headers-prefix": h.ExtraHeadersPrefix, "requestheader-allowed-names": h.AllowedNames,
-	}
-	if len(h.UIDHeaders) > 0 {
-		lists["requestheader-uid-headers"] = h.UIDHeaders
-	}
-	for key, values := range lists {
-		encoded, err := json.Marshal(append([]string{}, values...)) // an empty list is [], not null
+	data := map[string]string{"client-ca-file": string(clients), "requestheader-client-ca-file": string(proxies)}
+	for key, values := range map[string][]string{
+		"requestheader-allowed-names": names, "requestheader-username-headers": users, "requestheader-uid-headers": uids,
+		"requestheader-group-headers": groups, "requestheader-extra-headers-prefix": extras,
+	} {
+		encoded, err := json.Marshal(values)
 		if err != nil {
 			return nil, fmt.Errorf("encoding %s: %w", key, err)
 		}
 		data[key] = string(encoded)
 	}
 	return data, nil
+}
+
+// joinPEM joins PEM files, each with a line break at its end.
+func joinPEM(files ...[]byte) []byte {
+	var joined []byte
+	for _, file := range files {
+		joined = append(append(joined, bytes.TrimSpace(file)...), '\n')
+	}
+	return joined
+}
+
+// union returns a list with the values of another one that it lacks.
+func union(list, other []string) []string {
+	for _, value := range other {
+		if !slices.Contains(list, value) {
+			list = append(list, value)
+		}
+	}
+	return list
 }

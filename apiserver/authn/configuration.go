@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
 	"minikcm.dev/minikcm/internal/nesting"
-
 )
 
 // maxDepth limits the nesting of a configuration.

@@ -12,6 +12,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
@@ -80,7 +81,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
-		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}})},
+		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension()},
 	}
 	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
 		if d < 0 {

@@ -11,6 +11,7 @@ import (
 // holds for the functions that it calls. A package named decide has to be here.
 var pure = []string{
 	"apiserver/codec",
+	"apiserver/rbac/leastprivilege",
 	"apiserver/resources/columns",
 	"apiserver/resources/validation",
 	"apiserver/resources/warnings",
