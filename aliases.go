@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -28,6 +29,8 @@ type (
 	FrontProxy     = authn.RequestHeader
 	TokenIssuer    = authn.OIDC
 	TokenWebhook   = authn.Webhook
+	// AuthorizationWebhook is a webhook that reviews access.
+	AuthorizationWebhook = authz.Webhook
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
 	// APIFault is a fault of the requests that APIFaultMatch selects.

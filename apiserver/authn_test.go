@@ -174,3 +174,47 @@ func TestAnonymousAuth(t *testing.T) {
 	wantReply(t, h.raw(h.asClient(nil), "GET", "/version", ""), 401, metav1.StatusReasonUnauthorized, "Unauthorized")
 	h.wantUser(overHTTPS().config(h), authenticationv1.UserInfo{Username: "tester", Groups: []string{"system:masters", "system:authenticated"}})
 }
+
+// TestBadCredentials makes requests with credentials that must not be accepted, and with
+// good ones for something that they do not allow.
+func TestBadCredentials(t *testing.T) {
+	by := anotherAuthority(t, "front-proxy-ca", 0)
+	old := anotherAuthority(t, "old", 2*366*24*time.Hour)
+	future := anotherAuthority(t, "future", -24*time.Hour)
+	opts := proxied(t, by)
+	opts.ClientCAFile = fileOf(t, "ca.crt", append(old.CertPEM(), future.CertPEM()...))
+	opts.TokenAuthFile = fileOf(t, "tokens.csv", []byte("s3cret,jane,17\n"))
+	h := start(t, authenticating(opts))
+	ca := must(authority())(t)
+	jane := must(ca.Client("jane"))(t)
+	serving := must(ca.Server("jane"))(t)
+	for name, test := range map[string]struct {
+		cfg  *rest.Config
+		code int32
+		text string
+	}{
+		"another CA's certificate":     {h.asClient(must(anotherAuthority(t, "test-ca", 0).Client("tester", "system:masters"))(t)), 401, ""},
+		"an expired certificate":       {h.asClient(must(old.Client("tester", "system:masters"))(t)), 401, ""},
+		"a certificate of tomorrow":    {h.asClient(must(future.Client("tester", "system:masters"))(t)), 401, ""},
+		"a server's certificate":       {h.asClient(serving), 401, ""},
+		"the front proxy's, for jane":  {h.asClient(must(by.Client("front-proxy-client", "system:masters"))(t)), 401, ""},
+		"an unknown token":             {h.asBearer("s3cre"), 401, ""},
+		"a token in another case":      {h.asBearer("S3CRET"), 401, ""},
+		"a password":                   {h.asClient(nil, "Authorization", "Basic amFuZTpzM2NyZXQ="), 403, `User "system:anonymous" cannot list`},
+		"headers of a front proxy":     {h.asClient(nil, "X-Remote-User", "tester", "X-Remote-Group", "system:masters"), 403, `User "system:anonymous" cannot list`},
+		"these, with a certificate":    {h.asClient(jane, "X-Remote-User", "tester", "X-Remote-Group", "system:masters"), 403, `User "jane" cannot list`},
+		"these, with a token":          {h.asClient(nil, "Authorization", "Bearer s3cret", "X-Remote-Group", "system:masters"), 403, `User "jane" cannot list`},
+		"impersonation":                {h.asClient(jane, "Impersonate-User", "tester", "Impersonate-Group", "system:masters"), 403, `User "jane" cannot impersonate`},
+		"impersonation by nobody":      {h.asClient(nil, "Impersonate-User", "tester"), 403, `User "system:anonymous" cannot impersonate`},
+		"impersonation without a name": {h.asClient(jane, "Impersonate-Group", "system:masters"), 400, "without impersonating a user name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reason := map[int32]metav1.StatusReason{400: metav1.StatusReasonBadRequest, 401: metav1.StatusReasonUnauthorized, 403: metav1.StatusReasonForbidden}[test.code]
+			status := wantReply(t, h.raw(test.cfg, "GET", "/api/v1/pods", ""), test.code, reason, test.text)
+			if test.code == 401 && (status.Message != "Unauthorized" || status.Details != nil) {
+				t.Errorf("the answer says why: %+v", status)
+			}
+		})
+	}
+	h.wantUser(h.asClient(must(anotherAuthority(t, "x", 0).Client("x"))(t), "Authorization", "Bearer s3cret"), authenticationv1.UserInfo{Username: "jane", UID: "17", Groups: []string{"system:authenticated"}})
+}

@@ -22,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
@@ -115,6 +116,8 @@ type Options struct {
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
+	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
+	AuthorizationWebhook authz.Webhook
 	// ProxyClient is the client certificate of requests to the servers of other APIs, which
 	// APIServices refer to; nil: the requests have none.
 	ProxyClient *auth.KeyPair
@@ -160,6 +163,8 @@ type Server struct {
 	tokens    *auth.Tokens
 	// authn authenticates in the configured ways; nil: there are none.
 	authn *authn.Authenticators
+	// webhook authorizes if that is configured.
+	webhook auth.Authorizer
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
 	// aggregator serves the versions of other servers.
@@ -216,6 +221,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	if s.authn, err = s.newAuthenticators(); err != nil {
 		return nil, err
+	}
+	if opts.AuthorizationWebhook.ConfigFile != "" {
+		if s.webhook, err = authz.New(opts.AuthorizationWebhook); err != nil {
+			s.authn.Close()
+			return nil, err
+		}
 	}
 	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}

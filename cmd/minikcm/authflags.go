@@ -16,6 +16,7 @@ type authFlags struct {
 	anonymous bool
 	oidc      minikcm.TokenIssuer
 	webhook   minikcm.TokenWebhook
+	reviewer  minikcm.AuthorizationWebhook
 }
 
 func (f *authFlags) register(flags *pflag.FlagSet) {
@@ -30,6 +31,10 @@ func (f *authFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.webhook.ConfigFile, "authentication-token-webhook-config-file", "", "kubeconfig whose cluster is a webhook that reviews tokens")
 	flags.StringVar(&f.webhook.Version, "authentication-token-webhook-version", "v1beta1", "version of authentication.k8s.io TokenReview to send to the webhook: v1 or v1beta1")
 	flags.DurationVar(&f.webhook.CacheTTL, "authentication-token-webhook-cache-ttl", 2*time.Minute, "how long to use the answers of the webhook, in real time")
+	flags.StringVar(&f.reviewer.ConfigFile, "authorization-webhook-config-file", "", "kubeconfig whose cluster is the webhook that --authorization-mode=...,Webhook asks")
+	flags.StringVar(&f.reviewer.Version, "authorization-webhook-version", "v1beta1", "version of authorization.k8s.io SubjectAccessReview to send to the webhook: v1 or v1beta1")
+	flags.DurationVar(&f.reviewer.AuthorizedTTL, "authorization-webhook-cache-authorized-ttl", 5*time.Minute, "how long to use the webhook's answers that allow, in real time")
+	flags.DurationVar(&f.reviewer.UnauthorizedTTL, "authorization-webhook-cache-unauthorized-ttl", 30*time.Second, "how long to use the webhook's answers that do not allow, in real time")
 }
 
 func (f *authFlags) registerFrontProxy(flags *pflag.FlagSet) {
@@ -54,6 +59,24 @@ func (f *authFlags) registerIssuer(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&f.oidc.RequiredClaims, "oidc-required-claim", nil, "claim=value that tokens must have; can be repeated")
 }
 
+// authorizationWebhook returns the webhook that the flags describe.
+func (f *authFlags) authorizationWebhook() minikcm.AuthorizationWebhook {
+	if f.reviewer.ConfigFile == "" {
+		return minikcm.AuthorizationWebhook{}
+	}
+	hook := f.reviewer
+	hook.AuthorizedTTL, hook.UnauthorizedTTL = zeroIsNone(hook.AuthorizedTTL), zeroIsNone(hook.UnauthorizedTTL)
+	return hook
+}
+
+// zeroIsNone returns the option for a flag whose 0 means not to keep answers.
+func zeroIsNone(ttl time.Duration) time.Duration {
+	if ttl == 0 {
+		return -1
+	}
+	return ttl
+}
+
 // options returns the options that the flags describe. Defaults of a part that is not
 // configured are left out: it adds nothing to the server.
 func (f *authFlags) options() (minikcm.Authentication, error) {
@@ -69,8 +92,8 @@ func (f *authFlags) options() (minikcm.Authentication, error) {
 			opts.Webhook = f.webhook
 		}
 	})
-	if opts.Webhook.ConfigFile != "" && f.webhook.CacheTTL == 0 {
-		opts.Webhook.CacheTTL = -1
+	if opts.Webhook.ConfigFile != "" {
+		opts.Webhook.CacheTTL = zeroIsNone(f.webhook.CacheTTL)
 	}
 	if err := opts.Validate(); err != nil {
 		return opts, badInput{err}
