@@ -41,6 +41,8 @@ func (s *Server) useAccessControl() {
 		switch mode {
 		case AuthorizeRBAC:
 			union = append(union, s.rules)
+		case AuthorizeWebhook:
+			union = append(union, s.webhook)
 		case AuthorizeAlways:
 			union = append(union, auth.AlwaysAllow{})
 		case AuthorizeNever:
@@ -149,20 +151,22 @@ func (s *Server) createOr(ctx context.Context, obj interface {
 	return nil
 }
 
-var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeAlways + " and " + AuthorizeNever)
+var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeWebhook + ", " + AuthorizeAlways + " and " + AuthorizeNever)
 
 // The modes of authorization, as in kube-apiserver's --authorization-mode.
 const (
 	AuthorizeRBAC   = "RBAC"
 	AuthorizeAlways = "AlwaysAllow"
 	AuthorizeNever  = "AlwaysDeny"
+	// AuthorizeWebhook needs Options.AuthorizationWebhook.
+	AuthorizeWebhook = "Webhook"
 )
 
 // CheckAuthorizationModes returns an error for modes that do not exist.
 func CheckAuthorizationModes(modes []string) error {
 	for _, mode := range modes {
 		switch mode {
-		case AuthorizeRBAC, AuthorizeAlways, AuthorizeNever:
+		case AuthorizeRBAC, AuthorizeAlways, AuthorizeNever, AuthorizeWebhook:
 		default:
 			return fmt.Errorf("authorization mode %q: %w", mode, errUnknownMode)
 		}

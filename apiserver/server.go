@@ -21,6 +21,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
@@ -109,9 +111,13 @@ type Options struct {
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
+	// Authentication configures further ways to authenticate.
+	Authentication authn.Options
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
+	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
+	AuthorizationWebhook authz.Webhook
 	// ProxyClient is the client certificate of requests to the servers of other APIs, which
 	// APIServices refer to; nil: the requests have none.
 	ProxyClient *auth.KeyPair
@@ -155,6 +161,10 @@ type Server struct {
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
+	// authn authenticates in the configured ways; nil: there are none.
+	authn *authn.Authenticators
+	// webhook authorizes if that is configured.
+	webhook auth.Authorizer
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
 	// aggregator serves the versions of other servers.
@@ -208,6 +218,15 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.addStorage()
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
+	}
+	if s.authn, err = s.newAuthenticators(); err != nil {
+		return nil, err
+	}
+	if opts.AuthorizationWebhook.ConfigFile != "" {
+		if s.webhook, err = authz.New(opts.AuthorizationWebhook); err != nil {
+			s.authn.Close()
+			return nil, err
+		}
 	}
 	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
@@ -330,6 +349,7 @@ func (s *Server) Close() {
 	s.hooks.Close()
 	s.flow.Load().Stop()
 	s.inFlight.Wait()
+	s.authn.Close()
 	s.definitions.Close()
 	for _, objects := range s.stored {
 		objects.Close()

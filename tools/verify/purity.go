@@ -16,6 +16,7 @@ var pure = []string{
 	"apiserver/resources/validation",
 	"apiserver/resources/warnings",
 	"clock/internal/hash",
+	"controllers/bootstrapsigner/decide",
 	"controllers/controllerref",
 	"controllers/clusterroleaggregation/decide",
 	"controllers/cronjob/decide",

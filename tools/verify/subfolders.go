@@ -24,6 +24,8 @@ var inFolder = map[string][]string{
 	"apiserver/admission/hooks":    {"admission", "auth", "outbound", "resources"},
 	"apiserver/aggregator":         {"apiservices", "auth", "discovery", "flow", "outbound", "storage", "watchcache"},
 	"apiserver/apiservices":        {"resources", "resources/columns"},
+	"apiserver/authn":              {"auth", "gate", "outbound"},
+	"apiserver/authz":              {"auth", "outbound"},
 	"apiserver/crd":                {"codec", "openapi", "outbound", "resources"},
 	"apiserver/discovery":          {"codec", "resources", "response"},
 	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
