@@ -10,26 +10,13 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/services"
-	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 // newHooks returns the plugin for webhooks and admission policies.
 func (s *Server) newHooks() *hooks.Plugin {
-	var configurations []*storage.Objects
-	for _, resource := range []string{
-		"mutatingwebhookconfigurations", "validatingwebhookconfigurations",
-		"mutatingadmissionpolicybindings", "validatingadmissionpolicybindings",
-	} {
-		configurations = append(configurations, s.stored[admissionv1.SchemeGroupVersion.WithResource(resource)])
-	}
 	return hooks.New(hooks.Options{
-		Idle: func(ctx context.Context) (bool, error) {
-			for _, objects := range configurations {
-				if empty, err := objects.Empty(ctx); !empty || err != nil {
-					return false, err
-				}
-			}
-			return true, nil
+		Empty: func(ctx context.Context, resource string) (bool, error) {
+			return s.stored[admissionv1.SchemeGroupVersion.WithResource(resource)].Empty(ctx)
 		},
 		Config:     func() *rest.Config { return Protobuf(s.Config("system:apiserver", auth.GroupMasters)) },
 		Ledger:     s.opts.Ledger,

@@ -113,6 +113,8 @@ type Options struct {
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
+	// Admission selects and configures the admission plugins.
+	Admission AdmissionOptions
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }
@@ -206,7 +208,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
 	s.hooks = s.newHooks()
-	s.admission = s.newAdmission()
+	if s.admission, err = s.newAdmission(); err != nil {
+		return nil, err
+	}
 	s.expirer = s.newExpirer()
 	s.verbs = s.newVerbs()
 	s.handler = s.newHandler()
