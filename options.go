@@ -89,6 +89,12 @@ type Options struct {
 	// or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means RBAC. Members of
 	// the group system:masters may do everything.
 	AuthorizationModes []string
+	// EnableAdmissionPlugins and DisableAdmissionPlugins change which admission plugins run, as
+	// the flags of kube-apiserver do (docs/admission.md).
+	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+	// AdmissionConfigFile is the path of an AdmissionConfiguration, which configures plugins;
+	// empty: none is configured.
+	AdmissionConfigFile string
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
@@ -170,6 +176,9 @@ func (o *Options) Validate() error {
 	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
 		return err
 	}
+	if err := o.admission().Check(); err != nil {
+		return err
+	}
 	switch o.ClockMode {
 	case "", clock.ModeReal, clock.ModeVirtual:
 	case clock.ModeScaled:
@@ -189,6 +198,11 @@ func (o *Options) Validate() error {
 		return err
 	}
 	return o.ManageNodes.Validate()
+}
+
+// admission returns the options of the admission plugins.
+func (o *Options) admission() apiserver.AdmissionOptions {
+	return apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
 }
 
 // containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and
