@@ -56,7 +56,7 @@ func builtInPlugins() []AdmissionPlugin {
 		{Name: "EventRateLimit", Does: "limits the writes of Events (needs a configuration)", build: (*Server).newEventRateLimit},
 		{Name: "ExtendedResourceToleration", Does: "lets pods that request extended resources tolerate taints with their names", build: always(admission.ExtendedResourceToleration{})},
 		{Name: "DefaultStorageClass", Default: true, Does: "gives claims without a StorageClass the default one", build: plain((*Server).newDefaultStorageClass)},
-		{Name: "StorageObjectInUseProtection", Default: true, Does: "protects volumes and claims in use with finalizers", Missing: "no controller removes the finalizers"},
+		{Name: "StorageObjectInUseProtection", Default: true, Does: "protects volumes, claims and volume attributes classes in use with finalizers", build: always(admission.StorageObjectInUseProtection{})},
 		{Name: "PodGroupProtection", Default: true, Does: "protects PodGroups in use with a finalizer", Missing: "the feature GenericWorkload is off by default, and there are no PodGroups"},
 		{Name: "OwnerReferencesPermissionEnforcement", Does: "requires permissions to change the owners of objects", build: plain((*Server).newOwnerReferences)},
 		{Name: "PersistentVolumeClaimResize", Default: true, Does: "rejects larger claims unless their StorageClass allows expansion", build: plain((*Server).newClaimResize)},
