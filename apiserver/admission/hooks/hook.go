@@ -8,6 +8,15 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 )
 
+// The resources of admissionregistration.k8s.io whose objects make a plugin work: policies
+// do nothing without a binding.
+const (
+	mutatingBindings         = "mutatingadmissionpolicybindings"
+	validatingBindings       = "validatingadmissionpolicybindings"
+	mutatingConfigurations   = "mutatingwebhookconfigurations"
+	validatingConfigurations = "validatingwebhookconfigurations"
+)
+
 // hook is one of upstream's plugins, as a Mutator and a Checker of the admission chain. It
 // does nothing while there are no objects of its resource.
 type hook struct {
@@ -23,14 +32,14 @@ type step func(ctx context.Context, a upstream.Attributes, kinds upstream.Object
 
 // MutatingPolicies returns the plugin MutatingAdmissionPolicy.
 func (p *Plugin) MutatingPolicies() admission.Mutator {
-	return hook{plugin: p, resource: "mutatingadmissionpolicybindings", mutate: func(s *started) step { return s.mutatingPolicies.Admit }}
+	return hook{plugin: p, resource: mutatingBindings, mutate: func(s *started) step { return s.mutatingPolicies.Dispatch }}
 }
 
 // MutatingWebhooks returns the plugin MutatingAdmissionWebhook. It calls the webhooks also
 // for a delete, although nothing is stored.
 func (p *Plugin) MutatingWebhooks() admission.Mutator {
 	return hook{
-		plugin: p, resource: "mutatingwebhookconfigurations", mutate: func(s *started) step { return s.mutatingWebhooks.Admit },
+		plugin: p, resource: mutatingConfigurations, mutate: func(s *started) step { return s.mutatingWebhooks.Admit },
 		check: func(s *started, op admission.Operation) step {
 			if op == admission.Delete {
 				return s.mutatingWebhooks.Admit
@@ -43,15 +52,15 @@ func (p *Plugin) MutatingWebhooks() admission.Mutator {
 // ValidatingPolicies returns the plugin ValidatingAdmissionPolicy.
 func (p *Plugin) ValidatingPolicies() admission.Checker {
 	return hook{
-		plugin: p, resource: "validatingadmissionpolicybindings",
-		check: func(s *started, _ admission.Operation) step { return s.validatingPolicies.Validate },
+		plugin: p, resource: validatingBindings,
+		check: func(s *started, _ admission.Operation) step { return s.validatingPolicies.Dispatch },
 	}
 }
 
 // ValidatingWebhooks returns the plugin ValidatingAdmissionWebhook.
 func (p *Plugin) ValidatingWebhooks() admission.Checker {
 	return hook{
-		plugin: p, resource: "validatingwebhookconfigurations",
+		plugin: p, resource: validatingConfigurations,
 		check: func(s *started, _ admission.Operation) step { return s.validatingWebhooks.Validate },
 	}
 }
@@ -73,7 +82,7 @@ func (h hook) Check(ctx context.Context, a *admission.Attributes) error {
 }
 
 func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started) step) error {
-	idle, err := h.plugin.opts.Empty(ctx, h.resource)
+	idle, err := h.plugin.opts.Objects(h.resource).Empty(ctx)
 	if idle || err != nil {
 		return err
 	}
@@ -81,7 +90,7 @@ func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started
 	if err != nil {
 		return err
 	}
-	if err := started.wait(ctx); err != nil {
+	if err := started.refresh(ctx, h.resource); err != nil {
 		return err
 	}
 	call := of(started)

@@ -7,25 +7,30 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	upstream "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/clock"
 )
 
 // Options configure New. All fields are required.
 type Options struct {
-	// Empty reports whether there are no objects of a resource of admissionregistration.k8s.io.
-	Empty func(ctx context.Context, resource string) (bool, error)
+	// Objects returns the objects of a resource of admissionregistration.k8s.io.
+	Objects func(resource string) Objects
+	// Namespaces are the namespaces, and Params the objects of any kind that policies refer
+	// to.
+	Namespaces Objects
+	Params     Params
+	// Types returns the schemas of a kind; nil: the kind is not known.
+	Types func(kind schema.GroupVersionKind) managedfields.TypeConverter
 	// Config returns the configuration of clients of the server itself.
 	Config func() *rest.Config
-	Ledger *clock.Ledger
 	// Kinds are the served kinds, in the form that upstream's libraries require.
-	Kinds upstream.ObjectInterfaces
+	Kinds Kinds
 	// Authorizer evaluates authorization checks in conditions.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Services resolves the Service of a webhook.
