@@ -24,8 +24,8 @@ type AdmissionOptions struct {
 	ConfigFile string
 }
 
-// Check returns an error for plugins that do not exist or that are missing here, and for
-// plugins that are both enabled and disabled.
+// Check returns an error for plugins that do not exist or that are missing here, for
+// plugins that are both enabled and disabled, and for a file that cannot be read.
 func (o AdmissionOptions) Check() error {
 	var errs []error
 	named := func(flag string, names []string) {
@@ -50,6 +50,9 @@ func (o AdmissionOptions) Check() error {
 	if len(both) > 0 {
 		slices.Sort(both)
 		errs = append(errs, fmt.Errorf("%v in enable-admission-plugins and disable-admission-plugins overlapped", both))
+	}
+	if _, err := o.readConfig(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -3,13 +3,14 @@ package protection
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestFinalizers(t *testing.T) {
-	now := metav1.Now()
+	now := metav1.NewTime(time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC))
 	for name, test := range map[string]struct {
 		has      []string
 		deleting bool
