@@ -118,8 +118,8 @@ func (s *Server) newDefaultStorageClass() any {
 
 func (s *Server) newOwnerReferences() any {
 	return admission.OwnerReferencesPermissionEnforcement{
-		Authorizer: s.opts.Authorizer,
-		Kind:       func(kind schema.GroupVersionKind) *resources.Resource { return s.current().Table.ByKind(kind) },
+		Authorizer: s.opts.Authorizer, Ask: s.recorder.Questions(),
+		Kind: func(kind schema.GroupVersionKind) *resources.Resource { return s.current().Table.ByKind(kind) },
 	}
 }
 
