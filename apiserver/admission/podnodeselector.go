@@ -56,12 +56,9 @@ func (p *PodNodeSelector) Mutate(ctx context.Context, a *Attributes) error {
 	if pod == nil {
 		return nil
 	}
-	wanted, err := p.selectorOf(ctx, a.Namespace)
+	wanted, err := p.selectorFor(ctx, a, pod)
 	if err != nil {
 		return err
-	}
-	if labels.Conflicts(wanted, pod.Spec.NodeSelector) {
-		return apierrors.NewForbidden(a.Resource.GroupResource(), pod.Name, errSelectorConflict)
 	}
 	pod.Spec.NodeSelector = labels.Merge(wanted, pod.Spec.NodeSelector)
 	return p.Check(ctx, a)
@@ -73,12 +70,8 @@ func (p *PodNodeSelector) Check(ctx context.Context, a *Attributes) error {
 	if pod == nil {
 		return nil
 	}
-	wanted, err := p.selectorOf(ctx, a.Namespace)
-	if err != nil {
+	if _, err := p.selectorFor(ctx, a, pod); err != nil {
 		return err
-	}
-	if labels.Conflicts(wanted, pod.Spec.NodeSelector) {
-		return apierrors.NewForbidden(a.Resource.GroupResource(), pod.Name, errSelectorConflict)
 	}
 	allowed, err := labels.ConvertSelectorToLabelsMap(p.Selectors[a.Namespace])
 	if err != nil {
@@ -90,6 +83,19 @@ func (p *PodNodeSelector) Check(ctx context.Context, a *Attributes) error {
 		}
 	}
 	return nil
+}
+
+// selectorFor returns the node selector of the pod's namespace, or an error if the pod's own
+// selector conflicts with it.
+func (p *PodNodeSelector) selectorFor(ctx context.Context, a *Attributes, pod *corev1.Pod) (labels.Set, error) {
+	wanted, err := p.selectorOf(ctx, a.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if labels.Conflicts(wanted, pod.Spec.NodeSelector) {
+		return nil, apierrors.NewForbidden(a.Resource.GroupResource(), pod.Name, errSelectorConflict)
+	}
+	return wanted, nil
 }
 
 // selectorOf returns the node selector of a namespace's pods.
