@@ -40,6 +40,7 @@ type clusterFlags struct {
 	nodePorts        string
 	reads, writes    int
 	authorization    []string
+	admission        admissionFlags
 	authentication   authFlags
 	memoryLimit      string
 }
@@ -63,6 +64,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
 	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
 	f.authentication.register(flags)
+	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
@@ -94,6 +96,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	}
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
+	}
+	if err = f.admission.set(&opts); err != nil {
+		return opts, badInput{err}
 	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if err = f.nodeOptions(&opts); err != nil {
