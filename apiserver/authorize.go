@@ -56,5 +56,6 @@ func attributesOf(user *auth.User, info *apirequest.RequestInfo) auth.Attributes
 	return auth.Attributes{
 		User: user, Verb: info.Verb, Resource: true, Group: info.APIGroup, Version: info.APIVersion,
 		Plural: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
+		FieldSelector: info.FieldSelector,
 	}
 }

@@ -110,7 +110,7 @@ type Options struct {
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
-	// system:masters, which may do everything; empty means AuthorizeRBAC.
+	// system:masters, which may do everything; empty means DefaultAuthorizationModes.
 	AuthorizationModes []string
 	// ProxyClient is the client certificate of requests to the servers of other APIs, which
 	// APIServices refer to; nil: the requests have none.
@@ -286,7 +286,7 @@ func setDefaults(opts *Options) {
 		opts.KubeVersion = DefaultVersion
 	}
 	if len(opts.AuthorizationModes) == 0 {
-		opts.AuthorizationModes = []string{AuthorizeRBAC}
+		opts.AuthorizationModes = DefaultAuthorizationModes()
 	}
 }
 
