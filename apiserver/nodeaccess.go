@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
 )
@@ -35,4 +36,24 @@ func (s *Server) newNodeAuthorizer() *nodeauthorizer.Authorizer {
 		ResourceSlices:         source(resourcev1.SchemeGroupVersion.WithResource("resourceslices")),
 		PodCertificateRequests: source(certificatesv1.SchemeGroupVersion.WithResource("podcertificaterequests")),
 	}, policy.NodeRules())
+}
+
+// nodeRestriction returns the plugin that limits kubelets to what belongs to their node.
+func (s *Server) nodeRestriction() admission.NodeRestriction {
+	claims, volumes := s.storedCore("persistentvolumeclaims"), s.storedCore("persistentvolumes")
+	drivers := s.stored[storagev1.SchemeGroupVersion.WithResource("csidrivers")]
+	objects := tokenObjects{s}
+	return admission.NodeRestriction{
+		Authorizer: s.opts.Authorizer, Node: objects.Node, Pod: objects.Pod, Account: objects.ServiceAccount,
+		Claim: func(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+			return lookup[*corev1.PersistentVolumeClaim](ctx, claims, namespace, name)
+		},
+		Volume: func(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
+			return lookup[*corev1.PersistentVolume](ctx, volumes, "", name)
+		},
+		Driver: func(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
+			return lookup[*storagev1.CSIDriver](ctx, drivers, "", name)
+		},
+		OwnAudiences: func() []string { return s.tokens.Audiences() },
+	}
 }

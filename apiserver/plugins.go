@@ -55,6 +55,7 @@ func (s *Server) newAdmission() admission.Chain {
 				return s.chance.For("kube-api-access", pod.Namespace, name).Suffix(strategy.GeneratedSuffix)
 			},
 		},
+		s.nodeRestriction(),
 		admission.Priority{
 			Get: func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
 				return lookup[*schedulingv1.PriorityClass](ctx, classes, "", name)
