@@ -168,8 +168,19 @@ func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 	return &other
 }
 
+// asNode returns what makes a request that of the kubelet of a node. Without the authorization
+// mode Node, no role allows a kubelet anything, as upstream: then kubelets are administrators.
+func (c *Cluster) asNode() func(ctx context.Context, node string) context.Context {
+	var groups []string
+	modes := c.opts.AuthorizationModes
+	if len(modes) > 0 && !slices.Contains(modes, apiserver.AuthorizeNode) {
+		groups = []string{auth.GroupMasters}
+	}
+	return func(ctx context.Context, node string) context.Context { return apiserver.AsNode(ctx, node, groups...) }
+}
+
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
-	config := c.ownConfig("system:node:minikcm", "system:nodes", auth.GroupMasters)
+	config := apiserver.Protobuf(c.local.KubeletsConfig())
 	var shardOf func(string) int
 	if c.opts.shares() {
 		config.Wrap(fence.Wrap)
@@ -177,6 +188,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	}
 	return kubeletsim.Options{
 		Config: config, ShardOf: shardOf, Informers: e.Informers,
+		AsNode: c.asNode(), MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
 	}

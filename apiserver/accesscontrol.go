@@ -38,7 +38,7 @@ func (s *Server) useAccessControl() {
 	if s.opts.Authorizer != nil {
 		return
 	}
-	union := auth.Union{auth.Masters{}}
+	union := auth.Union{auth.Masters{}, newKubeletsRole()}
 	for _, mode := range s.opts.AuthorizationModes {
 		switch mode {
 		case AuthorizeNode:

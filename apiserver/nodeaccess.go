@@ -5,14 +5,50 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
+	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
+	"minikcm.dev/minikcm/apiserver/transport"
 )
+
+// KubeletsUser is the user of the simulated kubelets' requests that are about no single node:
+// it lists the nodes and pods that this process takes over from another, and registers the nodes
+// whose labels a kubelet must not set itself. Only clients in the process can be it.
+const KubeletsUser = "system:minikcm:kubelets"
+
+// MayRegister reports whether a kubelet may register a Node with these labels (NodeRestriction).
+func MayRegister(node *corev1.Node) bool {
+	return len(admission.ForbiddenNodeLabels(node.Labels, nil)) == 0
+}
+
+// kubeletsRole allows KubeletsUser what it needs, in every mode of authorization: on a cluster of
+// machines, an administrator and the machines themselves do that.
+type kubeletsRole struct{ rules *rbac.Rules }
+
+func newKubeletsRole() kubeletsRole {
+	return kubeletsRole{rbac.NewRules([]rbacv1.PolicyRule{
+		{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"nodes", "pods"}},
+		{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"nodes"}},
+	})}
+}
+
+// Authorize implements auth.Authorizer.
+func (r kubeletsRole) Authorize(ctx context.Context, a auth.Attributes) (auth.Decision, string, error) {
+	if a.User.Name == KubeletsUser && transport.IsLocal(ctx) && r.rules.Allow(&a) {
+		return auth.Allow, "", nil
+	}
+	return auth.NoOpinion, "", nil
+}
+
+// RulesFor implements auth.Authorizer.
+func (kubeletsRole) RulesFor(context.Context, *auth.User, string) (auth.Rules, error) { return auth.Rules{}, nil }
 
 // newNodeAuthorizer returns the authorizer of the mode Node.
 func (s *Server) newNodeAuthorizer() *nodeauthorizer.Authorizer {
