@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/internal/fence"
@@ -65,6 +66,7 @@ func (c *Cluster) startParts(e *env.Env) error {
 		return err
 	}
 	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
+	c.untaintsNodes = slices.Contains(selected, nodelifecycle.Name)
 	c.endShared = e.Begin(ctx)
 	if c.opts.shares() {
 		return c.startSharing(ctx, e)

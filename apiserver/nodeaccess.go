@@ -48,7 +48,9 @@ func (r kubeletsRole) Authorize(ctx context.Context, a auth.Attributes) (auth.De
 }
 
 // RulesFor implements auth.Authorizer.
-func (kubeletsRole) RulesFor(context.Context, *auth.User, string) (auth.Rules, error) { return auth.Rules{}, nil }
+func (kubeletsRole) RulesFor(context.Context, *auth.User, string) (auth.Rules, error) {
+	return auth.Rules{}, nil
+}
 
 // newNodeAuthorizer returns the authorizer of the mode Node.
 func (s *Server) newNodeAuthorizer() *nodeauthorizer.Authorizer {

@@ -56,6 +56,7 @@ func (s *Server) newAdmission() admission.Chain {
 			},
 		},
 		s.nodeRestriction(),
+		admission.TaintNodesByCondition{},
 		admission.Priority{
 			Get: func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
 				return lookup[*schedulingv1.PriorityClass](ctx, classes, "", name)
