@@ -20,7 +20,7 @@ var inFolder = map[string][]string{
 	"store/storetest": {"."},
 
 	"apiserver":                    {"*"},
-	"apiserver/admission":          {"auth", "resources"},
+	"apiserver/admission":          {"auth", "podreferences", "resources"},
 	"apiserver/admission/hooks":    {"admission", "auth", "outbound", "resources"},
 	"apiserver/aggregator":         {"apiservices", "auth", "discovery", "flow", "outbound", "storage", "watchcache"},
 	"apiserver/apiservices":        {"resources", "resources/columns"},
@@ -29,6 +29,7 @@ var inFolder = map[string][]string{
 	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
 	"apiserver/metrics":            {"request"},
 	"apiserver/metricsapi":         {"resources", "response"},
+	"apiserver/nodeauthorizer":     {"auth", "podreferences", "rbac"},
 	"apiserver/openapi":            {"resources"},
 	"apiserver/ownership":          {"openapi"},
 	"apiserver/flow":               {"auth"},
