@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
@@ -35,6 +36,7 @@ type Cluster struct {
 	faults     *faulty.Store
 	apiFaults  *faults.Faults
 	server     *apiserver.Server
+	audit      *audit.Auditor
 	https      *apiserver.HTTPS
 	kubeconfig []byte
 	authority  *auth.Authority
@@ -107,6 +109,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger); err != nil {
+		return err
+	}
 	// The server's chance comes first, so that a seed means the same with other parts.
 	serverRandom := c.random.Fork()
 	shared, err := c.buildParts(ctx)
@@ -115,7 +120,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied,
+		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Audit: c.audit,
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
@@ -312,6 +317,7 @@ func (c *Cluster) close() error {
 	if c.https != nil {
 		c.https.Close()
 	}
+	err = errors.Join(err, c.audit.Close())
 	if c.store != nil {
 		c.keepRevision()
 		err = errors.Join(err, c.store.Close())

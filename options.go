@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
@@ -92,6 +93,9 @@ type Options struct {
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
+	// Audit records the requests to the API server, also those of the cluster's own parts;
+	// the zero value records nothing. Begin with audit.DefaultOptions.
+	Audit audit.Options
 	// MemoryLimit is the memory that the process may use, in bytes. Near it, requests that
 	// take memory are rejected with 429, also those of controllers that create objects. 0
 	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
@@ -168,6 +172,9 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
+		return err
+	}
+	if err := o.Audit.Validate(); err != nil {
 		return err
 	}
 	switch o.ClockMode {

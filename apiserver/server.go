@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
 	"minikcm.dev/minikcm/apiserver/apiservices"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
@@ -113,6 +114,9 @@ type Options struct {
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
+	// Audit records the requests; nil: they are not recorded. The caller closes it after the
+	// server.
+	Audit *audit.Auditor
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
@@ -40,6 +41,7 @@ type clusterFlags struct {
 	reads, writes    int
 	authorization    []string
 	memoryLimit      string
+	audit            audit.Options
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -61,6 +63,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
 	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
+	registerAudit(flags, &f.audit)
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
@@ -73,8 +76,8 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
-		AuthorizationModes: f.authorization,
-		MaxRequests:        f.reads, MaxMutatingRequests: f.writes,
+		AuthorizationModes: f.authorization, Audit: f.audit,
+		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
@@ -86,6 +89,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		}
 	}
 	var err error
+	if err := opts.Audit.Validate(); err != nil {
+		return opts, badInput{err}
+	}
 	if opts.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
 		return opts, badInput{err}
 	}

@@ -91,10 +91,12 @@ func (p *Plugin) Mutate(ctx context.Context, a *admission.Attributes) error {
 		return err
 	}
 	ctx, record := warned(ctx, a), a.Record()
-	if err := plugins.mutatingPolicies.Admit(ctx, record, p.opts.Kinds); err != nil {
-		return err
+	for _, mutator := range plugins.mutators {
+		if err := mutator.Admit(ctx, record, p.opts.Kinds); err != nil {
+			return err
+		}
 	}
-	return plugins.mutatingWebhooks.Admit(ctx, record, p.opts.Kinds)
+	return nil
 }
 
 // Check implements admission.Checker.
@@ -106,14 +108,18 @@ func (p *Plugin) Check(ctx context.Context, a *admission.Attributes) error {
 	ctx, record := warned(ctx, a), a.Record()
 	if a.Operation == admission.Delete {
 		// Mutating webhooks are also called for a delete, although nothing is stored.
-		if err := plugins.mutatingWebhooks.Admit(ctx, record, p.opts.Kinds); err != nil {
+		for _, mutator := range plugins.mutators {
+			if err := mutator.Admit(ctx, record, p.opts.Kinds); err != nil {
+				return err
+			}
+		}
+	}
+	for _, validator := range plugins.validators {
+		if err := validator.Validate(ctx, record, p.opts.Kinds); err != nil {
 			return err
 		}
 	}
-	if err := plugins.validatingPolicies.Validate(ctx, record, p.opts.Kinds); err != nil {
-		return err
-	}
-	return plugins.validatingWebhooks.Validate(ctx, record, p.opts.Kinds)
+	return nil
 }
 
 // warned returns a context that passes the warnings of webhooks and policies on to the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	upstream "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -26,6 +27,10 @@ type started struct {
 	validatingPolicies *validatingpolicy.Plugin
 	mutatingWebhooks   *mutatingwebhook.Plugin
 	validatingWebhooks *validatingwebhook.Plugin
+	// mutators and validators are the plugins in their order. They add their annotations to
+	// the audit event.
+	mutators   []upstream.MutationInterface
+	validators []upstream.ValidationInterface
 
 	informers *informers.Factory
 	stop      func()
@@ -53,6 +58,12 @@ func start(opts Options) (*started, error) {
 	s.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	s.mutatingWebhooks.SetServiceResolver(opts.Services)
 	s.validatingWebhooks.SetServiceResolver(opts.Services)
+	for _, plugin := range []upstream.Interface{s.mutatingPolicies, s.mutatingWebhooks} {
+		s.mutators = append(s.mutators, upstream.WithAudit(plugin).(upstream.MutationInterface))
+	}
+	for _, plugin := range []upstream.Interface{s.validatingPolicies, s.validatingWebhooks} {
+		s.validators = append(s.validators, upstream.WithAudit(plugin).(upstream.ValidationInterface))
+	}
 	return s, s.run(opts)
 }
 
