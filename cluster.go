@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -37,6 +38,7 @@ type Cluster struct {
 	apiFaults  *faults.Faults
 	server     *apiserver.Server
 	audit      *audit.Auditor
+	encryption *encryption.Keys
 	https      *apiserver.HTTPS
 	kubeconfig []byte
 	authority  *auth.Authority
@@ -109,6 +111,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
+		return err
+	}
 	if c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger); err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Audit: c.audit,
+		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Audit: c.audit, Encryption: c.encryption,
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
@@ -318,6 +323,7 @@ func (c *Cluster) close() error {
 		c.https.Close()
 	}
 	err = errors.Join(err, c.audit.Close())
+	c.encryption.Close()
 	if c.store != nil {
 		c.keepRevision()
 		err = errors.Join(err, c.store.Close())

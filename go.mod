@@ -56,6 +56,8 @@ require (
 
 require github.com/anishathalye/porcupine v1.3.1
 
+require k8s.io/kms v0.37.2 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect

@@ -93,6 +93,9 @@ type Options struct {
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
+	// EncryptionConfig is the file of an apiserver.config.k8s.io/v1 EncryptionConfiguration,
+	// which says what is stored encrypted; empty: nothing is.
+	EncryptionConfig string
 	// Audit records the requests to the API server, also those of the cluster's own parts;
 	// the zero value records nothing. Begin with audit.DefaultOptions.
 	Audit audit.Options

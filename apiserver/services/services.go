@@ -41,10 +41,12 @@ type Options struct {
 	Fields   *fieldmanager.Managers
 	Log      *writerecord.Log
 	Store    store.Store
-	Decoder  *codec.Decoder
-	Random   *clock.Random
-	Clock    clock.Clock
-	Logger   klog.Logger
+	// Ports is Store for the allocated node ports, whose values it encrypts as configured.
+	Ports   store.Store
+	Decoder *codec.Decoder
+	Random  *clock.Random
+	Clock   clock.Clock
+	Logger  klog.Logger
 	// Ranges are the networks of cluster IPs; empty means serviceip.DefaultRange.
 	Ranges    []netip.Prefix
 	NodePorts serviceip.PortRange
@@ -74,7 +76,7 @@ func New(opts Options) *Services {
 		},
 		CIDRs:     s.serviceCIDRs,
 		Locks:     addressLocks{s},
-		Store:     opts.Store,
+		Store:     opts.Ports,
 		Decoder:   opts.Decoder,
 		Random:    opts.Random,
 		Clock:     opts.Clock,

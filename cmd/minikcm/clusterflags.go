@@ -42,6 +42,7 @@ type clusterFlags struct {
 	authorization    []string
 	memoryLimit      string
 	audit            audit.Options
+	encryption       string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -64,6 +65,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	registerAudit(flags, &f.audit)
+	flags.StringVar(&f.encryption, "encryption-provider-config", "", "file with the apiserver.config.k8s.io/v1 EncryptionConfiguration that says which objects are stored encrypted")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
@@ -76,7 +78,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
-		AuthorizationModes: f.authorization, Audit: f.audit,
+		AuthorizationModes: f.authorization, Audit: f.audit, EncryptionConfig: f.encryption,
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.

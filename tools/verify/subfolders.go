@@ -26,6 +26,7 @@ var inFolder = map[string][]string{
 	"apiserver/apiservices":        {"resources", "resources/columns"},
 	"apiserver/crd":                {"codec", "openapi", "outbound", "resources"},
 	"apiserver/discovery":          {"codec", "resources", "response"},
+	"apiserver/encryption":         {},
 	"apiserver/fieldmanager":       {"ownership", "resources", "strategy"},
 	"apiserver/metrics":            {"request"},
 	"apiserver/metricsapi":         {"resources", "response"},
