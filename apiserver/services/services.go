@@ -40,9 +40,8 @@ type Options struct {
 	Preparer *strategy.Preparer
 	Fields   *fieldmanager.Managers
 	Log      *writerecord.Log
-	Store    store.Store
-	// Ports is Store for the allocated node ports, whose values it encrypts as configured.
-	Ports   store.Store
+	// Store has the allocated node ports, whose values it encrypts as configured.
+	Store   store.Store
 	Decoder *codec.Decoder
 	Random  *clock.Random
 	Clock   clock.Clock
@@ -76,7 +75,7 @@ func New(opts Options) *Services {
 		},
 		CIDRs:     s.serviceCIDRs,
 		Locks:     addressLocks{s},
-		Store:     opts.Ports,
+		Store:     opts.Store,
 		Decoder:   opts.Decoder,
 		Random:    opts.Random,
 		Clock:     opts.Clock,
