@@ -42,6 +42,7 @@ type Cluster struct {
 	https      *apiserver.HTTPS
 	kubeconfig []byte
 	authority  *auth.Authority
+	frontProxy *auth.Authority
 	tokenKey   *auth.TokenKey
 	// lastRevision is the store's revision when the cluster was closed.
 	lastRevision atomic.Int64
@@ -123,9 +124,15 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	proxyClient, err := c.frontProxy.Client(frontProxyUser)
+	if err != nil {
+		return err
+	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
+		ProxyClient:   proxyClient,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Audit: c.audit, Encryption: c.encryption,
+		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
+		Audit: c.audit, Encryption: c.encryption,
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
@@ -146,7 +153,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		if err := c.listen(ctx); err != nil {
 			return err
 		}
-		if err := c.publishClientCA(ctx, c.authority.CertPEM()); err != nil {
+		if err := c.publishClientCA(ctx); err != nil {
 			return err
 		}
 	}

@@ -116,13 +116,13 @@ func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
 		if user == nil {
 			user = auth.Anonymous()
 		}
-		answerError(w, auth.Forbidden(auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path},
+		AnswerError(w, auth.Forbidden(auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path},
 			fmt.Sprintf("only the group %s may", auth.GroupMasters)))
 		return true
 	}
 	service := c.services.get(name)
 	if service == nil {
-		answerError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
+		AnswerError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
 		return true
 	}
 	service.ServeHTTP(w, r)
@@ -137,8 +137,8 @@ func UserOf(r *http.Request) string {
 	return ""
 }
 
-// answerError responds with the Status of an API error, or with an internal error.
-func answerError(w http.ResponseWriter, err error) {
+// AnswerError responds with the Status of an API error, or with an internal error.
+func AnswerError(w http.ResponseWriter, err error) {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {

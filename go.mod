@@ -54,9 +54,18 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/anishathalye/porcupine v1.3.1
+require (
+	github.com/anishathalye/porcupine v1.3.1
+	k8s.io/cluster-bootstrap v0.37.2
+)
 
-require k8s.io/kms v0.37.2 // indirect
+require (
+	github.com/coreos/go-oidc v2.5.0+incompatible // indirect
+	github.com/pquerna/cachecontrol v0.1.0 // indirect
+	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
+)
+
+require k8s.io/kms v0.37.2
 
 require (
 	cel.dev/expr v0.25.2 // indirect

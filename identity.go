@@ -20,6 +20,8 @@ const caName = "kubernetes"
 type Identity struct {
 	authority *auth.Authority
 	tokenKey  *auth.TokenKey
+	// frontProxy is the authority that servers of other APIs know the API server by.
+	frontProxy *auth.Authority
 	// revision is the last revision of the store; 0 if it is unknown.
 	revision int64
 }
@@ -29,7 +31,7 @@ type Identity struct {
 // later, so watches that clients resume there end with 410 (Expired), and informers list
 // again.
 func (c *Cluster) Identity() *Identity {
-	return &Identity{authority: c.authority, tokenKey: c.tokenKey, revision: c.lastRevision.Load()}
+	return &Identity{authority: c.authority, tokenKey: c.tokenKey, frontProxy: c.frontProxy, revision: c.lastRevision.Load()}
 }
 
 // revisionGap separates the revisions of a cluster from those of its replacement. It
@@ -51,7 +53,9 @@ func (c *Cluster) readIdentity() (err error) {
 		c.authority, c.tokenKey = given.authority, given.tokenKey
 		return nil
 	}
-	c.authority, err = readAuthority(c.opts.DataDir)
+	if c.opts.DataDir != "" {
+		c.authority, err = authorityIn(c.opts.DataDir).read()
+	}
 	return err
 }
 
@@ -59,6 +63,9 @@ func (c *Cluster) readIdentity() (err error) {
 // comes after openStore, which finds a damaged data directory before anything is written
 // to it.
 func (c *Cluster) completeIdentity(ctx context.Context) (err error) {
+	if err := c.completeFrontProxy(ctx); err != nil {
+		return err
+	}
 	if c.sharesStore() {
 		return c.shareIdentity(ctx)
 	}
@@ -73,34 +80,10 @@ func (c *Cluster) completeIdentity(ctx context.Context) (err error) {
 	return err
 }
 
-// readAuthority returns the certificate authority in the data directory; nil if there is
-// none.
-func readAuthority(dataDir string) (*auth.Authority, error) {
-	if dataDir == "" {
-		return nil, nil
-	}
-	certPath, keyPath := authorityPaths(dataDir)
-	cert, err := os.ReadFile(certPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate authority: %w", err)
-	}
-	key, err := os.ReadFile(keyPath)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate authority's key: %w", err)
-	}
-	authority, err := auth.LoadAuthority(cert, key, clock.Real().Now())
-	if err != nil {
-		return nil, fmt.Errorf("the certificate authority in %s cannot be used (without both files, a new one is made): %w", filepath.Dir(certPath), err)
-	}
-	return authority, nil
-}
-
-func authorityPaths(dataDir string) (cert, key string) {
+// authorityIn returns the files of the certificate authority in a data directory.
+func authorityIn(dataDir string) authorityFiles {
 	dir := filepath.Join(dataDir, "pki")
-	return filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key")
+	return authorityFiles{cert: filepath.Join(dir, "ca.crt"), key: filepath.Join(dir, "ca.key")}
 }
 
 // createAuthority creates a certificate authority and stores it in the data directory, if
@@ -110,22 +93,7 @@ func createAuthority(dataDir string) (*auth.Authority, error) {
 	if err != nil || dataDir == "" {
 		return authority, err
 	}
-	certPath, keyPath := authorityPaths(dataDir)
-	key, err := authority.KeyPEM()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(certPath), 0o700); err != nil {
-		return nil, fmt.Errorf("making the directory of the certificate authority: %w", err)
-	}
-	// The certificate comes last: without it, the next start creates both again.
-	if err := os.WriteFile(keyPath, key, 0o600); err != nil {
-		return nil, fmt.Errorf("writing the certificate authority's key: %w", err)
-	}
-	if err := os.WriteFile(certPath, authority.CertPEM(), 0o644); err != nil { // a certificate is public
-		return nil, fmt.Errorf("writing the certificate authority: %w", err)
-	}
-	return authority, nil
+	return authority, authorityIn(dataDir).write(authority)
 }
 
 // tokenKey returns the key that signs the tokens of service accounts. It is kept in the

@@ -2,9 +2,11 @@ package minikcm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +92,11 @@ type Options struct {
 	// or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means RBAC. Members of
 	// the group system:masters may do everything.
 	AuthorizationModes []string
+	// AuthorizationWebhook is asked by the mode Webhook of AuthorizationModes.
+	AuthorizationWebhook AuthorizationWebhook
+	// Authentication configures ways to authenticate besides the cluster's own certificates
+	// and tokens.
+	Authentication Authentication
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
@@ -180,6 +187,12 @@ func (o *Options) Validate() error {
 	if err := o.Audit.Validate(); err != nil {
 		return err
 	}
+	if err := o.validateAuthorizationWebhook(); err != nil {
+		return err
+	}
+	if err := o.Authentication.Validate(); err != nil {
+		return err
+	}
 	switch o.ClockMode {
 	case "", clock.ModeReal, clock.ModeVirtual:
 	case clock.ModeScaled:
@@ -199,6 +212,17 @@ func (o *Options) Validate() error {
 		return err
 	}
 	return o.ManageNodes.Validate()
+}
+
+func (o *Options) validateAuthorizationWebhook() error {
+	asked := slices.Contains(o.AuthorizationModes, apiserver.AuthorizeWebhook)
+	switch configured := o.AuthorizationWebhook.ConfigFile != ""; {
+	case asked && !configured:
+		return errors.New("authorization-mode Webhook's authorization config file not passed")
+	case configured && !asked:
+		return errors.New("cannot specify --authorization-webhook-config-file without mode Webhook")
+	}
+	return o.AuthorizationWebhook.Validate()
 }
 
 // containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and

@@ -70,14 +70,20 @@ func (c *Cluster) offerIdentity(ctx context.Context) (*store.KeyValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	revision, err := c.store.Put(ctx, sharedIdentityKey, value, 0)
+	return c.offer(ctx, sharedIdentityKey, value)
+}
+
+// offer stores a value under a key that does not exist, and returns what is stored then:
+// that of another process if that came first.
+func (c *Cluster) offer(ctx context.Context, key string, value []byte) (*store.KeyValue, error) {
+	revision, err := c.store.Put(ctx, key, value, 0)
 	if lost := (*store.ConflictError)(nil); errors.As(err, &lost) && lost.Current != nil {
 		return lost.Current, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &store.KeyValue{Key: sharedIdentityKey, Value: value, ModRevision: revision, CreateRevision: revision}, nil
+	return &store.KeyValue{Key: key, Value: value, ModRevision: revision, CreateRevision: revision}, nil
 }
 
 func encodeIdentity(authority *auth.Authority, key *auth.TokenKey) ([]byte, error) {

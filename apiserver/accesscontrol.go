@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/rbac"
+	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
 )
 
@@ -28,6 +29,10 @@ func (s *Server) useAccessControl() {
 		Roles: source("roles"), ClusterRoles: source("clusterroles"),
 		RoleBindings: source("rolebindings"), ClusterRoleBindings: source("clusterrolebindings"),
 	})
+	defer func() {
+		s.recorder = accessrecord.New(s.opts.Authorizer, s.rules)
+		s.opts.Authorizer = s.recorder
+	}()
 	if s.opts.Authorizer != nil {
 		return
 	}
@@ -36,6 +41,8 @@ func (s *Server) useAccessControl() {
 		switch mode {
 		case AuthorizeRBAC:
 			union = append(union, s.rules)
+		case AuthorizeWebhook:
+			union = append(union, s.webhook)
 		case AuthorizeAlways:
 			union = append(union, auth.AlwaysAllow{})
 		case AuthorizeNever:
@@ -45,9 +52,16 @@ func (s *Server) useAccessControl() {
 	s.opts.Authorizer = union
 }
 
+// RecordAccess begins to record what a user asks for. With enforce, the user may still do
+// only what the server's authorizer allows; otherwise everything. The caller ends the
+// recording. It returns a Conflict error if the user is being recorded.
+func (s *Server) RecordAccess(user string, enforce bool) (*accessrecord.Recording, error) {
+	return s.recorder.Start(user, enforce)
+}
+
 // usesRBAC reports whether roles and bindings decide.
 func (s *Server) usesRBAC() bool {
-	union, ok := s.opts.Authorizer.(auth.Union)
+	union, ok := s.recorder.Inner().(auth.Union)
 	if !ok {
 		return false
 	}
@@ -65,7 +79,7 @@ func (s *Server) escalation() admission.Mutator {
 	if !s.usesRBAC() {
 		return nil
 	}
-	return rbac.Escalation{Rules: s.rules, Authorizer: s.opts.Authorizer}
+	return rbac.Escalation{Rules: s.rules, Authorizer: s.opts.Authorizer, Record: s.recorder.Grant}
 }
 
 // bootstrapRoles creates the roles and bindings that every cluster has. It completes
@@ -137,20 +151,22 @@ func (s *Server) createOr(ctx context.Context, obj interface {
 	return nil
 }
 
-var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeAlways + " and " + AuthorizeNever)
+var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeWebhook + ", " + AuthorizeAlways + " and " + AuthorizeNever)
 
 // The modes of authorization, as in kube-apiserver's --authorization-mode.
 const (
 	AuthorizeRBAC   = "RBAC"
 	AuthorizeAlways = "AlwaysAllow"
 	AuthorizeNever  = "AlwaysDeny"
+	// AuthorizeWebhook needs Options.AuthorizationWebhook.
+	AuthorizeWebhook = "Webhook"
 )
 
 // CheckAuthorizationModes returns an error for modes that do not exist.
 func CheckAuthorizationModes(modes []string) error {
 	for _, mode := range modes {
 		switch mode {
-		case AuthorizeRBAC, AuthorizeAlways, AuthorizeNever:
+		case AuthorizeRBAC, AuthorizeAlways, AuthorizeNever, AuthorizeWebhook:
 		default:
 			return fmt.Errorf("authorization mode %q: %w", mode, errUnknownMode)
 		}

@@ -123,7 +123,7 @@ func (rq kindCall) answerAccess(ctx context.Context, user *auth.User, resource *
 	} else {
 		a.Verb, a.Path = path.Verb, path.Path
 	}
-	decision, reason, err := rq.server.opts.Authorizer.Authorize(ctx, a)
+	decision, reason, err := rq.server.recorder.Questions().Authorize(ctx, a)
 	if err != nil {
 		problems = append([]string{err.Error()}, problems...)
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/discovery"
@@ -28,10 +29,13 @@ import (
 func (s *Server) newHandler() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { response.NoRoute(w) })
+	router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool { return s.aggregator.Serves(r) }).Handler(s.aggregator)
 	router.HandleFunc("/api/{version}/{rest:.+}", s.serveResource)
 	router.HandleFunc("/apis/{group}/{version}/{rest:.+}", s.serveResource)
 	s.routeMetricNames(router)
-	discovery.New(func() *resources.Table { return s.current().Table }).Route(router)
+	discovery.New(discovery.Options{
+		Table: func() *resources.Table { return s.current().Table }, Remote: s.aggregator.Remote, Priority: apiservices.GroupPriority,
+	}).Route(router)
 	s.routeHealth(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.Handler())

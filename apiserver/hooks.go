@@ -34,7 +34,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Config:     func() *rest.Config { return Protobuf(s.Config("system:apiserver", auth.GroupMasters)) },
 		Ledger:     s.opts.Ledger,
 		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().Table }, Scheme: s.scheme},
-		Authorizer: hooks.Authorizer{Authorizer: s.opts.Authorizer},
+		Authorizer: hooks.Authorizer{Authorizer: s.recorder.Questions()},
 		Services:   services.Resolver{Objects: s.storedObjects},
 	})
 }

@@ -10,9 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/request"
@@ -42,18 +45,29 @@ type ownWriter struct{ server *Server }
 
 // UpdateDefinition implements served.Writer.
 func (w ownWriter) UpdateDefinition(ctx context.Context, name string, alter func(*apiextensionsv1.CustomResourceDefinition)) error {
-	objects := w.server.stored[crd.Resource]
-	rq := w.server.ownRequest(ctx, w.server.table.Lookup(crd.Resource), objects, request.VerbUpdate, types.NamespacedName{Name: name})
+	return updateOwn(ctx, w.server, crd.Resource, name, alter)
+}
+
+// updateAPIService changes the status of an APIService.
+func (s *Server) updateAPIService(ctx context.Context, name string, alter func(*apiregistrationv1.APIService)) error {
+	return updateOwn(ctx, s, apiservices.Resource(), name, alter)
+}
+
+// updateOwn changes an object of the server itself, and deletes it if nothing holds it any
+// more.
+func updateOwn[T runtime.Object](ctx context.Context, s *Server, resource schema.GroupVersionResource, name string, alter func(T)) error {
+	objects := s.stored[resource]
+	rq := s.ownRequest(ctx, s.table.Lookup(resource), objects, request.VerbUpdate, types.NamespacedName{Name: name})
 	result, err := objects.Update(ctx, rq.Key(), name, func(current runtime.Object) (runtime.Object, error) {
-		definition, ok := current.DeepCopyObject().(*apiextensionsv1.CustomResourceDefinition)
+		object, ok := current.DeepCopyObject().(T)
 		if !ok {
-			return nil, fmt.Errorf("a %T is stored as CustomResourceDefinition %s", current, name)
+			return nil, fmt.Errorf("a %T is stored as %s %s", current, resource.Resource, name)
 		}
-		alter(definition)
-		if strategy.ReadyToDelete(rq.Row, definition) {
-			return definition, storage.ErrDelete
+		alter(object)
+		if strategy.ReadyToDelete(rq.Row, object) {
+			return object, storage.ErrDelete
 		}
-		return definition, nil
+		return object, nil
 	}, storage.UpdateOptions{})
 	if err == nil && !result.Unchanged {
 		rq.RecordWrite(result)
@@ -84,10 +98,6 @@ func (s *Server) newDefinitions() *served.Definitions {
 
 // current returns the API that is served now.
 func (s *Server) current() *served.API { return s.definitions.Current() }
-
-func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
-	s.current().Docs.ServeHTTP(w, r)
-}
 
 var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
 

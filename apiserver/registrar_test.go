@@ -86,7 +86,7 @@ func TestAPIServiceOfAnotherServer(t *testing.T) {
 	}
 	var made apiregistrationv1.APIService
 	h.mustSend("POST", apiServices, asJSON(t, wanted), "Content-Type", "application/json").into(t, &made)
-	if c := made.Status.Conditions; len(c) != 1 || c[0].Type != "Available" || c[0].Status != "False" || *made.Spec.Service.Port != port {
+	if len(made.Status.Conditions) != 0 || *made.Spec.Service.Port != port { // its server has not been checked
 		t.Errorf("got %+v", made)
 	}
 	if _, ok := h.apiServicesOf()["v1.wardle.example.com"]; !ok {

@@ -18,9 +18,12 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
+	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/encryption"
@@ -32,6 +35,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/rbac"
+	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -109,9 +113,16 @@ type Options struct {
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
+	// Authentication configures further ways to authenticate.
+	Authentication authn.Options
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means AuthorizeRBAC.
 	AuthorizationModes []string
+	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
+	AuthorizationWebhook authz.Webhook
+	// ProxyClient is the client certificate of requests to the servers of other APIs, which
+	// APIServices refer to; nil: the requests have none.
+	ProxyClient *auth.KeyPair
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
@@ -158,8 +169,16 @@ type Server struct {
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
+	// authn authenticates in the configured ways; nil: there are none.
+	authn *authn.Authenticators
+	// webhook authorizes if that is configured.
+	webhook auth.Authorizer
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
+	// aggregator serves the versions of other servers.
+	aggregator *aggregator.Aggregator
+	// recorder wraps the Authorizer of the options.
+	recorder *accessrecord.Recorder
 
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
@@ -208,11 +227,21 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
+	if s.authn, err = s.newAuthenticators(); err != nil {
+		return nil, err
+	}
+	if opts.AuthorizationWebhook.ConfigFile != "" {
+		if s.webhook, err = authz.New(opts.AuthorizationWebhook); err != nil {
+			s.authn.Close()
+			return nil, err
+		}
+	}
 	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
+	s.aggregator = s.newAggregator()
 	s.hooks = s.newHooks()
 	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
@@ -243,6 +272,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		opts.Local.server.Store(s)
 	}
 	s.startRegistrar()
+	s.aggregator.Start()
 	return s, nil
 }
 
@@ -322,10 +352,12 @@ func (s *Server) Close() {
 		p.stop()
 	}
 	s.registrar.Load().stop()
+	s.aggregator.Close()
 	s.expirer.stop()
 	s.hooks.Close()
 	s.flow.Load().Stop()
 	s.inFlight.Wait()
+	s.authn.Close()
 	s.definitions.Close()
 	for _, objects := range s.stored {
 		objects.Close()

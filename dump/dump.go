@@ -1,6 +1,8 @@
 package dump
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +22,9 @@ type Dump struct {
 func New(source string, objects []*unstructured.Unstructured) *Dump {
 	return &Dump{Sources: []string{source}, objects: objects}
 }
+
+// Objects yields the objects, which must not be changed.
+func (d *Dump) Objects() iter.Seq[*unstructured.Unstructured] { return slices.Values(d.objects) }
 
 // Len returns the number of objects.
 func (d *Dump) Len() int { return len(d.objects) }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // The limits of a dump. A cluster of 10,000 pods is about 150 MB of YAML.
@@ -23,7 +24,7 @@ const Stdin = "-"
 
 // Read reads dumps from files and, recursively, from folders in the order of their names: YAML
 // documents or JSON values that are objects or lists. The path Stdin reads from in. In a
-// folder, only .yaml, .yml and .json files are read.
+// folder, only .yaml, .yml and .json files are read, except kustomizations.
 func Read(paths []string, in io.Reader) (*Dump, error) {
 	r := &reader{dump: &Dump{}, in: in}
 	for _, path := range paths {
@@ -70,11 +71,17 @@ func (r *reader) path(path string) error {
 		if err != nil {
 			return fmt.Errorf("reading the folder of a dump: %w", err)
 		}
-		if !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+		if !entry.Type().IsRegular() || !isManifest(path) {
 			return nil
 		}
 		return r.file(path)
 	})
+}
+
+// isManifest reports whether a file in a folder contains objects. A kustomization is none.
+func isManifest(path string) bool {
+	extension := filepath.Ext(path)
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension) && strings.TrimSuffix(filepath.Base(path), extension) != "kustomization"
 }
 
 func (r *reader) file(path string) (err error) {

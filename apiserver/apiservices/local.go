@@ -25,6 +25,8 @@ const (
 	// Priorities of CustomResourceDefinitions.
 	customGroupPriority   = 1000
 	customVersionPriority = 100
+	// ownGroupPriority is the priority of APIServices themselves: the highest, as upstream.
+	ownGroupPriority = 20001
 )
 
 // Local returns the APIService of a version that the server serves itself. custom
@@ -50,18 +52,54 @@ func Managed(s *apiregistrationv1.APIService) bool {
 	return s.Spec.Service == nil && (label == onStart || label == always)
 }
 
-// setAvailable sets the initial condition of an APIService: a local one is available,
-// any other is not, because this server does not proxy to others.
+// ReasonLocal is the reason of the condition Available of a version that this server serves.
+const ReasonLocal = "Local"
+
+// LocalCondition returns the condition Available of a version that this server serves.
+func LocalCondition() apiregistrationv1.APIServiceCondition {
+	return apiregistrationv1.APIServiceCondition{
+		Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue,
+		Reason: ReasonLocal, Message: "Local APIServices are always available",
+	}
+}
+
+// SetCondition adds or replaces a condition. The time of the last transition changes with
+// the status only.
+func SetCondition(s *apiregistrationv1.APIService, condition apiregistrationv1.APIServiceCondition, now metav1.Time) {
+	condition.LastTransitionTime = now
+	for i := range s.Status.Conditions {
+		known := &s.Status.Conditions[i]
+		if known.Type != condition.Type {
+			continue
+		}
+		if known.Status == condition.Status {
+			condition.LastTransitionTime = known.LastTransitionTime
+		}
+		*known = condition
+		return
+	}
+	s.Status.Conditions = append(s.Status.Conditions, condition)
+}
+
+// setAvailable sets the status of a new APIService. The servers of others are checked
+// later.
 func setAvailable(s *apiregistrationv1.APIService, now metav1.Time) {
-	condition := apiregistrationv1.APIServiceCondition{
-		Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, LastTransitionTime: now,
-		Reason: "Local", Message: "Local APIServices are always available",
+	s.Status = apiregistrationv1.APIServiceStatus{}
+	if s.Spec.Service == nil {
+		SetCondition(s, LocalCondition(), now)
 	}
-	if s.Spec.Service != nil {
-		condition.Status, condition.Reason = apiregistrationv1.ConditionFalse, "AggregationNotSupported"
-		condition.Message = "this apiserver passes no requests on to the servers of other APIs"
+}
+
+// GroupPriority returns the priority of a group that this server serves.
+func GroupPriority(group string, custom bool) int32 {
+	switch {
+	case custom:
+		return customGroupPriority
+	case group == Resource().Group:
+		return ownGroupPriority
 	}
-	s.Status.Conditions = []apiregistrationv1.APIServiceCondition{condition}
+	priority, _ := priority(schema.GroupVersion{Group: group})
+	return priority
 }
 
 // priority returns upstream's priorities of a built-in version.

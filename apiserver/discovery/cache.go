@@ -15,9 +15,10 @@ import (
 // aggregates caches the documents of aggregated discovery as long as the served API is
 // unchanged: controllers fetch them twice a minute.
 type aggregates struct {
-	mu    sync.Mutex
-	table *resources.Table
-	known map[aggregateKey]*aggregate
+	mu     sync.Mutex
+	table  *resources.Table
+	remote *Remote
+	known  map[aggregateKey]*aggregateDocument
 }
 
 type aggregateKey struct {
@@ -25,36 +26,36 @@ type aggregateKey struct {
 	media codec.Media
 }
 
-// aggregate is one document in one format. Its ETag depends on the content only.
-type aggregate struct {
+// aggregateDocument is one document in one format. Its ETag depends on the content only.
+type aggregateDocument struct {
 	data []byte
 	etag string
 }
 
 // aggregated returns the document of the core group, or that of all other groups.
-func (d *Discovery) aggregated(core bool, media codec.Media) (*aggregate, error) {
+func (d *Discovery) aggregated(core bool, media codec.Media) (*aggregateDocument, error) {
 	a := &d.aggregates
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	table := d.table()
-	if a.table != table {
-		a.table, a.known = table, map[aggregateKey]*aggregate{}
+	table, remote := d.table(), d.remote()
+	if a.table != table || a.remote != remote {
+		a.table, a.remote, a.known = table, remote, map[aggregateKey]*aggregateDocument{}
 	}
 	key := aggregateKey{core, media}
 	if known := a.known[key]; known != nil {
 		return known, nil
 	}
 	list := &apidiscovery.APIGroupDiscoveryList{}
-	for _, g := range table.Groups() {
-		if (g.Name == "") == core {
-			list.Items = append(list.Items, d.aggregate(g))
+	for _, g := range d.groups(table, remote) {
+		if (g.name == "") == core {
+			list.Items = append(list.Items, aggregate(table, &g))
 		}
 	}
 	data, err := codec.Encode(media, aggregatedKind, list)
 	if err != nil {
 		return nil, err
 	}
-	made := &aggregate{data: data, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(data)))}
+	made := &aggregateDocument{data: data, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(data)))}
 	a.known[key] = made
 	return made, nil
 }

@@ -22,11 +22,25 @@ import (
 // aggregated (KEP-3352).
 type Discovery struct {
 	table      func() *resources.Table
+	remote     func() *Remote
+	priority   func(group string, custom bool) int32
 	aggregates aggregates
 }
 
-// New returns discovery of the kinds that table returns.
-func New(table func() *resources.Table) *Discovery { return &Discovery{table: table} }
+// Options configure New. All fields are required.
+type Options struct {
+	// Table returns the kinds that this server serves now.
+	Table func() *resources.Table
+	// Remote returns what other servers serve; nil: nothing.
+	Remote func() *Remote
+	// Priority returns the priority of a group of this server, which may be of custom kinds.
+	Priority func(group string, custom bool) int32
+}
+
+// New returns the discovery of this server and others.
+func New(opts Options) *Discovery {
+	return &Discovery{table: opts.Table, remote: opts.Remote, priority: opts.Priority}
+}
 
 var aggregatedKind = apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
@@ -55,9 +69,9 @@ func (d *Discovery) serveCore(w http.ResponseWriter, r *http.Request) {
 func (d *Discovery) serveGroups(w http.ResponseWriter, r *http.Request) {
 	d.serveEither(w, r, func() runtime.Object {
 		list := &metav1.APIGroupList{}
-		for _, g := range d.table().Groups() {
-			if g.Name != "" {
-				list.Groups = append(list.Groups, apiGroup(g))
+		for _, g := range d.groups(d.table(), d.remote()) {
+			if g.name != "" {
+				list.Groups = append(list.Groups, apiGroup(&g))
 			}
 		}
 		return list
@@ -94,14 +108,14 @@ func (d *Discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 // serveGroup answers GET /apis/GROUP.
 func (d *Discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
 	name := mux.Vars(r)["group"]
-	groups := d.table().Groups()
-	i := slices.IndexFunc(groups, func(g resources.Group) bool { return g.Name == name })
+	groups := d.groups(d.table(), d.remote())
+	i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 	if i < 0 || name == "" {
 		response.NoRoute(w)
 		return
 	}
-	group := apiGroup(groups[i])
-	d.servePlain(w, r, &group)
+	found := apiGroup(&groups[i])
+	d.servePlain(w, r, &found)
 }
 
 // serveVersion answers GET /api/VERSION and /apis/GROUP/VERSION.
@@ -159,14 +173,20 @@ func ServeDocument(w http.ResponseWriter, r *http.Request, media codec.Media, ob
 	response.Bytes(w, r, http.StatusOK, media.ContentType(), response.Pretty(r, media, data))
 }
 
-func apiGroup(g resources.Group) metav1.APIGroup {
-	group := metav1.APIGroup{Name: g.Name}
-	for _, version := range g.Versions {
-		gv := schema.GroupVersion{Group: g.Name, Version: version}
-		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: version})
+func apiGroup(g *group) metav1.APIGroup {
+	found := metav1.APIGroup{Name: g.name}
+	add := func(version string) {
+		gv := schema.GroupVersion{Group: g.name, Version: version}
+		found.Versions = append(found.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: version})
 	}
-	group.PreferredVersion = group.Versions[0]
-	return group
+	for _, version := range g.local {
+		add(version)
+	}
+	for _, v := range g.remote {
+		add(v.Version)
+	}
+	found.PreferredVersion = found.Versions[0]
+	return found
 }
 
 // apiResources returns the entries of a row and its subresources.
@@ -208,16 +228,19 @@ func storageVersionHash(row *resources.Resource) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-func (d *Discovery) aggregate(g resources.Group) apidiscovery.APIGroupDiscovery {
-	group := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
-	for _, name := range g.Versions {
+func aggregate(table *resources.Table, g *group) apidiscovery.APIGroupDiscovery {
+	found := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.name}}
+	for _, name := range g.local {
 		version := apidiscovery.APIVersionDiscovery{Version: name, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
-		for _, row := range d.table().InVersion(schema.GroupVersion{Group: g.Name, Version: name}) {
+		for _, row := range table.InVersion(schema.GroupVersion{Group: g.name, Version: name}) {
 			version.Resources = append(version.Resources, aggregatedResource(row))
 		}
-		group.Versions = append(group.Versions, version)
+		found.Versions = append(found.Versions, version)
 	}
-	return group
+	for _, v := range g.remote {
+		found.Versions = append(found.Versions, v.Discovery)
+	}
+	return found
 }
 
 func aggregatedResource(row *resources.Resource) apidiscovery.APIResourceDiscovery {

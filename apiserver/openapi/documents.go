@@ -64,6 +64,19 @@ func (d *Documents) With(table *resources.Table) *Documents {
 	return other
 }
 
+// WithIndex returns the same documents with a changed index of version 3.
+func (d *Documents) WithIndex(change func(index []byte) ([]byte, error)) *Documents {
+	other := *d
+	other.index = func() ([]byte, error) {
+		index, err := d.index()
+		if err != nil {
+			return nil, err
+		}
+		return change(index)
+	}
+	return &other
+}
+
 // ServeHTTP serves /openapi/v2, /openapi/v3 and the paths beneath the latter.
 func (d *Documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

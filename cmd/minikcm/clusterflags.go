@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
@@ -40,6 +41,7 @@ type clusterFlags struct {
 	nodePorts        string
 	reads, writes    int
 	authorization    []string
+	authentication   authFlags
 	memoryLimit      string
 	audit            audit.Options
 	encryption       string
@@ -62,7 +64,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
 	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
-	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
+	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
+	f.authentication.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	registerAudit(flags, &f.audit)
 	flags.StringVar(&f.encryption, "encryption-provider-config", "", "file with the apiserver.config.k8s.io/v1 EncryptionConfiguration that says which objects are stored encrypted")
@@ -78,12 +81,13 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
-		AuthorizationModes: f.authorization, Audit: f.audit, EncryptionConfig: f.encryption,
+		AuthorizationModes: f.authorization, AuthorizationWebhook: f.authentication.authorizationWebhook(),
+		Audit: f.audit, EncryptionConfig: f.encryption,
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
-		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}})},
+		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension()},
 	}
 	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
 		if d < 0 {
@@ -105,6 +109,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		return opts, err
 	}
 	if opts.Etcd, err = f.etcd.options(); err != nil {
+		return opts, err
+	}
+	if opts.Authentication, err = f.authentication.options(); err != nil {
 		return opts, err
 	}
 	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)

@@ -66,14 +66,15 @@ func answers(ctx context.Context, path string) bool {
 }
 
 // isOurs reports whether a KUBECONFIG, which may list several files, selects a minikcm
-// cluster: its current context is the one that minikcm writes.
+// cluster: its current context is for the cluster that minikcm writes, for whichever user.
 func isOurs(env string) bool {
 	rules := clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(env)}
 	config, err := rules.Load()
 	if err != nil {
 		return false
 	}
-	return config.CurrentContext == minikcm.ContextName && config.Contexts[config.CurrentContext] != nil
+	current := config.Contexts[config.CurrentContext]
+	return current != nil && current.Cluster == minikcm.ContextName
 }
 
 // clientConfig returns the client configuration from the first of these that applies: the

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 func TestKubeconfigPath(t *testing.T) {
@@ -121,5 +124,20 @@ users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://%[
 				t.Errorf("the note is %q, want %q", got, test.note)
 			}
 		})
+	}
+}
+
+// A kubeconfig of another user of the cluster selects it, too.
+func TestIsOurs(t *testing.T) {
+	data, err := userKubeconfig(&rest.Config{Host: "https://127.0.0.1:1"}, "jane", "", &clientcmdapi.AuthInfo{Token: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !isOurs(file) || isOurs(filepath.Join(t.TempDir(), "none")) {
+		t.Errorf("the kubeconfig of a user is ours: %v, one that does not exist: %v", isOurs(file), isOurs("none"))
 	}
 }

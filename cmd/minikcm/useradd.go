@@ -152,17 +152,21 @@ func (a *userAdd) certificate(ctx context.Context, client kubernetes.Interface) 
 
 // config returns a kubeconfig for the cluster of config.
 func (a *userAdd) config(config *rest.Config, certificate, key []byte) ([]byte, error) {
+	return userKubeconfig(config, minikcm.ContextName+"-"+a.name, a.namespace, &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key})
+}
+
+// userKubeconfig returns a kubeconfig with a context for a user of the cluster of config.
+func userKubeconfig(config *rest.Config, context, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("reading the cluster's certificate authority: %w", err)
 	}
-	user := minikcm.ContextName + "-" + a.name
 	made := clientcmdapi.NewConfig()
 	made.Clusters[minikcm.ContextName] = &clientcmdapi.Cluster{
 		Server: config.Host, CertificateAuthorityData: config.CAData, InsecureSkipTLSVerify: config.Insecure, TLSServerName: config.ServerName,
 	}
-	made.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
-	made.Contexts[user] = &clientcmdapi.Context{Cluster: minikcm.ContextName, AuthInfo: user, Namespace: a.namespace}
-	made.CurrentContext = user
+	made.AuthInfos[context] = user
+	made.Contexts[context] = &clientcmdapi.Context{Cluster: minikcm.ContextName, AuthInfo: context, Namespace: namespace}
+	made.CurrentContext = context
 	data, err := clientcmd.Write(*made)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"minikcm.dev/minikcm/controllers/admissionpolicystatus"
+	"minikcm.dev/minikcm/controllers/bootstrapsigner"
 	"minikcm.dev/minikcm/controllers/clusterroleaggregation"
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
@@ -26,6 +27,7 @@ import (
 	"minikcm.dev/minikcm/controllers/serviceloadbalancer"
 	"minikcm.dev/minikcm/controllers/statefulset"
 	"minikcm.dev/minikcm/controllers/tainteviction"
+	"minikcm.dev/minikcm/controllers/tokencleaner"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 )
 
@@ -38,6 +40,7 @@ func Descriptors() []Descriptor {
 	table = append(table, jobControllers()...)
 	table = append(table, networkControllers()...)
 	table = append(table, certificateControllers()...)
+	table = append(table, bootstrapControllers()...)
 	return append(table, cleaningControllers()...)
 }
 
@@ -256,6 +259,25 @@ func networkControllers() []Descriptor {
 				return &s.ServiceController.ConcurrentServiceSyncs
 			}},
 			New: constructor(serviceloadbalancer.New),
+		},
+	}
+}
+
+// bootstrapControllers keep what machines need that join with a token.
+func bootstrapControllers() []Descriptor {
+	const docs = "reference/access-authn-authz/bootstrap-tokens/"
+	return []Descriptor{
+		{
+			Name: bootstrapsigner.Name, Aliases: []string{"bootstrapsigner"}, DisabledByDefault: true, Account: "bootstrap-signer",
+			About:   "signs the ConfigMap kube-public/cluster-info with bootstrap tokens",
+			Watches: []string{"configmaps", "secrets"}, Writes: []string{"configmaps"},
+			Docs: docs, New: constructor(bootstrapsigner.New),
+		},
+		{
+			Name: tokencleaner.Name, Aliases: []string{"tokencleaner"}, DisabledByDefault: true, Account: "token-cleaner",
+			About:   "deletes expired bootstrap tokens",
+			Watches: []string{"secrets"}, Writes: []string{"secrets"},
+			Docs: docs, New: constructor(tokencleaner.New),
 		},
 	}
 }

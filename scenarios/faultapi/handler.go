@@ -53,7 +53,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err := serve(w, r, id); err != nil {
-		answerError(w, err)
+		minikcm.AnswerError(w, err)
 	}
 }
 
@@ -231,15 +231,4 @@ func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
-}
-
-// answerError answers with the Status of an error.
-func answerError(w http.ResponseWriter, err error) {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
-		known = apierrors.NewInternalError(err)
-	}
-	status := known.Status()
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	answer(w, int(status.Code), status)
 }

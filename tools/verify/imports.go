@@ -14,6 +14,7 @@ var mayImport = map[string][]string{
 	// Adapters of the root package.
 	"internal/simulatedmetrics": {"clock", "apiserver", "kubeletsim"},
 	"internal/sharing":          {"clock", "internal"},
+	"internal/accessapi":        {"clock", "apiserver", "."},
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
 	"controllers":               {"clock", "quota"},
 	"kubeletsim":                {"clock", "controllers/loop"},
@@ -22,7 +23,7 @@ var mayImport = map[string][]string{
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
-	"cmd":                       {"clock", "reasons", "internal", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
+	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
 	"test":                      {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
 	"examples":                  {"clock", "minikcmtest", "."},
 }

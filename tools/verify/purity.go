@@ -11,10 +11,12 @@ import (
 // holds for the functions that it calls. A package named decide has to be here.
 var pure = []string{
 	"apiserver/codec",
+	"apiserver/rbac/leastprivilege",
 	"apiserver/resources/columns",
 	"apiserver/resources/validation",
 	"apiserver/resources/warnings",
 	"clock/internal/hash",
+	"controllers/bootstrapsigner/decide",
 	"controllers/controllerref",
 	"controllers/clusterroleaggregation/decide",
 	"controllers/cronjob/decide",

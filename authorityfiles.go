@@ -1,0 +1,54 @@
+package minikcm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
+)
+
+// authorityFiles are the files of an authority in the data directory.
+type authorityFiles struct{ cert, key string }
+
+// read returns the authority; nil if there is none.
+func (f authorityFiles) read() (*auth.Authority, error) {
+	cert, err := os.ReadFile(f.cert)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authority: %w", err)
+	}
+	key, err := os.ReadFile(f.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authority's key: %w", err)
+	}
+	authority, err := auth.LoadAuthority(cert, key, clock.Real().Now())
+	if err != nil {
+		return nil, fmt.Errorf("the certificate authority in %s and %s cannot be used (without both files, a new one is made): %w", f.cert, f.key, err)
+	}
+	return authority, nil
+}
+
+// write stores the authority.
+func (f authorityFiles) write(authority *auth.Authority) error {
+	key, err := authority.KeyPEM()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.cert), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the certificate authority: %w", err)
+	}
+	// The certificate comes last: without it, the next start creates both again.
+	if err := os.WriteFile(f.key, key, 0o600); err != nil {
+		return fmt.Errorf("writing the certificate authority's key: %w", err)
+	}
+	if err := os.WriteFile(f.cert, authority.CertPEM(), 0o644); err != nil { // a certificate is public
+		return fmt.Errorf("writing the certificate authority: %w", err)
+	}
+	return nil
+}

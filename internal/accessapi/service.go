@@ -1,0 +1,187 @@
+package accessapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
+	"minikcm.dev/minikcm/apiserver/rbac/leastprivilege"
+	"minikcm.dev/minikcm/clock"
+)
+
+const (
+	// Feature is the name of the extension, and Path where it is served.
+	Feature = "access"
+	Path    = "/minikcm/v1/" + Feature
+
+	// writeTimeout is how long a client may take to read what was asked for, by the
+	// machine's clock.
+	writeTimeout = 30 * time.Second
+)
+
+var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
+
+// Started is the first line of the response to a POST.
+type Started struct {
+	ID   string `json:"id"`
+	User string `json:"user"`
+}
+
+// Record is what a user asked for.
+type Record struct {
+	Requests []leastprivilege.Request `json:"requests"`
+	// Incomplete reports that there was more than is kept.
+	Incomplete bool `json:"incomplete,omitempty"`
+}
+
+// Extension serves recordings.
+func Extension() minikcm.Extension {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+		return &service{cluster: cluster, running: map[string]*recording{}, closing: make(chan struct{})}, nil
+	}}
+}
+
+// recording is a recording and the end of its stream.
+type recording struct {
+	*accessrecord.Recording
+	ended chan struct{}
+	end   sync.Once
+}
+
+func (r *recording) stop() {
+	r.end.Do(func() {
+		r.End()
+		close(r.ended)
+	})
+}
+
+type service struct {
+	cluster *minikcm.Cluster
+	closing chan struct{}
+
+	mu      sync.Mutex
+	last    int
+	running map[string]*recording
+	closed  bool
+	streams sync.WaitGroup
+}
+
+// ServeHTTP implements minikcm.Service.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+	var err error
+	switch {
+	case r.Method == http.MethodPost && id == "":
+		err = s.serveStart(w, r)
+	case r.Method == http.MethodGet && id != "":
+		err = s.serveRecord(w, id, false)
+	case r.Method == http.MethodDelete && id != "":
+		err = s.serveRecord(w, id, true)
+	default:
+		err = apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
+	}
+	if err != nil {
+		minikcm.AnswerError(w, err)
+	}
+}
+
+// serveStart records the requests of the user in the parameter user until the client is
+// gone or the recording is deleted.
+func (s *service) serveStart(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	enforce := false
+	if text := query.Get("enforce"); text != "" {
+		var err error
+		if enforce, err = strconv.ParseBool(text); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("enforce=%q is neither true nor false", text))
+		}
+	}
+	started, err := s.start(query.Get("user"), enforce)
+	if err != nil {
+		return err
+	}
+	defer s.streams.Done()
+	defer s.remove(started)
+	w.Header().Set("Content-Type", "application/json;stream=watch")
+	w.WriteHeader(http.StatusCreated)
+	if err := json.NewEncoder(w).Encode(started.Started); err != nil {
+		return nil // the client is gone
+	}
+	_ = http.NewResponseController(w).Flush() // a client in the process need not be flushed to
+	select {
+	case <-started.ended:
+	case <-r.Context().Done():
+	case <-s.closing:
+	}
+	return nil
+}
+
+type startedRecording struct {
+	Started
+	*recording
+}
+
+// start adds a recording, which the caller removes. It counts a stream.
+func (s *service) start(user string, enforce bool) (*startedRecording, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, apierrors.NewServiceUnavailable("the cluster is closing: nothing can be recorded any more")
+	}
+	recorded, err := s.cluster.RecordAccess(user, enforce)
+	if err != nil {
+		return nil, err
+	}
+	s.streams.Add(1)
+	s.last++
+	id := strconv.Itoa(s.last)
+	one := &recording{Recording: recorded, ended: make(chan struct{})}
+	s.running[id] = one
+	return &startedRecording{Started{ID: id, User: user}, one}, nil
+}
+
+func (s *service) remove(r *startedRecording) {
+	r.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, r.ID)
+}
+
+func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error {
+	s.mu.Lock()
+	one := s.running[id]
+	s.mu.Unlock()
+	if one == nil {
+		return apierrors.NewNotFound(resource, id)
+	}
+	if end {
+		one.stop()
+	}
+	requests, complete := one.Requests()
+	w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(w).SetWriteDeadline(clock.Real().Now().Add(writeTimeout))
+	_ = json.NewEncoder(w).Encode(Record{Requests: requests, Incomplete: !complete}) // fails only if the client is gone
+	return nil
+}
+
+// Close implements minikcm.Service.
+func (s *service) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	s.streams.Wait()
+	return nil
+}
