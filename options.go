@@ -92,6 +92,12 @@ type Options struct {
 	// or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means RBAC. Members of
 	// the group system:masters may do everything.
 	AuthorizationModes []string
+	// EnableAdmissionPlugins and DisableAdmissionPlugins change which admission plugins run, as
+	// the flags of kube-apiserver do (docs/admission.md).
+	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+	// AdmissionConfigFile is the path of an AdmissionConfiguration, which configures plugins;
+	// empty: none is configured.
+	AdmissionConfigFile string
 	// AuthorizationWebhook is asked by the mode Webhook of AuthorizationModes.
 	AuthorizationWebhook AuthorizationWebhook
 	// Authentication configures ways to authenticate besides the cluster's own certificates
@@ -187,6 +193,9 @@ func (o *Options) Validate() error {
 	if err := o.Audit.Validate(); err != nil {
 		return err
 	}
+	if err := o.admission().Check(); err != nil {
+		return err
+	}
 	if err := o.validateAuthorizationWebhook(); err != nil {
 		return err
 	}
@@ -212,6 +221,11 @@ func (o *Options) Validate() error {
 		return err
 	}
 	return o.ManageNodes.Validate()
+}
+
+// admission returns the options of the admission plugins.
+func (o *Options) admission() apiserver.AdmissionOptions {
+	return apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
 }
 
 func (o *Options) validateAuthorizationWebhook() error {

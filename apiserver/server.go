@@ -132,6 +132,8 @@ type Options struct {
 	// Audit records the requests; nil: they are not recorded. The caller closes it after the
 	// server.
 	Audit *audit.Auditor
+	// Admission selects and configures the admission plugins.
+	Admission AdmissionOptions
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }
@@ -243,21 +245,10 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.definitions = s.newDefinitions()
 	s.aggregator = s.newAggregator()
 	s.hooks = s.newHooks()
-	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
-	s.verbs = s.newVerbs()
-	s.handler = s.newHandler()
-	if err := s.definitions.Load(ctx); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		s.Close()
 		return nil, err
-	}
-	if err := s.bootstrap(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	if err := s.expirer.load(ctx); err != nil {
-		s.Close()
-		return nil, fmt.Errorf("listing the objects that expire: %w", err)
 	}
 	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
 	if opts.SharedStore {
@@ -274,6 +265,26 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.startRegistrar()
 	s.aggregator.Start()
 	return s, nil
+}
+
+// prepare makes what serves requests, and the objects that every cluster has.
+func (s *Server) prepare(ctx context.Context) error {
+	var err error
+	if s.admission, err = s.newAdmission(); err != nil {
+		return err
+	}
+	s.verbs = s.newVerbs()
+	s.handler = s.newHandler()
+	if err := s.definitions.Load(ctx); err != nil {
+		return err
+	}
+	if err := s.bootstrap(ctx); err != nil {
+		return err
+	}
+	if err := s.expirer.load(ctx); err != nil {
+		return fmt.Errorf("listing the objects that expire: %w", err)
+	}
+	return nil
 }
 
 // addStorage makes the storage of the built-in kinds, and what writing them needs.

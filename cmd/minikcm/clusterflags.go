@@ -41,6 +41,7 @@ type clusterFlags struct {
 	nodePorts        string
 	reads, writes    int
 	authorization    []string
+	admission        admissionFlags
 	authentication   authFlags
 	memoryLimit      string
 	audit            audit.Options
@@ -66,6 +67,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
 	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
 	f.authentication.register(flags)
+	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	registerAudit(flags, &f.audit)
 	flags.StringVar(&f.encryption, "encryption-provider-config", "", "file with the apiserver.config.k8s.io/v1 EncryptionConfiguration that says which objects are stored encrypted")
@@ -103,6 +105,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	}
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
+	}
+	if err = f.admission.set(&opts); err != nil {
+		return opts, badInput{err}
 	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if err = f.nodeOptions(&opts); err != nil {

@@ -34,6 +34,8 @@ var pure = []string{
 	"controllers/nodelifecycle/decide",
 	"controllers/plan",
 	"controllers/podautoscaler/decide",
+	"controllers/protection",
+	"controllers/pvcprotection/decide",
 	"controllers/replicaset/decide",
 	"controllers/resourcequota/decide",
 	"controllers/rootca/decide",
