@@ -81,6 +81,19 @@ func createSecret(t *testing.T, h *harness, name string) *corev1.Secret {
 	return created
 }
 
+// createNodePort makes the server store the allocated node ports.
+func createNodePort(t *testing.T, h *harness) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(h.server.Config("tester", auth.GroupMasters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}}
+	if _, err := client.CoreV1().Services("default").Create(h.ctx, service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func rawValue(t *testing.T, s store.Store, key string) []byte {
 	t.Helper()
 	kv, err := s.Get(t.Context(), key, 0)
@@ -119,6 +132,7 @@ func TestEncryptedValues(t *testing.T) {
 			path := encryptionFile(t, "'*.*'", provider)
 			h := start(t, withKeys(t, s, path))
 			createSecret(t, h, "a")
+			createNodePort(t, h)
 			const key = "/registry/secrets/default/a"
 			raw := rawValue(t, s, key)
 			if !bytes.HasPrefix(raw, []byte(name)) || bytes.Contains(raw, []byte("sesame")) {
@@ -186,7 +200,7 @@ func TestEncryptionChanges(t *testing.T) {
 	}
 	h.server.Close()
 
-	h = start(t, withKeys(t, s, encryptionFile(t, "secrets", "aesgcm: {keys: [{name: b, secret: "+keyB+"}]}")))
+	h = start(t, withKeys(t, s, encryptionFile(t, "secrets", "secretbox: {keys: [{name: b, secret: "+keyB+"}]}")))
 	_, err = secretsOf(t, h).Get(h.ctx, "a", metav1.GetOptions{})
 	if err == nil || err.Error() != "Internal error occurred: no matching prefix found" {
 		t.Errorf("reading a value of another key: %v", err)
