@@ -152,7 +152,8 @@ func TestEncryptedValues(t *testing.T) {
 				t.Error("the value opens under another key")
 			}
 			const moved = "/registry/secrets/default/b"
-			sealed, err := upstream.TransformToStorage(t.Context(), bytes.ReplaceAll(plain, []byte("\n\x01a"), []byte("\n\x01b")), value.DefaultContext(moved))
+			written := `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"b","namespace":"default","uid":"u"},"data":{"password":"b3BlbiBzZXNhbWU="},"type":"Opaque"}`
+			sealed, err := upstream.TransformToStorage(t.Context(), []byte(written), value.DefaultContext(moved))
 			if err != nil {
 				t.Fatal(err)
 			}
