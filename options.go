@@ -88,9 +88,9 @@ type Options struct {
 	// served over HTTPS at once. Watches and other long-running requests do not count. 0
 	// means 400 and 200, negative no limit.
 	MaxRequests, MaxMutatingRequests int
-	// AuthorizationModes are asked in turn whether a user may make a request: RBAC, AlwaysAllow
-	// or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means RBAC. Members of
-	// the group system:masters may do everything.
+	// AuthorizationModes are asked in turn whether a user may make a request: Node, RBAC,
+	// AlwaysAllow or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means Node
+	// and RBAC. Members of the group system:masters may do everything.
 	AuthorizationModes []string
 	// EnableAdmissionPlugins and DisableAdmissionPlugins change which admission plugins run, as
 	// the flags of kube-apiserver do (docs/admission.md).

@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/internal/fence"
@@ -65,6 +66,7 @@ func (c *Cluster) startParts(e *env.Env) error {
 		return err
 	}
 	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
+	c.untaintsNodes = slices.Contains(selected, nodelifecycle.Name)
 	c.endShared = e.Begin(ctx)
 	if c.opts.shares() {
 		return c.startSharing(ctx, e)
@@ -168,8 +170,19 @@ func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 	return &other
 }
 
+// asNode returns what makes a request that of the kubelet of a node. Without the authorization
+// mode Node, no role allows a kubelet anything, as upstream: then kubelets are administrators.
+func (c *Cluster) asNode() func(ctx context.Context, node string) context.Context {
+	var groups []string
+	modes := c.opts.AuthorizationModes
+	if len(modes) > 0 && !slices.Contains(modes, apiserver.AuthorizeNode) {
+		groups = []string{auth.GroupMasters}
+	}
+	return func(ctx context.Context, node string) context.Context { return apiserver.AsNode(ctx, node, groups...) }
+}
+
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
-	config := c.ownConfig("system:node:minikcm", "system:nodes", auth.GroupMasters)
+	config := apiserver.Protobuf(c.local.KubeletsConfig())
 	var shardOf func(string) int
 	if c.opts.shares() {
 		config.Wrap(fence.Wrap)
@@ -177,6 +190,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	}
 	return kubeletsim.Options{
 		Config: config, ShardOf: shardOf, Informers: e.Informers,
+		AsNode: c.asNode(), MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
 	}

@@ -3,6 +3,7 @@ package minikcm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ func (c *Cluster) Wait(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// waitReady returns when every node is Ready and the namespace default has its service
+// waitReady returns when pods can be scheduled on every Ready node and the namespace default has its service
 // account, without which pods cannot be created.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -61,7 +62,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	r := &readiness{client: c.client, account: !c.makesAccounts, nodes: c.awaitedNodes()}
+	r := &readiness{client: c.client, account: !c.makesAccounts, taints: c.untaintsNodes, nodes: c.awaitedNodes()}
 	err := c.Until(ctx, r.look, nil)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -76,7 +77,9 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 type readiness struct {
 	client  kubernetes.Interface
 	account bool
-	nodes   []string
+	// taints reports that nodes also have to lose the taint of new ones.
+	taints bool
+	nodes  []string
 }
 
 func (r *readiness) missing() string {
@@ -101,7 +104,7 @@ func (r *readiness) look(ctx context.Context) (bool, error) {
 	}
 	for len(r.nodes) > 0 {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})
-		if err != nil || !isReady(node) {
+		if err != nil || !isReady(node) || r.taints && isNew(node) {
 			return false, ignoreNotFound(err)
 		}
 		r.nodes = r.nodes[1:]
@@ -114,6 +117,14 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
+}
+
+// isNew reports whether the node has the taint of new nodes (admission plugin
+// TaintNodesByCondition), which the node lifecycle controller removes.
+func isNew(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeNotReady && t.Effect == corev1.TaintEffectNoSchedule
+	})
 }
 
 func isReady(node *corev1.Node) bool {

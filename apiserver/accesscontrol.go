@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,9 +38,11 @@ func (s *Server) useAccessControl() {
 	if s.opts.Authorizer != nil {
 		return
 	}
-	union := auth.Union{auth.Masters{}}
+	union := auth.Union{auth.Masters{}, newKubeletsRole()}
 	for _, mode := range s.opts.AuthorizationModes {
 		switch mode {
+		case AuthorizeNode:
+			union = append(union, s.newNodeAuthorizer())
 		case AuthorizeRBAC:
 			union = append(union, s.rules)
 		case AuthorizeWebhook:
@@ -151,10 +155,9 @@ func (s *Server) createOr(ctx context.Context, obj interface {
 	return nil
 }
 
-var errUnknownMode = errors.New("it is none of " + AuthorizeRBAC + ", " + AuthorizeWebhook + ", " + AuthorizeAlways + " and " + AuthorizeNever)
-
 // The modes of authorization, as in kube-apiserver's --authorization-mode.
 const (
+	AuthorizeNode   = "Node"
 	AuthorizeRBAC   = "RBAC"
 	AuthorizeAlways = "AlwaysAllow"
 	AuthorizeNever  = "AlwaysDeny"
@@ -162,14 +165,28 @@ const (
 	AuthorizeWebhook = "Webhook"
 )
 
-// CheckAuthorizationModes returns an error for modes that do not exist.
+// AuthorizationModes returns all modes.
+func AuthorizationModes() []string {
+	return []string{AuthorizeNode, AuthorizeRBAC, AuthorizeWebhook, AuthorizeAlways, AuthorizeNever}
+}
+
+// DefaultAuthorizationModes returns the modes of a server whose options name none: those of
+// kubeadm.
+func DefaultAuthorizationModes() []string { return []string{AuthorizeNode, AuthorizeRBAC} }
+
+// CheckAuthorizationModes returns upstream's errors for modes that do not exist or are given
+// more than once.
 func CheckAuthorizationModes(modes []string) error {
+	var errs []error
+	seen := map[string]bool{}
 	for _, mode := range modes {
-		switch mode {
-		case AuthorizeRBAC, AuthorizeAlways, AuthorizeNever, AuthorizeWebhook:
-		default:
-			return fmt.Errorf("authorization mode %q: %w", mode, errUnknownMode)
+		if !slices.Contains(AuthorizationModes(), mode) {
+			errs = append(errs, fmt.Errorf("authorization-mode %q is not a valid mode: use %s", mode, strings.Join(AuthorizationModes(), ", ")))
 		}
+		seen[mode] = true
 	}
-	return nil
+	if len(seen) < len(modes) {
+		errs = append(errs, fmt.Errorf("authorization-mode %q has mode specified more than once", modes))
+	}
+	return errors.Join(errs...)
 }

@@ -119,6 +119,7 @@ func (rq kindCall) answerAccess(ctx context.Context, user *auth.User, resource *
 		if a.Version == "" {
 			a.Version = "*"
 		}
+		a.FieldSelector = fieldSelectorOf(resource)
 		problems = selectorProblems(resource)
 	} else {
 		a.Verb, a.Path = path.Verb, path.Path
@@ -133,7 +134,7 @@ func (rq kindCall) answerAccess(ctx context.Context, user *auth.User, resource *
 }
 
 // selectorProblems lists the selectors that cannot be parsed, in part or at all
-// (KEP-4601). No authorizer evaluates selectors yet.
+// (KEP-4601).
 func selectorProblems(r *authorizationv1.ResourceAttributes) []string {
 	var problems []string
 	note := func(name string, read int, err error) {
@@ -163,6 +164,28 @@ func selectorProblems(r *authorizationv1.ResourceAttributes) []string {
 		}
 	}
 	return problems
+}
+
+// fieldSelectorOf returns the field selector of the request that is asked about. Requirements
+// that cannot be read are left out, as upstream: the request then selects more.
+func fieldSelectorOf(r *authorizationv1.ResourceAttributes) string {
+	if r.FieldSelector == nil {
+		return ""
+	}
+	if r.FieldSelector.RawSelector != "" {
+		return r.FieldSelector.RawSelector
+	}
+	var all []fields.Selector
+	for _, r := range r.FieldSelector.Requirements {
+		switch {
+		case len(r.Values) != 1:
+		case r.Operator == metav1.FieldSelectorOpIn:
+			all = append(all, fields.OneTermEqualSelector(r.Key, r.Values[0]))
+		case r.Operator == metav1.FieldSelectorOpNotIn:
+			all = append(all, fields.OneTermNotEqualSelector(r.Key, r.Values[0]))
+		}
+	}
+	return fields.AndSelectors(all...).String()
 }
 
 func readFieldRequirements(requirements []metav1.FieldSelectorRequirement) (read int, err error) {

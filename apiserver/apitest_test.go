@@ -149,23 +149,29 @@ func inMemory() wire {
 func overHTTPS() wire {
 	return wire{"https", func(h *harness) *rest.Config {
 		h.t.Helper()
-		ca, err := authority()
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		pair, err := ca.Client("tester", auth.GroupMasters)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		key, err := pair.KeyPEM()
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		return &rest.Config{
-			Host: "https://" + h.https().Address(), QPS: -1,
-			TLSClientConfig: rest.TLSClientConfig{CAData: ca.CertPEM(), CertData: pair.CertPEM(), KeyData: key},
-		}
+		return h.certified("tester", auth.GroupMasters)
 	}}
+}
+
+// certified returns the configuration of an HTTPS client with the certificate of a user.
+func (h *harness) certified(user string, groups ...string) *rest.Config {
+	h.t.Helper()
+	ca, err := authority()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	pair, err := ca.Client(user, groups...)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	key, err := pair.KeyPEM()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &rest.Config{
+		Host: "https://" + h.https().Address(), QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca.CertPEM(), CertData: pair.CertPEM(), KeyData: key},
+	}
 }
 
 // overHTTP1 is HTTPS without HTTP/2: watches are chunked.

@@ -2,11 +2,11 @@ package apiserver
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"minikcm.dev/minikcm/apiserver/audit"
@@ -42,12 +42,12 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Use
 	if certificates := auth.ClientCertificatesFrom(r.Context()); user == nil && certificates != nil {
 		var refused error
 		user, refused = certificates.User(r.TLS)
-		err = errors.Join(err, refused)
+		err = utilerrors.NewAggregate([]error{err, refused})
 	}
 	if user == nil {
 		var refused error
 		user, refused = s.authenticateToken(w, r)
-		err = errors.Join(err, refused)
+		err = utilerrors.NewAggregate([]error{err, refused})
 	}
 	if user == nil && err == nil && s.authn.Anonymous(r) {
 		user = auth.Anonymous()

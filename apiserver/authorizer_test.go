@@ -84,7 +84,7 @@ func TestAuthorizerSeam(t *testing.T) {
 		},
 		{
 			"GET", "/api/v1/namespaces/ns/pods?fieldSelector=metadata.name%3Dp",
-			auth.Attributes{Verb: "list", Resource: true, Version: "v1", Plural: "pods", Namespace: "ns", Name: "p"},
+			auth.Attributes{Verb: "list", Resource: true, Version: "v1", Plural: "pods", Namespace: "ns", Name: "p", FieldSelector: "metadata.name=p"},
 			`pods "p" is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "ns"`,
 		},
 		{

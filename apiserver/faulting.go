@@ -139,8 +139,7 @@ const maxRetries = 10
 // time.
 type faultyTransport struct {
 	server *Server
-	user   *auth.User
-	next   http.RoundTripper
+	next   *transport.Transport
 }
 
 // CloseIdleConnections does nothing: there are no connections. client-go calls it.
@@ -152,8 +151,9 @@ func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.server.isHurried(req.Context()) || isOwnPath(req.URL.Path) {
 		return t.next.RoundTrip(req)
 	}
+	user := t.next.UserOf(req.Context())
 	for attempt := 0; ; attempt++ {
-		if err := f.Reach(req.Context(), t.user.Name, transport.MayStream(req)); err != nil {
+		if err := f.Reach(req.Context(), user.Name, transport.MayStream(req)); err != nil {
 			return nil, err
 		}
 		resp, err := t.next.RoundTrip(req)
@@ -165,7 +165,7 @@ func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, nil
 		}
 		again := rewound(req)
-		if attempt == maxRetries || again == nil || !t.server.mayWaitFor(req.Context(), t.user) {
+		if attempt == maxRetries || again == nil || !t.server.mayWaitFor(req.Context(), user) {
 			resp.Header.Del("Retry-After")
 			return resp, nil
 		}

@@ -175,6 +175,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		err = rq.Serve()
 	}
 	if err != nil {
+		if transport.IsActor(r.Context()) && apierrors.IsForbidden(err) { // by admission
+			s.noteDenied(r.Context(), rq.User, err)
+		}
 		response.Error(coded, r, err)
 	}
 }

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/transport"
 )
 
 // Local connects in-process clients to a server. As with an address that nothing listens
@@ -29,10 +31,28 @@ func (l *Local) Config(user string, groups ...string) *rest.Config {
 	return &rest.Config{Host: memoryHost, Transport: &localTransport{local: l, user: identity}, QPS: -1}
 }
 
+// KubeletsConfig returns the configuration of an in-process client of simulated kubelets. A
+// request with the context of AsNode is made by the kubelet of that node, and every other by the
+// user KubeletsUser.
+func (l *Local) KubeletsConfig() *rest.Config {
+	config := l.Config(KubeletsUser)
+	config.Transport = &localTransport{local: l, user: &auth.User{Name: KubeletsUser, Groups: []string{auth.GroupAuthenticated}}, actAs: true}
+	return config
+}
+
+// AsNode returns a context whose requests, with the configuration of KubeletsConfig, are made
+// by the kubelet of a node, in additional groups.
+func AsNode(ctx context.Context, node string, groups ...string) context.Context {
+	user := auth.Node(node)
+	user.Groups = append(user.Groups, groups...)
+	return transport.WithActor(ctx, user)
+}
+
 // localTransport is the transport of the server, once there is one.
 type localTransport struct {
 	local *Local
 	user  *auth.User
+	actAs bool
 	once  sync.Once
 	next  http.RoundTripper
 }
@@ -46,7 +66,7 @@ func (t *localTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, errNotListening
 	}
-	t.once.Do(func() { t.next = server.Transport(t.user) })
+	t.once.Do(func() { t.next = server.faulty(server.transport(t.user, t.actAs)) })
 	return t.next.RoundTrip(req)
 }
 

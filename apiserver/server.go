@@ -116,7 +116,7 @@ type Options struct {
 	// Authentication configures further ways to authenticate.
 	Authentication authn.Options
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
-	// system:masters, which may do everything; empty means AuthorizeRBAC.
+	// system:masters, which may do everything; empty means DefaultAuthorizationModes.
 	AuthorizationModes []string
 	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
 	AuthorizationWebhook authz.Webhook
@@ -324,7 +324,7 @@ func setDefaults(opts *Options) {
 		opts.KubeVersion = DefaultVersion
 	}
 	if len(opts.AuthorizationModes) == 0 {
-		opts.AuthorizationModes = []string{AuthorizeRBAC}
+		opts.AuthorizationModes = DefaultAuthorizationModes()
 	}
 }
 

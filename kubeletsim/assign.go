@@ -80,6 +80,7 @@ func (k *Kubelets) syncAssignment(ctx context.Context, key key) {
 }
 
 func (k *Kubelets) assign(ctx context.Context, table *nodes.Table, name string) error {
+	ctx = k.asNode(ctx, name)
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -101,6 +101,7 @@ func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]st
 
 // machine returns the machine for commands in the container. The caller must call release.
 func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
+	ctx = in.kubelets.asNode(ctx, in.node.Name)
 	env, err := in.environment(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -1,9 +1,12 @@
 package kubeletsim
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,6 +28,12 @@ type Options struct {
 	// Config is for the API server. Client, if not nil, is used instead.
 	Config *rest.Config
 	Client kubernetes.Interface
+	// AsNode returns the context of the requests that the kubelet of a node makes; the others
+	// are made as the user of Config. Nil: all are.
+	AsNode func(ctx context.Context, node string) context.Context
+	// MayRegister reports whether a kubelet may create a Node, and otherwise the user of Config
+	// does. Nil: it may.
+	MayRegister func(node *corev1.Node) bool
 	// Informers deliver pods and nodes. The caller starts the factory after New. Nil: Kubelets
 	// run their own.
 	Informers informers.SharedInformerFactory
@@ -105,6 +114,22 @@ func (o *Options) ownInformers() (*ledgered.Factory, error) {
 	config := rest.CopyConfig(o.Config)
 	config.UserAgent = "minikcm/" + Component
 	return ledgered.NewForConfig(config, o.Ledger)
+}
+
+// asNode returns the context of the requests that the kubelet of a node makes.
+func (k *Kubelets) asNode(ctx context.Context, node string) context.Context {
+	if k.opts.AsNode == nil {
+		return ctx
+	}
+	return k.opts.AsNode(ctx, node)
+}
+
+// create creates a Node, as its kubelet if that may.
+func (k *Kubelets) create(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
+	if k.opts.MayRegister == nil || k.opts.MayRegister(node) {
+		ctx = k.asNode(ctx, node.Name)
+	}
+	return k.opts.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 }
 
 func (o *Options) versions() nodes.Versions {

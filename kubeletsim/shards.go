@@ -229,7 +229,7 @@ func (k *Kubelets) declare(ctx context.Context) error {
 		if _, err := k.nodeLister.Get(spec.Name); err == nil {
 			continue
 		}
-		_, err := k.opts.Client.CoreV1().Nodes().Create(ctx, nodes.Declared(&spec), metav1.CreateOptions{})
+		_, err := k.create(ctx, nodes.Declared(&spec))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating node %s: %w", spec.Name, err)
 		}

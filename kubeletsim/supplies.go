@@ -77,7 +77,7 @@ func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error
 			addKeys(keys, configMap.BinaryData)
 		}
 	}
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || isNotOurs(err) {
 		return nil, nil
 	}
 	if err != nil {

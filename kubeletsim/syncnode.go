@@ -33,8 +33,9 @@ const (
 const adoptRetry = time.Second
 
 // syncNode registers a node or sends the heartbeats that are due. If the node is not simulated
-// yet or was lost, it adopts the Node of that name.
-func (k *Kubelets) syncNode(ctx context.Context, key key) {
+// yet or was lost, it adopts the Node of that name. unbound is not the context of a node yet.
+func (k *Kubelets) syncNode(unbound context.Context, key key) {
+	ctx := k.asNode(unbound, key.id)
 	now := k.opts.Clock.Now()
 	n := k.nodes.Get(key.id)
 	if n == nil || n.IsLost() {
@@ -61,7 +62,7 @@ func (k *Kubelets) syncNode(ctx context.Context, key key) {
 	if n.TakeChanged() {
 		n.StatusDue = now
 	}
-	err := k.heartbeat(ctx, n, now)
+	err := k.heartbeat(unbound, n, now)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -87,9 +88,10 @@ func (k *Kubelets) syncNode(ctx context.Context, key key) {
 	k.due.Set(key, wake)
 }
 
-func (k *Kubelets) heartbeat(ctx context.Context, n *nodes.Node, now time.Time) error {
+func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Time) error {
+	ctx := k.asNode(unbound, n.Name)
 	if !n.Registered {
-		if err := k.register(ctx, n, now); err != nil {
+		if err := k.register(unbound, n, now); err != nil {
 			return fmt.Errorf("registering node %s: %w", n.Name, err)
 		}
 		n.Registered = true
@@ -122,12 +124,13 @@ func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 }
 
 // register creates the Node, or takes over the existing one.
-func (k *Kubelets) register(ctx context.Context, n *nodes.Node, now time.Time) error {
+func (k *Kubelets) register(unbound context.Context, n *nodes.Node, now time.Time) error {
+	ctx := k.asNode(unbound, n.Name)
 	if n.Managed {
 		return k.registerAgain(ctx, n, now)
 	}
 	object := nodes.Object(n, k.opts.versions(), now)
-	created, err := k.opts.Client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
+	created, err := k.create(unbound, object)
 	if apierrors.IsAlreadyExists(err) {
 		return k.registerAgain(ctx, n, now)
 	}

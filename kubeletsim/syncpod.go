@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	if !e.stale.Swap(false) && e.rests(k.opts.Clock.Now()) {
 		return
 	}
+	ctx = k.asNode(ctx, n.Name)
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
 	annotated := k.images.Annotate(pod)
@@ -220,7 +222,17 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 		pod = fresh
 		e.observe(fresh)
 	}
+	if isNotOurs(err) {
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), pod.Name)
+	}
 	return nil, fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
+}
+
+// isNotOurs reports that the API refused a request about a pod because the pod of that name is
+// not bound to the node: it was deleted, or replaced, before the request.
+func isNotOurs(err error) bool {
+	return apierrors.IsForbidden(err) &&
+		(strings.Contains(err.Error(), "no relationship found between node") || strings.Contains(err.Error(), "with spec.nodeName set to itself"))
 }
 
 // ignoreGone drops the error for a pod that does not exist any more; its deletion event

@@ -66,7 +66,7 @@ func (a *Auditor) Begin(w http.ResponseWriter, in Request) (*Record, http.Respon
 		upstream.ApiserverAuditDroppedCounter.Inc()
 		return nil, w, in.HTTP, errNotRecorded
 	}
-	ctx := &recordContext{Context: in.HTTP.Context(), own: own, record: rec}
+	ctx := &recordContext{Context: in.HTTP.Context(), own: own.Value, record: rec}
 	return rec, newWriter(w, rec), in.HTTP.WithContext(ctx), nil
 }
 
@@ -137,8 +137,9 @@ func From(ctx context.Context) *Record {
 // request, in whose handler a client in this process makes this one: upstream's library has
 // no other way to begin a second event beneath the first.
 type recordContext struct {
-	context.Context
-	own    context.Context // has nothing but upstream's AuditContext; nil hides only
+	context.Context //verify:allow it is a context
+	// own has nothing but upstream's AuditContext.
+	own    func(key any) any
 	record *Record
 }
 
@@ -146,10 +147,8 @@ func (c *recordContext) Value(key any) any {
 	if key == (recordKey{}) {
 		return c.record
 	}
-	if c.own != nil {
-		if found := c.own.Value(key); found != nil {
-			return found
-		}
+	if found := c.own(key); found != nil {
+		return found
 	}
 	return c.Context.Value(key)
 }
@@ -163,7 +162,7 @@ func unrecorded(r *http.Request) *http.Request {
 	// The level is None, so that nothing is recorded and annotations are dropped. A new
 	// AuditContext accepts its first Init.
 	_ = upstream.AuditContextFrom(own).Init(upstream.RequestAuditConfig{Level: auditinternal.LevelNone}, nil)
-	return r.WithContext(&recordContext{Context: r.Context(), own: own})
+	return r.WithContext(&recordContext{Context: r.Context(), own: own.Value})
 }
 
 // attributesOf returns upstream's form of the attributes.

@@ -32,6 +32,8 @@ type Attributes struct {
 	Namespace   string
 	Name        string
 	Path        string
+	// FieldSelector is that of a list, a watch or a deletecollection, as the client sent it.
+	FieldSelector string
 }
 
 // Rules are what a user may do in a namespace. If Incomplete is set they may be too

@@ -137,6 +137,14 @@ func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Obje
 	return found, nil
 }
 
+// ChangesSince returns the changes from the state at a revision, which an earlier call
+// returned, to the current one (watchcache.Cache.ChangesSince). They include all writes of this
+// process.
+func (o *Objects) ChangesSince(ctx context.Context, since int64) (*watchcache.Changes, error) {
+	changes, err := o.cache.ChangesSince(ctx, since, o.written.Load())
+	return changes, o.translate(err, "")
+}
+
 // Cache returns the resource's watch cache.
 func (o *Objects) Cache() *watchcache.Cache { return o.cache }
 

@@ -15,6 +15,8 @@ type Options struct {
 	// User is the user whose requests the transport carries; the handler finds it with
 	// auth.FromContext.
 	User *auth.User
+	// ActAs lets the context of a request replace User (WithActor).
+	ActAs bool
 	// Ledger counts the unread bytes of streams; nil counts nothing.
 	Ledger *clock.Ledger
 	// MaxBodyBytes limits the body of a request whose response is a stream, which is read
@@ -30,6 +32,32 @@ func New(opts Options) *Transport { return &Transport{opts: opts} }
 
 type localKey struct{}
 
+type actorKey struct{}
+
+// WithActor returns a context whose requests are made by user if the Transport allows it
+// (Options.ActAs), so that one client can act for many users. A request over a socket has no
+// such context.
+func WithActor(ctx context.Context, user *auth.User) context.Context {
+	return context.WithValue(ctx, actorKey{}, user)
+}
+
+// IsActor reports whether a request came through a Transport by a user of WithActor.
+func IsActor(ctx context.Context) bool { return ctx.Value(localKey{}) == actor }
+
+// How a request came: by the user of the Transport, or by another.
+const (
+	local = "local"
+	actor = "actor"
+)
+
+// UserOf returns the user of a request with the context ctx.
+func (t *Transport) UserOf(ctx context.Context) *auth.User {
+	if user, ok := ctx.Value(actorKey{}).(*auth.User); ok && t.opts.ActAs {
+		return user
+	}
+	return t.opts.User
+}
+
 // IsLocal reports whether a request came through a Transport.
 func IsLocal(ctx context.Context) bool { return ctx.Value(localKey{}) != nil }
 
@@ -42,7 +70,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	ctx := context.WithValue(auth.WithUser(req.Context(), t.opts.User), localKey{}, true)
+	user, came := t.UserOf(req.Context()), local
+	if user != t.opts.User {
+		came = actor
+	}
+	ctx := context.WithValue(auth.WithUser(req.Context(), user), localKey{}, came)
 	if MayStream(req) {
 		return t.stream(ctx, req)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessapi"
@@ -65,7 +66,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
 	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
-	flags.StringSliceVar(&f.authorization, "authorization-mode", []string{"RBAC"}, "what decides whether a user may make a request, in order: RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
+	flags.StringSliceVar(&f.authorization, "authorization-mode", apiserver.DefaultAuthorizationModes(), "what decides whether a user may make a request, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
 	f.authentication.register(flags)
 	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")

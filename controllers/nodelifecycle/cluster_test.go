@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -155,4 +156,47 @@ func checkDisrupted(t *testing.T, client kubernetes.Interface, node string) {
 			t.Errorf("%s: conditions %+v, deleted at %v", pod.Name, pod.Status.Conditions, pod.DeletionTimestamp)
 		}
 	}
+}
+
+// TestABareNode creates a Node that no kubelet serves: it has the taint of new nodes at once,
+// loses it because no condition calls for it, and is unreachable once its startup grace period
+// has passed.
+func TestABareNode(t *testing.T) {
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.ManageNodes = minikcm.ManageNone }))
+	created, err := c.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taints := fmt.Sprint(keysOf(created)); taints != "[node.kubernetes.io/not-ready:NoSchedule]" {
+		t.Errorf("taints of the new Node: %s", taints)
+	}
+	c.Eventually("the node to be unreachable", func(ctx context.Context, client kubernetes.Interface) error {
+		n, err := client.CoreV1().Nodes().Get(ctx, "bare", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if keys := fmt.Sprint(keysOf(n)); keys != "[node.kubernetes.io/unreachable:NoSchedule node.kubernetes.io/unreachable:NoExecute]" {
+			return fmt.Errorf("its taints are %s", keys)
+		}
+		if len(n.Status.Conditions) != 4 {
+			return fmt.Errorf("its conditions are %v", n.Status.Conditions)
+		}
+		for _, condition := range n.Status.Conditions {
+			waited := condition.LastTransitionTime.Sub(n.CreationTimestamp.Time)
+			if condition.Status != corev1.ConditionUnknown || condition.Reason != "NodeStatusNeverUpdated" || condition.Message != "Kubelet never posted node status." ||
+				!condition.LastHeartbeatTime.Equal(&n.CreationTimestamp) || waited < time.Minute || waited > 66*time.Second {
+				t.Errorf("after %v: %+v", waited, condition)
+			}
+		}
+		return nil
+	})
+}
+
+// keysOf lists a Node's taints as key:effect.
+func keysOf(n *corev1.Node) []string {
+	var keys []string
+	for _, taint := range n.Spec.Taints {
+		keys = append(keys, taint.Key+":"+string(taint.Effect))
+	}
+	return keys
 }

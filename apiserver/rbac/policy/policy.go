@@ -86,6 +86,17 @@ const controllerPrefix = "system:controller:"
 
 const aggregateLabel = "rbac.authorization.k8s.io/aggregate-to-"
 
+// NodeRules returns the rules of the ClusterRole system:node, which the Node authorizer applies
+// to resources that are the same for all nodes.
+func NodeRules() []rbacv1.PolicyRule {
+	for _, r := range nodeRoles() {
+		if r.name == "system:node" {
+			return policyRules(r.rules)
+		}
+	}
+	return nil
+}
+
 // ClusterRoles returns the ClusterRoles.
 func ClusterRoles() []*rbacv1.ClusterRole {
 	var all []*rbacv1.ClusterRole
