@@ -12,7 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -35,6 +37,8 @@ type Cluster struct {
 	faults     *faulty.Store
 	apiFaults  *faults.Faults
 	server     *apiserver.Server
+	audit      *audit.Auditor
+	encryption *encryption.Keys
 	https      *apiserver.HTTPS
 	kubeconfig []byte
 	authority  *auth.Authority
@@ -110,6 +114,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
+		return err
+	}
+	if c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger); err != nil {
+		return err
+	}
 	// The server's chance comes first, so that a seed means the same with other parts.
 	serverRandom := c.random.Fork()
 	shared, err := c.buildParts(ctx)
@@ -124,6 +134,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		ProxyClient:   proxyClient,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
+		Audit: c.audit, Encryption: c.encryption,
 		Admission:   c.opts.admission(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
@@ -321,6 +332,8 @@ func (c *Cluster) close() error {
 	if c.https != nil {
 		c.https.Close()
 	}
+	err = errors.Join(err, c.audit.Close())
+	c.encryption.Close()
 	if c.store != nil {
 		c.keepRevision()
 		err = errors.Join(err, c.store.Close())

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
@@ -105,6 +106,12 @@ type Options struct {
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
+	// EncryptionConfig is the file of an apiserver.config.k8s.io/v1 EncryptionConfiguration,
+	// which says what is stored encrypted; empty: nothing is.
+	EncryptionConfig string
+	// Audit records the requests to the API server, also those of the cluster's own parts;
+	// the zero value records nothing. Begin with audit.DefaultOptions.
+	Audit audit.Options
 	// MemoryLimit is the memory that the process may use, in bytes. Near it, requests that
 	// take memory are rejected with 429, also those of controllers that create objects. 0
 	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
@@ -181,6 +188,9 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
+		return err
+	}
+	if err := o.Audit.Validate(); err != nil {
 		return err
 	}
 	if err := o.admission().Check(); err != nil {

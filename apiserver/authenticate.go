@@ -9,21 +9,26 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
-// identify authenticates a request and applies impersonation.
-func (s *Server) identify(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo) (*auth.User, error) {
-	user, err := s.authenticate(w, r)
-	if err != nil || !auth.WantsImpersonation(r.Header) {
-		return user, err
+// impersonate returns the user that a request acts as, if its headers name another than the
+// authenticated one.
+func (s *Server) impersonate(ctx context.Context, header http.Header, user *auth.User, info *apirequest.RequestInfo) (*auth.User, error) {
+	if !auth.WantsImpersonation(header) {
+		return user, nil
 	}
-	wanted, err := auth.ReadImpersonation(r.Header)
+	wanted, err := auth.ReadImpersonation(header)
 	if err != nil || wanted == nil {
 		return user, err
 	}
-	return auth.Impersonate(r.Context(), s.opts.Authorizer, attributesOf(user, info), wanted)
+	other, constraint, err := auth.Impersonate(ctx, s.opts.Authorizer, attributesOf(user, info), wanted)
+	if err == nil && s.opts.Audit != nil {
+		audit.From(ctx).Impersonates(other, constraint)
+	}
+	return other, err
 }
 
 // authenticate finds the user in upstream's order: the in-memory transport has set it

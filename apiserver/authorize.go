@@ -15,15 +15,21 @@ import (
 // authorize returns upstream's error if the user may not make a request. Every request
 // passes it, before fault injection and routing.
 func (s *Server) authorize(ctx context.Context, user *auth.User, info *apirequest.RequestInfo) error {
-	a := attributesOf(user, info)
+	_, err := s.decide(ctx, attributesOf(user, info))
+	return err
+}
+
+// decide returns the reason of the authorizer's decision, and upstream's error unless it
+// allows the request.
+func (s *Server) decide(ctx context.Context, a auth.Attributes) (reason string, refused error) {
 	decision, reason, err := s.opts.Authorizer.Authorize(ctx, a)
-	if decision == auth.Allow {
-		return nil
+	switch {
+	case decision == auth.Allow:
+		return reason, nil
+	case err != nil:
+		return reason, apierrors.NewInternalError(err)
 	}
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	return auth.Forbidden(a, reason)
+	return reason, auth.Forbidden(a, reason)
 }
 
 // noteDenied reports that a system user or a kubelet in the process lacks a permission.

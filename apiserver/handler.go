@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"minikcm.dev/minikcm/apiserver/apiservices"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/discovery"
 	"minikcm.dev/minikcm/apiserver/metrics"
@@ -69,7 +71,15 @@ func (s *Server) filter(next http.Handler) http.Handler {
 			response.Error(w, r, err)
 			return
 		}
-		user, err := s.identify(w, r, info)
+		user, err := s.authenticate(w, r)
+		if s.opts.Audit != nil {
+			record, recording, audited, recordErr := s.audited(w, r.WithContext(ctx), user, info)
+			defer record.End()
+			w, r, ctx, err = recording, audited, audited.Context(), cmp.Or(err, recordErr)
+		}
+		if err == nil {
+			user, err = s.impersonate(ctx, r.Header, user, info)
+		}
 		if err != nil {
 			response.Error(w, r, err)
 			return
@@ -83,7 +93,7 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, _ := apirequest.RequestInfoFrom(r.Context())
 		user := auth.FromContext(r.Context())
-		if err := s.authorize(r.Context(), user, info); err != nil {
+		if err := s.authorizeAudited(r.Context(), user, info); err != nil {
 			s.noteDenied(r.Context(), user, err)
 			response.Error(w, r, err)
 			return
@@ -129,6 +139,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
 		Local: transport.IsLocal(r.Context()), Causes: cause.Parse(r.Header.Get(cause.Header)),
 	})
+	if s.opts.Audit != nil {
+		rq.Audit = audit.From(r.Context())
+	}
 	if info.Verb == request.VerbWatch && info.Name != "" {
 		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)
 		rq.Name = ""

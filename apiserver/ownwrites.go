@@ -86,7 +86,10 @@ func (s *Server) newDefinitions() *served.Definitions {
 	return served.New(served.Options{
 		BuiltIn: s.table, Objects: s.objects, Definitions: s.stored[crd.Resource], Writer: ownWriter{s},
 		NewObjects: func(row *resources.Resource) *storage.Objects {
-			return storage.New(storage.Config{Resource: row, Store: s.opts.Store, Decoder: s.decoder, Clock: s.opts.Clock, Ledger: s.opts.Ledger})
+			return storage.New(storage.Config{
+				Resource: row, Store: s.opts.Store, Decoder: s.decoder, Clock: s.opts.Clock, Ledger: s.opts.Ledger,
+				Transformer: s.opts.Encryption.For(row.GroupResource()),
+			})
 		},
 		Services: services.Resolver{Objects: s.storedObjects}, Changed: func() { s.registrar.Load().wake() }, Retired: s.forgetKinds,
 		KubeVersion: s.opts.KubeVersion, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,

@@ -76,15 +76,15 @@ func (r *registrar) stop() {
 // registerServed makes the local APIServices match the versions that are served now.
 func (s *Server) registerServed(ctx context.Context) error {
 	objects := s.stored[apiservices.Resource()]
-	page, err := s.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{})
+	page, all, err := objects.ListAt(ctx, objects.Prefix(""), store.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing the APIServices: %w", err)
 	}
 	served := s.servedVersions()
-	for _, kv := range page.KeyValues {
-		stored := &apiregistrationv1.APIService{}
-		if err := apiservices.Decode(kv.Value, stored); err != nil {
-			return fmt.Errorf("reading %s: %w", kv.Key, err)
+	for i, kv := range page.KeyValues {
+		stored, ok := all[i].(*apiregistrationv1.APIService)
+		if !ok {
+			return fmt.Errorf("reading %s: it is a %T", kv.Key, all[i])
 		}
 		gv := schema.GroupVersion{Group: stored.Spec.Group, Version: stored.Spec.Version}
 		if _, still := served[gv]; still {

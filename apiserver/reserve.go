@@ -39,7 +39,7 @@ func (s *Server) newServices() *services.Services {
 		Objects: s.storedObjects, Row: s.table.ByKind, Ensure: s.ensure, Started: s.ready.Load,
 		Client: func() *rest.Config { return Protobuf(s.Config(serverName, auth.GroupMasters)) },
 		Scheme: s.scheme, Preparer: s.preparer, Fields: s.fields, Log: s.log,
-		Store: s.opts.Store, Decoder: s.decoder, Random: s.opts.Random, Clock: s.opts.Clock, Logger: s.opts.Logger,
+		Store: s.opts.Encryption.Store(s.opts.Store, schema.GroupResource{Resource: "servicenodeportallocations"}), Decoder: s.decoder, Random: s.opts.Random, Clock: s.opts.Clock, Logger: s.opts.Logger,
 		Ranges: s.opts.ServiceRanges, NodePorts: s.opts.NodePorts, AdvertiseAddress: s.opts.AdvertiseAddress, SharedStore: s.opts.SharedStore,
 	})
 }

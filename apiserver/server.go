@@ -20,11 +20,13 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
 	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/apiservices"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/authn"
 	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/flow"
@@ -124,6 +126,12 @@ type Options struct {
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
+	// Encryption encrypts what is stored; nil: nothing is encrypted. The caller closes it after
+	// the server.
+	Encryption *encryption.Keys
+	// Audit records the requests; nil: they are not recorded. The caller closes it after the
+	// server.
+	Audit *audit.Auditor
 	// Admission selects and configures the admission plugins.
 	Admission AdmissionOptions
 	// Authorizer, if not nil, authorizes every request instead.
@@ -290,7 +298,7 @@ func (s *Server) addStorage() {
 		if row.Storage == nil && row.IsStored() {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
-				Reserve: s.reserveFor(row),
+				Reserve: s.reserveFor(row), Transformer: opts.Encryption.For(row.GroupResource()),
 			})
 		}
 	}

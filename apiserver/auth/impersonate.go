@@ -72,8 +72,8 @@ func ReadImpersonation(header http.Header) (*User, error) {
 // Impersonate returns the user that a request impersonates, if one of the modes of
 // constrained impersonation (KEP-5284) or the older rule allows it. request has the
 // attributes of the request with its authenticated user. It returns a Forbidden error
-// otherwise.
-func Impersonate(ctx context.Context, authorizer Authorizer, request Attributes, wanted *User) (*User, error) {
+// otherwise. constraint is the verb of the mode that allows it, and empty for the older rule.
+func Impersonate(ctx context.Context, authorizer Authorizer, request Attributes, wanted *User) (user *User, constraint string, err error) {
 	var first error
 	for _, m := range impersonationModes() {
 		if !m.applies(wanted, request.User) {
@@ -81,13 +81,13 @@ func Impersonate(ctx context.Context, authorizer Authorizer, request Attributes,
 		}
 		err := m.allowed(ctx, authorizer, request, wanted)
 		if err == nil {
-			return m.become(wanted), nil
+			return m.become(wanted), m.constraint(), nil
 		}
 		if first == nil {
 			first = err
 		}
 	}
-	return nil, first
+	return nil, "", first
 }
 
 // impersonationMode is one set of permissions that allows impersonation.
@@ -95,6 +95,14 @@ type impersonationMode struct {
 	// name is empty for the older rule.
 	name    string
 	applies func(wanted, by *User) bool
+}
+
+// constraint returns the verb that the mode requires on the user to impersonate.
+func (m impersonationMode) constraint() string {
+	if m.name == "" {
+		return ""
+	}
+	return "impersonate:" + m.name
 }
 
 // impersonationModes returns the modes in the order in which they are tried.

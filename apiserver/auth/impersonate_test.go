@@ -119,7 +119,7 @@ func TestImpersonate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			request.User = test.by
-			got, err := Impersonate(t.Context(), test.authorizer, request, &test.wanted)
+			got, _, err := Impersonate(t.Context(), test.authorizer, request, &test.wanted)
 			if test.err != "" {
 				if !apierrors.IsForbidden(err) || err.Error() != test.err {
 					t.Errorf("%v", err)
@@ -159,7 +159,7 @@ func FuzzImpersonation(f *testing.F) {
 			return
 		}
 		by := &User{Name: "admin", Groups: []string{GroupAuthenticated}}
-		got, err := Impersonate(t.Context(), AlwaysAllow{}, Attributes{User: by, Verb: "get", Path: "/"}, wanted)
+		got, _, err := Impersonate(t.Context(), AlwaysAllow{}, Attributes{User: by, Verb: "get", Path: "/"}, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}

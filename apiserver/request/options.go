@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -88,6 +89,8 @@ func (rq *Request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, erro
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	kind := cmp.Or(opts.GroupVersionKind(), metav1.SchemeGroupVersion.WithKind("DeleteOptions"))
+	rq.Audit.Request(rq.HTTP.Context(), kind, opts, rq.GVR, rq.Subresource)
 	return opts, nil
 }
 

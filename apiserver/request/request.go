@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
@@ -64,6 +65,8 @@ type Request struct {
 	Work *inflight.Work
 	// Local reports that the client is in this process.
 	Local bool
+	// Audit is the audit record; nil for a request that is not audited.
+	Audit *audit.Record
 }
 
 // Connects reports whether the request connects the client to a pod.
@@ -161,6 +164,7 @@ func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtim
 		return nil, decodeError(strict, kind, got, data)
 	}
 	if rq.Sub != nil && got.Kind == kind.Kind && slices.Contains(rq.Sub.AlsoVersions, got.GroupVersion()) {
+		rq.auditBody(got, obj)
 		return ofVersion(obj, rq.Sub.New())
 	}
 	if got.Kind != kind.Kind && rq.Env.Scheme.Recognizes(got) {
@@ -176,7 +180,21 @@ func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if validation != metav1.FieldValidationIgnore {
 		rq.WarnStrict(strict)
 	}
+	rq.auditBody(kind, obj)
 	return obj, nil
+}
+
+// auditBody records the decoded body with its defaults, as upstream, where decoding sets
+// them.
+func (rq *Request) auditBody(kind schema.GroupVersionKind, obj runtime.Object) {
+	if rq.Audit == nil {
+		return
+	}
+	if rq.Audit.WantsRequest() && rq.Sub == nil {
+		obj = obj.DeepCopyObject()
+		strategy.Default(rq.Row, obj)
+	}
+	rq.Audit.Request(rq.HTTP.Context(), kind, obj, rq.GVR, rq.Subresource)
 }
 
 // ofVersion converts an object to another version that has the same fields.

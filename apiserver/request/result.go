@@ -61,6 +61,7 @@ func (rq *Request) WriteList(p *Page) error {
 	if err != nil {
 		return err
 	}
+	rq.Audit.ResponseList(list)
 	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType())
 	var pieces io.Writer
 	if !rq.Local {
@@ -206,6 +207,7 @@ func (rq *Request) WriteObject(code int, gvk schema.GroupVersionKind, obj runtim
 	if err != nil {
 		return response.EncodeError(err)
 	}
+	rq.Audit.Response(rq.HTTP.Context(), gvk, obj)
 	response.Bytes(rq.Writer, rq.HTTP, code, rq.Target.Media.ContentType(), rq.pretty(data))
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
@@ -111,6 +112,7 @@ func StatusOf(err error) metav1.Status {
 // Error responds with the Status of err, in a format that the client accepts.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	status := StatusOf(err)
+	audit.From(r.Context()).Response(r.Context(), StatusKind, &status)
 	if seconds := retryAfter(&status); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}

@@ -40,11 +40,12 @@ type Options struct {
 	Preparer *strategy.Preparer
 	Fields   *fieldmanager.Managers
 	Log      *writerecord.Log
-	Store    store.Store
-	Decoder  *codec.Decoder
-	Random   *clock.Random
-	Clock    clock.Clock
-	Logger   klog.Logger
+	// Store has the allocated node ports, whose values it encrypts as configured.
+	Store   store.Store
+	Decoder *codec.Decoder
+	Random  *clock.Random
+	Clock   clock.Clock
+	Logger  klog.Logger
 	// Ranges are the networks of cluster IPs; empty means serviceip.DefaultRange.
 	Ranges    []netip.Prefix
 	NodePorts serviceip.PortRange

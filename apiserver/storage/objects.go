@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage/value"
 
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/resources"
@@ -38,6 +39,8 @@ type Config struct {
 	Ledger   *clock.Ledger
 	// Reserve is optional.
 	Reserve Reserve
+	// Transformer encrypts the stored values; nil: they are stored plain.
+	Transformer value.Transformer
 }
 
 // Objects stores the objects of one resource.
@@ -48,6 +51,8 @@ type Objects struct {
 	decoder *codec.Decoder
 	cache   *watchcache.Cache
 	reserve Reserve
+	// transformer is nil if values are stored plain.
+	transformer value.Transformer
 	// unkept returns nil for a row whose objects are stored as JSON.
 	unkept func() *unkept
 	// written is the newest revision that this process has written.
@@ -56,7 +61,7 @@ type Objects struct {
 
 // New returns the storage of one resource. Its watch cache starts on first use.
 func New(cfg Config) *Objects {
-	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder, reserve: cfg.Reserve}
+	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder, reserve: cfg.Reserve, transformer: cfg.Transformer}
 	prefix := cfg.Resource.StoragePrefix
 	if prefix == "" {
 		prefix = cfg.Resource.Plural
@@ -176,10 +181,20 @@ func (o *Objects) attrs(obj runtime.Object) (labels.Set, fields.Fields) {
 	return m.GetLabels(), set
 }
 
+// decode returns the object of a stored value.
 func (o *Objects) decode(kv store.KeyValue) (runtime.Object, error) {
+	opened, _, err := o.open(kv)
+	if err != nil {
+		return nil, err
+	}
+	return o.decodePlain(opened)
+}
+
+// decodePlain is decode for a value that is not encrypted.
+func (o *Objects) decodePlain(kv store.KeyValue) (runtime.Object, error) {
 	obj := o.row.New()
 	if err := o.fromBytes(kv.Value, obj); err != nil {
-		return nil, fmt.Errorf("decoding %s at revision %d: %w", kv.Key, kv.ModRevision, err)
+		return nil, o.unreadable(kv, err)
 	}
 	switch {
 	case o.row.Coerce != nil:
@@ -208,7 +223,7 @@ func (o *Objects) GetAt(ctx context.Context, key, name string, revision int64) (
 		return nil, o.translate(err, name)
 	}
 	obj, err := o.decode(*kv)
-	return obj, codingErrorOf(err)
+	return obj, errorOfOne(err)
 }
 
 func codingErrorOf(err error) error {
@@ -225,7 +240,7 @@ func (o *Objects) read(ctx context.Context, key, name string) (runtime.Object, i
 	}
 	obj, err := o.decode(*kv)
 	if err != nil {
-		return nil, 0, codingError(err)
+		return nil, 0, errorOfOne(err)
 	}
 	return obj, kv.ModRevision, nil
 }
@@ -300,7 +315,7 @@ func (o *Objects) asIfCreated(key string, obj runtime.Object) (runtime.Object, e
 	if err != nil {
 		return nil, err
 	}
-	read, err := o.decode(store.KeyValue{Key: key, Value: value})
+	read, err := o.decodePlain(store.KeyValue{Key: key, Value: value})
 	if err != nil {
 		return nil, codingError(err)
 	}
@@ -365,24 +380,28 @@ func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
 }
 
 func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj runtime.Object, expected int64) (runtime.Object, error) {
+	sealed, err := o.seal(ctx, key, value)
+	if err != nil {
+		return nil, err
+	}
 	lossy := o.row.Stored != nil && o.row.Stored.Lossy || o.unkept().in(obj)
 	forget := func() {}
 	if !lossy {
 		if o.row.AsRead != nil {
 			obj = o.row.AsRead(obj)
 		}
-		forget = o.cache.Wrote(key, value, obj)
+		forget = o.cache.Wrote(key, sealed, obj)
 	}
 	ctx, cancel := store.Detached(ctx)
 	defer cancel()
-	revision, err := o.store.Put(guarded(ctx), key, value, expected)
+	revision, err := o.store.Put(guarded(ctx), key, sealed, expected)
 	if err != nil {
 		forget()
 		return nil, err
 	}
 	o.committed(revision)
 	if lossy {
-		stored, err := o.decode(store.KeyValue{Key: key, Value: value, ModRevision: revision})
+		stored, err := o.decodePlain(store.KeyValue{Key: key, Value: value, ModRevision: revision})
 		if err != nil {
 			return nil, codingError(err)
 		}

@@ -24,10 +24,13 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 		unavailable *store.UnavailableError
 		guard       *store.GuardError
 		status      apierrors.APIStatus
+		sealed      *sealedError
 	)
 	switch {
 	case errors.As(err, &status):
 		return err
+	case errors.As(err, &sealed):
+		return apierrors.NewInternalError(sealed)
 	case errors.Is(err, store.ErrNotFound):
 		return apierrors.NewNotFound(resource, name)
 	case errors.As(err, &conflict):

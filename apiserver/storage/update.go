@@ -96,7 +96,9 @@ type state struct {
 	// object is nil if it does not exist; revision is then 0.
 	object   runtime.Object
 	revision int64
-	// fresh reports that the state is from the store; value has the stored bytes.
+	// fresh reports that the state is from the store; value has the stored bytes, decrypted.
+	// It is nil if they are to be encrypted in another way, so that the next update writes
+	// even if nothing changes.
 	fresh bool
 	value []byte
 }
@@ -106,11 +108,19 @@ func (o *Objects) stateOf(kv *store.KeyValue) (state, error) {
 	if kv == nil {
 		return state{fresh: true}, nil
 	}
-	obj, err := o.decode(*kv)
+	opened, stale, err := o.open(*kv)
 	if err != nil {
-		return state{}, codingError(err)
+		return state{}, errorOfOne(err)
 	}
-	return state{object: obj, revision: kv.ModRevision, fresh: true, value: kv.Value}, nil
+	obj, err := o.decodePlain(opened)
+	if err != nil {
+		return state{}, errorOfOne(err)
+	}
+	before := state{object: obj, revision: kv.ModRevision, fresh: true, value: opened.Value}
+	if stale {
+		before.value = nil
+	}
+	return before, nil
 }
 
 // start returns the state of the first attempt: the cache's copy if there is one.
@@ -168,7 +178,7 @@ func (o *Objects) replace(ctx context.Context, key string, before state, updated
 		return Result{Object: before.object, Revision: before.revision, Unchanged: true}, nil
 	}
 	if opts.DryRun {
-		read, err := o.decode(store.KeyValue{Key: key, Value: value, ModRevision: before.revision})
+		read, err := o.decodePlain(store.KeyValue{Key: key, Value: value, ModRevision: before.revision})
 		return Result{Object: read, Revision: before.revision, Created: before.object == nil}, codingErrorOf(err)
 	}
 	stored, err := o.putBytes(ctx, key, value, updated, before.revision)

@@ -53,6 +53,7 @@ func servePatch(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
+	rq.Audit.Patch(patchType, data)
 	w := write{manager: rq.FieldOwner(opts.FieldManager), dryRun: request.IsDryRun(opts.DryRun), patch: true}
 	p := patcher{rq: rq, data: data, validation: opts.FieldValidation}
 	switch patchType {

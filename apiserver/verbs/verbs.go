@@ -35,6 +35,9 @@ func (rq *Call) Serve() error {
 	if err := rq.Negotiate(); err != nil {
 		return err
 	}
+	if rq.Row.Warning != "" {
+		rq.Audit.Annotate(rq.HTTP.Context(), "k8s.io/deprecated", "true")
+	}
 	if rq.Row.Warning != "" && !rq.IsComponent() { // components have no alternative, and would log the warning
 		response.Warn(rq.Writer, rq.Row.Warning)
 	}

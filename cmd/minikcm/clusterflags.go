@@ -12,6 +12,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/scenarios"
@@ -44,6 +45,8 @@ type clusterFlags struct {
 	admission        admissionFlags
 	authentication   authFlags
 	memoryLimit      string
+	audit            audit.Options
+	encryption       string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -67,6 +70,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	f.authentication.register(flags)
 	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
+	registerAudit(flags, &f.audit)
+	flags.StringVar(&f.encryption, "encryption-provider-config", "", "file with the apiserver.config.k8s.io/v1 EncryptionConfiguration that says which objects are stored encrypted")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
@@ -80,6 +85,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
 		AuthorizationModes: f.authorization, AuthorizationWebhook: f.authentication.authorizationWebhook(),
+		Audit: f.audit, EncryptionConfig: f.encryption,
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.
@@ -92,6 +98,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		}
 	}
 	var err error
+	if err := opts.Audit.Validate(); err != nil {
+		return opts, badInput{err}
+	}
 	if opts.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
 		return opts, badInput{err}
 	}

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"errors"
 
 	upstream "k8s.io/apiserver/pkg/admission"
 
@@ -27,8 +28,19 @@ type hook struct {
 	check  func(*started, admission.Operation) step
 }
 
+// errNotAudited is impossible: upstream's decorator has both methods.
+var errNotAudited = errors.New("the decorator for audit does not admit")
+
 // step is the signature of the methods Admit and Validate of upstream's plugins.
 type step func(ctx context.Context, a upstream.Attributes, kinds upstream.ObjectInterfaces) error
+
+// Handles implements upstream's Interface. The plugin itself looks at the operation.
+func (s step) Handles(upstream.Operation) bool { return true }
+
+// Admit implements upstream's MutationInterface.
+func (s step) Admit(ctx context.Context, a upstream.Attributes, kinds upstream.ObjectInterfaces) error {
+	return s(ctx, a, kinds)
+}
 
 // MutatingPolicies returns the plugin MutatingAdmissionPolicy.
 func (p *Plugin) MutatingPolicies() admission.Mutator {
@@ -97,5 +109,10 @@ func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started
 	if call == nil {
 		return nil
 	}
-	return call(warned(ctx, a), a.Record(), h.plugin.opts.Kinds)
+	// The plugin's annotations become those of the audit event.
+	audited, ok := upstream.WithAudit(call).(upstream.MutationInterface)
+	if !ok {
+		return errNotAudited
+	}
+	return audited.Admit(warned(ctx, a), a.Record(), h.plugin.opts.Kinds)
 }

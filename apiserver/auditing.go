@@ -1,0 +1,51 @@
+package apiserver
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/flow"
+)
+
+// audited begins the audit record of a request. user is nil if authentication failed. The
+// caller serves the request with the returned writer and request, and defers the record's
+// End.
+func (s *Server) audited(w http.ResponseWriter, r *http.Request, user *auth.User, info *apirequest.RequestInfo) (*audit.Record, http.ResponseWriter, *http.Request, error) {
+	record, recording, audited, err := s.opts.Audit.Begin(w, audit.Request{
+		HTTP: r, ID: w.Header().Get("Audit-Id"), Attributes: attributesOf(user, info), LongRunning: flow.IsLongRunning(info),
+	})
+	if err != nil {
+		err = apierrors.NewInternalError(err)
+	}
+	return record, recording, audited, err
+}
+
+// Annotations of the authorizer's decision, as upstream.
+const (
+	decisionAnnotation = "authorization.k8s.io/decision"
+	reasonAnnotation   = "authorization.k8s.io/reason"
+)
+
+// authorizeAudited is authorize for the request itself, whose audit event has the decision
+// and its reason.
+func (s *Server) authorizeAudited(ctx context.Context, user *auth.User, info *apirequest.RequestInfo) error {
+	reason, refused := s.decide(ctx, attributesOf(user, info))
+	if s.opts.Audit == nil {
+		return refused
+	}
+	record := audit.From(ctx)
+	switch {
+	case refused == nil:
+		record.Annotate(ctx, decisionAnnotation, "allow", reasonAnnotation, reason)
+	case apierrors.IsForbidden(refused):
+		record.Annotate(ctx, decisionAnnotation, "forbid", reasonAnnotation, reason)
+	default:
+		record.Annotate(ctx, reasonAnnotation, "internal error")
+	}
+	return refused
+}
