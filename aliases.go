@@ -3,6 +3,8 @@ package minikcm
 import (
 	"time"
 
+	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -21,6 +23,14 @@ type (
 	Latencies = lifecycle.Latencies
 	// ManageNodes selects which Nodes that clients create are simulated.
 	ManageNodes = nodes.ManagePolicy
+	// Authentication configures how users authenticate: FrontProxy, TokenIssuer and
+	// TokenWebhook are parts of it.
+	Authentication = authn.Options
+	FrontProxy     = authn.RequestHeader
+	TokenIssuer    = authn.OIDC
+	TokenWebhook   = authn.Webhook
+	// AuthorizationWebhook is a webhook that reviews access.
+	AuthorizationWebhook = authz.Webhook
 	// Manager runs the cluster's controllers.
 	Manager = manager.Manager
 	// APIFault is a fault of the requests that APIFaultMatch selects.

@@ -9,25 +9,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// publishClientCA publishes the authorities of client certificates and of the front proxy,
-// and its headers, in the ConfigMap that servers which delegate authentication to this one
+// publishClientCA publishes the authorities of client certificates and of front proxies, and
+// their headers, in the ConfigMap that servers which delegate authentication to this one
 // read (https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/).
 func (c *Cluster) publishClientCA(ctx context.Context) error {
 	const asUpstream = "kube-apiserver" // the ConfigMap's manager on other clusters
 	maps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	trust, err := c.server.ClientTrust(c.authority.CertPEM(), c.frontProxy.CertPEM(), frontProxyUser)
+	if err != nil {
+		return err
+	}
 	published := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"},
-		Data: map[string]string{
-			"client-ca-file":                     string(c.authority.CertPEM()),
-			"requestheader-client-ca-file":       string(c.frontProxy.CertPEM()),
-			"requestheader-allowed-names":        `["` + frontProxyUser + `"]`,
-			"requestheader-username-headers":     `["X-Remote-User"]`,
-			"requestheader-uid-headers":          `["X-Remote-Uid"]`,
-			"requestheader-group-headers":        `["X-Remote-Group"]`,
-			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
-		},
+		Data:       trust,
 	}
-	_, err := maps.Create(ctx, published, metav1.CreateOptions{FieldManager: asUpstream})
+	_, err = maps.Create(ctx, published, metav1.CreateOptions{FieldManager: asUpstream})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = maps.Update(ctx, published, metav1.UpdateOptions{FieldManager: asUpstream})
 	}

@@ -123,7 +123,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.server, err = apiserver.New(ctx, apiserver.Options{
 		ProxyClient:   proxyClient,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied,
+		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
+		Admission:   c.opts.admission(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,

@@ -2,9 +2,11 @@ package minikcm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,6 +91,17 @@ type Options struct {
 	// AlwaysAllow or AlwaysDeny, as in kube-apiserver's --authorization-mode; empty means Node
 	// and RBAC. Members of the group system:masters may do everything.
 	AuthorizationModes []string
+	// EnableAdmissionPlugins and DisableAdmissionPlugins change which admission plugins run, as
+	// the flags of kube-apiserver do (docs/admission.md).
+	EnableAdmissionPlugins, DisableAdmissionPlugins []string
+	// AdmissionConfigFile is the path of an AdmissionConfiguration, which configures plugins;
+	// empty: none is configured.
+	AdmissionConfigFile string
+	// AuthorizationWebhook is asked by the mode Webhook of AuthorizationModes.
+	AuthorizationWebhook AuthorizationWebhook
+	// Authentication configures ways to authenticate besides the cluster's own certificates
+	// and tokens.
+	Authentication Authentication
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
@@ -170,6 +183,15 @@ func (o *Options) Validate() error {
 	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
 		return err
 	}
+	if err := o.admission().Check(); err != nil {
+		return err
+	}
+	if err := o.validateAuthorizationWebhook(); err != nil {
+		return err
+	}
+	if err := o.Authentication.Validate(); err != nil {
+		return err
+	}
 	switch o.ClockMode {
 	case "", clock.ModeReal, clock.ModeVirtual:
 	case clock.ModeScaled:
@@ -189,6 +211,22 @@ func (o *Options) Validate() error {
 		return err
 	}
 	return o.ManageNodes.Validate()
+}
+
+// admission returns the options of the admission plugins.
+func (o *Options) admission() apiserver.AdmissionOptions {
+	return apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
+}
+
+func (o *Options) validateAuthorizationWebhook() error {
+	asked := slices.Contains(o.AuthorizationModes, apiserver.AuthorizeWebhook)
+	switch configured := o.AuthorizationWebhook.ConfigFile != ""; {
+	case asked && !configured:
+		return errors.New("authorization-mode Webhook's authorization config file not passed")
+	case configured && !asked:
+		return errors.New("cannot specify --authorization-webhook-config-file without mode Webhook")
+	}
+	return o.AuthorizationWebhook.Validate()
 }
 
 // containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and

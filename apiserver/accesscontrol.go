@@ -45,6 +45,8 @@ func (s *Server) useAccessControl() {
 			union = append(union, s.newNodeAuthorizer())
 		case AuthorizeRBAC:
 			union = append(union, s.rules)
+		case AuthorizeWebhook:
+			union = append(union, s.webhook)
 		case AuthorizeAlways:
 			union = append(union, auth.AlwaysAllow{})
 		case AuthorizeNever:
@@ -159,11 +161,13 @@ const (
 	AuthorizeRBAC   = "RBAC"
 	AuthorizeAlways = "AlwaysAllow"
 	AuthorizeNever  = "AlwaysDeny"
+	// AuthorizeWebhook needs Options.AuthorizationWebhook.
+	AuthorizeWebhook = "Webhook"
 )
 
 // AuthorizationModes returns all modes.
 func AuthorizationModes() []string {
-	return []string{AuthorizeNode, AuthorizeRBAC, AuthorizeAlways, AuthorizeNever}
+	return []string{AuthorizeNode, AuthorizeRBAC, AuthorizeWebhook, AuthorizeAlways, AuthorizeNever}
 }
 
 // DefaultAuthorizationModes returns the modes of a server whose options name none: those of

@@ -14,7 +14,7 @@ import (
 // BenchmarkAuthentication reads an object from the cache with different ways to
 // authenticate.
 func BenchmarkAuthentication(b *testing.B) {
-	h := start(b)
+	h := start(b, allowAll)
 	token := h.tokenFor(authenticationv1.TokenRequestSpec{})
 	const path = "/api/v1/namespaces/default/serviceaccounts/default?resourceVersion=0"
 	for _, bench := range []struct {

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,36 +27,49 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, info *apireque
 }
 
 // authenticate finds the user in upstream's order: the in-memory transport has set it
-// already, then a client certificate of the connection, then a bearer token.
+// already, then the headers of a front proxy, a client certificate of the connection, and a
+// bearer token. A credential that is refused does not make a request anonymous.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*auth.User, error) {
 	if user := auth.FromContext(r.Context()); user != nil {
 		return user, nil
 	}
-	var refused error
-	if certificates := auth.ClientCertificatesFrom(r.Context()); certificates != nil {
-		var user *auth.User
-		if user, refused = certificates.User(r.TLS); user != nil {
-			return user, nil
-		}
+	user, err := s.authn.Proxied(r)
+	if certificates := auth.ClientCertificatesFrom(r.Context()); user == nil && certificates != nil {
+		var refused error
+		user, refused = certificates.User(r.TLS)
+		err = errors.Join(err, refused)
 	}
+	if user == nil {
+		var refused error
+		user, refused = s.authenticateToken(w, r)
+		err = errors.Join(err, refused)
+	}
+	if user == nil && err == nil && s.authn.Anonymous(r) {
+		user = auth.Anonymous()
+	}
+	if user == nil {
+		if err != nil {
+			s.opts.Logger.Error(err, "Unable to authenticate the request")
+		}
+		return nil, unauthorized()
+	}
+	auth.DropCredentials(r.Header)
+	s.authn.Strip(r.Header)
+	return user, nil
+}
+
+// authenticateToken returns the user of the request's bearer token, or nil.
+func (s *Server) authenticateToken(w http.ResponseWriter, r *http.Request) (*auth.User, error) {
 	token, warning := auth.Bearer(r.Header)
 	if warning != "" {
 		response.Warn(w, warning)
 	}
-	switch {
-	case token == "" && refused != nil:
-		s.opts.Logger.V(1).Info("Unable to authenticate the request", "err", refused)
-		return nil, unauthorized()
-	case token == "":
-		return auth.Anonymous(), nil
+	if token == "" {
+		return nil, nil
 	}
-	verified, err := s.tokens.Verify(r.Context(), token, nil)
-	if verified != nil && verified.Secret != nil {
-		s.noteUse(r.Context(), verified.Secret)
-	}
+	verified, err := s.verifyToken(r.Context(), token, nil)
 	if err != nil {
-		s.opts.Logger.V(1).Info("Unable to authenticate the request", "err", err)
-		return nil, unauthorized()
+		return nil, err
 	}
 	if verified.Warning != "" {
 		response.Warn(w, verified.Warning)

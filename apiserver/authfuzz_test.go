@@ -32,6 +32,36 @@ func FuzzAnonymousPaths(f *testing.F) {
 	})
 }
 
+// FuzzHeaders sends arbitrary tokens, and arbitrary headers of front proxies and of
+// impersonation, without a certificate: they make no request another user's.
+func FuzzHeaders(f *testing.F) {
+	opts := proxied(f, anotherAuthority(f, "front-proxy-ca", 0))
+	opts.TokenAuthFile, opts.BootstrapTokens = fileOf(f, "tokens.csv", []byte("a secret that is not found by chance,jane,17\n")), true
+	h := start(f, authenticating(opts))
+	for _, header := range [][2]string{
+		{"Authorization", "Bearer x"},
+		{"Authorization", "bearer abcdef.0123456789abcdef"},
+		{"X-Remote-User", "tester"},
+		{"x-remote-group", "system:masters"},
+		{"X-Remote-Extra-%zz", "x"},
+		{"Impersonate-User", "tester"},
+		{"Impersonate-Extra-a", "b"},
+		{"Sec-Websocket-Protocol", "base64url.bearer.authorization.k8s.io.eA,x"},
+	} {
+		f.Add(header[0], header[1], "X-Remote-Group", "system:masters")
+	}
+	f.Fuzz(func(t *testing.T, name, value, otherName, otherValue string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods", http.NoBody)
+		r.Header.Add(name, value)
+		r.Header.Add(otherName, otherValue)
+		w := httptest.NewRecorder()
+		h.server.Handler().ServeHTTP(w, r)
+		if w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%q: %q is answered: %d\n%s", name, value, w.Code, w.Body)
+		}
+	})
+}
+
 func public(path string) bool {
 	for _, prefix := range []string{"/healthz", "/livez", "/readyz", "/version"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

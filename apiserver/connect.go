@@ -67,7 +67,7 @@ func (s *Server) newStreaming() *streaming.Server {
 	})
 }
 
-// admitConnect passes the options of a connection to webhooks and policies, which may
+// admitConnect passes the options of a connection to the admission plugins, which may
 // change them, before the target of the connection is looked up.
 func (rq kindCall) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
 	if len(rq.Query["dryRun"]) > 0 {
@@ -77,8 +77,8 @@ func (rq kindCall) admitConnect(ctx context.Context, kind string, opts runtime.O
 	attributes.Kind = corev1.SchemeGroupVersion.WithKind(kind)
 	opts.GetObjectKind().SetGroupVersionKind(attributes.Kind)
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
-	if err := rq.server.hooks.Mutate(ctx, attributes); err != nil {
+	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
-	return rq.server.hooks.Check(ctx, attributes)
+	return rq.server.admission.Check(ctx, attributes)
 }

@@ -65,6 +65,10 @@ func (s *Server) filter(next http.Handler) http.Handler {
 		setHeaders(w, r, ids)
 		defer s.recoverPanic(w, r)
 		ctx, info := request.Parse(r.Context(), r)
+		if err := refuseCrossSite(r); err != nil {
+			response.Error(w, r, err)
+			return
+		}
 		user, err := s.identify(w, r, info)
 		if err != nil {
 			response.Error(w, r, err)

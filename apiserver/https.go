@@ -77,7 +77,12 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
-	clients := auth.NewClientCertificates(opts.Authority)
+	clients := auth.NewClientCertificates(opts.Authority, s.authn.ClientAuthorities()...)
+	// A client shows a certificate only if its authority is in the server's list.
+	authorities := clients.Pool().Clone()
+	for _, authority := range s.authn.ProxyAuthorities() {
+		authorities.AddCert(authority)
+	}
 	h := &HTTPS{
 		listener: listener,
 		done:     make(chan struct{}),
@@ -94,7 +99,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			TLSConfig: &tls.Config{
 				MinVersion:   tls.VersionTLS12,
 				Certificates: []tls.Certificate{pair.TLS()},
-				ClientCAs:    clients.Pool(),
+				ClientCAs:    authorities,
 				// A request with an untrusted certificate gets a Status as the response,
 				// so the handshake does not verify it.
 				ClientAuth: tls.RequestClientCert,

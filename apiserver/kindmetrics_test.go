@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // The metrics of a custom kind end with it.
@@ -32,4 +35,20 @@ func TestMetricsOfDeletedKinds(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// eventually retries check for what follows without an event to wait for.
+func eventually(t *testing.T, h *harness, what string, check func() error) {
+	t.Helper()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-clock.Real().After(20 * time.Millisecond):
+		case <-h.ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
 }

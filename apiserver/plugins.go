@@ -2,13 +2,9 @@ package apiserver
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,127 +13,32 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 	"minikcm.dev/minikcm/store"
 )
 
-// tolerationSeconds is how long a Pod stays on an unreachable node by default, as
-// upstream.
-const tolerationSeconds = 300
-
-// newAdmission assembles the built-in plugins in upstream's order.
-func (s *Server) newAdmission() admission.Chain {
-	namespaces := s.stored[corev1.SchemeGroupVersion.WithResource("namespaces")]
-	accounts := s.stored[corev1.SchemeGroupVersion.WithResource("serviceaccounts")]
-	classes := s.stored[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
-	runtimeClasses := s.stored[nodev1.SchemeGroupVersion.WithResource("runtimeclasses")]
-	limits := s.stored[corev1.SchemeGroupVersion.WithResource("limitranges")]
-	storageClasses := s.stored[storagev1.SchemeGroupVersion.WithResource("storageclasses")]
-	ingressClasses := s.stored[networkingv1.SchemeGroupVersion.WithResource("ingressclasses")]
-	return admission.NewChain(
-		forbidCreate{s},
-		admission.NamespaceLifecycle{Get: func(ctx context.Context, name string) (*corev1.Namespace, error) {
-			return lookup[*corev1.Namespace](ctx, namespaces, "", name)
-		}},
-		admission.LimitRanger{In: func(ctx context.Context, namespace string) ([]*corev1.LimitRange, error) {
-			return inNamespace[*corev1.LimitRange](ctx, limits, namespace)
-		}},
-		admission.ServiceAccount{
-			Get: func(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
-				return lookup[*corev1.ServiceAccount](ctx, accounts, namespace, name)
-			},
-			Suffix: func(pod *corev1.Pod) string {
-				name := pod.GenerateName
-				if name == "" {
-					name = pod.Name
-				}
-				return s.chance.For("kube-api-access", pod.Namespace, name).Suffix(strategy.GeneratedSuffix)
-			},
-		},
-		s.nodeRestriction(),
-		admission.TaintNodesByCondition{},
-		admission.Priority{
-			Get: func(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
-				return lookup[*schedulingv1.PriorityClass](ctx, classes, "", name)
-			},
-			Default: func(ctx context.Context) (*schedulingv1.PriorityClass, error) {
-				return defaultClass(ctx, classes)
-			},
-		},
-		admission.DefaultTolerationSeconds{Seconds: tolerationSeconds},
-		admission.DefaultStorageClass{List: func(ctx context.Context) ([]*storagev1.StorageClass, error) {
-			return inNamespace[*storagev1.StorageClass](ctx, storageClasses, "")
-		}},
-		admission.ClaimResize{Get: func(ctx context.Context, name string) (*storagev1.StorageClass, error) {
-			return lookup[*storagev1.StorageClass](ctx, storageClasses, "", name)
-		}},
-		admission.RuntimeClass{Get: func(ctx context.Context, name string) (*nodev1.RuntimeClass, error) {
-			return lookup[*nodev1.RuntimeClass](ctx, runtimeClasses, "", name)
-		}},
-		admission.CertificateRequester{},
-		admission.CertificateSigners{Authorizer: s.opts.Authorizer},
-		admission.DefaultIngressClass{List: func(ctx context.Context) ([]*networkingv1.IngressClass, error) {
-			return inNamespace[*networkingv1.IngressClass](ctx, ingressClasses, "")
-		}},
-		s.hooks,
-		s.escalation(),
-		s.newQuota(),
-	)
-}
-
-// newQuota returns the ResourceQuota plugin, which must be the last.
-func (s *Server) newQuota() *admission.ResourceQuota {
-	quotas := s.stored[corev1.SchemeGroupVersion.WithResource("resourcequotas")]
-	plugin := admission.NewResourceQuota(s.opts.Clock)
-	plugin.In = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
-		return inNamespace[*corev1.ResourceQuota](ctx, quotas, namespace)
+// newAdmission assembles the plugins in the order of the table.
+func (s *Server) newAdmission() (admission.Chain, error) {
+	opts := s.opts.Admission
+	if err := opts.Check(); err != nil {
+		return admission.Chain{}, err
 	}
-	plugin.Save = func(ctx context.Context, counted *corev1.ResourceQuota) error {
-		change := func(current runtime.Object) (runtime.Object, error) {
-			quota, ok := current.(*corev1.ResourceQuota)
-			if !ok || quota.ResourceVersion != counted.ResourceVersion {
-				return nil, errQuotaChanged(counted.Name)
-			}
-			quota = quota.DeepCopy()
-			quota.Status.Used = counted.Status.Used
-			return quota, nil
-		}
-		_, err := quotas.Update(ctx, quotas.Key(counted.Namespace, counted.Name), counted.Name, change, storage.UpdateOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil // a deleted quota limits nothing
-		}
-		return err
+	configs, err := opts.readConfig()
+	if err != nil {
+		return admission.Chain{}, err
 	}
-	plugin.Renew = func(ctx context.Context, namespace, name, resourceVersion string) (*corev1.ResourceQuota, error) {
-		same := func(current runtime.Object) (runtime.Object, error) {
-			quota, ok := current.(*corev1.ResourceQuota)
-			if !ok || resourceVersion != "" && quota.ResourceVersion != resourceVersion {
-				return nil, errQuotaChanged(name)
-			}
-			return quota.DeepCopy(), nil
+	plugins := []any{forbidCreate{s}, admission.CertificateRequester{}}
+	for _, row := range AdmissionPlugins() {
+		if row.build == nil || !opts.enables(row) {
+			continue
 		}
-		result, err := quotas.Update(ctx, quotas.Key(namespace, name), name, same, storage.UpdateOptions{Renew: true})
+		plugin, err := row.build(s, configs[row.Name])
 		if err != nil {
-			return nil, err
+			return admission.Chain{}, fmt.Errorf("configuring the admission plugin %s: %w", row.Name, err)
 		}
-		renewed, ok := result.Object.(*corev1.ResourceQuota)
-		if !ok {
-			return nil, errQuotaChanged(name)
-		}
-		return renewed, nil
+		plugins = append(plugins, plugin)
 	}
-	if s.opts.SharedStore {
-		plugin.Stored = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
-			return storedIn[*corev1.ResourceQuota](ctx, quotas, namespace)
-		}
-		plugin.Epochs = quotaEpochs{s.opts.Store}
-	}
-	return plugin
-}
-
-func errQuotaChanged(name string) error {
-	return apierrors.NewConflict(corev1.Resource("resourcequotas"), name, errors.New("the quota has been changed"))
+	return admission.NewChain(append(plugins, s.escalation())...), nil
 }
 
 // storedIn returns a namespace's objects of a kind from the store.

@@ -21,6 +21,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/faults"
@@ -109,15 +111,21 @@ type Options struct {
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
+	// Authentication configures further ways to authenticate.
+	Authentication authn.Options
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group
 	// system:masters, which may do everything; empty means DefaultAuthorizationModes.
 	AuthorizationModes []string
+	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
+	AuthorizationWebhook authz.Webhook
 	// ProxyClient is the client certificate of requests to the servers of other APIs, which
 	// APIServices refer to; nil: the requests have none.
 	ProxyClient *auth.KeyPair
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
+	// Admission selects and configures the admission plugins.
+	Admission AdmissionOptions
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }
@@ -155,6 +163,10 @@ type Server struct {
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
 	tokens    *auth.Tokens
+	// authn authenticates in the configured ways; nil: there are none.
+	authn *authn.Authenticators
+	// webhook authorizes if that is configured.
+	webhook auth.Authorizer
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
 	// aggregator serves the versions of other servers.
@@ -209,6 +221,15 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.tokens, err = s.newTokens(); err != nil {
 		return nil, err
 	}
+	if s.authn, err = s.newAuthenticators(); err != nil {
+		return nil, err
+	}
+	if opts.AuthorizationWebhook.ConfigFile != "" {
+		if s.webhook, err = authz.New(opts.AuthorizationWebhook); err != nil {
+			s.authn.Close()
+			return nil, err
+		}
+	}
 	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
 	s.streaming = s.newStreaming()
@@ -216,21 +237,10 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.definitions = s.newDefinitions()
 	s.aggregator = s.newAggregator()
 	s.hooks = s.newHooks()
-	s.admission = s.newAdmission()
 	s.expirer = s.newExpirer()
-	s.verbs = s.newVerbs()
-	s.handler = s.newHandler()
-	if err := s.definitions.Load(ctx); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		s.Close()
 		return nil, err
-	}
-	if err := s.bootstrap(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	if err := s.expirer.load(ctx); err != nil {
-		s.Close()
-		return nil, fmt.Errorf("listing the objects that expire: %w", err)
 	}
 	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
 	if opts.SharedStore {
@@ -247,6 +257,26 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.startRegistrar()
 	s.aggregator.Start()
 	return s, nil
+}
+
+// prepare makes what serves requests, and the objects that every cluster has.
+func (s *Server) prepare(ctx context.Context) error {
+	var err error
+	if s.admission, err = s.newAdmission(); err != nil {
+		return err
+	}
+	s.verbs = s.newVerbs()
+	s.handler = s.newHandler()
+	if err := s.definitions.Load(ctx); err != nil {
+		return err
+	}
+	if err := s.bootstrap(ctx); err != nil {
+		return err
+	}
+	if err := s.expirer.load(ctx); err != nil {
+		return fmt.Errorf("listing the objects that expire: %w", err)
+	}
+	return nil
 }
 
 // addStorage makes the storage of the built-in kinds, and what writing them needs.
@@ -330,6 +360,7 @@ func (s *Server) Close() {
 	s.hooks.Close()
 	s.flow.Load().Stop()
 	s.inFlight.Wait()
+	s.authn.Close()
 	s.definitions.Close()
 	for _, objects := range s.stored {
 		objects.Close()

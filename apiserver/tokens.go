@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authn"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 )
@@ -30,6 +31,30 @@ func (s *Server) newTokens() (*auth.Tokens, error) {
 			return string(s.chance.For("tokens", account.Namespace, account.Name).UID())
 		},
 	}, nil
+}
+
+// newAuthenticators returns the authenticators of the options.
+func (s *Server) newAuthenticators() (*authn.Authenticators, error) {
+	return authn.New(s.opts.Authentication, authn.Dependencies{
+		Clock: s.opts.Clock, Secret: tokenObjects{s}.Secret, Audiences: s.tokens.Audiences(), Logger: s.opts.Logger,
+	})
+}
+
+// verifyToken returns the user of a bearer token, which must have one of audiences; empty
+// means the apiserver's own.
+func (s *Server) verifyToken(ctx context.Context, token string, audiences []string) (*auth.Verified, error) {
+	verified, err := s.authn.Verify(ctx, token, audiences, s.tokens.Verify)
+	if verified != nil && verified.Secret != nil {
+		s.noteUse(ctx, verified.Secret)
+	}
+	return verified, err
+}
+
+// ClientTrust returns the data of the ConfigMap extension-apiserver-authentication. clients
+// is the PEM of the authority that the server listens with, and proxies that of the
+// authority of the certificate, with the name proxy, that it shows to other servers.
+func (s *Server) ClientTrust(clients, proxies []byte, proxy string) (map[string]string, error) {
+	return s.authn.Trust(clients, proxies, proxy)
 }
 
 func (s *Server) storedCore(plural string) *storage.Objects {

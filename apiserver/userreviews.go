@@ -19,10 +19,7 @@ func (rq kindCall) ReviewToken(ctx context.Context, asked *authenticationv1.Toke
 		return nil, err
 	}
 	asked.Status = authenticationv1.TokenReviewStatus{}
-	verified, err := rq.server.tokens.Verify(ctx, asked.Spec.Token, asked.Spec.Audiences)
-	if verified != nil && verified.Secret != nil {
-		rq.server.noteUse(ctx, verified.Secret)
-	}
+	verified, err := rq.server.verifyToken(ctx, asked.Spec.Token, asked.Spec.Audiences)
 	if err != nil {
 		asked.Status.Error = err.Error()
 		return asked, nil

@@ -3,6 +3,7 @@ package minikcmtest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,20 @@ func WithVirtualTime() Option {
 // WithControllers selects the controllers that run, as Options.Controllers does.
 func WithControllers(selection ...string) Option {
 	return func(o *minikcm.Options) { o.Controllers = selection }
+}
+
+// WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
+// disables one.
+func WithAdmissionPlugins(selection ...string) Option {
+	return func(o *minikcm.Options) {
+		for _, name := range selection {
+			if disabled, ok := strings.CutPrefix(name, "-"); ok {
+				o.DisableAdmissionPlugins = append(o.DisableAdmissionPlugins, disabled)
+			} else {
+				o.EnableAdmissionPlugins = append(o.EnableAdmissionPlugins, name)
+			}
+		}
+	}
 }
 
 // WithHTTPS serves HTTPS on a socket, which Kubeconfig and HTTPSConfig need.

@@ -79,7 +79,7 @@ func TestCertificateSigners(t *testing.T) {
 			if test.before != nil {
 				a.Old = test.before
 			}
-			err := CertificateSigners{test.rights}.Check(t.Context(), a)
+			err := NewChain(CertificateApproval{test.rights}, CertificateSigning{test.rights}, CertificateSubjectRestriction{}).Check(t.Context(), a)
 			if test.refusal == "" {
 				if err != nil {
 					t.Error(err)

@@ -60,7 +60,7 @@ func (p NodeRestriction) check(ctx context.Context, a *Attributes) error {
 		return nil
 	}
 	if node == "" {
-		return forbid(a, fmt.Errorf("could not determine node from user %q", a.User.Name))
+		return denied(a, fmt.Errorf("could not determine node from user %q", a.User.Name))
 	}
 	switch resource := a.Resource.GroupResource(); resource.Group {
 	case "":
@@ -71,7 +71,7 @@ func (p NodeRestriction) check(ctx context.Context, a *Attributes) error {
 		}
 	case storagev1.GroupName:
 		if resource.Resource == "csinodes" && nameOf(a) != node {
-			return forbid(a, errors.New("can only access CSINode with the same name as the requesting node"))
+			return denied(a, errors.New("can only access CSINode with the same name as the requesting node"))
 		}
 	case resourcev1.GroupName:
 		if resource.Resource == "resourceslices" {
@@ -97,7 +97,7 @@ func (p NodeRestriction) checkCore(ctx context.Context, node string, a *Attribut
 		return checkNode(node, a)
 	case "persistentvolumeclaims":
 		if a.Subresource != "status" {
-			return forbid(a, errors.New("may only update PVC status"))
+			return denied(a, errors.New("may only update PVC status"))
 		}
 		return checkClaimStatus(node, a)
 	case "serviceaccounts":
@@ -120,7 +120,7 @@ func nameOf(a *Attributes) string {
 // change: they decide which pods run there.
 func checkNode(node string, a *Attributes) error {
 	if name := nameOf(a); name != node {
-		return forbid(a, fmt.Errorf("node %q is not allowed to modify node %q", node, name))
+		return denied(a, fmt.Errorf("node %q is not allowed to modify node %q", node, name))
 	}
 	object, _ := a.Object.(*corev1.Node)
 	if object == nil {
@@ -129,22 +129,22 @@ func checkNode(node string, a *Attributes) error {
 	old, _ := a.Old.(*corev1.Node)
 	if a.Operation == Create || old == nil {
 		if object.Spec.ConfigSource != nil {
-			return forbid(a, fmt.Errorf("node %q is not allowed to create pods with a non-nil configSource", node))
+			return denied(a, fmt.Errorf("node %q is not allowed to create pods with a non-nil configSource", node))
 		}
 		if labels := ForbiddenNodeLabels(object.Labels, nil); len(labels) > 0 {
-			return forbid(a, fmt.Errorf("node %q is not allowed to set the following labels: %s", node, strings.Join(labels, ", ")))
+			return denied(a, fmt.Errorf("node %q is not allowed to set the following labels: %s", node, strings.Join(labels, ", ")))
 		}
 		return nil
 	}
 	switch labels := ForbiddenNodeLabels(object.Labels, old.Labels); {
 	case object.Spec.ConfigSource != nil && !apiequality.Semantic.DeepEqual(object.Spec.ConfigSource, old.Spec.ConfigSource):
-		return forbid(a, fmt.Errorf("node %q is not allowed to update configSource to a new non-nil configSource", node))
+		return denied(a, fmt.Errorf("node %q is not allowed to update configSource to a new non-nil configSource", node))
 	case !apiequality.Semantic.DeepEqual(object.Spec.Taints, old.Spec.Taints):
-		return forbid(a, fmt.Errorf("node %q is not allowed to modify taints", node))
+		return denied(a, fmt.Errorf("node %q is not allowed to modify taints", node))
 	case !apiequality.Semantic.DeepEqual(object.OwnerReferences, old.OwnerReferences):
-		return forbid(a, fmt.Errorf("node %q is not allowed to modify ownerReferences", node))
+		return denied(a, fmt.Errorf("node %q is not allowed to modify ownerReferences", node))
 	case len(labels) > 0:
-		return forbid(a, fmt.Errorf("is not allowed to modify labels: %s", strings.Join(labels, ", ")))
+		return denied(a, fmt.Errorf("is not allowed to modify labels: %s", strings.Join(labels, ", ")))
 	}
 	return nil
 }
@@ -197,11 +197,11 @@ func checkClaimStatus(node string, a *Attributes) error {
 	old, isOld := a.Old.(*corev1.PersistentVolumeClaim)
 	claim, isNew := a.Object.(*corev1.PersistentVolumeClaim)
 	if a.Operation != Update || !isOld || !isNew {
-		return forbid(a, fmt.Errorf("unexpected operation %q", a.Operation))
+		return denied(a, fmt.Errorf("unexpected operation %q", a.Operation))
 	}
 	old, claim = withoutReport(old), withoutReport(claim)
 	if !apiequality.Semantic.DeepEqual(old, claim) {
-		return forbid(a, fmt.Errorf("node %q is not allowed to update fields other than status.quantity and status.conditions: %v", node, diff.Diff(old, claim)))
+		return denied(a, fmt.Errorf("node %q is not allowed to update fields other than status.quantity and status.conditions: %v", node, diff.Diff(old, claim)))
 	}
 	return nil
 }
@@ -218,9 +218,9 @@ func withoutReport(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume
 func checkLease(node string, a *Attributes) error {
 	switch {
 	case a.Namespace != corev1.NamespaceNodeLease:
-		return forbid(a, fmt.Errorf("can only access leases in the %q system namespace", corev1.NamespaceNodeLease))
+		return denied(a, fmt.Errorf("can only access leases in the %q system namespace", corev1.NamespaceNodeLease))
 	case nameOf(a) != node:
-		return forbid(a, errors.New("can only access node lease with the same name as the requesting node"))
+		return denied(a, errors.New("can only access node lease with the same name as the requesting node"))
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func checkSlice(node string, a *Attributes) error {
 	if s, ok := slice.(*resourcev1.ResourceSlice); ok && ptr.Deref(s.Spec.NodeName, "") == node {
 		return nil
 	}
-	return forbid(a, fmt.Errorf("can only %s ResourceSlice with the same NodeName as the requesting node", verb))
+	return denied(a, fmt.Errorf("can only %s ResourceSlice with the same NodeName as the requesting node", verb))
 }
 
 // checkSigning allows a node to ask for certificates of kubelets in its own name only.
@@ -253,14 +253,14 @@ func checkSigning(node string, a *Attributes) error {
 	}
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return forbid(a, errors.New("unable to parse csr: PEM block type must be CERTIFICATE REQUEST"))
+		return denied(a, errors.New("unable to parse csr: PEM block type must be CERTIFICATE REQUEST"))
 	}
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
-		return forbid(a, fmt.Errorf("unable to parse csr: %w", err))
+		return denied(a, fmt.Errorf("unable to parse csr: %w", err))
 	}
 	if parsed.Subject.CommonName != auth.Node(node).Name {
-		return forbid(a, fmt.Errorf("can only create a node CSR with CN=%s", auth.Node(node).Name))
+		return denied(a, fmt.Errorf("can only create a node CSR with CN=%s", auth.Node(node).Name))
 	}
 	return nil
 }

@@ -30,16 +30,16 @@ func (p NodeRestriction) checkPod(ctx context.Context, node string, a *Attribute
 		case Delete:
 			return p.checkBound(ctx, a, node, fmt.Sprintf("node %q can only delete pods with spec.nodeName set to itself", node))
 		}
-		return forbid(a, fmt.Errorf("unexpected operation %q, node %q can only create and delete mirror pods", a.Operation, node))
+		return denied(a, fmt.Errorf("unexpected operation %q, node %q can only create and delete mirror pods", a.Operation, node))
 	case "status":
 		return checkPodStatus(node, a)
 	case "eviction":
 		if a.Operation != Create {
-			return forbid(a, fmt.Errorf("unexpected operation %s", a.Operation))
+			return denied(a, fmt.Errorf("unexpected operation %s", a.Operation))
 		}
 		return p.checkBound(ctx, a, node, fmt.Sprintf("node %s can only evict pods with spec.nodeName set to itself", node))
 	}
-	return forbid(a, fmt.Errorf("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", a.Subresource))
+	return denied(a, fmt.Errorf("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", a.Subresource))
 }
 
 // checkBound refuses a write of a pod that is not bound to the node.
@@ -52,7 +52,7 @@ func (p NodeRestriction) checkBound(ctx context.Context, a *Attributes, node, ot
 		}
 	}
 	if pod.Spec.NodeName != node {
-		return forbid(a, errors.New(otherwise))
+		return denied(a, errors.New(otherwise))
 	}
 	return nil
 }
@@ -61,22 +61,22 @@ func (p NodeRestriction) checkBound(ctx context.Context, a *Attributes, node, ot
 func (p NodeRestriction) checkMirror(ctx context.Context, node string, a *Attributes) error {
 	pod, ok := a.Object.(*corev1.Pod)
 	if !ok {
-		return forbid(a, fmt.Errorf("unexpected type %T", a.Object))
+		return denied(a, fmt.Errorf("unexpected type %T", a.Object))
 	}
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
-		return forbid(a, fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node))
+		return denied(a, fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node))
 	}
 	if pod.Spec.NodeName != node {
-		return forbid(a, fmt.Errorf("node %q can only create pods with spec.nodeName set to itself", node))
+		return denied(a, fmt.Errorf("node %q can only create pods with spec.nodeName set to itself", node))
 	}
 	if err := p.checkOwner(ctx, node, a, pod); err != nil {
 		return err
 	}
 	switch resource, err := podreferences.Any(pod); {
 	case err != nil:
-		return forbid(a, fmt.Errorf("error checking mirror pod for API references: %w", err))
+		return denied(a, fmt.Errorf("error checking mirror pod for API references: %w", err))
 	case resource != "":
-		return forbid(a, fmt.Errorf("node %q can not create pods that reference %s", node, resource))
+		return denied(a, fmt.Errorf("node %q can not create pods that reference %s", node, resource))
 	}
 	return nil
 }
@@ -84,28 +84,28 @@ func (p NodeRestriction) checkMirror(ctx context.Context, node string, a *Attrib
 // checkOwner checks that the node is the controller of a mirror pod (KEP-1314).
 func (p NodeRestriction) checkOwner(ctx context.Context, node string, a *Attributes, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 1 {
-		return forbid(a, fmt.Errorf("node %q can only create pods with a single owner reference set to itself", node))
+		return denied(a, fmt.Errorf("node %q can only create pods with a single owner reference set to itself", node))
 	}
 	if len(pod.OwnerReferences) == 0 {
-		return forbid(a, fmt.Errorf("node %q can only create pods with an owner reference set to itself", node))
+		return denied(a, fmt.Errorf("node %q can only create pods with an owner reference set to itself", node))
 	}
 	switch owner := pod.OwnerReferences[0]; {
 	case owner.APIVersion != "v1" || owner.Kind != "Node" || owner.Name != node:
-		return forbid(a, fmt.Errorf("node %q can only create pods with an owner reference set to itself", node))
+		return denied(a, fmt.Errorf("node %q can only create pods with an owner reference set to itself", node))
 	case !ptr.Deref(owner.Controller, false):
-		return forbid(a, fmt.Errorf("node %q can only create pods with a controller owner reference set to itself", node))
+		return denied(a, fmt.Errorf("node %q can only create pods with a controller owner reference set to itself", node))
 	case ptr.Deref(owner.BlockOwnerDeletion, false):
-		return forbid(a, fmt.Errorf("node %q must not set blockOwnerDeletion on an owner reference", node))
+		return denied(a, fmt.Errorf("node %q must not set blockOwnerDeletion on an owner reference", node))
 	default:
 		object, err := p.Node(ctx, node)
 		if apierrors.IsNotFound(err) {
 			return err
 		}
 		if err != nil {
-			return forbid(a, fmt.Errorf("error looking up node %s to verify uid: %w", node, err))
+			return denied(a, fmt.Errorf("error looking up node %s to verify uid: %w", node, err))
 		}
 		if owner.UID != object.UID {
-			return forbid(a, fmt.Errorf("node %s UID mismatch: expected %s got %s", node, owner.UID, object.UID))
+			return denied(a, fmt.Errorf("node %s UID mismatch: expected %s got %s", node, owner.UID, object.UID))
 		}
 	}
 	return nil
@@ -114,25 +114,25 @@ func (p NodeRestriction) checkOwner(ctx context.Context, node string, a *Attribu
 // checkPodStatus lets a node report the status of its pods, but not what others report there.
 func checkPodStatus(node string, a *Attributes) error {
 	if a.Operation != Update {
-		return forbid(a, fmt.Errorf("unexpected operation %q", a.Operation))
+		return denied(a, fmt.Errorf("unexpected operation %q", a.Operation))
 	}
 	old, isOld := a.Old.(*corev1.Pod)
 	pod, isNew := a.Object.(*corev1.Pod)
 	if !isOld || !isNew {
-		return forbid(a, fmt.Errorf("unexpected type %T", a.Object))
+		return denied(a, fmt.Errorf("unexpected type %T", a.Object))
 	}
 	sameClaim := func(x, y corev1.PodResourceClaimStatus) bool {
 		return x.Name == y.Name && ptr.Equal(x.ResourceClaimName, y.ResourceClaimName)
 	}
 	switch {
 	case old.Spec.NodeName != node:
-		return forbid(a, fmt.Errorf("node %q can only update pod status for pods with spec.nodeName set to itself", node))
+		return denied(a, fmt.Errorf("node %q can only update pod status for pods with spec.nodeName set to itself", node))
 	case !maps.Equal(old.Labels, pod.Labels):
-		return forbid(a, fmt.Errorf("node %q cannot update labels through pod status", node))
+		return denied(a, fmt.Errorf("node %q cannot update labels through pod status", node))
 	case !slices.EqualFunc(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses, sameClaim):
-		return forbid(a, fmt.Errorf("node %q cannot update resource claim statues", node))
+		return denied(a, fmt.Errorf("node %q cannot update resource claim statues", node))
 	case !sameExtendedClaim(old.Status.ExtendedResourceClaimStatus, pod.Status.ExtendedResourceClaimStatus):
-		return forbid(a, fmt.Errorf("node %q cannot update extended resource claim status", node))
+		return denied(a, fmt.Errorf("node %q cannot update extended resource claim status", node))
 	}
 	return nil
 }
@@ -152,26 +152,26 @@ func (p NodeRestriction) checkToken(ctx context.Context, node string, a *Attribu
 	}
 	request, ok := a.Object.(*authenticationv1.TokenRequest)
 	if !ok {
-		return forbid(a, fmt.Errorf("unexpected type %T", a.Object))
+		return denied(a, fmt.Errorf("unexpected type %T", a.Object))
 	}
 	ref := request.Spec.BoundObjectRef
 	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" || ref.Name == "" {
-		return forbid(a, errors.New("node requested token not bound to a pod"))
+		return denied(a, errors.New("node requested token not bound to a pod"))
 	}
 	if ref.UID == "" {
-		return forbid(a, errors.New("node requested token with a pod binding without a uid"))
+		return denied(a, errors.New("node requested token with a pod binding without a uid"))
 	}
 	pod, err := p.Pod(ctx, a.Namespace, ref.Name)
 	switch {
 	case err != nil:
 		return retrieving(a, err)
 	case ref.UID != pod.UID:
-		return forbid(a, fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
+		return denied(a, fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
 	case pod.Spec.NodeName != node:
-		return forbid(a, errors.New("node requested token bound to a pod scheduled on a different node"))
+		return denied(a, errors.New("node requested token bound to a pod scheduled on a different node"))
 	}
 	if err := p.checkAudience(ctx, a, request.Spec.Audiences, pod); err != nil {
-		return forbid(a, err)
+		return denied(a, err)
 	}
 	return nil
 }
@@ -267,18 +267,18 @@ func (p NodeRestriction) driverNeeds(ctx context.Context, name, audience string)
 // service account with these objects (KEP-4317).
 func (p NodeRestriction) checkPodCertificate(ctx context.Context, node string, a *Attributes) error {
 	if a.Operation != Create {
-		return forbid(a, fmt.Errorf("unexpected operation %v", a.Operation))
+		return denied(a, fmt.Errorf("unexpected operation %v", a.Operation))
 	}
 	if a.Subresource != "" {
-		return forbid(a, fmt.Errorf("unexpected subresource %v", a.Subresource))
+		return denied(a, fmt.Errorf("unexpected subresource %v", a.Subresource))
 	}
 	request, ok := a.Object.(*certificatesv1.PodCertificateRequest)
 	if !ok {
-		return forbid(a, fmt.Errorf("unexpected type %T", a.Object))
+		return denied(a, fmt.Errorf("unexpected type %T", a.Object))
 	}
 	asked, name := &request.Spec, a.Namespace+"/"+request.Spec.PodName
 	if string(asked.NodeName) != node {
-		return forbid(a, fmt.Errorf("PodCertificateRequest.Spec.NodeName=%q, which is not the requesting node %q", asked.NodeName, node))
+		return denied(a, fmt.Errorf("PodCertificateRequest.Spec.NodeName=%q, which is not the requesting node %q", asked.NodeName, node))
 	}
 	object, err := p.Node(ctx, node)
 	if err != nil {
@@ -296,11 +296,11 @@ func (p NodeRestriction) checkPodCertificate(ctx context.Context, node string, a
 	case asked.PodUID != pod.UID:
 		return fmt.Errorf("PodCertificateRequest for pod %q contains pod UID (%q) which differs from running pod %q", name, asked.PodUID, pod.UID)
 	case pod.Spec.NodeName != node:
-		return forbid(a, fmt.Errorf("pod %q is not running on node %q named in the PodCertificateRequest", name, node))
+		return denied(a, fmt.Errorf("pod %q is not running on node %q named in the PodCertificateRequest", name, node))
 	case mirror:
-		return forbid(a, fmt.Errorf("pod %q is a mirror pod", name))
+		return denied(a, fmt.Errorf("pod %q is a mirror pod", name))
 	case asked.ServiceAccountName != pod.Spec.ServiceAccountName:
-		return forbid(a, fmt.Errorf("PodCertificateRequest for pod %q contains serviceAccountName (%q) that differs from running pod (%q)", name, asked.ServiceAccountName, pod.Spec.ServiceAccountName))
+		return denied(a, fmt.Errorf("PodCertificateRequest for pod %q contains serviceAccountName (%q) that differs from running pod (%q)", name, asked.ServiceAccountName, pod.Spec.ServiceAccountName))
 	}
 	account, err := p.Account(ctx, a.Namespace, asked.ServiceAccountName)
 	if err != nil {
@@ -318,5 +318,5 @@ func retrieving(a *Attributes, err error) error {
 	if apierrors.IsNotFound(err) {
 		return err
 	}
-	return forbid(a, err)
+	return denied(a, err)
 }

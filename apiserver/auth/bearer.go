@@ -74,3 +74,17 @@ func splitProtocols(header http.Header) (tokens, others []string) {
 	}
 	return tokens, others
 }
+
+// DropCredentials removes what only the API server may see of an authenticated request's
+// headers: its token, and the headers in which front proxies name users, so that nothing
+// behind the API server takes them for its own.
+func DropCredentials(header http.Header) {
+	delete(header, "Authorization")
+	for name := range header {
+		switch {
+		case !strings.HasPrefix(name, "X-Remote-"):
+		case name == "X-Remote-User", name == "X-Remote-Uid", name == "X-Remote-Group", strings.HasPrefix(name, "X-Remote-Extra-"):
+			delete(header, name)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -25,9 +26,9 @@ type ClientCertificates struct {
 	known recent[*x509.Certificate, *User]
 }
 
-// NewClientCertificates returns a ClientCertificates that trusts an authority.
-func NewClientCertificates(authority *Authority) *ClientCertificates {
-	roots := x509.NewCertPool()
+// NewClientCertificates returns a ClientCertificates that trusts an authority, and others.
+func NewClientCertificates(authority *Authority, others ...*x509.Certificate) *ClientCertificates {
+	roots := poolOf(others)
 	roots.AddCert(authority.Certificate)
 	return &ClientCertificates{roots: roots, machine: clock.Real()}
 }
@@ -45,15 +46,8 @@ func (c *ClientCertificates) User(state *tls.ConnectionState) (*User, error) {
 	if user, ok := c.known.get(certificate); ok && now.Before(certificate.NotAfter) {
 		return user, nil
 	}
-	options := x509.VerifyOptions{Roots: c.roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	if len(state.PeerCertificates) > 1 {
-		options.Intermediates = x509.NewCertPool()
-		for _, intermediate := range state.PeerCertificates[1:] {
-			options.Intermediates.AddCert(intermediate)
-		}
-	}
-	if _, err := certificate.Verify(options); err != nil {
-		return nil, fmt.Errorf("verifying the client certificate of %q: %w", certificate.Subject.CommonName, err)
+	if err := verifyPeer(state.PeerCertificates, c.roots, now); err != nil {
+		return nil, err
 	}
 	user, err := fromCertificate(certificate)
 	if err != nil {
@@ -61,6 +55,26 @@ func (c *ClientCertificates) User(state *tls.ConnectionState) (*User, error) {
 	}
 	c.known.put(certificate, user)
 	return user, nil
+}
+
+// verifyPeer verifies the first certificate of a client, with the others as intermediates.
+func verifyPeer(certificates []*x509.Certificate, roots *x509.CertPool, now time.Time) error {
+	options := x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	if len(certificates) > 1 {
+		options.Intermediates = poolOf(certificates[1:])
+	}
+	if _, err := certificates[0].Verify(options); err != nil {
+		return fmt.Errorf("verifying the client certificate of %q: %w", certificates[0].Subject.CommonName, err)
+	}
+	return nil
+}
+
+func poolOf(certificates []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, certificate := range certificates {
+		pool.AddCert(certificate)
+	}
+	return pool
 }
 
 // uidType is the attribute type of a user's UID in a subject, as upstream.

@@ -135,17 +135,19 @@ func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (
 	return verified, nil
 }
 
-// parse verifies the signature of a token, and nothing else.
+// parse verifies the signature of a token, and nothing else. A token of another issuer is
+// not a token, whatever it is signed with.
 func (k *TokenKey) parse(token string) (*Claims, error) {
 	if !looksLikeToken(token) {
 		return nil, ErrNotAToken
 	}
 	claims := &Claims{}
+	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil && !errors.Is(err, jwt.ErrTokenUnverifiable) || claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer {
+		return nil, ErrNotAToken
+	}
+	claims = &Claims{}
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{k.method.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 	_, err := parser.ParseWithClaims(token, claims, func(parsed *jwt.Token) (any, error) {
-		if claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer {
-			return nil, ErrNotAToken
-		}
 		if id, named := parsed.Header["kid"]; named && id != k.id {
 			return nil, errNoKey
 		}

@@ -3,6 +3,8 @@ package auth
 import (
 	"context"
 	"slices"
+
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // Well-known names, as upstream.
@@ -44,4 +46,18 @@ func WithUser(ctx context.Context, user *User) context.Context {
 func FromContext(ctx context.Context) *User {
 	user, _ := ctx.Value(contextKey{}).(*User)
 	return user
+}
+
+// FromInfo returns the authenticated user that an authenticator of k8s.io/apiserver found.
+func FromInfo(info user.Info) *User {
+	u := &User{Name: info.GetName(), UID: info.GetUID(), Groups: slices.Clone(info.GetGroups()), Extra: info.GetExtra()}
+	if u.Name != UserAnonymous && !slices.Contains(u.Groups, GroupUnauthenticated) {
+		u.Groups = withGroup(u.Groups, GroupAuthenticated)
+	}
+	return u
+}
+
+// Info returns the user as the authenticators and authorizers of k8s.io/apiserver take it.
+func (u *User) Info() user.Info {
+	return &user.DefaultInfo{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
 }

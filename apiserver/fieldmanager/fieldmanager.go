@@ -61,17 +61,21 @@ func (f *Managers) of(row *resources.Resource, kind schema.GroupVersionKind, sub
 	}
 	reset := notOwned(row, subresource)
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
-	converter := managedfields.NewDeducedTypeConverter()
-	if f.hasSchema(kind) {
-		converter = f.converter()
-	}
-	m, err := managedfields.NewDefaultFieldManager(converter, f.scheme, f.scheme, f.scheme, kind, kind.GroupVersion(), subresource,
+	m, err := managedfields.NewDefaultFieldManager(f.Types(kind), f.scheme, f.scheme, f.scheme, kind, kind.GroupVersion(), subresource,
 		map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(reset)})
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("making the field manager of %s: %w", kind.Kind, err))
 	}
 	f.managers[key] = m
 	return m, nil
+}
+
+// Types returns the schemas of a built-in kind.
+func (f *Managers) Types(kind schema.GroupVersionKind) managedfields.TypeConverter {
+	if f.hasSchema(kind) {
+		return f.converter()
+	}
+	return managedfields.NewDeducedTypeConverter()
 }
 
 // hasSchema reports whether the type converter knows a kind: client-go's knows all

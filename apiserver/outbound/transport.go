@@ -36,16 +36,23 @@ func (r Resolver) ClientConfigForService(string, string, int) (*rest.Config, err
 
 func (r Resolver) config() *rest.Config {
 	config := &rest.Config{Timeout: Timeout, UserAgent: r.UserAgent}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next, MaxAnswerBytes} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return Limit(next, MaxAnswerBytes, "webhook") })
 	return config
+}
+
+// Limit returns a transport that reads at most maxBytes of an answer, refuses redirects and
+// hides the bodies of errors. callee names in messages what is called.
+func Limit(next http.RoundTripper, maxBytes int64, callee string) http.RoundTripper {
+	return limited{next, maxBytes, callee}
 }
 
 // limited reads at most max bytes of an answer, refuses redirects, which could lead to
 // addresses that only the API server reaches, and replaces the bodies of errors, which
 // client-go includes in the message for the API's client, with the status.
 type limited struct {
-	next http.RoundTripper
-	max  int64
+	next   http.RoundTripper
+	max    int64
+	callee string
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -59,7 +66,7 @@ func (t limited) RoundTrip(rq *http.Request) (*http.Response, error) {
 		answer.Body = &limitedBody{ReadCloser: answer.Body, left: t.max, max: t.max}
 	case 3:
 		_ = answer.Body.Close()
-		return nil, fmt.Errorf("the answer is %q, and redirects are not followed: configure the webhook's final address", answer.Status)
+		return nil, fmt.Errorf("the answer is %q, and redirects are not followed: configure the %s's final address", answer.Status, t.callee)
 	default:
 		_ = answer.Body.Close()
 		answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(answer.Status)), int64(len(answer.Status))

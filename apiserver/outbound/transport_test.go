@@ -44,7 +44,7 @@ func TestAnswers(t *testing.T) {
 		"error":     {answers{StatusCode: 500, Status: "500 Internal Server Error", Body: body("secret"), Header: header, ContentLength: 6}, "500 Internal Server Error", ""},
 	} {
 		var data []byte
-		answer, err := limited{&c.answer, 4}.RoundTrip(nil)
+		answer, err := limited{&c.answer, 4, "webhook"}.RoundTrip(nil)
 		if err == nil {
 			data, err = io.ReadAll(answer.Body)
 		}
@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 
 func TestEndlessAnswer(t *testing.T) {
 	source := &endless{}
-	answer, err := limited{&answers{StatusCode: 200, Body: source}, MaxAnswerBytes}.RoundTrip(nil)
+	answer, err := limited{&answers{StatusCode: 200, Body: source}, MaxAnswerBytes, "webhook"}.RoundTrip(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

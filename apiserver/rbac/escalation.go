@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"minikcm.dev/minikcm/apiserver/admission"
@@ -37,7 +35,7 @@ func (e Escalation) Mutate(ctx context.Context, a *admission.Attributes) error {
 	if a.Operation != admission.Create && a.Operation != admission.Update || a.Subresource != "" || a.Resource.Group != rbacv1.GroupName {
 		return nil
 	}
-	if slices.Contains(a.User.Groups, auth.GroupMasters) || a.Old != nil && changesOwnersOnly(a.Object, a.Old) {
+	if slices.Contains(a.User.Groups, auth.GroupMasters) || a.Old != nil && admission.ChangesOwnersOnly(a.Object, a.Old) {
 		return nil
 	}
 	switch object := a.Object.(type) {
@@ -52,26 +50,6 @@ func (e Escalation) Mutate(ctx context.Context, a *admission.Attributes) error {
 		return e.checkBinding(ctx, a, object.RoleRef)
 	}
 	return nil
-}
-
-// changesOwnersOnly reports whether a write changes nothing but finalizers and owner
-// references, as the garbage collector does.
-func changesOwnersOnly(object, old runtime.Object) bool {
-	if apiequality.Semantic.DeepEqual(object, old) {
-		return true
-	}
-	now, err := meta.Accessor(object.DeepCopyObject())
-	if err != nil {
-		return false
-	}
-	before, err := meta.Accessor(old)
-	if err != nil {
-		return false
-	}
-	now.SetOwnerReferences(before.GetOwnerReferences())
-	now.SetFinalizers(before.GetFinalizers())
-	now.SetManagedFields(before.GetManagedFields())
-	return apiequality.Semantic.DeepEqual(now, old)
 }
 
 func aggregates(role *rbacv1.ClusterRole) bool {

@@ -41,6 +41,8 @@ type clusterFlags struct {
 	nodePorts        string
 	reads, writes    int
 	authorization    []string
+	admission        admissionFlags
+	authentication   authFlags
 	memoryLimit      string
 }
 
@@ -61,7 +63,9 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
 	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
-	flags.StringSliceVar(&f.authorization, "authorization-mode", apiserver.DefaultAuthorizationModes(), "what decides whether a user may make a request, in order: Node, RBAC, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
+	flags.StringSliceVar(&f.authorization, "authorization-mode", apiserver.DefaultAuthorizationModes(), "what decides whether a user may make a request, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
+	f.authentication.register(flags)
+	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
@@ -75,8 +79,8 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
-		AuthorizationModes: f.authorization,
-		MaxRequests:        f.reads, MaxMutatingRequests: f.writes,
+		AuthorizationModes: f.authorization, AuthorizationWebhook: f.authentication.authorizationWebhook(),
+		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
@@ -94,11 +98,17 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
 	}
+	if err = f.admission.set(&opts); err != nil {
+		return opts, badInput{err}
+	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if err = f.nodeOptions(&opts); err != nil {
 		return opts, err
 	}
 	if opts.Etcd, err = f.etcd.options(); err != nil {
+		return opts, err
+	}
+	if opts.Authentication, err = f.authentication.options(); err != nil {
 		return opts, err
 	}
 	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)

@@ -52,7 +52,11 @@ func TestFlags(t *testing.T) {
 }
 
 func TestParseSelection(t *testing.T) {
-	all := Names()
+	offByDefault := []string{"bootstrap-signer-controller", "token-cleaner-controller"}
+	allBut := func(excluded ...string) []string {
+		return slices.DeleteFunc(Names(), func(n string) bool { return slices.Contains(append(excluded, offByDefault...), n) })
+	}
+	all := allBut()
 	for name, tt := range map[string]struct {
 		text string
 		want []string
@@ -62,8 +66,9 @@ func TestParseSelection(t *testing.T) {
 		"star":           {"*", all, ""},
 		"one":            {"replicaset-controller", []string{"replicaset-controller"}, ""},
 		"alias":          {"replicaset", []string{"replicaset-controller"}, ""},
-		"all but one":    {"*,-namespace-controller", slices.DeleteFunc(Names(), func(n string) bool { return n == "namespace-controller" }), ""},
-		"name then star": {"-namespace, *", slices.DeleteFunc(Names(), func(n string) bool { return n == "namespace-controller" }), ""},
+		"all but one":    {"*,-namespace-controller", allBut("namespace-controller"), ""},
+		"name then star": {"-namespace, *", allBut("namespace-controller"), ""},
+		"off by default": {"*,bootstrap-signer-controller,tokencleaner", Names(), ""},
 		"only excluded":  {"-namespace", []string{}, ""},
 		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `},
 		"absent":         {"ttl", nil, "that minikcm does not have"},

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"minikcm.dev/minikcm/controllers/admissionpolicystatus"
+	"minikcm.dev/minikcm/controllers/bootstrapsigner"
 	"minikcm.dev/minikcm/controllers/clusterroleaggregation"
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
@@ -16,6 +17,8 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/podautoscaler"
 	"minikcm.dev/minikcm/controllers/podgc"
+	"minikcm.dev/minikcm/controllers/pvcprotection"
+	"minikcm.dev/minikcm/controllers/pvprotection"
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/replicationcontroller"
 	"minikcm.dev/minikcm/controllers/resourcequota"
@@ -26,7 +29,9 @@ import (
 	"minikcm.dev/minikcm/controllers/serviceloadbalancer"
 	"minikcm.dev/minikcm/controllers/statefulset"
 	"minikcm.dev/minikcm/controllers/tainteviction"
+	"minikcm.dev/minikcm/controllers/tokencleaner"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
+	"minikcm.dev/minikcm/controllers/vacprotection"
 )
 
 // Descriptors returns the table, in the order in which controllers are built and started.
@@ -38,7 +43,36 @@ func Descriptors() []Descriptor {
 	table = append(table, jobControllers()...)
 	table = append(table, networkControllers()...)
 	table = append(table, certificateControllers()...)
-	return append(table, cleaningControllers()...)
+	table = append(table, bootstrapControllers()...)
+	table = append(table, cleaningControllers()...)
+	return append(table, storageControllers()...)
+}
+
+// storageControllers protect storage objects in use.
+func storageControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: pvcprotection.Name, Aliases: []string{"pvc-protection"}, Account: "pvc-protection-controller",
+			About:   "keeps claims that are being deleted until no pod uses them",
+			Watches: []string{"persistentvolumeclaims", "pods"}, Writes: []string{"persistentvolumeclaims", "persistentvolumeclaims/status"},
+			Docs: "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
+			New:  constructor(pvcprotection.New),
+		},
+		{
+			Name: pvprotection.Name, Aliases: []string{"pv-protection"}, Account: "pv-protection-controller",
+			About:   "keeps volumes that are being deleted while they are bound",
+			Watches: []string{"persistentvolumes"}, Writes: []string{"persistentvolumes"},
+			Docs: "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
+			New:  constructor(pvprotection.New),
+		},
+		{
+			Name: vacprotection.Name, Account: "volumeattributesclass-protection-controller",
+			About:   "keeps volume attributes classes that are being deleted until no volume and no claim names them",
+			Watches: []string{"volumeattributesclasses", "persistentvolumes", "persistentvolumeclaims"}, Writes: []string{"volumeattributesclasses"},
+			Docs: "concepts/storage/volume-attributes-classes/",
+			New:  constructor(vacprotection.New),
+		},
+	}
 }
 
 // clusterControllers provide every namespace with what its pods need.
@@ -256,6 +290,25 @@ func networkControllers() []Descriptor {
 				return &s.ServiceController.ConcurrentServiceSyncs
 			}},
 			New: constructor(serviceloadbalancer.New),
+		},
+	}
+}
+
+// bootstrapControllers keep what machines need that join with a token.
+func bootstrapControllers() []Descriptor {
+	const docs = "reference/access-authn-authz/bootstrap-tokens/"
+	return []Descriptor{
+		{
+			Name: bootstrapsigner.Name, Aliases: []string{"bootstrapsigner"}, DisabledByDefault: true, Account: "bootstrap-signer",
+			About:   "signs the ConfigMap kube-public/cluster-info with bootstrap tokens",
+			Watches: []string{"configmaps", "secrets"}, Writes: []string{"configmaps"},
+			Docs: docs, New: constructor(bootstrapsigner.New),
+		},
+		{
+			Name: tokencleaner.Name, Aliases: []string{"tokencleaner"}, DisabledByDefault: true, Account: "token-cleaner",
+			About:   "deletes expired bootstrap tokens",
+			Watches: []string{"secrets"}, Writes: []string{"secrets"},
+			Docs: docs, New: constructor(tokencleaner.New),
 		},
 	}
 }

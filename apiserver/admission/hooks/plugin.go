@@ -7,32 +7,37 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	upstream "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/clock"
 )
 
 // Options configure New. All fields are required.
 type Options struct {
-	// Idle reports that neither webhooks nor policies exist.
-	Idle func(ctx context.Context) (bool, error)
+	// Objects returns the objects of a resource of admissionregistration.k8s.io.
+	Objects func(resource string) Objects
+	// Namespaces are the namespaces, and Params the objects of any kind that policies refer
+	// to.
+	Namespaces Objects
+	Params     Params
+	// Types returns the schemas of a kind; nil: the kind is not known.
+	Types func(kind schema.GroupVersionKind) managedfields.TypeConverter
 	// Config returns the configuration of clients of the server itself.
 	Config func() *rest.Config
-	Ledger *clock.Ledger
 	// Kinds are the served kinds, in the form that upstream's libraries require.
-	Kinds upstream.ObjectInterfaces
+	Kinds Kinds
 	// Authorizer evaluates authorization checks in conditions.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Services resolves the Service of a webhook.
 	Services webhookutil.ServiceResolver
 }
 
-// Plugin is a Mutator and a Checker. It must come after the built-in plugins.
+// Plugin runs upstream's four plugins, each of which is a plugin of the admission chain.
 type Plugin struct {
 	opts Options
 
@@ -56,19 +61,6 @@ func (p *Plugin) Close() {
 	}
 }
 
-// plugins returns upstream's plugins, or nil if there is nothing for them to do.
-func (p *Plugin) plugins(ctx context.Context) (*started, error) {
-	idle, err := p.opts.Idle(ctx)
-	if idle || err != nil {
-		return nil, err
-	}
-	started, err := p.start()
-	if err != nil {
-		return nil, err
-	}
-	return started, started.wait(ctx)
-}
-
 func (p *Plugin) start() (*started, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,38 +74,6 @@ func (p *Plugin) start() (*started, error) {
 		}
 	}
 	return p.started, nil
-}
-
-// Mutate implements admission.Mutator.
-func (p *Plugin) Mutate(ctx context.Context, a *admission.Attributes) error {
-	plugins, err := p.plugins(ctx)
-	if plugins == nil || err != nil {
-		return err
-	}
-	ctx, record := warned(ctx, a), a.Record()
-	if err := plugins.mutatingPolicies.Admit(ctx, record, p.opts.Kinds); err != nil {
-		return err
-	}
-	return plugins.mutatingWebhooks.Admit(ctx, record, p.opts.Kinds)
-}
-
-// Check implements admission.Checker.
-func (p *Plugin) Check(ctx context.Context, a *admission.Attributes) error {
-	plugins, err := p.plugins(ctx)
-	if plugins == nil || err != nil {
-		return err
-	}
-	ctx, record := warned(ctx, a), a.Record()
-	if a.Operation == admission.Delete {
-		// Mutating webhooks are also called for a delete, although nothing is stored.
-		if err := plugins.mutatingWebhooks.Admit(ctx, record, p.opts.Kinds); err != nil {
-			return err
-		}
-	}
-	if err := plugins.validatingPolicies.Validate(ctx, record, p.opts.Kinds); err != nil {
-		return err
-	}
-	return plugins.validatingWebhooks.Validate(ctx, record, p.opts.Kinds)
 }
 
 // warned returns a context that passes the warnings of webhooks and policies on to the

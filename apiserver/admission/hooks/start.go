@@ -3,43 +3,68 @@ package hooks
 import (
 	"context"
 	"fmt"
+	"reflect"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	upstream "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
-	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/restmapper"
 
 	"minikcm.dev/minikcm/apiserver/outbound"
-	"minikcm.dev/minikcm/clock/informers"
 )
 
 // started has upstream's plugins after their start.
 type started struct {
-	mutatingPolicies   *mutatingpolicy.Plugin
-	validatingPolicies *validatingpolicy.Plugin
+	mutatingPolicies   *generic.Plugin[mutating.PolicyHook]
+	validatingPolicies *generic.Plugin[validating.PolicyHook]
 	mutatingWebhooks   *mutatingwebhook.Plugin
 	validatingWebhooks *validatingwebhook.Plugin
 
-	informers *informers.Factory
-	stop      func()
+	// refreshes bring what a plugin knows of its resource up to date.
+	refreshes  map[string]func(ctx context.Context) error
+	namespaces *pulled
+	stop       func()
+}
+
+// refresh makes the configurations of a resource known that were written before.
+func (s *started) refresh(ctx context.Context, resource string) error {
+	if err := s.namespaces.refresh(ctx); err != nil {
+		return err
+	}
+	return s.refreshes[resource](ctx)
 }
 
 func start(opts Options) (*started, error) {
-	s := &started{}
+	s := &started{namespaces: newPulled(opts.Namespaces)}
+	mutations := &policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]{
+		policies: opts.Objects("mutatingadmissionpolicies"), bindings: opts.Objects(mutatingBindings), table: opts.Kinds.Table, params: opts.Params,
+		policyOf: mutating.NewMutatingAdmissionPolicyAccessor, bindingOf: mutating.NewMutatingAdmissionPolicyBindingAccessor, compile: compileMutating,
+	}
+	validations := &policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]{
+		policies: opts.Objects("validatingadmissionpolicies"), bindings: opts.Objects(validatingBindings), table: opts.Kinds.Table, params: opts.Params,
+		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor, compile: compileValidating,
+	}
+	s.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), mutations,
+		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
+			return mutating.NewDispatcher(z, m, &types{table: opts.Kinds.Table, of: opts.Types})
+		})
+	s.validatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Delete, upstream.Connect), validations,
+		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
+			return validating.NewDispatcher(z, generic.NewPolicyMatcher(m))
+		})
 	var err error
-	if s.mutatingPolicies, err = mutatingpolicy.NewPlugin(nil); err != nil {
-		return nil, err
-	}
-	if s.validatingPolicies, err = validatingpolicy.NewPlugin(nil); err != nil {
-		return nil, err
-	}
 	if s.mutatingWebhooks, err = mutatingwebhook.NewMutatingWebhook(nil); err != nil {
 		return nil, err
 	}
@@ -53,7 +78,28 @@ func start(opts Options) (*started, error) {
 	s.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	s.mutatingWebhooks.SetServiceResolver(opts.Services)
 	s.validatingWebhooks.SetServiceResolver(opts.Services)
-	return s, s.run(opts)
+	mutatingHooks, validatingHooks := newPulled(opts.Objects(mutatingConfigurations)), newPulled(opts.Objects(validatingConfigurations))
+	s.refreshes = map[string]func(context.Context) error{
+		mutatingBindings: mutations.refresh, validatingBindings: validations.refresh,
+		mutatingConfigurations: mutatingHooks.refresh, validatingConfigurations: validatingHooks.refresh,
+	}
+	return s, s.initialize(opts, pulledFactory{byType: map[reflect.Type]*pulled{
+		reflect.TypeFor[*corev1.Namespace]():                           s.namespaces,
+		reflect.TypeFor[*admissionv1.MutatingWebhookConfiguration]():   mutatingHooks,
+		reflect.TypeFor[*admissionv1.ValidatingWebhookConfiguration](): validatingHooks,
+	}})
+}
+
+// newPolicies returns upstream's plugin for the policies of a source.
+func newPolicies[H any](
+	handler *upstream.Handler, source generic.Source[H],
+	dispatcher func(authorizer.UnconditionalAuthorizer, *matching.Matcher, kubernetes.Interface) generic.Dispatcher[H],
+) *generic.Plugin[H] {
+	plugin := generic.NewPlugin(handler, func(informers.SharedInformerFactory, kubernetes.Interface, dynamic.Interface, meta.RESTMapper) generic.Source[H] {
+		return source
+	}, dispatcher)
+	plugin.SetEnabled(true)
+	return plugin
 }
 
 // wanted are the interfaces through which the plugins get their dependencies.
@@ -65,33 +111,26 @@ type wanted interface {
 	initializer.WantsAPIServerID
 }
 
-func (s *started) run(opts Options) error {
-	config := opts.Config()
-	client, err := kubernetes.NewForConfig(config)
+func (s *started) initialize(opts Options, factory informers.SharedInformerFactory) error {
+	client, err := kubernetes.NewForConfig(opts.Config())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	objects, err := dynamic.NewForConfig(config)
+	objects, err := dynamic.NewForConfig(opts.Config())
 	if err != nil {
 		return fmt.Errorf("making a dynamic client: %w", err)
 	}
-	if s.informers, err = informers.NewForConfig(config, opts.Ledger); err != nil {
-		return fmt.Errorf("making informers: %w", err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.stop = func() {
-		cancel()
-		s.informers.Shutdown()
-	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
+	s.stop = cancel
+	// The sources look up parameters themselves, so the plugins do not use the mapper.
+	mapper := meta.NewDefaultRESTMapper(nil)
 	s.mutatingPolicies.SetRESTMapper(mapper)
 	s.validatingPolicies.SetRESTMapper(mapper)
 	s.mutatingPolicies.SetDynamicClient(objects)
 	s.validatingPolicies.SetDynamicClient(objects)
-	s.mutatingPolicies.InspectFeatureGates(utilfeature.DefaultFeatureGate)
 	for _, plugin := range []wanted{s.mutatingPolicies, s.validatingPolicies, s.mutatingWebhooks, s.validatingWebhooks} {
 		plugin.SetExternalKubeClientSet(client)
-		plugin.SetExternalKubeInformerFactory(s.informers)
+		plugin.SetExternalKubeInformerFactory(factory)
 		plugin.SetUnconditionalAuthorizer(opts.Authorizer)
 		plugin.SetDrainedNotification(ctx.Done())
 		plugin.SetAPIServerID("minikcm")
@@ -100,11 +139,5 @@ func (s *started) run(opts Options) error {
 			return err
 		}
 	}
-	s.informers.StartWithContext(ctx)
 	return nil
-}
-
-// wait returns when all configurations have been read.
-func (s *started) wait(ctx context.Context) error {
-	return s.informers.WaitForCacheSyncWithContext(ctx).Err
 }

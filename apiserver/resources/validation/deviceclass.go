@@ -13,7 +13,7 @@ func DeviceClass(c *resourcev1.DeviceClass) field.ErrorList {
 		func(p *field.Path, c *resourcev1.DeviceClassConfiguration) field.ErrorList {
 			return validateDeviceConfiguration(p, &c.DeviceConfiguration)
 		})...)
-	if name := c.Spec.ExtendedResourceName; name != nil && (!isExtended(corev1.ResourceName(*name)) || len(isQualifiedName("requests."+*name)) > 0) {
+	if name := c.Spec.ExtendedResourceName; name != nil && (!IsExtendedResource(corev1.ResourceName(*name)) || len(isQualifiedName("requests."+*name)) > 0) {
 		errs = append(errs, field.Invalid(p.Child("extendedResourceName"), *name, "must be a valid extended resource name"))
 	}
 	return errs

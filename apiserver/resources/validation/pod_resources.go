@@ -65,7 +65,7 @@ func validateRequirements(p *field.Path, r *corev1.ResourceRequirements, check f
 // resources that cannot be overcommitted.
 func validateRequestAgainstLimit(p *field.Path, name corev1.ResourceName, request resource.Quantity, limits corev1.ResourceList) field.ErrorList {
 	limit, limited := limits[name]
-	whole := isHugePages(name) || isExtended(name)
+	whole := isHugePages(name) || IsExtendedResource(name)
 	switch {
 	case limited && whole && request.Cmp(limit) != 0:
 		return field.ErrorList{field.Invalid(p.Child("requests"), request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))}
@@ -101,7 +101,7 @@ func validateQuantity(p *field.Path, name corev1.ResourceName, quantity resource
 	if quantity.Sign() < 0 {
 		return field.ErrorList{field.Invalid(p, quantity.String(), apivalidation.IsNegativeErrorMsg)}
 	}
-	integer := isHugePages(name) || isExtended(name) || name == corev1.ResourcePods
+	integer := isHugePages(name) || IsExtendedResource(name) || name == corev1.ResourcePods
 	if integer && quantity.MilliValue()%1000 != 0 {
 		return field.ErrorList{field.Invalid(p, quantity.String(), "must be an integer")}
 	}
@@ -112,8 +112,8 @@ func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isExtended reports whether a resource is an extended one, such as a device plugin's.
-func isExtended(name corev1.ResourceName) bool {
+// IsExtendedResource reports whether a resource is an extended one, such as a device plugin's.
+func IsExtendedResource(name corev1.ResourceName) bool {
 	s := string(name)
 	return strings.Contains(s, "/") && !strings.Contains(s, kubernetesDomain) && !strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix)
 }

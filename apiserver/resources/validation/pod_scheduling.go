@@ -30,6 +30,11 @@ func validateScheduling(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
+// Tolerations checks tolerations outside a pod; name is their path in error messages.
+func Tolerations(name string, tolerations []corev1.Toleration) field.ErrorList {
+	return validateTolerations(field.NewPath(name), tolerations)
+}
+
 func validateTolerations(p *field.Path, tolerations []corev1.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	for i := range tolerations {

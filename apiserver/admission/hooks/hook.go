@@ -1,0 +1,101 @@
+package hooks
+
+import (
+	"context"
+
+	upstream "k8s.io/apiserver/pkg/admission"
+
+	"minikcm.dev/minikcm/apiserver/admission"
+)
+
+// The resources of admissionregistration.k8s.io whose objects make a plugin work: policies
+// do nothing without a binding.
+const (
+	mutatingBindings         = "mutatingadmissionpolicybindings"
+	validatingBindings       = "validatingadmissionpolicybindings"
+	mutatingConfigurations   = "mutatingwebhookconfigurations"
+	validatingConfigurations = "validatingwebhookconfigurations"
+)
+
+// hook is one of upstream's plugins, as a Mutator and a Checker of the admission chain. It
+// does nothing while there are no objects of its resource.
+type hook struct {
+	plugin   *Plugin
+	resource string
+	// mutate and check return the function to call; nil: the plugin has no such part.
+	mutate func(*started) step
+	check  func(*started, admission.Operation) step
+}
+
+// step is the signature of the methods Admit and Validate of upstream's plugins.
+type step func(ctx context.Context, a upstream.Attributes, kinds upstream.ObjectInterfaces) error
+
+// MutatingPolicies returns the plugin MutatingAdmissionPolicy.
+func (p *Plugin) MutatingPolicies() admission.Mutator {
+	return hook{plugin: p, resource: mutatingBindings, mutate: func(s *started) step { return s.mutatingPolicies.Dispatch }}
+}
+
+// MutatingWebhooks returns the plugin MutatingAdmissionWebhook. It calls the webhooks also
+// for a delete, although nothing is stored.
+func (p *Plugin) MutatingWebhooks() admission.Mutator {
+	return hook{
+		plugin: p, resource: mutatingConfigurations, mutate: func(s *started) step { return s.mutatingWebhooks.Admit },
+		check: func(s *started, op admission.Operation) step {
+			if op == admission.Delete {
+				return s.mutatingWebhooks.Admit
+			}
+			return nil
+		},
+	}
+}
+
+// ValidatingPolicies returns the plugin ValidatingAdmissionPolicy.
+func (p *Plugin) ValidatingPolicies() admission.Checker {
+	return hook{
+		plugin: p, resource: validatingBindings,
+		check: func(s *started, _ admission.Operation) step { return s.validatingPolicies.Dispatch },
+	}
+}
+
+// ValidatingWebhooks returns the plugin ValidatingAdmissionWebhook.
+func (p *Plugin) ValidatingWebhooks() admission.Checker {
+	return hook{
+		plugin: p, resource: validatingConfigurations,
+		check: func(s *started, _ admission.Operation) step { return s.validatingWebhooks.Validate },
+	}
+}
+
+// Mutate implements admission.Mutator.
+func (h hook) Mutate(ctx context.Context, a *admission.Attributes) error {
+	if h.mutate == nil {
+		return nil
+	}
+	return h.run(ctx, a, h.mutate)
+}
+
+// Check implements admission.Checker.
+func (h hook) Check(ctx context.Context, a *admission.Attributes) error {
+	if h.check == nil {
+		return nil
+	}
+	return h.run(ctx, a, func(s *started) step { return h.check(s, a.Operation) })
+}
+
+func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started) step) error {
+	idle, err := h.plugin.opts.Objects(h.resource).Empty(ctx)
+	if idle || err != nil {
+		return err
+	}
+	started, err := h.plugin.start()
+	if err != nil {
+		return err
+	}
+	if err := started.refresh(ctx, h.resource); err != nil {
+		return err
+	}
+	call := of(started)
+	if call == nil {
+		return nil
+	}
+	return call(warned(ctx, a), a.Record(), h.plugin.opts.Kinds)
+}

@@ -1,0 +1,168 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/test/golden"
+)
+
+// upstreamPlugins are the plugins of kube-apiserver v1.37 in its order; "+" marks those that
+// are on by default.
+const upstreamPlugins = `AlwaysAdmit NamespaceAutoProvision +NamespaceLifecycle NamespaceExists
+LimitPodHardAntiAffinityTopology +LimitRanger +ServiceAccount NodeRestriction +TaintNodesByCondition
+AlwaysPullImages ImagePolicyWebhook +PodSecurity PodNodeSelector +Priority +DefaultTolerationSeconds
+PodTolerationRestriction EventRateLimit ExtendedResourceToleration +DefaultStorageClass
++StorageObjectInUseProtection +PodGroupProtection OwnerReferencesPermissionEnforcement
++PersistentVolumeClaimResize +RuntimeClass +CertificateApproval +CertificateSigning
++ClusterTrustBundleAttest +CertificateSubjectRestriction +DefaultIngressClass DenyServiceExternalIPs
++PodTopologyLabels +NodeDeclaredFeatureValidator +PodResizeValidator +MutatingAdmissionPolicy
++MutatingAdmissionWebhook +ValidatingAdmissionPolicy +ValidatingAdmissionWebhook +ResourceQuota AlwaysDeny`
+
+func TestAdmissionPluginsAreUpstreams(t *testing.T) {
+	var got []string
+	for _, row := range apiserver.AdmissionPlugins() {
+		name := row.Name
+		if row.Default {
+			name = "+" + name
+		}
+		got = append(got, name)
+		if row.Does == "" {
+			t.Errorf("%s: what it does is missing", row.Name)
+		}
+	}
+	if diff := cmp.Diff(strings.Fields(upstreamPlugins), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAdmissionDocs compares docs/admission.md with the table.
+func TestAdmissionDocs(t *testing.T) {
+	var table strings.Builder
+	for _, row := range apiserver.AdmissionPlugins() {
+		state := "off"
+		switch {
+		case row.Missing != "":
+			state = "missing"
+		case row.Default:
+			state = "on"
+		}
+		does := row.Does
+		if row.Missing != "" {
+			does += ". Not implemented: " + row.Missing
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", row.Name, state, does)
+	}
+	text, err := os.ReadFile("testdata/admission.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../docs/admission.md", strings.Replace(string(text), "TABLE\n", table.String(), 1))
+}
+
+func TestAdmissionOptions(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts apiserver.AdmissionOptions
+		want string
+	}{
+		"nothing":         {apiserver.AdmissionOptions{}, ""},
+		"one of each":     {apiserver.AdmissionOptions{Enable: []string{"AlwaysPullImages"}, Disable: []string{"LimitRanger"}}, ""},
+		"the default":     {apiserver.AdmissionOptions{Enable: []string{"LimitRanger"}, Disable: []string{"AlwaysDeny"}}, ""},
+		"unknown":         {apiserver.AdmissionOptions{Enable: []string{"Foo"}}, `enable-admission-plugins plugin "Foo" is unknown`},
+		"unknown to stop": {apiserver.AdmissionOptions{Disable: []string{"Foo"}}, `disable-admission-plugins plugin "Foo" is unknown`},
+		"both":            {apiserver.AdmissionOptions{Enable: []string{"LimitRanger", "AlwaysAdmit"}, Disable: []string{"LimitRanger", "AlwaysAdmit"}}, `[AlwaysAdmit LimitRanger] in enable-admission-plugins and disable-admission-plugins overlapped`},
+		"missing":         {apiserver.AdmissionOptions{Enable: []string{"ImagePolicyWebhook"}}, `enable-admission-plugins plugin "ImagePolicyWebhook" is not implemented: `},
+		"missing to stop": {apiserver.AdmissionOptions{Disable: []string{"ImagePolicyWebhook"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := test.opts.Check()
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// withPlugins is an option of start: "name" enables a plugin, "-name" disables one.
+func withPlugins(selection ...string) func(*apiserver.Options) {
+	return func(o *apiserver.Options) {
+		for _, name := range selection {
+			if disabled, ok := strings.CutPrefix(name, "-"); ok {
+				o.Admission.Disable = append(o.Admission.Disable, disabled)
+			} else {
+				o.Admission.Enable = append(o.Admission.Enable, name)
+			}
+		}
+	}
+}
+
+// withConfig is an option of start: the configuration of the plugins.
+func withConfig(t testing.TB, text string) func(*apiserver.Options) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "admission.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(o *apiserver.Options) { o.Admission.ConfigFile = path }
+}
+
+const configHead = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
+
+func TestAdmissionConfigErrors(t *testing.T) {
+	for name, test := range map[string]struct{ config, want string }{
+		"another kind":     {"apiVersion: v1\nkind: Pod\n", "they must be apiserver.config.k8s.io/v1 and AdmissionConfiguration"},
+		"no plugin":        {configHead + "- name: Foo\n", `plugin "Foo" is unknown`},
+		"an unknown field": {configHead + "- name: PodSecurity\n  configurations: {}\n", `unknown field "configurations"`},
+		"no file":          {configHead + "- name: PodSecurity\n  path: missing.yaml\n", "the configuration of plugin PodSecurity: open"},
+		"a wrong level": {
+			configHead + "- name: PodSecurity\n  configuration: {apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: none}}\n",
+			"configuring the admission plugin PodSecurity: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := store.NewMemory()
+			defer memory.Close() //nolint:errcheck // it has nothing to close
+			opts := apiserver.Options{Store: memory}
+			withConfig(t, test.config)(&opts)
+			server, err := apiserver.New(t.Context(), opts)
+			if err == nil {
+				server.Close()
+				t.Fatal("the server started")
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDisabledPlugins(t *testing.T) {
+	h := start(t, withPlugins("-DefaultTolerationSeconds", "-Priority"))
+	made := must(h.client().CoreV1().Pods("default").Create(h.ctx, pod("p"), metav1.CreateOptions{}))(t)
+	if len(made.Spec.Tolerations) > 0 || made.Spec.Priority != nil {
+		t.Errorf("tolerations %v, priority %v", made.Spec.Tolerations, made.Spec.Priority)
+	}
+}
+
+func TestAlwaysDeny(t *testing.T) {
+	memory := store.NewMemory()
+	opts := apiserver.Options{Store: memory}
+	withPlugins("AlwaysDeny")(&opts)
+	server := must(apiserver.New(t.Context(), opts))(t)
+	defer server.Close()
+	h := &harness{t: t, ctx: t.Context(), server: server}
+	maps := h.client(server.Config("admin", "system:masters")).CoreV1().ConfigMaps("default")
+	_, err := maps.Create(t.Context(), configMap("a"), metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `configmaps "a" is forbidden: admission control is denying all modifications`) {
+		t.Error(err)
+	}
+}

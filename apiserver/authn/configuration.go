@@ -1,0 +1,123 @@
+package authn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/install"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+
+	"minikcm.dev/minikcm/internal/nesting"
+)
+
+// maxDepth limits the nesting of a configuration.
+const maxDepth = 100
+
+// useConfiguration adds the issuers and the rule for anonymous requests, of the file or of
+// the other options.
+func (a *Authenticators) useConfiguration(opts *Options) error {
+	if opts.ConfigFile == "" && opts.OIDC.IssuerURL == "" {
+		a.anonymous.never = opts.Anonymous != nil && !*opts.Anonymous
+		return nil
+	}
+	config, algorithms, err := configurationOf(opts)
+	if err != nil {
+		return err
+	}
+	switch {
+	case config.Anonymous != nil && opts.Anonymous != nil:
+		return field.Forbidden(field.NewPath("anonymous"), "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file")
+	case config.Anonymous != nil:
+		a.anonymous = newAnonymousRule(config.Anonymous)
+	default:
+		a.anonymous.never = opts.Anonymous != nil && !*opts.Anonymous
+	}
+	compiler := authenticationcel.NewDefaultCompiler()
+	if err := validation.ValidateAuthenticationConfiguration(compiler, config, a.deps.Audiences).ToAggregate(); err != nil {
+		return fmt.Errorf("invalid authentication configuration: %w", err)
+	}
+	return a.useIssuers(config.JWT, algorithms, compiler)
+}
+
+// configurationOf returns the configuration that the options describe, and the algorithms
+// that tokens may be signed with.
+func configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []string, error) {
+	if opts.ConfigFile != "" {
+		config, err := readConfiguration(opts.ConfigFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", opts.ConfigFile, err)
+		}
+		return config, oidc.AllValidSigningAlgorithms(), nil
+	}
+	issuer, err := opts.OIDC.issuer()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &apiserver.AuthenticationConfiguration{JWT: []apiserver.JWTAuthenticator{*issuer}}, opts.OIDC.SigningAlgs, nil
+}
+
+// readConfiguration reads an AuthenticationConfiguration of any version, strictly.
+func readConfiguration(path string) (*apiserver.AuthenticationConfiguration, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, errors.New("empty config data")
+	}
+	if err := nesting.YAML(data, maxDepth, maxFileBytes); err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	decoded, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)
+	if err != nil {
+		return nil, err
+	}
+	config, ok := decoded.(*apiserver.AuthenticationConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("expected AuthenticationConfiguration, got %T", decoded)
+	}
+	return config, nil
+}
+
+// issuer returns the issuer as a configuration describes it.
+func (o *OIDC) issuer() (*apiserver.JWTAuthenticator, error) {
+	claim := o.UsernameClaim
+	if claim == "" {
+		claim = "sub"
+	}
+	prefix := o.UsernamePrefix
+	switch {
+	case prefix == "-":
+		prefix = ""
+	case prefix == "" && claim != "email":
+		prefix = o.IssuerURL + "#"
+	}
+	issuer := &apiserver.JWTAuthenticator{
+		Issuer:        apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},
+		ClaimMappings: apiserver.ClaimMappings{Username: apiserver.PrefixedClaimOrExpression{Claim: claim, Prefix: &prefix}},
+	}
+	if o.GroupsClaim != "" {
+		issuer.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: &o.GroupsPrefix}
+	}
+	if o.CAFile != "" {
+		trusted, err := readAuthorities("oidc-ca-file", o.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		issuer.Issuer.CertificateAuthority = string(trusted.pem)
+	}
+	for _, claim := range slices.Sorted(maps.Keys(o.RequiredClaims)) {
+		issuer.ClaimValidationRules = append(issuer.ClaimValidationRules, apiserver.ClaimValidationRule{Claim: claim, RequiredValue: o.RequiredClaims[claim]})
+	}
+	return issuer, nil
+}

@@ -1,0 +1,2 @@
+// Package authz asks a webhook whether users may make requests.
+package authz

@@ -1,0 +1,87 @@
+package apiserver
+
+import (
+	"minikcm.dev/minikcm/apiserver/admission"
+)
+
+// AdmissionPlugin is a row of the table of admission plugins.
+type AdmissionPlugin struct {
+	Name string
+	// Default reports whether the plugin runs unless it is disabled.
+	Default bool
+	// Does says what the plugin does.
+	Does string
+	// Missing says why the plugin is not implemented; empty: it is.
+	Missing string
+
+	// build returns the plugin with its configuration, which may be empty; nil: there is
+	// nothing to run.
+	build func(s *Server, config []byte) (any, error)
+}
+
+// plain returns the build function of a plugin without a configuration.
+func plain(build func(s *Server) any) func(*Server, []byte) (any, error) {
+	return func(s *Server, _ []byte) (any, error) { return build(s), nil }
+}
+
+// always returns the build function of a plugin that needs nothing.
+func always(plugin any) func(*Server, []byte) (any, error) {
+	return func(*Server, []byte) (any, error) { return plugin, nil }
+}
+
+// AdmissionPlugins returns the plugins of kube-apiserver v1.37 in its order: first all
+// mutate in this order, then all check in this order.
+func AdmissionPlugins() []AdmissionPlugin {
+	return append(builtInPlugins(), lastPlugins()...)
+}
+
+func builtInPlugins() []AdmissionPlugin {
+	return []AdmissionPlugin{
+		{Name: "AlwaysAdmit", Does: "does nothing (deprecated)"},
+		{Name: "NamespaceAutoProvision", Does: "creates the namespace of a new object if it does not exist", build: plain((*Server).newAutoProvision)},
+		{Name: "NamespaceLifecycle", Default: true, Does: "rejects new objects in namespaces that do not exist or are being deleted, and the deletion of the namespaces that every cluster has", build: plain((*Server).newNamespaceLifecycle)},
+		{Name: "NamespaceExists", Does: "rejects all writes in namespaces that do not exist", build: plain(func(s *Server) any { return admission.NamespaceExists{Get: s.namespace} })},
+		{Name: "LimitPodHardAntiAffinityTopology", Does: "rejects pods whose required anti-affinity has another topology key than `kubernetes.io/hostname`", build: always(admission.LimitPodHardAntiAffinityTopology{})},
+		{Name: "LimitRanger", Default: true, Does: "applies the defaults and limits of LimitRanges", build: plain((*Server).newLimitRanger)},
+		{Name: "ServiceAccount", Default: true, Does: "gives pods a service account and the volume with its credentials", build: plain((*Server).newServiceAccount)},
+		{Name: "NodeRestriction", Default: true, Does: "limits what kubelets may write to their own node and its pods (kubeadm enables it, kube-apiserver does not)", build: plain(func(s *Server) any { return s.nodeRestriction() })},
+		{Name: "TaintNodesByCondition", Default: true, Does: "gives new nodes the taint `node.kubernetes.io/not-ready`", build: always(admission.TaintNodesByCondition{})},
+		{Name: "AlwaysPullImages", Does: "sets the pull policy of all images of pods to Always", build: always(admission.AlwaysPullImages{})},
+		{Name: "ImagePolicyWebhook", Does: "asks a webhook about the images of pods", Missing: "use a ValidatingWebhookConfiguration or a ValidatingAdmissionPolicy instead"},
+		{Name: "PodSecurity", Default: true, Does: "applies the Pod Security Standards that the labels of a namespace name (configurable)", build: (*Server).newPodSecurity},
+		{Name: "PodNodeSelector", Does: "adds the node selector in a namespace's annotation to its pods (configurable)", build: (*Server).newPodNodeSelector},
+		{Name: "Priority", Default: true, Does: "sets the priority of pods from their PriorityClass", build: plain((*Server).newPriority)},
+		{Name: "DefaultTolerationSeconds", Default: true, Does: "lets pods stay for 5 minutes on a node that is not ready or unreachable", build: always(admission.DefaultTolerationSeconds{Seconds: tolerationSeconds})},
+		{Name: "PodTolerationRestriction", Does: "adds the default tolerations in a namespace's annotation to its pods, and limits the tolerations of pods (configurable)", build: (*Server).newPodTolerations},
+		{Name: "EventRateLimit", Does: "limits the writes of Events (needs a configuration)", build: (*Server).newEventRateLimit},
+		{Name: "ExtendedResourceToleration", Does: "lets pods that request extended resources tolerate taints with their names", build: always(admission.ExtendedResourceToleration{})},
+		{Name: "DefaultStorageClass", Default: true, Does: "gives claims without a StorageClass the default one", build: plain((*Server).newDefaultStorageClass)},
+		{Name: "StorageObjectInUseProtection", Default: true, Does: "protects volumes, claims and volume attributes classes in use with finalizers", build: always(admission.StorageObjectInUseProtection{})},
+		{Name: "PodGroupProtection", Default: true, Does: "protects PodGroups in use with a finalizer", Missing: "the feature GenericWorkload is off by default, and there are no PodGroups"},
+		{Name: "OwnerReferencesPermissionEnforcement", Does: "requires permissions to change the owners of objects", build: plain((*Server).newOwnerReferences)},
+		{Name: "PersistentVolumeClaimResize", Default: true, Does: "rejects larger claims unless their StorageClass allows expansion", build: plain((*Server).newClaimResize)},
+		{Name: "RuntimeClass", Default: true, Does: "sets the overhead and the scheduling constraints of pods from their RuntimeClass", build: plain((*Server).newRuntimeClass)},
+		{Name: "CertificateApproval", Default: true, Does: "requires a permission for the signer to approve a certificate request", build: plain(func(s *Server) any { return admission.CertificateApproval{Authorizer: s.opts.Authorizer} })},
+		{Name: "CertificateSigning", Default: true, Does: "requires a permission for the signer to sign a certificate request", build: plain(func(s *Server) any { return admission.CertificateSigning{Authorizer: s.opts.Authorizer} })},
+		{Name: "ClusterTrustBundleAttest", Default: true, Does: "requires a permission for the signer to write a trust bundle", build: plain(func(s *Server) any { return admission.ClusterTrustBundleAttest{Authorizer: s.opts.Authorizer} })},
+		{Name: "CertificateSubjectRestriction", Default: true, Does: "rejects requests for client certificates of the group system:masters", build: always(admission.CertificateSubjectRestriction{})},
+		{Name: "DefaultIngressClass", Default: true, Does: "gives Ingresses without a class the default one", build: plain((*Server).newDefaultIngressClass)},
+		{Name: "DenyServiceExternalIPs", Does: "rejects new external IPs of Services", build: always(admission.DenyServiceExternalIPs{})},
+		{Name: "PodTopologyLabels", Default: true, Does: "copies the labels for zone and region from a node to its pods", build: plain((*Server).newTopologyLabels)},
+		{Name: "NodeDeclaredFeatureValidator", Default: true, Does: "rejects updates of pods that need features that their node does not declare", Missing: "simulated nodes declare no features and support all"},
+		{Name: "PodResizeValidator", Default: true, Does: "rejects a resize of a pod beyond the capacity of its node", build: plain((*Server).newPodResize)},
+	}
+}
+
+// lastPlugins returns the plugins that come after all others: they see, count or reject
+// what the others have made.
+func lastPlugins() []AdmissionPlugin {
+	return []AdmissionPlugin{
+		{Name: "MutatingAdmissionPolicy", Default: true, Does: "applies MutatingAdmissionPolicies", build: plain(func(s *Server) any { return s.hooks.MutatingPolicies() })},
+		{Name: "MutatingAdmissionWebhook", Default: true, Does: "calls mutating webhooks", build: plain(func(s *Server) any { return s.hooks.MutatingWebhooks() })},
+		{Name: "ValidatingAdmissionPolicy", Default: true, Does: "applies ValidatingAdmissionPolicies", build: plain(func(s *Server) any { return s.hooks.ValidatingPolicies() })},
+		{Name: "ValidatingAdmissionWebhook", Default: true, Does: "calls validating webhooks", build: plain(func(s *Server) any { return s.hooks.ValidatingWebhooks() })},
+		{Name: "ResourceQuota", Default: true, Does: "rejects what exceeds a ResourceQuota", build: plain(func(s *Server) any { return s.newQuota() })},
+		{Name: "AlwaysDeny", Does: "rejects every write, also those of controllers and nodes (deprecated)", build: always(admission.AlwaysDeny{})},
+	}
+}
