@@ -34,6 +34,7 @@ var inFolder = map[string][]string{
 	"apiserver/fieldmanager":          {"ownership", "resources", "strategy"},
 	"apiserver/metrics":               {"request"},
 	"apiserver/metricsapi":            {"resources", "response"},
+	"apiserver/nodeauthorizer":        {"auth", "podreferences", "rbac"},
 	"apiserver/openapi":               {"resources"},
 	"apiserver/ownership":             {"openapi"},
 	"apiserver/flow":                  {"auth"},
