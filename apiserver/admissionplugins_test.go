@@ -17,9 +17,9 @@ import (
 )
 
 // upstreamPlugins are the plugins of kube-apiserver v1.37 in its order; "+" marks those that
-// are on by default.
+// are on by default. NodeRestriction is, as in a cluster of kubeadm.
 const upstreamPlugins = `AlwaysAdmit NamespaceAutoProvision +NamespaceLifecycle NamespaceExists
-LimitPodHardAntiAffinityTopology +LimitRanger +ServiceAccount NodeRestriction +TaintNodesByCondition
+LimitPodHardAntiAffinityTopology +LimitRanger +ServiceAccount +NodeRestriction +TaintNodesByCondition
 AlwaysPullImages ImagePolicyWebhook +PodSecurity PodNodeSelector +Priority +DefaultTolerationSeconds
 PodTolerationRestriction EventRateLimit ExtendedResourceToleration +DefaultStorageClass
 +StorageObjectInUseProtection +PodGroupProtection OwnerReferencesPermissionEnforcement

@@ -20,7 +20,7 @@ var inFolder = map[string][]string{
 	"store/storetest": {"."},
 
 	"apiserver":                       {"*"},
-	"apiserver/admission":             {"auth", "resources", "resources/validation"},
+	"apiserver/admission":             {"auth", "podreferences", "resources", "resources/validation"},
 	"apiserver/admission/podsecurity": {"admission"},
 	"apiserver/admission/hooks":       {"admission", "auth", "outbound", "resources"},
 	"apiserver/audit":                 {"auth", "codec"},
@@ -52,6 +52,7 @@ var inFolder = map[string][]string{
 	"apiserver/streaming":             {"remote", "response", "slowclient"},
 	"apiserver/transport":             {"auth"},
 	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
+	"apiserver/nodeauthorizer":        {"auth", "podreferences", "rbac"},
 
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
