@@ -53,7 +53,6 @@ var inFolder = map[string][]string{
 	"apiserver/streaming":             {"remote", "response", "slowclient"},
 	"apiserver/transport":             {"auth"},
 	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
-	"apiserver/nodeauthorizer":        {"auth", "podreferences", "rbac"},
 
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":    {"certificates", "env", "loop"},
