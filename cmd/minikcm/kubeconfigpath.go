@@ -66,7 +66,8 @@ func answers(ctx context.Context, path string) bool {
 }
 
 // isOurs reports whether a KUBECONFIG, which may list several files, selects a minikcm
-// cluster: its current context is for the cluster that minikcm writes, for whichever user.
+// cluster: its current context, or the cluster of that context, is the one that minikcm
+// writes.
 func isOurs(env string) bool {
 	rules := clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(env)}
 	config, err := rules.Load()
@@ -74,7 +75,7 @@ func isOurs(env string) bool {
 		return false
 	}
 	current := config.Contexts[config.CurrentContext]
-	return current != nil && current.Cluster == minikcm.ContextName
+	return current != nil && (config.CurrentContext == minikcm.ContextName || current.Cluster == minikcm.ContextName)
 }
 
 // clientConfig returns the client configuration from the first of these that applies: the

@@ -113,7 +113,7 @@ func setLogging(w io.Writer, verbosity int) error {
 	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
-	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "v": strconv.Itoa(verbosity)} {
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": strconv.Itoa(verbosity)} {
 		if err := flags.Set(name, value); err != nil {
 			return fmt.Errorf("setting up logging: %w", err)
 		}
