@@ -80,6 +80,10 @@ PROCS ?= 4
 conformance: build bin/e2e.test bin/ginkgo ## Run upstream's suite; FOCUS="sig-apps" (default: what passed before), PROCS=4.
 	$(GO) -C test/conformance run . -focus '$(FOCUS)' -procs $(PROCS) $(CONFORMANCEFLAGS)
 
+.PHONY: kubectl-suite
+kubectl-suite: build ## Run kubectl's own test suite; KUBECTL_GROUPS="role clusterroles" for some groups.
+	$(GO) -C test/conformance run ./kubectl $(KUBECTL_GROUPS)
+
 .PHONY: rows
 rows: build ## Compare what is refused with what upstream's registries refuse.
 	$(GO) -C test/conformance test -count=1 ./rows
