@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
@@ -93,7 +94,8 @@ type Options struct {
 	// and RBAC. Members of the group system:masters may do everything.
 	AuthorizationModes []string
 	// EnableAdmissionPlugins and DisableAdmissionPlugins change which admission plugins run, as
-	// the flags of kube-apiserver do (docs/admission.md).
+	// the flags of kube-apiserver do (docs/admission.md). TaintNodesByCondition only runs with
+	// the node-lifecycle-controller, which removes its taint, unless it is enabled here.
 	EnableAdmissionPlugins, DisableAdmissionPlugins []string
 	// AdmissionConfigFile is the path of an AdmissionConfiguration, which configures plugins;
 	// empty: none is configured.
@@ -225,7 +227,13 @@ func (o *Options) Validate() error {
 
 // admission returns the options of the admission plugins.
 func (o *Options) admission() apiserver.AdmissionOptions {
-	return apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
+	options := apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
+	const taints = "TaintNodesByCondition"
+	selected, err := manager.ParseSelection(strings.Join(o.Controllers, ","))
+	if err == nil && !slices.Contains(selected, nodelifecycle.Name) && !slices.Contains(options.Enable, taints) {
+		options.Disable = append(slices.Clone(options.Disable), taints)
+	}
+	return options
 }
 
 func (o *Options) validateAuthorizationWebhook() error {

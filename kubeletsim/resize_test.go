@@ -94,8 +94,11 @@ func TestResize(t *testing.T) {
 	c.hasCPU("b", "1", 1, "")
 	c.hasCPU("a", "3", 0, "")
 	// What was wanted is taken back.
-	must(c.resize("a", requestCPU("10")))
-	c.hasCPU("a", "3", 0, "Deferred: Node didn't have enough resource: cpu, requested: 10000, used: 1000, capacity: 4000")
+	must(c.resize("a", requestCPU("4")))
+	c.hasCPU("a", "3", 0, "Deferred: Node didn't have enough resource: cpu, requested: 4000, used: 1000, capacity: 4000")
+	if err := c.resize("a", requestCPU("10")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "node didn't have enough allocatable resources: cpu, requested: 10000, allocatable: 4000") {
+		t.Errorf("more than the node has (PodResizeValidator): %v", err)
+	}
 	must(c.resize("a", requestCPU("500m")))
 	c.hasCPU("a", "500m", 0, "")
 	// What the pod has left can be used by others.
