@@ -18,6 +18,19 @@ func podToCreate(a *Attributes) *corev1.Pod {
 	return pod
 }
 
+// podToUpdate returns the Pod that the request replaces, and the one before, or nil.
+func podToUpdate(a *Attributes) (pod, old *corev1.Pod) {
+	if a.Operation != Update || a.Subresource != "" {
+		return nil, nil
+	}
+	pod, _ = a.Object.(*corev1.Pod)
+	old, _ = a.Old.(*corev1.Pod)
+	if pod == nil || old == nil {
+		return nil, nil
+	}
+	return pod, old
+}
+
 // DefaultTolerationSeconds lets every Pod stay for a limited time on a node that is not
 // ready or unreachable.
 type DefaultTolerationSeconds struct {
@@ -28,6 +41,9 @@ type DefaultTolerationSeconds struct {
 // Mutate implements Mutator.
 func (p DefaultTolerationSeconds) Mutate(_ context.Context, a *Attributes) error {
 	pod := podToCreate(a)
+	if pod == nil {
+		pod, _ = podToUpdate(a)
+	}
 	if pod == nil {
 		return nil
 	}
@@ -58,8 +74,18 @@ type Priority struct {
 	Default func(ctx context.Context) (*schedulingv1.PriorityClass, error)
 }
 
-// Mutate implements Mutator.
+// Mutate implements Mutator. An update that omits what a create has set keeps it, so that a
+// manifest can be sent again.
 func (p Priority) Mutate(ctx context.Context, a *Attributes) error {
+	if pod, old := podToUpdate(a); pod != nil {
+		if pod.Spec.Priority == nil {
+			pod.Spec.Priority = old.Spec.Priority
+		}
+		if pod.Spec.PreemptionPolicy == nil {
+			pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+		}
+		return nil
+	}
 	pod := podToCreate(a)
 	if pod == nil {
 		return nil

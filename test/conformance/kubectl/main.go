@@ -96,7 +96,7 @@ func compare(passing string, groups, passed []string) error {
 
 var (
 	began = regexp.MustCompile(`^Recording: run_(\w+)_tests$`)
-	ended = regexp.MustCompile(`^\+\+\+ exit code: (\d+)`)
+	ended = regexp.MustCompile(`\+\+\+ exit code: (\d+)$`) // after codes of colours
 )
 
 // maxLine is the longest line of the log, in bytes.

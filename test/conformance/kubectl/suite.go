@@ -109,7 +109,7 @@ source hack/lib/util.sh
 source hack/lib/test.sh
 source test/cmd/legacy-script.sh
 kube::util::ensure-gnu-sed
-"$MINIKCM" up --kubeconfig "$KUBE_TEMP/kubeconfig" --port "$SECURE_API_PORT" --nodes 0 --service-cluster-ip-range 10.0.0.0/24 \
+"$MINIKCM" up --kubeconfig "$KUBE_TEMP/kubeconfig" --port "$SECURE_API_PORT" --nodes 0 --manage-all-nodes=false --service-cluster-ip-range 10.0.0.0/24 \
 	--authorization-mode RBAC,AlwaysAllow --token-auth-file hack/testdata/auth-tokens.csv --client-ca-file hack/testdata/ca/ca.crt \
 	--disable-admission-plugins ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,StorageObjectInUseProtection \
 	> "$KUBE_TEMP/cluster.log" 2>&1 &
@@ -126,7 +126,7 @@ kubectl config set-cluster local --insecure-skip-tls-verify --server "https://12
 kubectl config set-context "$CONTEXT" --user test-admin --cluster local
 kubectl config use-context "$CONTEXT"
 kubectl create -f - <<-END
-	{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "127.0.0.1"}, "status": {"capacity": {"memory": "1Gi"}}}
+	{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "127.0.0.1", "annotations": {"save-managers": "true"}}, "status": {"capacity": {"memory": "1Gi"}}}
 END
 runTests
 `
