@@ -40,6 +40,7 @@ type Reconciler[T plan.Object, S, P any] struct {
 
 	owners cache.Indexer
 	steps  Steps[T, S, P]
+	pace   pace
 }
 
 // New returns a reconciler of the owners in the cache. x needs no Kind and no Tracker.
@@ -51,7 +52,8 @@ func New[T plan.Object, S, P any](c clock.PassiveClock, owners cache.Indexer, x 
 
 // Reconcile implements loop.Reconciler. An owner that is not in the cache is deleted, and
 // needs nothing. While the caches lack writes for the owner, it requeues the key for the time
-// at which the expectations expire; the events of those writes enqueue it earlier.
+// at which the expectations expire; the events of those writes enqueue it earlier. A decision
+// about an owner with many dependents is followed by a pause (pace).
 func (r *Reconciler[T, S, P]) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	obj, found, err := r.owners.GetByKey(key.String())
 	if err != nil {
@@ -59,9 +61,14 @@ func (r *Reconciler[T, S, P]) Reconcile(ctx context.Context, key types.Namespace
 	}
 	owner, ok := obj.(T)
 	if !found || !ok {
+		r.pace.forget(key)
 		return loop.Result{}, nil
 	}
 	if met, left := r.Expectations.Met(owner.GetUID()); !met {
+		return loop.Result{RequeueAfter: left}, nil
+	}
+	began := r.Clock.Now()
+	if left := r.pace.left(key, began); left > 0 {
 		return loop.Result{RequeueAfter: left}, nil
 	}
 	in, err := r.steps.Gather(ctx, owner)
@@ -72,5 +79,7 @@ func (r *Reconciler[T, S, P]) Reconcile(ctx context.Context, key types.Namespace
 	if err != nil {
 		return loop.Result{}, err
 	}
+	now := r.Clock.Now()
+	r.pace.decided(key, now.Sub(began), now)
 	return r.steps.Execute(ctx, owner, in, p)
 }
