@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // self is the path of the command: the test's binary, with asCommand set.
@@ -55,7 +57,7 @@ func launch(t *testing.T, home, mode string, args ...string) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	hung := time.AfterFunc(hungAfter, func() { _ = p.Process.Signal(syscall.SIGQUIT) })
+	hung := clock.Real().AfterFunc(hungAfter, func() { _ = p.Process.Signal(syscall.SIGQUIT) })
 	t.Cleanup(func() { hung.Stop() })
 	return p
 }
