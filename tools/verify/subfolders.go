@@ -22,6 +22,7 @@ var inFolder = map[string][]string{
 	"apiserver":                       {"*"},
 	"apiserver/admission":             {"auth", "podreferences", "resources", "resources/validation"},
 	"apiserver/admission/podsecurity": {"admission"},
+	"apiserver/admission/imagepolicy": {"admission", "outbound"},
 	"apiserver/admission/hooks":       {"admission", "auth", "outbound", "resources"},
 	"apiserver/audit":                 {"auth", "codec"},
 	"apiserver/aggregator":            {"apiservices", "auth", "discovery", "flow", "outbound", "storage", "watchcache"},
