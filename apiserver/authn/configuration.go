@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
-	"k8s.io/apiserver/pkg/apis/apiserver/validation"
-	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
 	"minikcm.dev/minikcm/internal/nesting"
@@ -25,10 +23,10 @@ const maxDepth = 100
 // the other options.
 func (a *Authenticators) useConfiguration(opts *Options) error {
 	if opts.ConfigFile == "" && opts.OIDC.IssuerURL == "" {
-		a.anonymous.never = opts.Anonymous != nil && !*opts.Anonymous
+		a.anonymous.never = a.refusesAnonymous(opts)
 		return nil
 	}
-	config, algorithms, err := configurationOf(opts)
+	config, algorithms, err := a.configurationOf(opts)
 	if err != nil {
 		return err
 	}
@@ -38,20 +36,37 @@ func (a *Authenticators) useConfiguration(opts *Options) error {
 	case config.Anonymous != nil:
 		a.anonymous = newAnonymousRule(config.Anonymous)
 	default:
-		a.anonymous.never = opts.Anonymous != nil && !*opts.Anonymous
+		a.anonymous.never = a.refusesAnonymous(opts)
 	}
-	compiler := authenticationcel.NewDefaultCompiler()
-	if err := validation.ValidateAuthenticationConfiguration(compiler, config, a.deps.Audiences).ToAggregate(); err != nil {
-		return fmt.Errorf("invalid authentication configuration: %w", err)
+	a.file.anonymous = config.Anonymous
+	issuers, err := a.newIssuers(config, algorithms)
+	if err != nil {
+		return err
 	}
-	return a.useIssuers(config.JWT, algorithms, compiler)
+	a.issuers = &currentIssuers{}
+	a.issuers.now.Store(issuers)
+	a.after = append(a.after, a.issuers)
+	a.closers = append(a.closers, func() { a.issuers.now.Load().close() })
+	return nil
+}
+
+// refusesAnonymous reports whether requests without credentials are refused if no
+// configuration has a rule for them.
+func (a *Authenticators) refusesAnonymous(opts *Options) bool {
+	return a.deps.RefuseAnonymous || opts.Anonymous != nil && !*opts.Anonymous
 }
 
 // configurationOf returns the configuration that the options describe, and the algorithms
 // that tokens may be signed with.
-func configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []string, error) {
+func (a *Authenticators) configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []string, error) {
 	if opts.ConfigFile != "" {
-		config, err := readConfiguration(opts.ConfigFile)
+		a.file.path = opts.ConfigFile
+		var config *apiserver.AuthenticationConfiguration
+		content, err := readFile(opts.ConfigFile)
+		if err == nil {
+			a.file.content = content
+			config, err = parseConfiguration(content)
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", opts.ConfigFile, err)
 		}
@@ -64,12 +79,8 @@ func configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []s
 	return &apiserver.AuthenticationConfiguration{JWT: []apiserver.JWTAuthenticator{*issuer}}, opts.OIDC.SigningAlgs, nil
 }
 
-// readConfiguration reads an AuthenticationConfiguration of any version, strictly.
-func readConfiguration(path string) (*apiserver.AuthenticationConfiguration, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
+// parseConfiguration reads an AuthenticationConfiguration of any version, strictly.
+func parseConfiguration(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	if len(data) == 0 {
 		return nil, errors.New("empty config data")
 	}

@@ -3,14 +3,18 @@ package reload
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // maxBytes limits the content of a file.
@@ -23,8 +27,8 @@ type File struct {
 	Path string
 	// Loaded is the content in effect.
 	Loaded []byte
-	// Apply puts content into effect. After an error, the earlier content stays in effect. ctx
-	// ends when the file is no longer followed.
+	// Apply puts content into effect. After an error, the earlier content stays in effect; a
+	// Temporary one is retried after a minute. ctx ends when the file is no longer followed.
 	Apply func(ctx context.Context, content []byte) error
 	// Succeeded is called after content was put into effect, and Failed after content could not be read
 	// or applied.
@@ -32,6 +36,24 @@ type File struct {
 	Failed    func()
 	Logger    klog.Logger
 }
+
+// TemporaryError is the error of content that may be applied later: it depends on another program.
+type TemporaryError struct{ error }
+
+// Temporary returns a TemporaryError, or nil for nil.
+func Temporary(err error) error {
+	if err == nil {
+		return nil
+	}
+	return TemporaryError{err}
+}
+
+// Unwrap returns the wrapped error.
+func (e TemporaryError) Unwrap() error { return e.error }
+
+// retryInterval is the delay before content is applied again after a TemporaryError, in real
+// time, as upstream.
+const retryInterval = time.Minute
 
 // Follower follows a file until it is closed.
 type Follower struct {
@@ -42,7 +64,8 @@ type Follower struct {
 	// target is the folder of the file that the path leads to through symbolic links, if it is
 	// another one than the path's.
 	target string
-	// seen is the content that was last applied, successfully or not.
+	// seen is the content that was last applied, successfully or not; nil after a
+	// TemporaryError.
 	seen []byte
 }
 
@@ -74,12 +97,22 @@ func (f *Follower) Close() {
 }
 
 func (f *Follower) run(ctx context.Context) {
+	retry := clock.Real().NewTimer(retryInterval)
+	defer func() { retry.Stop() }()
 	// The file may have changed between its first reading and the beginning of the watch.
 	f.check(ctx)
 	for {
+		var due <-chan time.Time
+		if f.seen == nil {
+			retry.Stop()
+			retry = clock.Real().NewTimer(retryInterval)
+			due = retry.C()
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-due:
+			f.check(ctx)
 		case _, ok := <-f.watcher.Events:
 			if !ok {
 				return
@@ -95,7 +128,8 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// check applies the file's content if it has changed.
+// check applies the file's content if it has changed, or failed for a reason that may have
+// ended.
 func (f *Follower) check(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -118,6 +152,9 @@ func (f *Follower) check(ctx context.Context) {
 	if err != nil {
 		f.file.Logger.Error(err, "Reloading a configuration failed: the earlier one stays in effect", "config", f.file.Name, "file", f.file.Path)
 		f.file.Failed()
+		if errors.As(err, new(TemporaryError)) {
+			f.seen = nil
+		}
 		return
 	}
 	f.file.Logger.Info("Reloaded a configuration", "config", f.file.Name, "file", f.file.Path)
