@@ -117,13 +117,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
-		return err
-	}
-	if err := c.readAuthorizationConfig(); err != nil {
-		return err
-	}
-	if c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger); err != nil {
+	if err := c.readConfiguration(ctx); err != nil {
 		return err
 	}
 	// The server's chance comes first, so that a seed means the same with other parts.

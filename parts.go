@@ -170,18 +170,6 @@ func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
 	return &other
 }
 
-// readAuthorizationConfig reads the AuthorizationConfiguration, whose types become the modes.
-func (c *Cluster) readAuthorizationConfig() (err error) {
-	if c.opts.AuthorizationConfig == "" {
-		return nil
-	}
-	if c.authorization, err = apiserver.ReadAuthorizationConfig(c.opts.AuthorizationConfig); err != nil {
-		return err
-	}
-	c.opts.AuthorizationModes = c.authorization.Types()
-	return nil
-}
-
 // asNode returns what makes a request that of the kubelet of a node. Without the authorization
 // mode Node, no role allows a kubelet anything, as upstream: then kubelets are administrators.
 func (c *Cluster) asNode() func(ctx context.Context, node string) context.Context {

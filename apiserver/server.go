@@ -194,6 +194,8 @@ type Server struct {
 	rules *rbac.Authorizer
 	// aggregator serves the versions of other servers.
 	aggregator *aggregator.Aggregator
+	// mergedOpenAPI has the OpenAPI documents of all servers; nil before they are asked for.
+	mergedOpenAPI atomic.Pointer[mergedDocuments]
 	// recorder wraps the Authorizer of the options.
 	recorder *accessrecord.Recorder
 

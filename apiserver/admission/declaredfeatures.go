@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/component-helpers/nodedeclaredfeatures/types"
@@ -40,12 +39,9 @@ func (p NodeDeclaredFeatureValidator) Check(ctx context.Context, a *Attributes) 
 	if needs.IsEmpty() {
 		return nil
 	}
-	node, err := p.Node(ctx, pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) {
-		return denied(a, fmt.Errorf("node %q not found", pod.Spec.NodeName))
-	}
+	node, err := boundTo(ctx, a, pod, p.Node)
 	if err != nil {
-		return denied(a, fmt.Errorf("failed to get node %q: %w", pod.Spec.NodeName, err))
+		return err
 	}
 	match, err := p.Features.MatchNode(needs, node)
 	if err != nil {

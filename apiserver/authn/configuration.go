@@ -1,23 +1,16 @@
 package authn
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
-	"minikcm.dev/minikcm/internal/nesting"
+	"minikcm.dev/minikcm/apiserver/configfile"
 )
-
-// maxDepth limits the nesting of a configuration.
-const maxDepth = 100
 
 // useConfiguration adds the issuers and the rule for anonymous requests, of the file or of
 // the other options.
@@ -62,10 +55,10 @@ func (a *Authenticators) configurationOf(opts *Options) (*apiserver.Authenticati
 	if opts.ConfigFile != "" {
 		a.file.path = opts.ConfigFile
 		var config *apiserver.AuthenticationConfiguration
-		content, err := readFile(opts.ConfigFile)
+		content, err := configfile.Read(opts.ConfigFile)
 		if err == nil {
 			a.file.content = content
-			config, err = parseConfiguration(content)
+			config, err = configfile.Decode[*apiserver.AuthenticationConfiguration](content)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", opts.ConfigFile, err)
@@ -77,27 +70,6 @@ func (a *Authenticators) configurationOf(opts *Options) (*apiserver.Authenticati
 		return nil, nil, err
 	}
 	return &apiserver.AuthenticationConfiguration{JWT: []apiserver.JWTAuthenticator{*issuer}}, opts.OIDC.SigningAlgs, nil
-}
-
-// parseConfiguration reads an AuthenticationConfiguration of any version, strictly.
-func parseConfiguration(data []byte) (*apiserver.AuthenticationConfiguration, error) {
-	if len(data) == 0 {
-		return nil, errors.New("empty config data")
-	}
-	if err := nesting.YAML(data, maxDepth, maxFileBytes); err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	decoded, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)
-	if err != nil {
-		return nil, err
-	}
-	config, ok := decoded.(*apiserver.AuthenticationConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("expected AuthenticationConfiguration, got %T", decoded)
-	}
-	return config, nil
 }
 
 // issuer returns the issuer as a configuration describes it.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
+	"minikcm.dev/minikcm/apiserver/configfile"
 	"minikcm.dev/minikcm/apiserver/reload"
 	"minikcm.dev/minikcm/clock"
 )
@@ -44,7 +45,7 @@ func (a *Authenticators) ConfigFile() (path string, content []byte) {
 // Reload replaces the issuers of ConfigFile with those of another content, when all new ones
 // have answered. After an error, the former ones stay. It must not be called concurrently.
 func (a *Authenticators) Reload(ctx context.Context, content []byte) error {
-	config, err := parseConfiguration(content)
+	config, err := configfile.Decode[*apiserver.AuthenticationConfiguration](content)
 	if err != nil {
 		return fmt.Errorf("failed to load authentication configuration: %w", err)
 	}

@@ -1,28 +1,17 @@
 package authz
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 
-	"minikcm.dev/minikcm/internal/nesting"
-)
-
-const (
-	// maxBytes and maxDepth limit a configuration and its nesting.
-	maxBytes = 16 << 20
-	maxDepth = 100
+	"minikcm.dev/minikcm/apiserver/configfile"
 )
 
 // Configuration is a valid AuthorizationConfiguration of any version of
@@ -38,16 +27,9 @@ type Configuration struct {
 // Read reads a configuration from a file. types are the types of authorizers that it may
 // name.
 func Read(path string, types []string) (*Configuration, error) {
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxBytes {
-		err = fmt.Errorf("it has more than %d bytes", maxBytes)
-	}
-	var content []byte
-	if err == nil {
-		content, err = os.ReadFile(path)
-	}
+	content, err := configfile.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authorization configuration %s: %w", path, err)
+		return nil, fmt.Errorf("reading the authorization configuration: %w", err)
 	}
 	c, err := Parse(content, types)
 	if err != nil {
@@ -58,7 +40,7 @@ func Read(path string, types []string) (*Configuration, error) {
 
 // Parse parses a configuration, strictly, and validates it as upstream does.
 func Parse(content []byte, types []string) (*Configuration, error) {
-	parsed, err := decode(content)
+	parsed, err := configfile.Decode[*apiserver.AuthorizationConfiguration](content)
 	if err != nil {
 		return nil, fmt.Errorf("failed to load AuthorizationConfiguration from file: %w", err)
 	}
@@ -87,26 +69,6 @@ func checkAuthorizer(a *apiserver.AuthorizerConfiguration) error {
 		return fmt.Errorf("authorizer %s: the API server has no configuration of a pod: use the connectionInfo type KubeConfigFile instead of %s", a.Name, a.Webhook.ConnectionInfo.Type)
 	}
 	return nil
-}
-
-func decode(content []byte) (*apiserver.AuthorizationConfiguration, error) {
-	if len(content) == 0 {
-		return nil, errors.New("empty config data")
-	}
-	if err := nesting.YAML(content, maxDepth, maxBytes); err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	decoded, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), content)
-	if err != nil {
-		return nil, err
-	}
-	parsed, ok := decoded.(*apiserver.AuthorizationConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("expected AuthorizationConfiguration, got %T", decoded)
-	}
-	return parsed, nil
 }
 
 // Types returns the types of the authorizers in their order, each once.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
 
+	"minikcm.dev/minikcm/apiserver/configfile"
 	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/reload"
 	"minikcm.dev/minikcm/store"
@@ -44,7 +44,7 @@ func Open(ctx context.Context, path, serverID string) (*Keys, error) {
 	if path == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(path)
+	content, err := configfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("--encryption-provider-config %s: %w", path, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,11 +13,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver/configfile"
 	"minikcm.dev/minikcm/clock"
 )
-
-// maxBytes limits the content of a file.
-const maxBytes = 16 << 20
 
 // File is a configuration file to follow. All fields are required.
 type File struct {
@@ -135,7 +132,7 @@ func (f *Follower) check(ctx context.Context) {
 		return
 	}
 	f.followTarget()
-	content, err := read(f.file.Path)
+	content, err := configfile.Read(f.file.Path)
 	if os.IsNotExist(err) {
 		return // it is being replaced: an event follows
 	}
@@ -184,20 +181,4 @@ func (f *Follower) followTarget() {
 	if err := f.watcher.Add(folder); err != nil {
 		f.file.Logger.Error(err, "Watching the folder of a configuration file", "config", f.file.Name, "folder", folder)
 	}
-}
-
-func read(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > maxBytes {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxBytes)
-	}
-	return content, nil
 }
