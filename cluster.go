@@ -71,14 +71,15 @@ type Cluster struct {
 	// built are the parts that have been built and not started.
 	built    []part
 	parts    sync.WaitGroup
-	closing  chan struct{}
 	done     chan struct{}
 	failOnce sync.Once
 	failure  error
-	// broken is closed when the store has failed, after done.
-	broken    chan struct{}
-	closeOnce sync.Once
-	closeErr  error
+	// broken is closed when the store has failed, after done. closed is closed when Close has
+	// stopped everything; watching then ends.
+	broken, closed chan struct{}
+	watching       sync.WaitGroup
+	closeOnce      sync.Once
+	closeErr       error
 }
 
 // Start starts a cluster and returns when its nodes are Ready and its default
@@ -88,7 +89,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	opts.complete()
-	c := &Cluster{opts: opts, done: make(chan struct{}), closing: make(chan struct{}), broken: make(chan struct{})}
+	c := &Cluster{opts: opts, done: make(chan struct{}), broken: make(chan struct{}), closed: make(chan struct{})}
 	if err := c.unlessBroken(func() error { return c.start(ctx) }); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -307,7 +308,11 @@ func (c *Cluster) Err() error {
 // Close stops everything and returns when it has stopped. It may be called more
 // than once.
 func (c *Cluster) Close() error {
-	c.closeOnce.Do(func() { c.closeErr = c.unlessBroken(c.close) })
+	c.closeOnce.Do(func() {
+		c.closeErr = c.unlessBroken(c.close)
+		close(c.closed)
+		c.watching.Wait()
+	})
 	return c.closeErr
 }
 
@@ -324,7 +329,6 @@ func (c *Cluster) keepRevision() {
 
 // close stops in the reverse order of start: the users of a part before the part.
 func (c *Cluster) close() error {
-	close(c.closing)
 	err := c.services.close()
 	err = errors.Join(err, c.stopParts())
 	if c.server != nil {

@@ -55,14 +55,15 @@ func (c *Cluster) unlessBroken(call func() error) error {
 	}
 }
 
-// watchStore stops the cluster when its store breaks.
+// watchStore stops the cluster when its store breaks. It watches until Close returns: a store
+// may also break while the cluster is closed, and c.close may then wait for it forever.
 func (c *Cluster) watchStore(s *store.Embedded) {
-	c.parts.Go(func() {
+	c.watching.Go(func() {
 		select {
 		case <-s.Failed():
 			c.stopped(&StoreFailedError{DataDir: c.opts.DataDir, Err: s.Failure()})
 			close(c.broken)
-		case <-c.closing:
+		case <-c.closed:
 		}
 	})
 }

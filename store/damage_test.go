@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -285,6 +286,42 @@ func TestEmbeddedAfterCrash(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestEmbeddedInterrupted opens a data directory whose first process ended before etcd wrote
+// the first entry of its log.
+func TestEmbeddedInterrupted(t *testing.T) {
+	for name, buckets := range map[string][]string{"no bucket": nil, "first buckets": {"members", "meta"}, "all buckets": {"members", "meta", "key"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			if err := os.MkdirAll(filepath.Join(dir, "member", "snap"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			db, err := bolt.Open(filepath.Join(dir, "member", "snap", "db"), 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = db.Update(func(tx *bolt.Tx) error {
+				for _, bucket := range buckets {
+					if _, err := tx.CreateBucket([]byte(bucket)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			log, err := wal.Create(zap.NewNop(), filepath.Join(dir, "member", "wal"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			addToDataDir(t, dir, "/a/")
+		})
+	}
 }
 
 // TestEmbeddedOfStranger opens the data directory of an etcd that minikcm did not

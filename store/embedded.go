@@ -179,7 +179,13 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 		return "", fmt.Errorf("locking the data directory: %w", err)
 	}
 	s.cleanup = append(s.cleanup, lock.Close)
-	return dataDir, verifyDataDir(dataDir)
+	unborn, err := verifyDataDir(dataDir)
+	if unborn && err == nil {
+		if err = os.RemoveAll(filepath.Join(dataDir, "member")); err != nil {
+			err = fmt.Errorf("removing the files of a start that was interrupted: %w", err)
+		}
+	}
+	return dataDir, err
 }
 
 // Close implements Store. It waits for operations in flight.

@@ -64,29 +64,13 @@ func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 }
 
 // startEtcd returns once the server accepts writes. Where etcd would end the process
-// because its files are damaged, only the goroutine started here ends, and f has the
-// error.
+// because its files are damaged or the disk is full, only a goroutine of it ends, and f has
+// the error.
 func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd, error) {
 	setWALSegmentSize()
-	var (
-		etcd *embed.Etcd
-		err  error
-		done = make(chan struct{})
-	)
-	go func() {
-		defer close(done)
-		defer f.recover()
-		// Access beyond the end of a truncated database file is a fault in mapped
-		// memory; it becomes a panic.
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-		etcd, err = embed.StartEtcd(cfg)
-	}()
-	<-done
-	if broken := f.get(); broken != nil {
-		return etcd, broken
-	}
+	etcd, err := unlessFailed(f, func() (*embed.Etcd, error) { return embed.StartEtcd(cfg) })
 	if err != nil {
-		return nil, err
+		return etcd, err
 	}
 	if members := len(etcd.Server.Cluster().Members()); members > 1 {
 		// A single member would wait for the others forever.
@@ -102,4 +86,33 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 	case <-ctx.Done():
 		return etcd, ctx.Err()
 	}
+}
+
+// unlessFailed returns what start returns, or the failure and, if start has returned in time,
+// its etcd:
+//
+//	etcd's backend commits in a goroutine of its own  locks the backend, writes to a full disk, ends in its fatal log line
+//	StartEtcd                                         waits for the backend's lock forever
+func unlessFailed(f *failure, start func() (*embed.Etcd, error)) (*embed.Etcd, error) {
+	type result struct {
+		etcd *embed.Etcd
+		err  error
+	}
+	results := make(chan result, 1)
+	f.unlessBroken(func() {
+		// Access beyond the end of a truncated database file is a fault in mapped
+		// memory; it becomes a panic.
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		etcd, err := start()
+		results <- result{etcd: etcd, err: err}
+	})
+	var r result
+	select {
+	case r = <-results:
+	default: // start was left behind, or ended without returning
+	}
+	if broken := f.get(); broken != nil {
+		return r.etcd, broken
+	}
+	return r.etcd, r.err
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -25,12 +26,14 @@ type failure struct {
 	// context.AfterFunc.
 	afterwards func(func()) (stop func() bool)
 	cancel     context.CancelFunc // runs the functions given to afterwards
+	// patience is how long unlessBroken waits after the failure.
+	patience time.Duration
 }
 
 func newFailure() *failure {
 	broken, cancel := context.WithCancel(context.Background())
 	return &failure{
-		happened: make(chan struct{}), cancel: cancel,
+		happened: make(chan struct{}), cancel: cancel, patience: brokenStopTimeout,
 		afterwards: func(call func()) func() bool { return context.AfterFunc(broken, call) },
 	}
 }
@@ -71,7 +74,7 @@ func (f *failure) recover() {
 }
 
 // unlessBroken calls call and returns when it has returned. If etcd has failed and call does
-// not return within brokenStopTimeout, unlessBroken leaves it running: a goroutine of etcd
+// not return within f.patience, unlessBroken leaves it running: a goroutine of etcd
 // that ended in its fatal log line keeps its locks, and others wait for them forever.
 func (f *failure) unlessBroken(call func()) {
 	done := make(chan struct{})
@@ -85,7 +88,7 @@ func (f *failure) unlessBroken(call func()) {
 		return
 	case <-f.happened:
 	}
-	patience := clock.Real().NewTimer(brokenStopTimeout)
+	patience := clock.Real().NewTimer(f.patience)
 	defer patience.Stop()
 	select {
 	case <-done:

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 )
 
@@ -44,5 +45,21 @@ func TestFailure(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFailureDuringStart checks that a start that waits for a lock of a goroutine that ended
+// in a fatal log line is left behind.
+func TestFailureDuringStart(t *testing.T) {
+	f, locked := newFailure(), make(chan struct{})
+	f.patience = 0
+	defer close(locked)
+	etcd, err := unlessFailed(f, func() (*embed.Etcd, error) {
+		f.set(errors.New("the disk is full"))
+		<-locked
+		return nil, nil
+	})
+	if etcd != nil || err == nil || err.Error() != "the disk is full" {
+		t.Errorf("got %v, %v", etcd, err)
 	}
 }

@@ -41,15 +41,19 @@ func filesOf(dir string) dataFiles {
 // verifyDataDir returns an error for damage that would make etcd end the process, hang,
 // start with an empty store beside the remaining files, or drop acknowledged writes. It reads
 // every page of the database and every record of the log, and changes nothing.
-func verifyDataDir(dir string) error {
+//
+// unborn is set if the process that created the directory ended before etcd wrote the first
+// entry of the log, which is the member itself. etcd would wait for this member forever.
+// No write can have been acknowledged.
+func verifyDataDir(dir string) (unborn bool, err error) {
 	files := filesOf(dir)
 	hasDatabase, err := exists(files.database)
 	if err != nil {
-		return err
+		return false, err
 	}
 	hasLog, err := exists(files.log)
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch {
 	case hasDatabase && !hasLog:
@@ -57,24 +61,24 @@ func verifyDataDir(dir string) error {
 		if err == nil && db.records > 0 {
 			err = damaged("data directory", dir, fmt.Errorf("it has a database and no write-ahead log %s", files.log))
 		}
-		return err // an empty database: etcd was interrupted while it created the directory
+		return false, err // an empty database: etcd was interrupted while it created the directory
 	case hasLog && wal.Exist(files.log) && !hasDatabase:
-		return damaged("data directory", dir, fmt.Errorf("it has a write-ahead log and no database %s", files.database))
+		return false, damaged("data directory", dir, fmt.Errorf("it has a write-ahead log and no database %s", files.database))
 	case !hasDatabase:
-		return nil
+		return false, nil
 	}
 	db, err := verifyDatabase(files.database)
 	if err != nil {
-		return err
+		return false, err
 	}
 	log, err := readLog(files.log, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := verifyIndexes(db, log); err != nil {
-		return damaged("data directory", dir, err)
+		return false, damaged("data directory", dir, err)
 	}
-	return nil
+	return log.last == 0 && db.records == 0, nil
 }
 
 // verifyIndexes compares the database with the log. etcd applies entries of the log to the

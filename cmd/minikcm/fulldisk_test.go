@@ -12,15 +12,16 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// smallDisk mounts a file system of the given size in MB. remount changes the size.
-func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes int)) {
+// smallDisk mounts a file system of the given size in kB. resize changes the size.
+func smallDisk(t *testing.T, kilobytes int) (dir string, resize func(kilobytes int)) {
 	t.Helper()
 	dir = t.TempDir()
-	size := func(n int) string { return fmt.Sprintf("size=%dm", n) }
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, size(megabytes)); err != nil {
+	size := func(n int) string { return fmt.Sprintf("size=%dk", n) }
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, size(kilobytes)); err != nil {
 		t.Skipf("mounting a small disk needs rights that this process has not: %v", err)
 	}
 	t.Cleanup(func() {
@@ -57,7 +58,7 @@ func fill(t *testing.T, path string) {
 // TestFullDisk fills the disk of a data directory. The process ends and reports the reason.
 // On a larger disk, all acknowledged writes are present.
 func TestFullDisk(t *testing.T) {
-	disk, resize := smallDisk(t, 40)
+	disk, resize := smallDisk(t, 40_000)
 	data := filepath.Join(disk, "data")
 	p, kubeconfig := launchUp(t, t.TempDir(), "--data-dir", data)
 	client := clientOf(t, kubeconfig)
@@ -69,6 +70,9 @@ func TestFullDisk(t *testing.T) {
 		}, metav1.CreateOptions{})
 		if err != nil {
 			t.Logf("after %d objects: %v", i, err)
+			if apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) {
+				t.Fatal("the process lives on")
+			}
 			break
 		}
 		acknowledged[name] = created.ResourceVersion
@@ -97,7 +101,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("on a full disk it ends with %d: %s", code, full.stderr.String())
 	}
 
-	resize(200)
+	resize(200_000)
 	again, kubeconfig := launchUp(t, t.TempDir(), "--data-dir", data)
 	list, err := clientOf(t, kubeconfig).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -112,4 +116,27 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d acknowledged objects are lost", len(acknowledged))
 	}
 	again.stop()
+}
+
+// TestStartOnFullDisk starts a cluster on disks that become full at different moments of the
+// start. Every start ends with an error, and on a larger disk the cluster starts.
+func TestStartOnFullDisk(t *testing.T) {
+	for kilobytes := 7_000; kilobytes < 18_500; kilobytes += 1000 {
+		disk, resize := smallDisk(t, kilobytes)
+		data := filepath.Join(disk, "data")
+		p := launch(t, t.TempDir(), "run", "up", "--data-dir", data)
+		if line, err := p.out.ReadString('\n'); err == nil {
+			t.Logf("%d kB are enough to become ready: %s", kilobytes, line)
+			_ = p.Process.Signal(syscall.SIGTERM) // the disk may have become full since
+			p.end()
+		} else if code, _ := p.end(); code != 1 || !strings.Contains(p.stderr.String(), "no space left on device") {
+			t.Errorf("with %d kB it ends with %d: %s", kilobytes, code, p.stderr.String())
+		}
+		resize(200_000)
+		again, kubeconfig := launchUp(t, t.TempDir(), "--data-dir", data)
+		if nodes := nodesIn(t, kubeconfig); nodes != 1 {
+			t.Errorf("with %d kB at first, there are %d nodes later", kilobytes, nodes)
+		}
+		again.stop()
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -36,6 +37,10 @@ type process struct {
 	stderr bytes.Buffer
 }
 
+// hungAfter is the age at which a process prints its goroutines and ends, before the limit of
+// "go test" ends the test without them.
+const hungAfter = 5 * time.Minute
+
 // launch starts the command with the given home directory.
 func launch(t *testing.T, home, mode string, args ...string) *process {
 	t.Helper()
@@ -50,6 +55,8 @@ func launch(t *testing.T, home, mode string, args ...string) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	hung := time.AfterFunc(hungAfter, func() { _ = p.Process.Signal(syscall.SIGQUIT) })
+	t.Cleanup(func() { hung.Stop() })
 	return p
 }
 
