@@ -2,6 +2,7 @@ package reload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// File is a configuration file to follow. All fields are required.
+// File is a configuration file to follow. All exported fields are required.
 type File struct {
 	// Name is the configuration's in the log, such as "authorization config".
 	Name string
@@ -32,6 +33,9 @@ type File struct {
 	Succeeded func(content []byte)
 	Failed    func()
 	Logger    klog.Logger
+
+	// retryAfter is the delay after a TemporaryError, in real time; 0 means retryInterval.
+	retryAfter time.Duration
 }
 
 // TemporaryError is the error of content that may be applied later: it depends on another program.
@@ -61,8 +65,7 @@ type Follower struct {
 	// target is the folder of the file that the path leads to through symbolic links, if it is
 	// another one than the path's.
 	target string
-	// seen is the content that was last applied, successfully or not; nil after a
-	// TemporaryError.
+	// seen is the content that was last applied, successfully or not.
 	seen []byte
 }
 
@@ -70,6 +73,7 @@ type Follower struct {
 // caller must close the Follower. It returns an error if the machine cannot watch the file's
 // folder.
 func Follow(file File) (*Follower, error) {
+	file.retryAfter = cmp.Or(file.retryAfter, retryInterval)
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watching the %s %s: %w", file.Name, file.Path, err)
@@ -94,68 +98,83 @@ func (f *Follower) Close() {
 }
 
 func (f *Follower) run(ctx context.Context) {
-	retry := clock.Real().NewTimer(retryInterval)
-	defer func() { retry.Stop() }()
-	// The file may have changed between its first reading and the beginning of the watch.
-	f.check(ctx)
-	for {
-		var due <-chan time.Time
-		if f.seen == nil {
-			retry.Stop()
-			retry = clock.Real().NewTimer(retryInterval)
-			due = retry.C()
+	var due <-chan time.Time // nil: nothing is to be retried
+	stop := func() bool { return true }
+	defer func() { stop() }()
+	look := func(again bool) {
+		result := f.check(ctx, again)
+		if result == unchanged {
+			return
 		}
+		stop()
+		if due = nil; result == failedForNow {
+			timer := clock.Real().NewTimer(f.file.retryAfter)
+			due, stop = timer.C(), timer.Stop
+		}
+	}
+	// The file may have changed between its first reading and the beginning of the watch.
+	look(false)
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-due:
-			f.check(ctx)
+			look(true)
 		case _, ok := <-f.watcher.Events:
 			if !ok {
 				return
 			}
-			f.check(ctx)
+			look(false)
 		case err, ok := <-f.watcher.Errors:
 			if !ok {
 				return
 			}
 			f.file.Logger.Error(err, "Watching a configuration file", "config", f.file.Name, "file", f.file.Path)
-			f.check(ctx) // events may have been lost
+			look(false) // events may have been lost
 		}
 	}
 }
 
-// check applies the file's content if it has changed, or failed for a reason that may have
-// ended.
-func (f *Follower) check(ctx context.Context) {
+// outcome is the result of a check.
+type outcome int
+
+const (
+	unchanged outcome = iota
+	settled           // applied, or not valid
+	failedForNow
+)
+
+// check applies the file's content if it has changed or, with again, in any case.
+func (f *Follower) check(ctx context.Context, again bool) outcome {
 	if ctx.Err() != nil {
-		return
+		return unchanged
 	}
 	f.followTarget()
 	content, err := configfile.Read(f.file.Path)
 	if os.IsNotExist(err) {
-		return // it is being replaced: an event follows
+		return unchanged // it is being replaced: an event follows
 	}
 	if err == nil {
-		if bytes.Equal(content, f.seen) {
-			return
+		if bytes.Equal(content, f.seen) && !again {
+			return unchanged
 		}
 		f.seen = content
 		err = f.file.Apply(ctx, content)
 	}
 	if ctx.Err() != nil {
-		return
+		return unchanged
 	}
 	if err != nil {
 		f.file.Logger.Error(err, "Reloading a configuration failed: the earlier one stays in effect", "config", f.file.Name, "file", f.file.Path)
 		f.file.Failed()
 		if errors.As(err, new(TemporaryError)) {
-			f.seen = nil
+			return failedForNow
 		}
-		return
+		return settled
 	}
 	f.file.Logger.Info("Reloaded a configuration", "config", f.file.Name, "file", f.file.Path)
 	f.file.Succeeded(content)
+	return settled
 }
 
 // followTarget also watches the folder of the file that a symbolic link leads to.

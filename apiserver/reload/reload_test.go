@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,13 +22,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func follow(t *testing.T, path string) <-chan string {
 	t.Helper()
 	results := make(chan string, 100)
+	var tries atomic.Int32
 	loaded, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f, err := Follow(File{
 		Name: "test config", Path: path, Loaded: loaded, Logger: klog.Background(),
+		retryAfter: time.Millisecond,
 		Apply: func(_ context.Context, content []byte) error {
+			if string(content) == "later" && tries.Add(1) < 3 {
+				return Temporary(errors.New("not yet"))
+			}
 			if len(content) >= 3 && string(content[:3]) == "bad" {
 				return errors.New("not valid")
 			}
@@ -78,6 +84,10 @@ func TestReplacedFile(t *testing.T) {
 	want(t, results, "failed")
 	replace(t, path, "2") // the content in effect, after another one
 	want(t, results, "ok 2")
+	replace(t, path, "later")
+	want(t, results, "failed")
+	want(t, results, "failed")
+	want(t, results, "ok later")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
