@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
@@ -39,11 +40,13 @@ type Cluster struct {
 	server     *apiserver.Server
 	audit      *audit.Auditor
 	encryption *encryption.Keys
-	https      *apiserver.HTTPS
-	kubeconfig []byte
-	authority  *auth.Authority
-	frontProxy *auth.Authority
-	tokenKey   *auth.TokenKey
+	// authorization is the content of Options.AuthorizationConfig; nil: there is none.
+	authorization *authz.Configuration
+	https         *apiserver.HTTPS
+	kubeconfig    []byte
+	authority     *auth.Authority
+	frontProxy    *auth.Authority
+	tokenKey      *auth.TokenKey
 	// lastRevision is the store's revision when the cluster was closed.
 	lastRevision atomic.Int64
 	// kubeconfigWritten reports that kubeconfig is in the file that the options name.
@@ -115,10 +118,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
-		return err
-	}
-	if c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger); err != nil {
+	if err := c.readConfiguration(ctx); err != nil {
 		return err
 	}
 	// The server's chance comes first, so that a seed means the same with other parts.
@@ -135,7 +135,8 @@ func (c *Cluster) start(ctx context.Context) error {
 		ProxyClient:   proxyClient,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
-		Audit: c.audit, Encryption: c.encryption,
+		AuthorizationConfig: c.authorization, AuthorizationConfigFile: c.opts.AuthorizationConfig,
+		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.ReloadEncryptionConfig,
 		Admission:   c.opts.admission(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,

@@ -23,9 +23,10 @@ const (
 	sharedFrontProxyKey = "/minikcm/front-proxy"
 )
 
-// completeFrontProxy sets the authority that servers of other APIs know this one by. It is
-// not that of client certificates: whoever has a certificate of it may act as any user
-// there. It is kept where the identity is kept.
+// completeFrontProxy sets the authority of the client certificate that the API server shows to
+// servers of other APIs. It is not the authority of client certificates: those servers accept
+// any user name in the headers of a request with a certificate of the front proxy's authority.
+// It is kept where the identity is kept.
 func (c *Cluster) completeFrontProxy(ctx context.Context) (err error) {
 	if given := c.opts.Identity; given != nil && given.frontProxy != nil {
 		c.frontProxy = given.frontProxy

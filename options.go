@@ -102,6 +102,10 @@ type Options struct {
 	AdmissionConfigFile string
 	// AuthorizationWebhook is asked by the mode Webhook of AuthorizationModes.
 	AuthorizationWebhook AuthorizationWebhook
+	// AuthorizationConfig is the path of an AuthorizationConfiguration
+	// (apiserver.config.k8s.io/v1), whose authorizers replace AuthorizationModes and
+	// AuthorizationWebhook. New content of the file takes effect. Empty: there is none.
+	AuthorizationConfig string
 	// Authentication configures ways to authenticate besides the cluster's own certificates
 	// and tokens.
 	Authentication Authentication
@@ -109,8 +113,10 @@ type Options struct {
 	// that it made; nil: the log says so. It must not block.
 	Denied func(user string, err error)
 	// EncryptionConfig is the file of an apiserver.config.k8s.io/v1 EncryptionConfiguration,
-	// which says what is stored encrypted; empty: nothing is.
-	EncryptionConfig string
+	// which says what is stored encrypted; empty: nothing is. With ReloadEncryptionConfig, new
+	// content of the file takes effect; it must still have the keys of what is stored.
+	EncryptionConfig       string
+	ReloadEncryptionConfig bool
 	// Audit records the requests to the API server, also those of the cluster's own parts;
 	// the zero value records nothing. Begin with audit.DefaultOptions.
 	Audit audit.Options
@@ -189,8 +195,8 @@ func (o *Options) Validate() error {
 	if _, err := o.network(); err != nil {
 		return err
 	}
-	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
-		return err
+	if o.ReloadEncryptionConfig && o.EncryptionConfig == "" {
+		return errors.New("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config")
 	}
 	if err := o.Audit.Validate(); err != nil {
 		return err
@@ -198,7 +204,7 @@ func (o *Options) Validate() error {
 	if err := o.admission().Check(); err != nil {
 		return err
 	}
-	if err := o.validateAuthorizationWebhook(); err != nil {
+	if err := o.validateAuthorization(); err != nil {
 		return err
 	}
 	if err := o.Authentication.Validate(); err != nil {
@@ -236,7 +242,17 @@ func (o *Options) admission() apiserver.AdmissionOptions {
 	return options
 }
 
-func (o *Options) validateAuthorizationWebhook() error {
+func (o *Options) validateAuthorization() error {
+	if o.AuthorizationConfig != "" {
+		if len(o.AuthorizationModes) > 0 || o.AuthorizationWebhook != (AuthorizationWebhook{}) {
+			return errors.New("--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined")
+		}
+		_, err := apiserver.ReadAuthorizationConfig(o.AuthorizationConfig)
+		return err
+	}
+	if err := apiserver.CheckAuthorizationModes(o.AuthorizationModes); err != nil {
+		return err
+	}
 	asked := slices.Contains(o.AuthorizationModes, apiserver.AuthorizeWebhook)
 	switch configured := o.AuthorizationWebhook.ConfigFile != ""; {
 	case asked && !configured:

@@ -16,13 +16,15 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
 )
 
-// useAccessControl sets the server's authorizer, unless the options have one.
-func (s *Server) useAccessControl() {
+// useAccessControl sets the server's authorizer, unless the options have one. The error is that of
+// a webhook's configuration.
+func (s *Server) useAccessControl() error {
 	source := func(plural string) rbac.Source {
 		objects := s.stored[rbacv1.SchemeGroupVersion.WithResource(plural)]
 		return rbac.Source{Version: objects.Version, List: func(ctx context.Context) ([]runtime.Object, error) { return objects.KnownIn(ctx, "") }}
@@ -31,29 +33,46 @@ func (s *Server) useAccessControl() {
 		Roles: source("roles"), ClusterRoles: source("clusterroles"),
 		RoleBindings: source("rolebindings"), ClusterRoleBindings: source("clusterrolebindings"),
 	})
-	defer func() {
-		s.recorder = accessrecord.New(s.opts.Authorizer, s.rules)
-		s.opts.Authorizer = s.recorder
-	}()
-	if s.opts.Authorizer != nil {
-		return
-	}
-	union := auth.Union{auth.Masters{}, newKubeletsRole()}
-	for _, mode := range s.opts.AuthorizationModes {
-		switch mode {
-		case AuthorizeNode:
-			union = append(union, s.newNodeAuthorizer())
-		case AuthorizeRBAC:
-			union = append(union, s.rules)
-		case AuthorizeWebhook:
-			union = append(union, s.webhook)
-		case AuthorizeAlways:
-			union = append(union, auth.AlwaysAllow{})
-		case AuthorizeNever:
-			union = append(union, auth.AlwaysDeny{})
+	decides := s.opts.Authorizer
+	if decides == nil {
+		var err error
+		if decides, err = s.configuredAuthorizer(); err != nil {
+			return err
 		}
 	}
-	s.opts.Authorizer = union
+	s.recorder = accessrecord.New(decides, s.rules)
+	s.opts.Authorizer = s.recorder
+	return nil
+}
+
+// configuredAuthorizer returns the authorizer of the authorization configuration or of the
+// modes.
+func (s *Server) configuredAuthorizer() (auth.Authorizer, error) {
+	s.nodes = s.newNodeAuthorizer()
+	builtIn := map[string]auth.Authorizer{
+		AuthorizeNode: s.nodes, AuthorizeRBAC: s.rules,
+		AuthorizeAlways: auth.AlwaysAllow{}, AuthorizeNever: auth.AlwaysDeny{},
+	}
+	s.usesRoles = slices.Contains(s.opts.AuthorizationModes, AuthorizeRBAC)
+	union := auth.Union{auth.Masters{}, newKubeletsRole()}
+	if config := s.opts.AuthorizationConfig; config != nil {
+		var err error
+		if s.chain, err = authz.NewChain(config, builtIn); err != nil {
+			return nil, err
+		}
+		return append(union, s.chain), nil
+	}
+	for _, mode := range s.opts.AuthorizationModes {
+		one := builtIn[mode]
+		if mode == AuthorizeWebhook {
+			var err error
+			if one, err = authz.New(s.opts.AuthorizationWebhook); err != nil {
+				return nil, err
+			}
+		}
+		union = append(union, one)
+	}
+	return union, nil
 }
 
 // RecordAccess begins to record what a user asks for. With enforce, the user may still do
@@ -63,24 +82,16 @@ func (s *Server) RecordAccess(user string, enforce bool) (*accessrecord.Recordin
 	return s.recorder.Start(user, enforce)
 }
 
-// usesRBAC reports whether roles and bindings decide.
-func (s *Server) usesRBAC() bool {
-	union, ok := s.recorder.Inner().(auth.Union)
-	if !ok {
-		return false
-	}
-	for _, one := range union {
-		if one == auth.Authorizer(s.rules) {
-			return true
-		}
-	}
-	return false
+// ReadAuthorizationConfig reads the AuthorizationConfiguration in a file
+// (apiserver.config.k8s.io), whose authorizers replace the modes of authorization.
+func ReadAuthorizationConfig(path string) (*authz.Configuration, error) {
+	return authz.Read(path, AuthorizationModes())
 }
 
 // escalation returns the admission plugin against granting too much, which only applies
 // if roles decide.
 func (s *Server) escalation() admission.Mutator {
-	if !s.usesRBAC() {
+	if !s.usesRoles {
 		return nil
 	}
 	return rbac.Escalation{Rules: s.rules, Authorizer: s.opts.Authorizer, Record: s.recorder.Grant}

@@ -119,7 +119,7 @@ func (rq kindCall) answerAccess(ctx context.Context, user *auth.User, resource *
 		if a.Version == "" {
 			a.Version = "*"
 		}
-		a.FieldSelector = fieldSelectorOf(resource)
+		a.FieldSelector, a.LabelSelector = fieldSelectorOf(resource), labelSelectorOf(resource)
 		problems = selectorProblems(resource)
 	} else {
 		a.Verb, a.Path = path.Verb, path.Path
@@ -186,6 +186,28 @@ func fieldSelectorOf(r *authorizationv1.ResourceAttributes) string {
 		}
 	}
 	return fields.AndSelectors(all...).String()
+}
+
+// labelSelectorOf returns the label selector of a review, without the requirements that are not
+// valid.
+func labelSelectorOf(r *authorizationv1.ResourceAttributes) string {
+	if r.LabelSelector == nil {
+		return ""
+	}
+	if r.LabelSelector.RawSelector != "" {
+		return r.LabelSelector.RawSelector
+	}
+	selector := labels.NewSelector()
+	for _, r := range r.LabelSelector.Requirements {
+		one, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}})
+		if err != nil {
+			continue
+		}
+		if requirements, selectable := one.Requirements(); selectable {
+			selector = selector.Add(requirements...)
+		}
+	}
+	return selector.String()
 }
 
 func readFieldRequirements(requirements []metav1.FieldSelectorRequirement) (read int, err error) {

@@ -50,17 +50,10 @@ func TestAdmissionDocs(t *testing.T) {
 	var table strings.Builder
 	for _, row := range apiserver.AdmissionPlugins() {
 		state := "off"
-		switch {
-		case row.Missing != "":
-			state = "missing"
-		case row.Default:
+		if row.Default {
 			state = "on"
 		}
-		does := row.Does
-		if row.Missing != "" {
-			does += ". Not implemented: " + row.Missing
-		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", row.Name, state, does)
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", row.Name, state, row.Does)
 	}
 	text, err := os.ReadFile("testdata/admission.md")
 	if err != nil {
@@ -80,8 +73,6 @@ func TestAdmissionOptions(t *testing.T) {
 		"unknown":         {apiserver.AdmissionOptions{Enable: []string{"Foo"}}, `enable-admission-plugins plugin "Foo" is unknown`},
 		"unknown to stop": {apiserver.AdmissionOptions{Disable: []string{"Foo"}}, `disable-admission-plugins plugin "Foo" is unknown`},
 		"both":            {apiserver.AdmissionOptions{Enable: []string{"LimitRanger", "AlwaysAdmit"}, Disable: []string{"LimitRanger", "AlwaysAdmit"}}, `[AlwaysAdmit LimitRanger] in enable-admission-plugins and disable-admission-plugins overlapped`},
-		"missing":         {apiserver.AdmissionOptions{Enable: []string{"ImagePolicyWebhook"}}, `enable-admission-plugins plugin "ImagePolicyWebhook" is not implemented: `},
-		"missing to stop": {apiserver.AdmissionOptions{Disable: []string{"ImagePolicyWebhook"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.opts.Check()
@@ -128,20 +119,27 @@ func TestAdmissionConfigErrors(t *testing.T) {
 			"configuring the admission plugin PodSecurity: ",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			memory := store.NewMemory()
-			defer memory.Close() //nolint:errcheck // it has nothing to close
-			opts := apiserver.Options{Store: memory}
-			withConfig(t, test.config)(&opts)
-			server, err := apiserver.New(t.Context(), opts)
-			if err == nil {
-				server.Close()
-				t.Fatal("the server started")
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v\nwant %s", err, test.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { wantStartError(t, test.want, withConfig(t, test.config)) })
+	}
+}
+
+// wantStartError fails the test unless a server with options does not start, with an error
+// that contains a text.
+func wantStartError(t *testing.T, want string, change ...func(*apiserver.Options)) {
+	t.Helper()
+	memory := store.NewMemory()
+	defer memory.Close() //nolint:errcheck // it has nothing to close
+	opts := apiserver.Options{Store: memory}
+	for _, c := range change {
+		c(&opts)
+	}
+	server, err := apiserver.New(t.Context(), opts)
+	if err == nil {
+		server.Close()
+		t.Fatal("the server started")
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }
 

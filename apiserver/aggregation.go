@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,6 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/discovery"
+	"minikcm.dev/minikcm/apiserver/openapi"
 	"minikcm.dev/minikcm/apiserver/services"
 )
 
@@ -24,13 +26,39 @@ func (s *Server) newAggregator() *aggregator.Aggregator {
 }
 
 // serveOpenAPI serves the OpenAPI documents. The index of version 3 includes those of other
-// servers; the document of version 2 does not.
+// servers, and the document of version 2 has their paths.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	docs := s.current().Docs
 	if remote := s.aggregator.Remote(); remote != nil {
-		docs = docs.WithIndex(func(index []byte) ([]byte, error) { return indexWith(index, remote) })
+		docs = s.mergedDocs(docs, remote).WithIndex(func(index []byte) ([]byte, error) { return indexWith(index, remote) })
 	}
 	docs.ServeHTTP(w, r)
+}
+
+// mergedDocuments caches documents that include those of other servers.
+type mergedDocuments struct {
+	docs, merged *openapi.Documents
+	remotes      []*openapi.Remote
+}
+
+// mergedDocs returns the documents of this server and others.
+func (s *Server) mergedDocs(docs *openapi.Documents, remote *discovery.Remote) *openapi.Documents {
+	var remotes []*openapi.Remote
+	for i := range remote.Versions {
+		v := &remote.Versions[i]
+		if v.OpenAPIV2 != nil && len(s.current().Table.InVersion(v.GroupVersion)) == 0 {
+			remotes = append(remotes, v.OpenAPIV2)
+		}
+	}
+	if len(remotes) == 0 {
+		return docs
+	}
+	if known := s.mergedOpenAPI.Load(); known != nil && known.docs == docs && slices.Equal(known.remotes, remotes) {
+		return known.merged
+	}
+	made := &mergedDocuments{docs: docs, remotes: remotes, merged: docs.WithRemote(remotes)}
+	s.mergedOpenAPI.Store(made)
+	return made.merged
 }
 
 // indexWith adds the documents of other servers to the index.

@@ -60,6 +60,11 @@ func (o *otherAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case path == "/openapi/v3":
 		_, _ = fmt.Fprint(w, `{"paths":{"apis/things.example.com/v1":{"serverRelativeURL":"/openapi/v3/apis/things.example.com/v1?hash=1"}}}`)
+	case path == "/openapi/v2":
+		_, _ = fmt.Fprint(w, `{"swagger":"2.0","info":{"title":"things","version":"1"},"paths":{
+			"/apis/things.example.com/v1/things":{"get":{"operationId":"listThings","responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/com.example.Thing"}}}}},
+			"/apis/things.example.com/v2/things":{"get":{"operationId":"listOthers","responses":{"200":{"description":"OK"}}}}},
+			"definitions":{"com.example.Thing":{"type":"object","description":"a thing"}}}`)
 	case path == "/openapi/v3/apis/things.example.com/v1":
 		_, _ = fmt.Fprint(w, `{"openapi":"3.0.0","info":{"title":"things"}}`)
 	case path == "/apis/things.example.com/v1/namespaces/a/things/redirected":
@@ -300,5 +305,23 @@ func checkShown(t *testing.T, h *harness, client kubernetes.Interface) {
 	data, err := document.Schema("application/json")
 	if err != nil || !strings.Contains(string(data), `"title":"things"`) {
 		t.Errorf("the OpenAPI document: %s, %v", data, err)
+	}
+	merged, err := client.Discovery().OpenAPISchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, path := range merged.GetPaths().GetPath() {
+		got[path.GetName()] = true
+	}
+	for path, want := range map[string]bool{"/apis/things.example.com/v1/things": true, "/apis/things.example.com/v2/things": false, "/api/v1/pods": true} {
+		if got[path] != want {
+			t.Errorf("the OpenAPI v2 document has %s: %v", path, got[path])
+		}
+	}
+	first := h.raw(h.server.Config("jane", auth.GroupMasters), http.MethodGet, "/openapi/v2", "")
+	again := h.raw(h.server.Config("jane", auth.GroupMasters), http.MethodGet, "/openapi/v2", "", "If-None-Match", first.header.Get("ETag"))
+	if first.code != 200 || again.code != http.StatusNotModified {
+		t.Errorf("the OpenAPI v2 document: %d, and again %d", first.code, again.code)
 	}
 }

@@ -144,7 +144,7 @@ func proxied(t testing.TB, by *auth.Authority) authn.Options {
 // TestFrontProxy sends the headers of a front proxy with and without its certificate.
 func TestFrontProxy(t *testing.T) {
 	by := anotherAuthority(t, "front-proxy-ca", 0)
-	h := start(t, allowAll, authenticating(proxied(t, by)))
+	h := start(t, authenticating(proxied(t, by)))
 	named := []string{"X-Remote-User", "jane", "X-Remote-Uid", "7", "X-Remote-Group", "dev", "X-Remote-Group", "ops", "X-Remote-Extra-Scopes%2Fa", "read"}
 	proxy := must(by.Client("front-proxy-client"))(t)
 	h.wantUser(h.asClient(proxy, named...), authenticationv1.UserInfo{

@@ -29,7 +29,11 @@ func (s *Server) decide(ctx context.Context, a auth.Attributes) (reason string, 
 	case err != nil:
 		return reason, apierrors.NewInternalError(err)
 	}
-	return reason, auth.Forbidden(a, reason)
+	refused = auth.Forbidden(a, reason)
+	if s.nodes != nil && s.nodes.Unrelated(ctx, a) {
+		refused = auth.Unrelated(refused)
+	}
+	return reason, refused
 }
 
 // noteDenied reports that a system user or a kubelet in the process lacks a permission.
@@ -39,7 +43,7 @@ func (s *Server) noteDenied(ctx context.Context, user *auth.User, err error) {
 		return
 	}
 	// A kubelet loses what a pod gives it when the pod is deleted, which it learns later.
-	if transport.IsActor(ctx) && (strings.Contains(err.Error(), "no relationship found between node") || strings.Contains(err.Error(), "with spec.nodeName set to itself")) {
+	if transport.IsActor(ctx) && auth.IsUnrelated(err) {
 		return
 	}
 	if s.opts.Denied != nil {
@@ -67,6 +71,6 @@ func attributesOf(user *auth.User, info *apirequest.RequestInfo) auth.Attributes
 	return auth.Attributes{
 		User: user, Verb: info.Verb, Resource: true, Group: info.APIGroup, Version: info.APIVersion,
 		Plural: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
-		FieldSelector: info.FieldSelector,
+		FieldSelector: info.FieldSelector, LabelSelector: info.LabelSelector,
 	}
 }

@@ -67,11 +67,8 @@ func (s *Server) filter(next http.Handler) http.Handler {
 		setHeaders(w, r, ids)
 		defer s.recoverPanic(w, r)
 		ctx, info := request.Parse(r.Context(), r)
-		if err := refuseCrossSite(r); err != nil {
-			response.Error(w, r, err)
-			return
-		}
 		user, err := s.authenticate(w, r)
+		err = cmp.Or(refuseCrossSite(r), err)
 		if s.opts.Audit != nil {
 			record, recording, audited, recordErr := s.audited(w, r.WithContext(ctx), user, info)
 			defer record.End()

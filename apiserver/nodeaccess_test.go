@@ -11,12 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/auth"
 )
 
 // podReading returns a pod on a node that reads a Secret.
@@ -213,6 +215,33 @@ func TestNodeRestriction(t *testing.T) {
 	} {
 		if got := fmt.Sprint(tt.err); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestRefusedBecauseUnrelated compares which refusals have the cause that no pod on the node is,
+// or refers to, the object.
+func TestRefusedBecauseUnrelated(t *testing.T) {
+	h := start(t)
+	admin := h.client().CoreV1()
+	must(admin.Nodes().Create(h.ctx, &corev1.Node{ObjectMeta: named("n1")}, metav1.CreateOptions{}))(t)
+	other := must(admin.Pods("default").Create(h.ctx, podReading("other", "n2", "s"), metav1.CreateOptions{}))(t)
+	kubelet := h.as("system:node:n1", "system:nodes").CoreV1()
+	_, secret := kubelet.Secrets("default").Get(h.ctx, "s", metav1.GetOptions{})
+	_, foreign := kubelet.Pods("default").Get(h.ctx, "other", metav1.GetOptions{})
+	_, status := kubelet.Pods("default").UpdateStatus(h.ctx, other, metav1.UpdateOptions{})
+	_, all := kubelet.Pods("default").List(h.ctx, metav1.ListOptions{})
+	_, service := kubelet.Services("default").Create(h.ctx, &corev1.Service{ObjectMeta: named("s")}, metav1.CreateOptions{})
+	_, user := h.as("jane").CoreV1().Secrets("default").Get(h.ctx, "s", metav1.GetOptions{})
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a secret": {secret, true}, "a pod of another node": {foreign, true}, "its status": {status, true},
+		"all pods": {all, false}, "a service": {service, false}, "another user": {user, false},
+	} {
+		if !apierrors.IsForbidden(test.err) || auth.IsUnrelated(test.err) != test.want {
+			t.Errorf("%s: %v; want the cause: %v", name, test.err, test.want)
 		}
 	}
 }

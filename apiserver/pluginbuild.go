@@ -11,8 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-helpers/nodedeclaredfeatures"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/admission/imagepolicy"
 	"minikcm.dev/minikcm/apiserver/admission/podsecurity"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
@@ -85,6 +88,10 @@ func (s *Server) newPodSecurity(config []byte) (any, error) {
 	})
 }
 
+func (s *Server) newImagePolicy(config []byte) (any, error) {
+	return imagepolicy.New(config, s.opts.Clock, s.opts.Logger.WithName("ImagePolicyWebhook"))
+}
+
 func (s *Server) newPodNodeSelector(config []byte) (any, error) {
 	return admission.NewPodNodeSelector(config, s.namespace)
 }
@@ -142,6 +149,15 @@ func (s *Server) newDefaultIngressClass() any {
 	return admission.DefaultIngressClass{List: func(ctx context.Context) ([]*networkingv1.IngressClass, error) {
 		return inNamespace[*networkingv1.IngressClass](ctx, classes, "")
 	}}
+}
+
+func (s *Server) newDeclaredFeatures(_ []byte) (any, error) {
+	// Options.Version is not compared: it is a name, as "v1.37.2+minikcm" may be.
+	own, err := version.Parse(DefaultVersion)
+	if err != nil {
+		return nil, err
+	}
+	return admission.NodeDeclaredFeatureValidator{Node: s.node, Version: own, Features: nodedeclaredfeatures.DefaultFramework}, nil
 }
 
 func (s *Server) newTopologyLabels() any { return admission.PodTopologyLabels{Node: s.node} }

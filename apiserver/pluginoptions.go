@@ -24,18 +24,14 @@ type AdmissionOptions struct {
 	ConfigFile string
 }
 
-// Check returns an error for plugins that do not exist or that are missing here, for
-// plugins that are both enabled and disabled, and for a file that cannot be read.
+// Check returns an error for plugins that do not exist, for plugins that are both enabled and
+// disabled, and for a file that cannot be read.
 func (o AdmissionOptions) Check() error {
 	var errs []error
 	named := func(flag string, names []string) {
 		for _, name := range names {
-			row := admissionPlugin(name)
-			switch {
-			case row == nil:
+			if admissionPlugin(name) == nil {
 				errs = append(errs, fmt.Errorf("%s plugin %q is unknown", flag, name))
-			case row.Missing != "" && flag == "enable-admission-plugins":
-				errs = append(errs, fmt.Errorf("%s plugin %q is not implemented: %s", flag, name, row.Missing))
 			}
 		}
 	}
@@ -103,12 +99,13 @@ func readAdmissionConfig(path string) (map[string][]byte, error) {
 		APIVersion      string          `json:"apiVersion"`
 		Kind            string          `json:"kind"`
 		PodNodeSelector json.RawMessage `json:"podNodeSelectorPluginConfig"`
+		ImagePolicy     json.RawMessage `json:"imagePolicy"`
 	}
 	if err := yaml.Unmarshal(data, &has); err != nil {
 		return nil, err
 	}
-	if has.APIVersion == "" && len(has.PodNodeSelector) > 0 {
-		return map[string][]byte{"PodNodeSelector": data}, nil // upstream's old form of the file
+	if has.APIVersion == "" && len(has.PodNodeSelector)+len(has.ImagePolicy) > 0 {
+		return map[string][]byte{"PodNodeSelector": data, "ImagePolicyWebhook": data}, nil // upstream's old form of the file
 	}
 	if has.Kind != "AdmissionConfiguration" || has.APIVersion != "apiserver.config.k8s.io/v1" && has.APIVersion != "apiserver.k8s.io/v1alpha1" {
 		return nil, fmt.Errorf("its apiVersion and kind are %q and %q: they must be apiserver.config.k8s.io/v1 and AdmissionConfiguration", has.APIVersion, has.Kind)

@@ -11,8 +11,6 @@ type AdmissionPlugin struct {
 	Default bool
 	// Does says what the plugin does.
 	Does string
-	// Missing says why the plugin is not implemented; empty: it is.
-	Missing string
 
 	// build returns the plugin with its configuration, which may be empty; nil: there is
 	// nothing to run.
@@ -47,7 +45,7 @@ func builtInPlugins() []AdmissionPlugin {
 		{Name: "NodeRestriction", Default: true, Does: "limits what kubelets may write to their own node and its pods (kubeadm enables it, kube-apiserver does not)", build: plain(func(s *Server) any { return s.nodeRestriction() })},
 		{Name: "TaintNodesByCondition", Default: true, Does: "gives new nodes the taint `node.kubernetes.io/not-ready`", build: always(admission.TaintNodesByCondition{})},
 		{Name: "AlwaysPullImages", Does: "sets the pull policy of all images of pods to Always", build: always(admission.AlwaysPullImages{})},
-		{Name: "ImagePolicyWebhook", Does: "asks a webhook about the images of pods", Missing: "use a ValidatingWebhookConfiguration or a ValidatingAdmissionPolicy instead"},
+		{Name: "ImagePolicyWebhook", Does: "asks a webhook about the images of pods (needs a configuration)", build: (*Server).newImagePolicy},
 		{Name: "PodSecurity", Default: true, Does: "applies the Pod Security Standards that the labels of a namespace name (configurable)", build: (*Server).newPodSecurity},
 		{Name: "PodNodeSelector", Does: "adds the node selector in a namespace's annotation to its pods (configurable)", build: (*Server).newPodNodeSelector},
 		{Name: "Priority", Default: true, Does: "sets the priority of pods from their PriorityClass", build: plain((*Server).newPriority)},
@@ -57,7 +55,7 @@ func builtInPlugins() []AdmissionPlugin {
 		{Name: "ExtendedResourceToleration", Does: "lets pods that request extended resources tolerate taints with their names", build: always(admission.ExtendedResourceToleration{})},
 		{Name: "DefaultStorageClass", Default: true, Does: "gives claims without a StorageClass the default one", build: plain((*Server).newDefaultStorageClass)},
 		{Name: "StorageObjectInUseProtection", Default: true, Does: "protects volumes, claims and volume attributes classes in use with finalizers", build: always(admission.StorageObjectInUseProtection{})},
-		{Name: "PodGroupProtection", Default: true, Does: "protects PodGroups in use with a finalizer", Missing: "the feature GenericWorkload is off by default, and there are no PodGroups"},
+		{Name: "PodGroupProtection", Default: true, Does: "does nothing: it protects PodGroups, which the API only has with the feature gate GenericWorkload, off by default"},
 		{Name: "OwnerReferencesPermissionEnforcement", Does: "requires permissions to change the owners of objects", build: plain((*Server).newOwnerReferences)},
 		{Name: "PersistentVolumeClaimResize", Default: true, Does: "rejects larger claims unless their StorageClass allows expansion", build: plain((*Server).newClaimResize)},
 		{Name: "RuntimeClass", Default: true, Does: "sets the overhead and the scheduling constraints of pods from their RuntimeClass", build: plain((*Server).newRuntimeClass)},
@@ -68,7 +66,7 @@ func builtInPlugins() []AdmissionPlugin {
 		{Name: "DefaultIngressClass", Default: true, Does: "gives Ingresses without a class the default one", build: plain((*Server).newDefaultIngressClass)},
 		{Name: "DenyServiceExternalIPs", Does: "rejects new external IPs of Services", build: always(admission.DenyServiceExternalIPs{})},
 		{Name: "PodTopologyLabels", Default: true, Does: "copies the labels for zone and region from a node to its pods", build: plain((*Server).newTopologyLabels)},
-		{Name: "NodeDeclaredFeatureValidator", Default: true, Does: "rejects updates of pods that need features that their node does not declare", Missing: "simulated nodes declare no features and support all"},
+		{Name: "NodeDeclaredFeatureValidator", Default: true, Does: "rejects updates of pods that need features that their node does not declare", build: (*Server).newDeclaredFeatures},
 		{Name: "PodResizeValidator", Default: true, Does: "rejects a resize of a pod beyond the capacity of its node", build: plain((*Server).newPodResize)},
 	}
 }

@@ -33,9 +33,11 @@ import (
 	"minikcm.dev/minikcm/apiserver/gate"
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
+	"minikcm.dev/minikcm/apiserver/reload"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
@@ -120,6 +122,11 @@ type Options struct {
 	AuthorizationModes []string
 	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
 	AuthorizationWebhook authz.Webhook
+	// AuthorizationConfig, if not nil, has the authorizers instead of AuthorizationModes and
+	// AuthorizationWebhook. It was read from AuthorizationConfigFile, which is followed: new
+	// content takes effect.
+	AuthorizationConfig     *authz.Configuration
+	AuthorizationConfigFile string
 	// ProxyClient is the client certificate of requests to the servers of other APIs, which
 	// APIServices refer to; nil: the requests have none.
 	ProxyClient *auth.KeyPair
@@ -129,6 +136,8 @@ type Options struct {
 	// Encryption encrypts what is stored; nil: nothing is encrypted. The caller closes it after
 	// the server.
 	Encryption *encryption.Keys
+	// ReloadEncryption follows the file of Encryption: new content takes effect.
+	ReloadEncryption bool
 	// Audit records the requests; nil: they are not recorded. The caller closes it after the
 	// server.
 	Audit *audit.Auditor
@@ -173,12 +182,20 @@ type Server struct {
 	tokens    *auth.Tokens
 	// authn authenticates in the configured ways; nil: there are none.
 	authn *authn.Authenticators
-	// webhook authorizes if that is configured.
-	webhook auth.Authorizer
+	// chain has the authorizers of Options.AuthorizationConfig; nil: there is none.
+	chain *authz.Chain
+	// nodes is the Node authorizer; nil: the options have an authorizer of their own.
+	nodes *nodeauthorizer.Authorizer
+	// usesRoles reports whether roles and bindings decide.
+	usesRoles bool
+	// followers follow configuration files.
+	followers []*reload.Follower
 	// rules are the permissions that roles and bindings give.
 	rules *rbac.Authorizer
 	// aggregator serves the versions of other servers.
 	aggregator *aggregator.Aggregator
+	// mergedOpenAPI has the OpenAPI documents of all servers; nil before they are asked for.
+	mergedOpenAPI atomic.Pointer[mergedDocuments]
 	// recorder wraps the Authorizer of the options.
 	recorder *accessrecord.Recorder
 
@@ -232,13 +249,10 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.authn, err = s.newAuthenticators(); err != nil {
 		return nil, err
 	}
-	if opts.AuthorizationWebhook.ConfigFile != "" {
-		if s.webhook, err = authz.New(opts.AuthorizationWebhook); err != nil {
-			s.authn.Close()
-			return nil, err
-		}
+	if err := s.useAccessControl(); err != nil {
+		s.authn.Close()
+		return nil, err
 	}
-	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
@@ -264,6 +278,10 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.startRegistrar()
 	s.aggregator.Start()
+	if err := s.followFiles(); err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -323,6 +341,9 @@ func setDefaults(opts *Options) {
 	if opts.KubeVersion == "" {
 		opts.KubeVersion = DefaultVersion
 	}
+	if opts.AuthorizationConfig != nil {
+		opts.AuthorizationModes = opts.AuthorizationConfig.Types()
+	}
 	if len(opts.AuthorizationModes) == 0 {
 		opts.AuthorizationModes = DefaultAuthorizationModes()
 	}
@@ -357,6 +378,9 @@ func (s *Server) Close() {
 		s.inFlight.Shut()
 		close(s.done)
 	})
+	for _, f := range s.followers {
+		f.Close()
+	}
 	s.compactor.stop()
 	s.repair.stop()
 	for _, p := range s.shared {

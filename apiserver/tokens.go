@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -33,10 +34,16 @@ func (s *Server) newTokens() (*auth.Tokens, error) {
 	}, nil
 }
 
-// newAuthenticators returns the authenticators of the options.
+// newAuthenticators returns the authenticators of the options. As upstream, the mode
+// AlwaysAllow turns anonymous requests off, also if Options.Authentication turns them on; an
+// AuthorizationConfiguration does not.
 func (s *Server) newAuthenticators() (*authn.Authenticators, error) {
+	allowsAll := s.opts.AuthorizationConfig == nil && slices.Contains(s.opts.AuthorizationModes, AuthorizeAlways)
+	if asked := s.opts.Authentication.Anonymous; allowsAll && asked != nil && *asked {
+		s.opts.Logger.Info("Refusing anonymous requests: --anonymous-auth is not allowed with the authorization mode AlwaysAllow")
+	}
 	return authn.New(s.opts.Authentication, authn.Dependencies{
-		Clock: s.opts.Clock, Secret: tokenObjects{s}.Secret, Audiences: s.tokens.Audiences(), Logger: s.opts.Logger,
+		Clock: s.opts.Clock, Secret: tokenObjects{s}.Secret, Audiences: s.tokens.Audiences(), RefuseAnonymous: allowsAll, Logger: s.opts.Logger,
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -231,9 +230,12 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 // isNotOurs reports that the API refused a request about a pod because the pod of that name is
 // not bound to the node: it was deleted, or replaced, before the request.
 func isNotOurs(err error) bool {
-	return apierrors.IsForbidden(err) &&
-		(strings.Contains(err.Error(), "no relationship found between node") || strings.Contains(err.Error(), "with spec.nodeName set to itself"))
+	return apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, causeUnrelated)
 }
+
+// causeUnrelated is the API server's cause of a request that is refused because no pod on the node
+// is, or refers to, the object (auth.CauseUnrelated).
+const causeUnrelated metav1.CauseType = "UnrelatedToNode"
 
 // ignoreGone drops the error for a pod that does not exist any more; its deletion event
 // follows.

@@ -122,6 +122,46 @@ func TestAuditEvents(t *testing.T) {
 	golden.Compare(t, "testdata/audit.jsonl", normalized(t, got))
 }
 
+// TestAuditedWatch watches until a timeout and until the client ends the watch, and compares
+// the events of both requests with a golden file: a watch has a stage ResponseStarted, and its
+// level RequestResponse records no objects.
+func TestAuditedWatch(t *testing.T) {
+	t.Parallel()
+	var recorded events
+	ended := make(chan struct{}, 2)
+	cluster := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithVirtualTime(), minikcmtest.WithAudit(auditv1.Policy{
+		Rules: []auditv1.PolicyRule{{Level: auditv1.LevelRequestResponse}},
+	}, func(event *auditv1.Event) {
+		recorded.add(event)
+		if event.UserAgent == t.Name() && event.Verb == "watch" && event.Stage == auditv1.StageResponseComplete {
+			ended <- struct{}{}
+		}
+	}))
+	ctx, maps := t.Context(), auditClient(t, cluster, nil).CoreV1().ConfigMaps("default")
+	for _, opts := range []metav1.ListOptions{{FieldSelector: "metadata.name=c", TimeoutSeconds: new(int64(5))}, {ResourceVersion: "0", AllowWatchBookmarks: true}} {
+		watch, err := maps.Watch(ctx, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if opts.TimeoutSeconds == nil {
+			if _, err := cluster.Client().CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c"}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			<-watch.ResultChan()
+			watch.Stop()
+		} else if err := cluster.Advance(ctx, 6*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			t.Fatal("the watch has not ended")
+		}
+		watch.Stop()
+	}
+	golden.Compare(t, "testdata/auditwatch.jsonl", normalized(t, recorded.of(t.Name())))
+}
+
 // clockTolerance is how far virtual time may move while the test runs.
 const clockTolerance = time.Minute
 

@@ -52,7 +52,7 @@ func (p NodeRestriction) checkBound(ctx context.Context, a *Attributes, node, ot
 		}
 	}
 	if pod.Spec.NodeName != node {
-		return denied(a, errors.New(otherwise))
+		return auth.Unrelated(denied(a, errors.New(otherwise)))
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func checkPodStatus(node string, a *Attributes) error {
 	}
 	switch {
 	case old.Spec.NodeName != node:
-		return denied(a, fmt.Errorf("node %q can only update pod status for pods with spec.nodeName set to itself", node))
+		return auth.Unrelated(denied(a, fmt.Errorf("node %q can only update pod status for pods with spec.nodeName set to itself", node)))
 	case !maps.Equal(old.Labels, pod.Labels):
 		return denied(a, fmt.Errorf("node %q cannot update labels through pod status", node))
 	case !slices.EqualFunc(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses, sameClaim):

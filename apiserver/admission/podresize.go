@@ -33,12 +33,9 @@ func (p PodResizeValidator) Check(ctx context.Context, a *Attributes) error {
 	if old, ok := a.Old.(*corev1.Pod); ok && old.Generation == pod.Generation {
 		return nil
 	}
-	node, err := p.Node(ctx, pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) {
-		return denied(a, fmt.Errorf("node %q not found", pod.Spec.NodeName))
-	}
+	node, err := boundTo(ctx, a, pod, p.Node)
 	if err != nil {
-		return denied(a, fmt.Errorf("failed to get node %q: %w", pod.Spec.NodeName, err))
+		return err
 	}
 	if system, ok := node.Labels[corev1.LabelOSStable]; ok && system != "linux" {
 		return resizeDenied(a, causeUnsupportedPlatform, fmt.Errorf("pod resize is only supported on linux nodes, node %q is %q", node.Name, system))
@@ -47,6 +44,18 @@ func (p PodResizeValidator) Check(ctx context.Context, a *Attributes) error {
 		return resizeDenied(a, causeNodeCapacity, fmt.Errorf("node didn't have enough allocatable resources: %s", strings.Join(lacks, "; ")))
 	}
 	return nil
+}
+
+// boundTo returns the node of a pod, or the error for a write that depends on it.
+func boundTo(ctx context.Context, a *Attributes, pod *corev1.Pod, get func(ctx context.Context, name string) (*corev1.Node, error)) (*corev1.Node, error) {
+	node, err := get(ctx, pod.Spec.NodeName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, denied(a, fmt.Errorf("node %q not found", pod.Spec.NodeName))
+	case err != nil:
+		return nil, denied(a, fmt.Errorf("failed to get node %q: %w", pod.Spec.NodeName, err))
+	}
+	return node, nil
 }
 
 // lacking returns what a node does not have for the pod alone, in upstream's words.

@@ -3,6 +3,7 @@ package aggregator
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 
 	"minikcm.dev/minikcm/apiserver/discovery"
+	"minikcm.dev/minikcm/apiserver/openapi"
 	"minikcm.dev/minikcm/apiserver/outbound"
 )
 
@@ -32,18 +34,15 @@ func (a *Aggregator) discover(ctx context.Context, b *backend) {
 	}
 	v.Discovery.Resources = resources
 	v.OpenAPI = a.openAPIOf(ctx, b)
+	v.OpenAPIV2 = a.openAPIV2Of(ctx, b)
 	a.publish(v)
 }
 
 // stale marks the resources of a server that is not available.
 func (a *Aggregator) stale(b *backend) {
 	v := versionOf(b)
-	if known := a.remote.Load(); known != nil {
-		for i := range known.Versions {
-			if known.Versions[i].Name == v.Name {
-				v.Discovery.Resources = known.Versions[i].Discovery.Resources
-			}
-		}
+	if known := a.published(v.Name); known != nil {
+		v.Discovery.Resources, v.OpenAPIV2 = known.Discovery.Resources, known.OpenAPIV2
 	}
 	v.Discovery.Freshness = apidiscovery.DiscoveryFreshnessStale
 	a.publish(v)
@@ -82,9 +81,19 @@ func (a *Aggregator) forget(name string) {
 }
 
 // shows reports whether discovery shows the version of an APIService.
-func (a *Aggregator) shows(name string) bool {
+func (a *Aggregator) shows(name string) bool { return a.published(name) != nil }
+
+// published returns what discovery shows of the version of an APIService; nil: nothing.
+func (a *Aggregator) published(name string) *discovery.RemoteVersion {
 	known := a.remote.Load()
-	return known != nil && slices.ContainsFunc(known.Versions, func(v discovery.RemoteVersion) bool { return v.Name == name })
+	if known == nil {
+		return nil
+	}
+	i := slices.IndexFunc(known.Versions, func(v discovery.RemoteVersion) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &known.Versions[i]
 }
 
 func without(all []discovery.RemoteVersion, name string) []discovery.RemoteVersion {
@@ -186,6 +195,32 @@ func (a *Aggregator) openAPIOf(ctx context.Context, b *backend) string {
 		return ""
 	}
 	return at
+}
+
+// openAPIV2Of returns what the server's OpenAPI v2 document says about its version. The last one
+// that could be read stays in place of one that cannot.
+func (a *Aggregator) openAPIV2Of(ctx context.Context, b *backend) *openapi.Remote {
+	var before *openapi.Remote
+	if known := a.published(b.service.Name); known != nil {
+		before = known.OpenAPIV2
+	}
+	answer, err := a.get(ctx, b, "/openapi/v2", "application/json")
+	switch {
+	case err != nil:
+	case answer.code == http.StatusNotFound:
+		return nil
+	case answer.code != http.StatusOK:
+		err = fmt.Errorf("the status code is %d", answer.code)
+	case before != nil && before.IsOf(answer.body):
+		return before
+	default:
+		var read *openapi.Remote
+		if read, err = openapi.ReadRemote(answer.body, b.gv()); err == nil {
+			return read
+		}
+	}
+	a.opts.Logger.Info("Reading the OpenAPI v2 document of an aggregated server", "apiService", b.service.Name, "err", err)
+	return before
 }
 
 // readLimited reads a response up to outbound.MaxAnswerBytes.

@@ -32,8 +32,9 @@ type Attributes struct {
 	Namespace   string
 	Name        string
 	Path        string
-	// FieldSelector is that of a list, a watch or a deletecollection, as the client sent it.
-	FieldSelector string
+	// FieldSelector and LabelSelector are those of a list, a watch or a deletecollection, as the
+	// client sent them.
+	FieldSelector, LabelSelector string
 }
 
 // Rules are what a user may do in a namespace. If Incomplete is set they may be too

@@ -24,11 +24,14 @@ type Dependencies struct {
 	Secret func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 	// Audiences are those of the API server.
 	Audiences []string
-	Logger    klog.Logger
+	// RefuseAnonymous refuses requests without credentials, unless the AuthenticationConfiguration
+	// has a rule for them.
+	RefuseAnonymous bool
+	Logger          klog.Logger
 }
 
 // Authenticators authenticate users as the options say. A nil *Authenticators is that of
-// the zero Options.
+// the zero Options without RefuseAnonymous.
 type Authenticators struct {
 	deps    Dependencies
 	clients authorities
@@ -38,13 +41,16 @@ type Authenticators struct {
 	// after are asked after it, in upstream's order.
 	before, after []authenticator.Token
 	anonymous     anonymousRule
+	// issuers is one of after; nil: there is no configuration of issuers.
+	issuers *currentIssuers
+	file    configurationFile
 	// closers release what the authenticators hold.
 	closers []func()
 }
 
 // New returns the authenticators of the options. Close them.
 func New(opts Options, deps Dependencies) (*Authenticators, error) {
-	if reflect.ValueOf(opts).IsZero() {
+	if reflect.ValueOf(opts).IsZero() && !deps.RefuseAnonymous {
 		return nil, nil
 	}
 	if err := opts.Validate(); err != nil {

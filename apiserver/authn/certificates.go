@@ -5,34 +5,13 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"k8s.io/client-go/util/cert"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/configfile"
 )
-
-// maxFileBytes limits each file that New reads.
-const maxFileBytes = 16 << 20
-
-// readFile reads a file of at most maxFileBytes.
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() // only read
-	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFileBytes)
-	}
-	return data, nil
-}
 
 // authorities are the certificates of a file, and the file's content.
 type authorities struct {
@@ -41,7 +20,7 @@ type authorities struct {
 }
 
 func readAuthorities(flag, path string) (authorities, error) {
-	data, err := readFile(path)
+	data, err := configfile.Read(path)
 	if err != nil {
 		return authorities{}, fmt.Errorf("--%s: %w", flag, err)
 	}

@@ -1,34 +1,25 @@
 package authn
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/install"
-	"k8s.io/apiserver/pkg/apis/apiserver/validation"
-	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
-	"minikcm.dev/minikcm/internal/nesting"
+	"minikcm.dev/minikcm/apiserver/configfile"
 )
-
-// maxDepth limits the nesting of a configuration.
-const maxDepth = 100
 
 // useConfiguration adds the issuers and the rule for anonymous requests, of the file or of
 // the other options.
 func (a *Authenticators) useConfiguration(opts *Options) error {
 	if opts.ConfigFile == "" && opts.OIDC.IssuerURL == "" {
-		a.anonymous.never = opts.Anonymous != nil && !*opts.Anonymous
+		a.anonymous.never = a.refusesAnonymous(opts)
 		return nil
 	}
-	config, algorithms, err := configurationOf(opts)
+	config, algorithms, err := a.configurationOf(opts)
 	if err != nil {
 		return err
 	}
@@ -38,20 +29,37 @@ func (a *Authenticators) useConfiguration(opts *Options) error {
 	case config.Anonymous != nil:
 		a.anonymous = newAnonymousRule(config.Anonymous)
 	default:
-		a.anonymous.never = opts.Anonymous != nil && !*opts.Anonymous
+		a.anonymous.never = a.refusesAnonymous(opts)
 	}
-	compiler := authenticationcel.NewDefaultCompiler()
-	if err := validation.ValidateAuthenticationConfiguration(compiler, config, a.deps.Audiences).ToAggregate(); err != nil {
-		return fmt.Errorf("invalid authentication configuration: %w", err)
+	a.file.anonymous = config.Anonymous
+	issuers, err := a.newIssuers(config, algorithms)
+	if err != nil {
+		return err
 	}
-	return a.useIssuers(config.JWT, algorithms, compiler)
+	a.issuers = &currentIssuers{}
+	a.issuers.now.Store(issuers)
+	a.after = append(a.after, a.issuers)
+	a.closers = append(a.closers, func() { a.issuers.now.Load().close() })
+	return nil
+}
+
+// refusesAnonymous reports whether requests without credentials are refused if no
+// configuration has a rule for them.
+func (a *Authenticators) refusesAnonymous(opts *Options) bool {
+	return a.deps.RefuseAnonymous || opts.Anonymous != nil && !*opts.Anonymous
 }
 
 // configurationOf returns the configuration that the options describe, and the algorithms
 // that tokens may be signed with.
-func configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []string, error) {
+func (a *Authenticators) configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []string, error) {
 	if opts.ConfigFile != "" {
-		config, err := readConfiguration(opts.ConfigFile)
+		a.file.path = opts.ConfigFile
+		var config *apiserver.AuthenticationConfiguration
+		content, err := configfile.Read(opts.ConfigFile)
+		if err == nil {
+			a.file.content = content
+			config, err = configfile.Decode[*apiserver.AuthenticationConfiguration](content)
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", opts.ConfigFile, err)
 		}
@@ -62,31 +70,6 @@ func configurationOf(opts *Options) (*apiserver.AuthenticationConfiguration, []s
 		return nil, nil, err
 	}
 	return &apiserver.AuthenticationConfiguration{JWT: []apiserver.JWTAuthenticator{*issuer}}, opts.OIDC.SigningAlgs, nil
-}
-
-// readConfiguration reads an AuthenticationConfiguration of any version, strictly.
-func readConfiguration(path string) (*apiserver.AuthenticationConfiguration, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) == 0 {
-		return nil, errors.New("empty config data")
-	}
-	if err := nesting.YAML(data, maxDepth, maxFileBytes); err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	decoded, err := runtime.Decode(serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(), data)
-	if err != nil {
-		return nil, err
-	}
-	config, ok := decoded.(*apiserver.AuthenticationConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("expected AuthenticationConfiguration, got %T", decoded)
-	}
-	return config, nil
 }
 
 // issuer returns the issuer as a configuration describes it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
@@ -28,43 +29,77 @@ const (
 	verifiedTTL = 10 * time.Second
 )
 
-// useIssuers adds the authenticators of JSON web tokens. The lifetime of their tokens is
-// on the machine's clock, because other programs issue them.
-func (a *Authenticators) useIssuers(issuers []apiserver.JWTAuthenticator, algorithms []string, compiler authenticationcel.Compiler) error {
-	if len(issuers) == 0 {
-		return nil
+// issuers authenticate the JSON web tokens of one configuration.
+type issuers struct {
+	tokens authenticator.Token
+	// checks return an error until an issuer's keys are known.
+	checks []func() error
+	// inside counts the tokens that are being verified.
+	inside gate.Gate
+	// closers end what the issuers do in the background.
+	closers []func()
+}
+
+// newIssuers returns the authenticators of a configuration's issuers, which are contacted in
+// the background. The lifetime of their tokens is on the machine's clock, because other
+// programs issue them.
+func (a *Authenticators) newIssuers(config *apiserver.AuthenticationConfiguration, algorithms []string) (*issuers, error) {
+	compiler := authenticationcel.NewDefaultCompiler()
+	if err := validation.ValidateAuthenticationConfiguration(compiler, config, a.deps.Audiences).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("invalid authentication configuration: %w", err)
 	}
-	// Issuers are contacted in the background, until the authenticators are closed.
+	made := &issuers{}
 	ctx, cancel := context.WithCancel(context.Background())
-	a.closers = append(a.closers, cancel)
+	made.closers = append(made.closers, cancel)
 	var all []authenticator.Token
-	for _, issuer := range issuers {
-		if issuer.Issuer.EgressSelectorType != "" {
-			return fmt.Errorf("issuer %s: there are no egress selectors: remove egressSelectorType %q", issuer.Issuer.URL, issuer.Issuer.EgressSelectorType)
-		}
-		client, err := a.clientOf(&issuer.Issuer)
-		if err != nil {
-			return fmt.Errorf("issuer %s: %w", issuer.Issuer.URL, err)
-		}
-		one, err := oidc.New(ctx, oidc.Options{
-			JWTAuthenticator: issuer, Client: client, Compiler: compiler,
-			SupportedSigningAlgs: algorithms, DisallowedIssuers: a.deps.Audiences,
+	for i := range config.JWT {
+		one, err := made.add(ctx, a, oidc.Options{
+			JWTAuthenticator: config.JWT[i], Compiler: compiler, SupportedSigningAlgs: algorithms, DisallowedIssuers: a.deps.Audiences,
 		})
 		if err != nil {
-			return fmt.Errorf("issuer %s: %w", issuer.Issuer.URL, err)
+			made.close()
+			return nil, fmt.Errorf("issuer %s: %w", config.JWT[i].Issuer.URL, err)
 		}
 		all = append(all, one)
 	}
 	// The cache is outermost: it returns the same answer again, in which the audiences must
 	// not be set twice.
 	known := authenticator.WrapAudienceAgnosticToken(a.deps.Audiences, tokenunion.NewFailOnError(all...))
-	a.after = append(a.after, tokencache.New(known, false, verifiedTTL, 0))
-	return nil
+	made.tokens = tokencache.New(known, false, verifiedTTL, 0)
+	return made, nil
+}
+
+// add makes the authenticator of one issuer.
+func (s *issuers) add(ctx context.Context, a *Authenticators, opts oidc.Options) (authenticator.Token, error) {
+	issuer := &opts.JWTAuthenticator.Issuer
+	if issuer.EgressSelectorType != "" {
+		return nil, fmt.Errorf("there are no egress selectors: remove egressSelectorType %q", issuer.EgressSelectorType)
+	}
+	var err error
+	if opts.Client, err = s.clientOf(issuer); err != nil {
+		return nil, err
+	}
+	one, err := oidc.New(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.checks = append(s.checks, one.HealthCheck)
+	return one, nil
+}
+
+// close waits for the tokens that are being verified, and ends what the issuers do in the
+// background.
+func (s *issuers) close() {
+	s.inside.Shut()
+	s.inside.Wait()
+	for _, release := range s.closers {
+		release()
+	}
 }
 
 // clientOf returns the client for an issuer, with limits on its answers. Redirects are not
 // followed.
-func (a *Authenticators) clientOf(issuer *apiserver.Issuer) (*http.Client, error) {
+func (s *issuers) clientOf(issuer *apiserver.Issuer) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if issuer.CertificateAuthority != "" {
 		var err error
@@ -74,7 +109,7 @@ func (a *Authenticators) clientOf(issuer *apiserver.Issuer) (*http.Client, error
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: outbound.Timeout}
 	calls := &closing{next: outbound.Limit(transport, maxIssuerBytes, "issuer")}
-	a.closers = append(a.closers, func() {
+	s.closers = append(s.closers, func() {
 		calls.inside.Shut()
 		calls.inside.Wait()
 		transport.CloseIdleConnections()

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver/configfile"
 )
 
 // tokenFile authenticates the tokens of a file, by their hashes: how long a look-up takes
@@ -32,7 +34,7 @@ func (a *Authenticators) useTokenFile(opts *Options) error {
 	if opts.TokenAuthFile == "" {
 		return nil
 	}
-	data, err := readFile(opts.TokenAuthFile)
+	data, err := configfile.Read(opts.TokenAuthFile)
 	if err != nil {
 		return fmt.Errorf("--token-auth-file: %w", err)
 	}

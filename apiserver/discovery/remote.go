@@ -6,6 +6,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver/openapi"
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
@@ -24,8 +25,10 @@ type RemoteVersion struct {
 	// Discovery has the resources; those of the last successful check if its Freshness is
 	// Stale.
 	Discovery apidiscovery.APIVersionDiscovery
-	// OpenAPI is the relative URL of the OpenAPI document; empty if there is none.
-	OpenAPI string
+	// OpenAPI is the relative URL of the OpenAPI v3 document; empty if there is none. OpenAPIV2 is
+	// what the last readable document of version 2 says about the version; nil: nothing.
+	OpenAPI   string
+	OpenAPIV2 *openapi.Remote
 }
 
 // group is a group with the versions of this server and of others.

@@ -47,6 +47,16 @@ func (z *Authorizer) Authorize(ctx context.Context, a auth.Attributes) (auth.Dec
 	return auth.Allow, "", nil
 }
 
+// Unrelated reports whether a request is refused because no pod on the node refers to the object.
+func (z *Authorizer) Unrelated(ctx context.Context, a auth.Attributes) bool {
+	node, isNode := auth.NodeName(a.User)
+	if !isNode || node == "" {
+		return false
+	}
+	d, err := z.decide(ctx, node, &a)
+	return err == nil && d.unrelated
+}
+
 // RulesFor implements auth.Authorizer. As upstream, it cannot list what a node may do.
 func (z *Authorizer) RulesFor(_ context.Context, user *auth.User, _ string) (auth.Rules, error) {
 	if _, isNode := auth.NodeName(user); isNode {
@@ -59,6 +69,8 @@ func (z *Authorizer) RulesFor(_ context.Context, user *auth.User, _ string) (aut
 type decision struct {
 	allowed bool
 	reason  string
+	// unrelated means that no pod on the node refers to the object.
+	unrelated bool
 }
 
 func allow() (decision, error) { return decision{allowed: true}, nil }
@@ -143,7 +155,7 @@ func (z *Authorizer) relatedTo(ctx context.Context, node string, k kind, a *auth
 	if err != nil || related {
 		return decision{allowed: related}, err
 	}
-	return refuse(fmt.Sprintf("no relationship found between node '%s' and this object", node))
+	return decision{reason: fmt.Sprintf("no relationship found between node '%s' and this object", node), unrelated: true}, nil
 }
 
 // get allows the verb get for related objects.

@@ -19,11 +19,9 @@ type admissionFlags struct {
 func (f *admissionFlags) register(flags *pflag.FlagSet) {
 	var on, off []string
 	for _, plugin := range apiserver.AdmissionPlugins() {
-		switch {
-		case plugin.Missing != "":
-		case plugin.Default:
+		if plugin.Default {
 			on = append(on, plugin.Name)
-		default:
+		} else {
 			off = append(off, plugin.Name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,9 @@ type clusterFlags struct {
 	memoryLimit      string
 	audit            audit.Options
 	encryption       string
+	reloadEncryption bool
+	// authorizationConfig excludes authorization.
+	authorizationConfig string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -67,11 +71,13 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
 	flags.StringSliceVar(&f.authorization, "authorization-mode", apiserver.DefaultAuthorizationModes(), "what decides whether a user may make a request, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
+	flags.StringVar(&f.authorizationConfig, "authorization-config", "", "file with an AuthorizationConfiguration: authorizers in order, webhooks with match conditions among them. It is followed, and excludes --authorization-mode and the --authorization-webhook flags")
 	f.authentication.register(flags)
 	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	registerAudit(flags, &f.audit)
 	flags.StringVar(&f.encryption, "encryption-provider-config", "", "file with the apiserver.config.k8s.io/v1 EncryptionConfiguration that says which objects are stored encrypted")
+	flags.BoolVar(&f.reloadEncryption, "encryption-provider-config-automatic-reload", false, "follow the file of --encryption-provider-config: its changes take effect without a restart")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
@@ -85,7 +91,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
 		Controllers: f.controllers, Logger: klog.Background(),
 		AuthorizationModes: f.authorization, AuthorizationWebhook: f.authentication.authorizationWebhook(),
-		Audit: f.audit, EncryptionConfig: f.encryption,
+		Audit: f.audit, EncryptionConfig: f.encryption, ReloadEncryptionConfig: f.reloadEncryption,
 		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
 		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
 		// Without an active fault, their cost is negligible.
@@ -114,6 +120,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	if err = f.nodeOptions(&opts); err != nil {
 		return opts, err
 	}
+	if err = f.authorizationOptions(&opts); err != nil {
+		return opts, badInput{err}
+	}
 	if opts.Etcd, err = f.etcd.options(); err != nil {
 		return opts, err
 	}
@@ -122,6 +131,25 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	}
 	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)
 	return opts, err
+}
+
+// authorizationOptions sets the options that an AuthorizationConfiguration replaces.
+func (f *clusterFlags) authorizationOptions(opts *minikcm.Options) error {
+	if f.authorizationConfig == "" {
+		return nil
+	}
+	other := ""
+	f.flags.Visit(func(flag *pflag.Flag) {
+		if flag.Name == "authorization-mode" || strings.HasPrefix(flag.Name, "authorization-webhook-") {
+			other = flag.Name
+		}
+	})
+	if other != "" {
+		return fmt.Errorf("--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined: remove --%s", other)
+	}
+	opts.AuthorizationConfig, opts.AuthorizationModes = f.authorizationConfig, nil
+	_, err := apiserver.ReadAuthorizationConfig(f.authorizationConfig)
+	return err
 }
 
 // nodeOptions sets the options that determine the cluster's nodes.

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestFilesArePrivate checks that nobody else can read what the command writes, with keys and
-// secrets in it: the files of a data directory, kubeconfigs and audit logs. Certificates are
-// public.
+// TestFilesArePrivate checks that files with keys and secrets are readable by their owner only:
+// the files of a data directory, kubeconfigs and audit logs. Certificates are public.
 func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/protection/guard"
 	"minikcm.dev/minikcm/controllers/pvcprotection/decide"
 )
 
@@ -27,11 +28,19 @@ const (
 
 // Controller protects claims. Its keys are claims.
 type Controller struct {
-	clock  clock.Clock
-	client kubernetes.Interface
-	claims corelisters.PersistentVolumeClaimLister
-	pods   corelisters.PodLister
-	loop   *loop.Loop
+	clock clock.Clock
+	api   api
+	kind  guard.Kind[*corev1.PersistentVolumeClaim]
+	pods  corelisters.PodLister
+	loop  *loop.Loop
+}
+
+// api is what the controller needs of the API.
+type api interface {
+	// Pods lists the pods in a namespace, without a cache.
+	Pods(ctx context.Context, namespace string) ([]*corev1.Pod, error)
+	Update(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	UpdateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) error
 }
 
 // New returns a controller. Run starts it.
@@ -41,11 +50,22 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	core := e.Informers.Core().V1()
-	c := &Controller{clock: e.Clock, client: client, claims: core.PersistentVolumeClaims().Lister(), pods: core.Pods().Lister()}
+	c := newController(e.Clock, clientAPI{client}, core.PersistentVolumeClaims().Lister(), core.Pods().Lister())
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(core.PersistentVolumeClaims().Informer(), loop.Self)
 	c.loop.Watch(core.Pods().Informer(), wakeForPod)
 	return c, nil
+}
+
+func newController(clock clock.Clock, api api, claims corelisters.PersistentVolumeClaimLister, pods corelisters.PodLister) *Controller {
+	c := &Controller{clock: clock, api: api, pods: pods}
+	c.kind = guard.Kind[*corev1.PersistentVolumeClaim]{
+		Noun: "claim", Finalizer: decide.Finalizer, Used: c.used, Update: api.Update,
+		Get: func(key types.NamespacedName) (*corev1.PersistentVolumeClaim, error) {
+			return claims.PersistentVolumeClaims(key.Namespace).Get(key.Name)
+		},
+	}
+	return c
 }
 
 // Run works until ctx ends.
@@ -75,61 +95,60 @@ func wakeForPod(ev loop.Event) []types.NamespacedName {
 
 // Reconcile updates one claim.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	claim, err := c.claims.PersistentVolumeClaims(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting claim %s: %w", key, err)
+	claim, ok, err := c.kind.Reconcile(ctx, key)
+	if !ok || err != nil {
+		return loop.Result{}, err
 	}
 	pods, err := c.pods.Pods(key.Namespace).List(labels.Everything())
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing the pods in namespace %s: %w", key.Namespace, err)
 	}
-	decision := decide.Claim(claim, pods, c.clock.Now())
-	if decision.SetFinalizers && claim.DeletionTimestamp != nil {
-		used, err := c.used(ctx, claim)
-		if used || err != nil {
-			return loop.Result{}, err
-		}
+	condition := decide.Condition(claim, pods, c.clock.Now())
+	if condition == nil {
+		return loop.Result{}, nil
 	}
-	if err := c.write(ctx, claim, decision); err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("updating claim %s: %w", key, err)
+	changed := claim.DeepCopy()
+	setCondition(&changed.Status, *condition)
+	if err := c.api.UpdateStatus(ctx, changed); err != nil && !apierrors.IsNotFound(err) {
+		return loop.Result{}, fmt.Errorf("updating the status of claim %s: %w", key, err)
 	}
 	return loop.Result{}, nil
 }
 
-// used asks the API whether a pod uses the claim that is to be released: the cache may not
-// have a pod yet that was scheduled just now.
+// used reports whether a pod uses a claim. If no pod of the cache does, it asks the API: the
+// cache may not have a pod yet that was scheduled just now.
 func (c *Controller) used(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	pods, err := c.client.CoreV1().Pods(claim.Namespace).List(ctx, metav1.ListOptions{})
+	pods, err := c.pods.Pods(claim.Namespace).List(labels.Everything())
+	if err == nil && !decide.InUse(claim, pods) {
+		pods, err = c.api.Pods(ctx, claim.Namespace)
+	}
 	if err != nil {
 		return false, fmt.Errorf("listing the pods in namespace %s: %w", claim.Namespace, err)
 	}
-	for i := range pods.Items {
-		if decide.Uses(&pods.Items[i], claim) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return decide.InUse(claim, pods), nil
 }
 
-func (c *Controller) write(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision decide.Decision) error {
-	claims := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace)
-	if decision.SetFinalizers {
-		changed := claim.DeepCopy()
-		changed.Finalizers = decision.Finalizers
-		var err error
-		if claim, err = claims.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
+// clientAPI is the API through a client.
+type clientAPI struct{ kubernetes.Interface }
+
+func (a clientAPI) Pods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	list, err := a.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
 	}
-	if decision.Condition == nil {
-		return nil
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
 	}
-	changed := claim.DeepCopy()
-	setCondition(&changed.Status, *decision.Condition)
-	_, err := claims.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	return pods, nil
+}
+
+func (a clientAPI) Update(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return a.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
+}
+
+func (a clientAPI) UpdateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	_, err := a.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	return err
 }
 

@@ -2,18 +2,15 @@ package pvprotection
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/protection"
+	"minikcm.dev/minikcm/controllers/protection/guard"
 )
 
 // Name is upstream's name of the controller, and workers its default.
@@ -27,8 +24,7 @@ const finalizer = "kubernetes.io/pv-protection"
 
 // Controller protects volumes. Its keys are their names.
 type Controller struct {
-	client  kubernetes.Interface
-	volumes corelisters.PersistentVolumeLister
+	volumes guard.Kind[*corev1.PersistentVolume]
 	loop    *loop.Loop
 }
 
@@ -39,10 +35,23 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	volumes := e.Informers.Core().V1().PersistentVolumes()
-	c := &Controller{client: client, volumes: volumes.Lister()}
+	c := &Controller{volumes: kindOf(volumes.Lister(), func(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+		return client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
+	})}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(volumes.Informer(), loop.Self)
 	return c, nil
+}
+
+// kindOf returns how volumes are protected: a bound one is used.
+func kindOf(volumes corelisters.PersistentVolumeLister, update func(context.Context, *corev1.PersistentVolume) (*corev1.PersistentVolume, error)) guard.Kind[*corev1.PersistentVolume] {
+	return guard.Kind[*corev1.PersistentVolume]{
+		Noun: "volume", Finalizer: finalizer, Update: update,
+		Get: func(key types.NamespacedName) (*corev1.PersistentVolume, error) { return volumes.Get(key.Name) },
+		Used: func(_ context.Context, volume *corev1.PersistentVolume) (bool, error) {
+			return volume.Status.Phase == corev1.VolumeBound, nil
+		},
+	}
 }
 
 // Run works until ctx ends.
@@ -53,21 +62,6 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile updates one volume.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	volume, err := c.volumes.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting volume %s: %w", key.Name, err)
-	}
-	finalizers, change := protection.Finalizers(volume, finalizer, func() bool { return volume.Status.Phase == corev1.VolumeBound })
-	if !change {
-		return loop.Result{}, nil
-	}
-	changed := volume.DeepCopy()
-	changed.Finalizers = finalizers
-	if _, err := c.client.CoreV1().PersistentVolumes().Update(ctx, changed, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("updating volume %s: %w", key.Name, err)
-	}
-	return loop.Result{}, nil
+	_, _, err := c.volumes.Reconcile(ctx, key)
+	return loop.Result{}, err
 }

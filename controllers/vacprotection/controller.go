@@ -6,17 +6,15 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	storagelisters "k8s.io/client-go/listers/storage/v1"
 
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/protection"
+	"minikcm.dev/minikcm/controllers/protection/guard"
 )
 
 // Name is upstream's name of the controller, and workers its default.
@@ -30,8 +28,7 @@ const finalizer = "kubernetes.io/vac-protection"
 
 // Controller protects classes. Its keys are their names.
 type Controller struct {
-	client  kubernetes.Interface
-	classes storagelisters.VolumeAttributesClassLister
+	classes guard.Kind[*storagev1.VolumeAttributesClass]
 	volumes corelisters.PersistentVolumeLister
 	claims  corelisters.PersistentVolumeClaimLister
 	loop    *loop.Loop
@@ -44,8 +41,18 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	core, classes := e.Informers.Core().V1(), e.Informers.Storage().V1().VolumeAttributesClasses()
-	c := &Controller{
-		client: client, classes: classes.Lister(), volumes: core.PersistentVolumes().Lister(), claims: core.PersistentVolumeClaims().Lister(),
+	c := &Controller{volumes: core.PersistentVolumes().Lister(), claims: core.PersistentVolumeClaims().Lister()}
+	c.classes = guard.Kind[*storagev1.VolumeAttributesClass]{
+		Noun: "volume attributes class", Finalizer: finalizer,
+		Get: func(key types.NamespacedName) (*storagev1.VolumeAttributesClass, error) {
+			return classes.Lister().Get(key.Name)
+		},
+		Used: func(_ context.Context, class *storagev1.VolumeAttributesClass) (bool, error) {
+			return c.used(class.Name)
+		},
+		Update: func(ctx context.Context, class *storagev1.VolumeAttributesClass) (*storagev1.VolumeAttributesClass, error) {
+			return client.StorageV1().VolumeAttributesClasses().Update(ctx, class, metav1.UpdateOptions{})
+		},
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(classes.Informer(), loop.Self)
@@ -102,29 +109,8 @@ func classesOf(obj metav1.Object) []string {
 
 // Reconcile updates one class.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	class, err := c.classes.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting volume attributes class %s: %w", key.Name, err)
-	}
-	used := false
-	if class.DeletionTimestamp != nil {
-		if used, err = c.used(key.Name); err != nil {
-			return loop.Result{}, err
-		}
-	}
-	finalizers, change := protection.Finalizers(class, finalizer, func() bool { return used })
-	if !change {
-		return loop.Result{}, nil
-	}
-	changed := class.DeepCopy()
-	changed.Finalizers = finalizers
-	if _, err := c.client.StorageV1().VolumeAttributesClasses().Update(ctx, changed, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("updating volume attributes class %s: %w", key.Name, err)
-	}
-	return loop.Result{}, nil
+	_, _, err := c.classes.Reconcile(ctx, key)
+	return loop.Result{}, err
 }
 
 // used reports whether a volume or claim names the class.

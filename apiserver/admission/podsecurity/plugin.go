@@ -81,8 +81,8 @@ func (p *Plugin) Check(ctx context.Context, a *admission.Attributes) error {
 	return refusal(a, result)
 }
 
-// refusal returns the error for a write that is not allowed. What the library says of it
-// replaces what is said of any refused write.
+// refusal returns the Forbidden error for a write that is not allowed. The fields that the
+// library's result sets (message, reason, details, code) override the defaults.
 func refusal(a *admission.Attributes, result *admissionv1.AdmissionResponse) error {
 	refused := apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errNotAllowed)
 	said := result.Result

@@ -207,7 +207,7 @@ func dropCovered(allowed map[target]map[string]bool) {
 	}
 }
 
-// includes reports whether whoever may access t may access other, too.
+// includes reports whether permission for t implies permission for other.
 func (t target) includes(other target) bool {
 	if t.path != "" || other.path != "" || t.names != "" && t.names != other.names {
 		return false

@@ -7,37 +7,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
-
-	"minikcm.dev/minikcm/controllers/protection"
 )
 
 // Finalizer is upstream's finalizer of claims.
 const Finalizer = "kubernetes.io/pvc-protection"
 
-// Decision is the decision about a claim. The zero value changes nothing.
-type Decision struct {
-	// Finalizers are the finalizers to write if SetFinalizers is true.
-	Finalizers    []string
-	SetFinalizers bool
-	// Condition is the condition Unused to write; nil: it does not change.
-	Condition *corev1.PersistentVolumeClaimCondition
-}
-
-// Claim returns the decision about a claim. pods are the pods in its namespace.
-func Claim(claim *corev1.PersistentVolumeClaim, pods []*corev1.Pod, now time.Time) Decision {
-	var d Decision
-	if claim.DeletionTimestamp == nil && claim.Status.Phase == corev1.ClaimBound {
-		d.Condition = unused(claim, slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !ended(pod) && refers(pod, claim, false) }), now)
+// Condition returns the condition Unused to write to a claim; nil: it does not change. pods are
+// the pods in its namespace.
+func Condition(claim *corev1.PersistentVolumeClaim, pods []*corev1.Pod, now time.Time) *corev1.PersistentVolumeClaimCondition {
+	if claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
+		return nil
 	}
-	d.Finalizers, d.SetFinalizers = protection.Finalizers(claim, Finalizer, func() bool {
-		return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return Uses(pod, claim) })
-	})
-	return d
+	return unused(claim, slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !ended(pod) && refers(pod, claim, false) }), now)
 }
 
-// Uses reports whether a pod keeps a claim from being deleted. A pod without a node does
+// InUse reports whether one of the pods keeps a claim from being deleted.
+func InUse(claim *corev1.PersistentVolumeClaim, pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return uses(pod, claim) })
+}
+
+// uses reports whether a pod keeps a claim from being deleted. A pod without a node does
 // not: a kubelet does not start a pod whose claim is being deleted.
-func Uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	return pod.Spec.NodeName != "" && refers(pod, claim, true)
 }
 

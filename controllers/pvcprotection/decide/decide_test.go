@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/protection"
 )
 
 var now = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
@@ -67,14 +69,11 @@ func TestClaimBeingDeleted(t *testing.T) {
 		"nothing to do without any pods": {claim("c"), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Claim(test.claim, test.pods, now)
-			if got.SetFinalizers != test.released || len(got.Finalizers) > 0 || got.Condition != nil {
-				t.Errorf("%+v", got)
+			finalizers, released := protection.Finalizers(test.claim, Finalizer, func() bool { return InUse(test.claim, test.pods) })
+			if condition := Condition(test.claim, test.pods, now); released != test.released || len(finalizers) > 0 || condition != nil {
+				t.Errorf("finalizers %v, %v; condition %v", finalizers, released, condition)
 			}
 		})
-	}
-	if got := Claim(claim("c", func(c *corev1.PersistentVolumeClaim) { c.Finalizers = nil }), nil, now); !got.SetFinalizers || len(got.Finalizers) != 1 {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -103,8 +102,8 @@ func TestUnusedCondition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got corev1.ConditionStatus
-			if d := Claim(test.claim, test.pods, now); d.Condition != nil {
-				got = d.Condition.Status
+			if condition := Condition(test.claim, test.pods, now); condition != nil {
+				got = condition.Status
 			}
 			if got != test.want {
 				t.Errorf("%q, not %q", got, test.want)

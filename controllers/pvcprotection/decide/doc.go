@@ -1,3 +1,3 @@
-// Package decide decides about PersistentVolumeClaims. A claim that is being deleted is
-// released only if no pod in the snapshot is on a node and uses it.
+// Package decide decides about PersistentVolumeClaims: whether pods in a snapshot keep one that is
+// being deleted, and what the condition Unused of one should be.
 package decide

@@ -1,3 +1,4 @@
-// Package access records what upstream's RBAC authorizer answers to many requests. The tests
-// of apiserver/rbac compare the answers of its authorizer with the recording.
+// Package access records what upstream's RBAC and Node authorizers answer to many requests. The tests
+// of apiserver/rbac and apiserver/nodeauthorizer compare the answers of their authorizers with the
+// recordings.
 package access

@@ -1,0 +1,24 @@
+package minikcm
+
+import (
+	"context"
+
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/apiserver/encryption"
+)
+
+// readConfiguration reads the files that configure encryption, authorization and audit.
+func (c *Cluster) readConfiguration(ctx context.Context) (err error) {
+	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
+		return err
+	}
+	if c.opts.AuthorizationConfig != "" {
+		if c.authorization, err = apiserver.ReadAuthorizationConfig(c.opts.AuthorizationConfig); err != nil {
+			return err
+		}
+		c.opts.AuthorizationModes = c.authorization.Types()
+	}
+	c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger)
+	return err
+}
