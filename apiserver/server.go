@@ -47,6 +47,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/celsize"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -203,6 +204,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	setDefaults(&opts)
 	verbs.LimitCopies()
+	if err := celsize.Limit(); err != nil {
+		return nil, err
+	}
 	known, err := newScheme()
 	if err != nil {
 		return nil, err
