@@ -190,6 +190,8 @@ type Server struct {
 	inFlight gate.Gate
 	limits   *inFlightLimits
 	shed     shedder
+	// responses limits the bytes of the responses to clients outside the process.
+	responses *pressure.Budget
 	// flow limits the requests from the network while the server listens.
 	flow atomic.Pointer[flow.Control]
 	// unlimited serves a request that is authenticated, however many are being served.
@@ -244,6 +246,8 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.useAccessControl()
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
+	s.responses = pressure.NewBudget(opts.MemoryLimit, s.reportFullBudget)
+	s.metrics.AddBudget(s.responses)
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
