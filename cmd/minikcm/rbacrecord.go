@@ -52,7 +52,8 @@ func newRBACRecord() *cobra.Command {
 		Short: "Run a client and print the roles that it needs",
 		Long: `Run a command, such as an operator, with KUBECONFIG set to a user of the running cluster,
 and print the smallest ClusterRole and Roles that cover what it asked for. Meanwhile the user
-may do everything, unless --enforce is given. What every user may do is not printed.
+may do everything, unless --enforce is given. What every user may do is not printed. A watch
+is printed with the list that clients fall back to.
 
 With --serviceaccount the command acts as that service account. The comments at the end then
 list what the roles of the account grant beyond what was asked for, and what they lack. With

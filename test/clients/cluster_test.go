@@ -46,6 +46,8 @@ var (
 	helmBinary     = built{variable: "HELM", dir: ".", pkg: "helm.sh/helm/v4/cmd/helm"}
 	kubectlBinary  = built{variable: "KUBECTL", dir: ".", pkg: "./kubectl"}
 	operatorBinary = built{variable: "OPERATOR", dir: ".", pkg: "./operator"}
+
+	databaseOperatorBinary = built{variable: "DATABASE_OPERATOR", dir: ".", pkg: "./databaseoperator"}
 )
 
 // binaries has a function for each binary, which builds the binary once.

@@ -2,32 +2,85 @@ package clients
 
 import (
 	"bytes"
+	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // operator is a running operator process.
 type operator struct {
+	t   *testing.T
 	cmd *exec.Cmd
-	log bytes.Buffer
+	log operatorLog
+}
+
+// operatorLog is what an operator has printed.
+type operatorLog struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced with each write
+	text    bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *operatorLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return l.text.Write(p)
+}
+
+// read returns the text so far, and a channel that is closed when there is more.
+func (l *operatorLog) read() (string, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String(), l.changed
 }
 
 func startOperator(t *testing.T, c *cluster, args ...string) *operator {
 	t.Helper()
-	o := &operator{cmd: exec.Command(operatorBinary.path(t), append([]string{"--kubeconfig", c.kubeconfig}, args...)...)}
-	o.cmd.Stdout, o.cmd.Stderr = &o.log, &o.log
+	return startProcess(t, nil, append([]string{operatorBinary.path(t), "--kubeconfig", c.kubeconfig}, args...)...)
+}
+
+// startProcess runs an operator until the test ends. stdout is part of its log if it is nil.
+func startProcess(t *testing.T, stdout io.Writer, command ...string) *operator {
+	t.Helper()
+	o := &operator{t: t, cmd: exec.Command(command[0], command[1:]...), log: operatorLog{changed: make(chan struct{})}}
+	o.cmd.Stdout, o.cmd.Stderr = stdout, &o.log
+	if stdout == nil {
+		o.cmd.Stdout = &o.log
+	}
 	if err := o.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		o.stop(syscall.SIGKILL)
-		if t.Failed() {
-			t.Logf("operator %q:\n%s", args, o.log.Bytes())
+		if text, _ := o.log.read(); t.Failed() {
+			t.Logf("operator %q:\n%s", command, text)
 		}
 	})
 	return o
+}
+
+// wantLog waits until the operator has printed a text.
+func (o *operator) wantLog(want string) {
+	o.t.Helper()
+	limit := time.After(patience)
+	for {
+		text, more := o.log.read()
+		if strings.Contains(text, want) {
+			return
+		}
+		select {
+		case <-more:
+		case <-limit:
+			o.t.Fatalf("the operator does not print %q", want)
+		}
+	}
 }
 
 // stop ends the process. Further calls do nothing.

@@ -88,11 +88,22 @@ func (z *Recorder) Authorize(ctx context.Context, a auth.Attributes) (auth.Decis
 	}
 	if !z.allowsAll(ctx, a) {
 		r.note(requestOf(&a), decision != auth.Allow)
+		if a.Verb == "watch" {
+			z.noteList(ctx, r, a)
+		}
 	}
 	if decision == auth.Allow || r.enforce {
 		return decision, reason, err
 	}
 	return auth.Allow, recordedReason, nil
+}
+
+// noteList records the list that a watch may need: client-go lists where a server does not
+// stream the initial state.
+func (z *Recorder) noteList(ctx context.Context, r *Recording, a auth.Attributes) {
+	a.Verb = "list"
+	decision, _, _ := z.inner.Authorize(ctx, a) // an error allows nothing
+	r.note(requestOf(&a), decision != auth.Allow)
 }
 
 const recordedReason = "allowed while the user's requests are recorded"
