@@ -53,8 +53,14 @@ fuzz: ## Run every fuzz target for FUZZTIME, one after another; FUZZ="./store" f
 	$(GO) -C tools run ./fuzz -root .. -time $(FUZZTIME) -run '$(FUZZ)'
 
 .PHONY: hostile
-hostile: ## Attack a process with a memory limit, for 20 s each, beside a client that must be served in time.
+hostile: ## Attack a process with a memory limit, for 20 s each, and send it 220 generated inputs, beside a client that must be served in time.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) -v ./test/hostile -args -for 20s -p99 250ms
+
+CUTS ?= 50
+
+.PHONY: powercut
+powercut: ## Cut the power of a process CUTS times while clients write; needs /dev/fuse and the right to mount.
+	$(GO) -C test/powercut test -count=1 -timeout 60m $(TESTFLAGS) -v . -args -cuts $(CUTS)
 
 HA_DURATION  ?= 2m
 HA_PROCESSES ?= 3

@@ -9,6 +9,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/durable"
 )
 
 // authorityFiles are the files of an authority in the data directory.
@@ -44,10 +45,10 @@ func (f authorityFiles) write(authority *auth.Authority) error {
 		return fmt.Errorf("making the directory of the certificate authority: %w", err)
 	}
 	// The certificate comes last: without it, the next start creates both again.
-	if err := os.WriteFile(f.key, key, 0o600); err != nil {
+	if err := durable.WriteFile(f.key, key, 0o600); err != nil {
 		return fmt.Errorf("writing the certificate authority's key: %w", err)
 	}
-	if err := os.WriteFile(f.cert, authority.CertPEM(), 0o644); err != nil { // a certificate is public
+	if err := durable.WriteFile(f.cert, authority.CertPEM(), 0o644); err != nil { // a certificate is public
 		return fmt.Errorf("writing the certificate authority: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/durable"
 )
 
 // caName is the common name of the cluster's certificate authority, as in kubeadm.
@@ -121,7 +122,7 @@ func tokenKey(dataDir string) (*auth.TokenKey, error) {
 	if data, err = key.PEM(); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := durable.WriteFile(path, data, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the key of service account tokens: %w", err)
 	}
 	return key, nil

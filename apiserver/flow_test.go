@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
@@ -152,4 +154,39 @@ func (h *harness) levelUID(name string) string {
 		h.t.Fatal(err)
 	}
 	return string(level.UID)
+}
+
+// The debugging endpoints and metrics of priority and fairness are upstream's.
+func TestFlowIsReported(t *testing.T) {
+	h := start(t, func(o *apiserver.Options) { o.Gatherer = legacyregistry.DefaultGatherer })
+	read := func(path string) string {
+		t.Helper()
+		resp := h.get(h.ctx, path, "admin", []string{auth.GroupMasters})
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("GET %s: %d %v %s", path, resp.StatusCode, err, text)
+		}
+		return string(text)
+	}
+	const dumps = "/debug/api_priority_and_fairness/"
+	levels := ""
+	for !strings.Contains(levels, "workload-low") { // until the server has read its configuration
+		if levels = read(dumps + "dump_priority_levels"); h.ctx.Err() != nil {
+			t.Fatalf("priority levels: %s", levels)
+		}
+	}
+	for path, want := range map[string]string{
+		dumps + "dump_priority_levels":                  "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests, RejectedRequests, TimedoutRequests, CancelledRequests",
+		dumps + "dump_queues":                           "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse,",
+		dumps + "dump_requests?includeRequestDetails=1": "PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher,",
+		"/metrics": `apiserver_flowcontrol_dispatched_requests_total{flow_schema="exempt",priority_level="exempt"}`,
+	} {
+		if text := strings.Join(strings.Fields(read(path)), " "); !strings.Contains(text, want) {
+			t.Errorf("GET %s has no %q: %s", path, want, text)
+		}
+	}
+	if code := h.get(h.ctx, dumps+"dump_queues", "alice", nil).StatusCode; code != http.StatusForbidden {
+		t.Errorf("dump_queues for a user: %d", code)
+	}
 }

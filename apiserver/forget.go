@@ -20,7 +20,7 @@ func (s *Server) ForgetHistory(ctx context.Context) error {
 	if err := s.opts.Store.Compact(ctx, revision); err != nil && !errors.As(err, &compacted) {
 		return fmt.Errorf("compacting the store at revision %d: %w", revision, err)
 	}
-	for _, objects := range s.stored {
+	for _, objects := range s.current().Stored(s.stored) {
 		objects.Cache().Forget()
 	}
 	return nil

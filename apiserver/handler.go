@@ -41,6 +41,7 @@ func (s *Server) newHandler() http.Handler {
 	router.Handle("/metrics", s.metrics.Handler())
 	router.Handle("/metrics/slis", s.metrics.HealthHandler())
 	routeProfiling(router)
+	s.routeFlowDumps(router)
 	s.routeTokenDiscovery(router)
 	router.HandleFunc(ownPath+"/writes", s.serveWrites)
 	router.HandleFunc(ownPath+"/snapshot", s.serveSnapshot)
@@ -138,6 +139,10 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	})
 	if s.opts.Audit != nil {
 		rq.Audit = audit.From(r.Context())
+	}
+	if !rq.Local {
+		rq.Held = s.responses.Share()
+		defer rq.Held.Release()
 	}
 	if info.Verb == request.VerbWatch && info.Name != "" {
 		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)

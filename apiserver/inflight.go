@@ -109,8 +109,13 @@ func (s *Server) startFlow() error {
 	return nil
 }
 
-// sizeOf returns the number of cached objects of a resource and their bytes.
+// sizeOf returns the number of cached objects of a resource, custom ones too, and their bytes.
 func (s *Server) sizeOf(resource schema.GroupResource) (objects, bytes int64, ok bool) {
+	for row, stored := range s.current().Stored(s.stored) {
+		if row.Custom && row.GroupResource() == resource {
+			return stored.Cache().Size()
+		}
+	}
 	for _, row := range s.current().Table.All() {
 		if row.GroupResource() == resource {
 			if stored := s.objects(row); stored != nil {

@@ -49,6 +49,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/celsize"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -206,6 +207,8 @@ type Server struct {
 	inFlight gate.Gate
 	limits   *inFlightLimits
 	shed     shedder
+	// responses limits the bytes of the responses to clients outside the process.
+	responses *pressure.Budget
 	// flow limits the requests from the network while the server listens.
 	flow atomic.Pointer[flow.Control]
 	// unlimited serves a request that is authenticated, however many are being served.
@@ -220,6 +223,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	setDefaults(&opts)
 	verbs.LimitCopies()
+	if err := celsize.Limit(); err != nil {
+		return nil, err
+	}
 	known, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -254,6 +260,8 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
+	s.responses = pressure.NewBudget(opts.MemoryLimit, s.reportFullBudget)
+	s.metrics.AddBudget(s.responses)
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()

@@ -61,9 +61,15 @@ func takesMemory(info *apirequest.RequestInfo, local bool) bool {
 	return true
 }
 
-// trimCaches drops the history in the watch caches and the watches that lag behind.
+// reportFullBudget logs that responses are rejected because clients do not read others.
+func (s *Server) reportFullBudget(b *pressure.Budget) {
+	s.opts.Logger.Info("Reads are rejected until clients have read their responses, which fill a part of the memory limit", "responses", b.String())
+}
+
+// trimCaches drops the history in the watch caches, of custom kinds too, and the watches that
+// lag behind.
 func (s *Server) trimCaches() {
-	for _, objects := range s.stored {
+	for _, objects := range s.current().Stored(s.stored) {
 		objects.Cache().Trim()
 	}
 	s.opts.Logger.Info("Near the memory limit: dropped history and slow watches", "inUse", s.shed.gauge.String(), "largest", s.largestCaches())
@@ -76,9 +82,9 @@ func (s *Server) largestCaches() string {
 		objects, bytes int64
 	}
 	var all []cached
-	for resource, objects := range s.stored {
+	for row, objects := range s.current().Stored(s.stored) {
 		if n, bytes, ok := objects.Cache().Size(); ok && n > 0 {
-			all = append(all, cached{resource.GroupResource().String(), n, bytes})
+			all = append(all, cached{row.GroupResource().String(), n, bytes})
 		}
 	}
 	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name)) })

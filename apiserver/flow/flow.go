@@ -11,8 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
+	flowmetrics "k8s.io/apiserver/pkg/util/flowcontrol/metrics"
 	flowrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -39,6 +41,7 @@ type Options struct {
 // Control decides when requests are served.
 type Control struct {
 	handler   http.Handler
+	dumps     *mux.PathRecorderMux
 	control   flowcontrol.Interface
 	informers informers.SharedInformerFactory
 	stop      context.CancelFunc
@@ -50,9 +53,12 @@ type Control struct {
 func Start(opts Options, next http.Handler) *Control {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Control{informers: informers.NewSharedInformerFactory(opts.Client, 0), stop: stop}
+	flowmetrics.Register() // in the process's registry, once
 	c.control = flowcontrol.New(c.informers, opts.Client.FlowcontrolV1(), opts.Seats)
 	estimate := flowrequest.NewWorkEstimator(statsOf(opts.Size), c.control.GetInterestedWatchCount, flowrequest.DefaultWorkEstimatorConfig(), c.control.GetMaxSeats)
 	c.handler = filters.WithPriorityAndFairness(next, longRunning, c.control, estimate, maxWait)
+	c.dumps = mux.NewPathRecorderMux("priority-and-fairness")
+	c.control.Install(c.dumps)
 	c.informers.Start(ctx.Done())
 	c.running.Go(func() {
 		// Run returns an error only if it is stopped before the informers have synced.
@@ -77,6 +83,10 @@ func (c *Control) Serve(w http.ResponseWriter, r *http.Request, u *auth.User) {
 	ctx := apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra})
 	c.handler.ServeHTTP(w, r.WithContext(ctx))
 }
+
+// Dump serves upstream's debugging endpoints beneath /debug/api_priority_and_fairness/:
+// dump_priority_levels, dump_queues and dump_requests.
+func (c *Control) Dump(w http.ResponseWriter, r *http.Request) { c.dumps.ServeHTTP(w, r) }
 
 // WatchInitialized gives back the seats of a watch, whose initial events have been sent.
 func WatchInitialized(ctx context.Context) { flowcontrol.WatchInitialized(ctx) }

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
@@ -67,6 +68,8 @@ type Request struct {
 	Local bool
 	// Audit is the audit record; nil for a request that is not audited.
 	Audit *audit.Record
+	// Held is what the response holds of the budget of the process; nil: it is not counted.
+	Held *pressure.Share
 }
 
 // Connects reports whether the request connects the client to a pod.

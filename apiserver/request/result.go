@@ -62,7 +62,7 @@ func (rq *Request) WriteList(p *Page) error {
 		return err
 	}
 	rq.Audit.ResponseList(list)
-	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType())
+	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType(), rq.Hold)
 	var pieces io.Writer
 	if !rq.Local {
 		pieces = document
@@ -206,6 +206,9 @@ func (rq *Request) WriteObject(code int, gvk schema.GroupVersionKind, obj runtim
 	data, err := codec.Encode(rq.Target.Media, gvk, obj)
 	if err != nil {
 		return response.EncodeError(err)
+	}
+	if err := rq.Hold(int64(len(data))); err != nil {
+		return err
 	}
 	rq.Audit.Response(rq.HTTP.Context(), gvk, obj)
 	response.Bytes(rq.Writer, rq.HTTP, code, rq.Target.Media.ContentType(), rq.pretty(data))

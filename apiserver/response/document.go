@@ -2,8 +2,11 @@ package response
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
@@ -14,20 +17,37 @@ type Document struct {
 	w           http.ResponseWriter
 	r           *http.Request
 	contentType string
+	hold        func(bytes int64) error
 	body        *slowclient.Body // nil before the first piece
 	out         io.Writer
 	compressor  *gzip.Writer
 }
 
-// NewDocument returns a Document that is the response to r.
-func NewDocument(w http.ResponseWriter, r *http.Request, contentType string) *Document {
-	return &Document{w: w, r: r, contentType: contentType}
+const (
+	// streamBytes is what a document that is sent in pieces keeps in memory: the piece, and the
+	// buffers of the connection.
+	streamBytes = 256 << 10
+	// compressorBytes is what its compressor takes.
+	compressorBytes = 800 << 10
+)
+
+// NewDocument returns a Document that is the response to r. Before anything is sent, hold is
+// called with the bytes that the document keeps in memory; its error is the response.
+func NewDocument(w http.ResponseWriter, r *http.Request, contentType string, hold func(bytes int64) error) *Document {
+	return &Document{w: w, r: r, contentType: contentType, hold: hold}
 }
 
 // Write sends a piece, compressed if the client accepts that. It blocks until the client has
 // read enough of it.
 func (d *Document) Write(piece []byte) (int, error) {
 	if d.body == nil {
+		bytes := int64(streamBytes)
+		if AcceptsGzip(d.r) {
+			bytes += compressorBytes
+		}
+		if err := d.hold(bytes); err != nil {
+			return 0, err
+		}
 		d.begin()
 	}
 	return d.out.Write(piece)
@@ -56,8 +76,14 @@ func (d *Document) begin() {
 // been sent; then End aborts the response, so that the client notices.
 func (d *Document) End(rest []byte, err error) error {
 	if d.body == nil {
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			return err // of hold
+		}
 		if err != nil {
 			return EncodeError(err)
+		}
+		if err := d.hold(int64(len(rest))); err != nil {
+			return err
 		}
 		Bytes(d.w, d.r, http.StatusOK, d.contentType, rest)
 		return nil

@@ -116,11 +116,19 @@ func (rq *Call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*r
 // full.
 func (rq *Call) listStore(ctx context.Context, opts *request.ListOptions, from string, revision int64) (*request.Page, error) {
 	p := &request.Page{}
+	expected := rq.expectedBytes(opts.Limit)
+	if err := rq.Hold(expected); err != nil {
+		return nil, err
+	}
 	for {
 		result, objects, err := rq.Objects.ListAt(ctx, rq.Prefix(), store.ListOptions{Revision: revision, Limit: opts.Limit, From: from})
 		if err != nil {
 			return nil, rq.listError(err, from, revision)
 		}
+		if err := rq.Hold(memoryOf(result) - expected); err != nil {
+			return nil, err
+		}
+		expected = 0
 		if revision == 0 {
 			revision = result.Revision
 		}

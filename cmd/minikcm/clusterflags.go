@@ -62,7 +62,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster's state in this directory; without it, the state is lost when the command ends")
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "start with the objects in this etcd snapshot, which is not changed")
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
-	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one")
+	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one; minikcm processes on one etcd divide the work")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on; 0.0.0.0 for all IPv4 addresses of the machine, :: for all of both families")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
 	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address in the endpoints of the kubernetes Service (default the --bind-address or, if that is a loopback address, the first other address of the machine)")

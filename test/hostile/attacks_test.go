@@ -26,6 +26,7 @@ type attack func(ctx context.Context, t *testing.T, config *rest.Config)
 // attacks are by name what a client without privileges can try.
 var attacks = map[string]attack{
 	"lists that are not read":     stalledLists,
+	"old lists that are not read": stalledOldLists,
 	"watches that are not read":   stalledWatches,
 	"a Deployment without end":    endlessDeployment,
 	"large objects":               largeObjects,
@@ -65,13 +66,16 @@ func fill(ctx context.Context, client kubernetes.Interface, n, size int) {
 	})
 }
 
-// dial opens an HTTP/1.1 connection that buffers little.
-func dial(ctx context.Context, config *rest.Config) (net.Conn, error) {
+// readBuffer is that of a client that does not read.
+const readBuffer = 16 << 10
+
+// dial opens an HTTP/1.1 connection with a receive buffer of that many bytes.
+func dial(ctx context.Context, config *rest.Config, buffer int) (net.Conn, error) {
 	plain, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(config.Host, "https://"))
 	if err != nil {
 		return nil, err
 	}
-	if err := plain.(*net.TCPConn).SetReadBuffer(16 << 10); err != nil {
+	if err := plain.(*net.TCPConn).SetReadBuffer(buffer); err != nil {
 		return nil, err
 	}
 	secured, err := rest.TLSConfigFor(config)
@@ -85,7 +89,7 @@ func dial(ctx context.Context, config *rest.Config) (net.Conn, error) {
 // stall makes n requests whose responses are not read, and holds them until ctx ends.
 func stall(ctx context.Context, t *testing.T, config *rest.Config, n int, path string) {
 	parallel(n, func(int) {
-		conn, err := dial(ctx, config)
+		conn, err := dial(ctx, config, readBuffer)
 		if err != nil {
 			return // the server may refuse
 		}
@@ -98,6 +102,19 @@ func stall(ctx context.Context, t *testing.T, config *rest.Config, n int, path s
 func stalledLists(ctx context.Context, t *testing.T, config *rest.Config) {
 	fill(ctx, mustClient(t, config), 60, 300_000)
 	stall(ctx, t, config, 300, "/api/v1/configmaps")
+}
+
+// stalledOldLists requests lists that the watch cache does not have, as one document that is
+// in memory as a whole.
+func stalledOldLists(ctx context.Context, t *testing.T, config *rest.Config) {
+	client := mustClient(t, config)
+	fill(ctx, client, 60, 300_000)
+	first, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil || first.Continue == "" {
+		t.Errorf("the first page: %v, continued with %q", err, first.Continue)
+		return
+	}
+	stall(ctx, t, config, 300, "/api/v1/namespaces/default/configmaps?limit=500&continue="+first.Continue)
 }
 
 func stalledWatches(ctx context.Context, t *testing.T, config *rest.Config) {
@@ -189,7 +206,7 @@ func deepBodies(ctx context.Context, t *testing.T, config *rest.Config) {
 
 func idleConnections(ctx context.Context, t *testing.T, config *rest.Config) {
 	parallel(1000, func(int) {
-		conn, err := dial(ctx, config)
+		conn, err := dial(ctx, config, readBuffer)
 		if err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -26,6 +28,22 @@ type process struct {
 	cmd    *exec.Cmd
 	admin  *rest.Config
 	client kubernetes.Interface // of the administrator
+	log    *processLog
+}
+
+// processLog passes the log of a process on and remembers whether it reports a panic.
+type processLog struct {
+	mu    sync.Mutex
+	panic string // the first line that reports one
+}
+
+func (l *processLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := bytes.Index(p, []byte("panic")); i >= 0 && l.panic == "" {
+		l.panic = string(p[max(0, i-200):min(len(p), i+4000)])
+	}
+	return os.Stderr.Write(p)
 }
 
 // startProcess starts minikcm with a memory limit, and stops it when the test ends.
@@ -33,7 +51,8 @@ func startProcess(ctx context.Context, t *testing.T, binary, memory string) *pro
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	cmd := exec.Command(binary, "up", "--nodes", "20", "--memory-limit", memory, "--kubeconfig", kubeconfig)
-	cmd.Stderr = os.Stderr
+	log := &processLog{}
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +63,7 @@ func startProcess(ctx context.Context, t *testing.T, binary, memory string) *pro
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "export KUBECONFIG=") {
 		t.Fatalf("minikcm up printed %q: %v", line, err)
 	}
-	p := &process{t: t, cmd: cmd}
+	p := &process{t: t, cmd: cmd, log: log}
 	t.Cleanup(p.stop)
 	if p.admin, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
@@ -58,6 +77,9 @@ func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if err := p.cmd.Wait(); err != nil {
 		p.t.Errorf("minikcm up ended with %v", err)
+	}
+	if p.log.panic != "" {
+		p.t.Errorf("the process reported a panic: %s", p.log.panic)
 	}
 }
 

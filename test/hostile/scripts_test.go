@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -32,25 +33,7 @@ var scripts = []string{
 // hostileScripts runs the scripts in a container, each by two clients at a time.
 func hostileScripts(ctx context.Context, t *testing.T, config *rest.Config) {
 	client := mustClient(t, config)
-	pods := client.CoreV1().Pods("default")
-	if _, err := pods.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "shell"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "busybox", Command: []string{"sleep", "infinity"}}}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-		return
-	}
-	watch, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "shell").String()})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
-			break
-		}
-	}
+	startShell(ctx, t, client, "default")
 	parallel(2*len(scripts), func(i int) {
 		request := client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("shell").SubResource("exec").
 			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh", "-c", scripts[i%len(scripts)]}, Stdout: true, Stderr: true}, scheme.ParameterCodec)
@@ -65,4 +48,39 @@ func hostileScripts(ctx context.Context, t *testing.T, config *rest.Config) {
 			}
 		}
 	})
+}
+
+// startShell runs the pod "shell", in which scripts can be executed.
+func startShell(ctx context.Context, t *testing.T, client kubernetes.Interface, namespace string) {
+	t.Helper()
+	pods := client.CoreV1().Pods(namespace)
+	if _, err := pods.Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "shell"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "busybox", Command: []string{"sleep", "infinity"}}}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	watch, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "shell").String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+			return
+		}
+	}
+}
+
+// awaitServiceAccount waits until pods can be created in a new namespace.
+func awaitServiceAccount(ctx context.Context, t *testing.T, client kubernetes.Interface, namespace string) {
+	t.Helper()
+	watch, err := client.CoreV1().ServiceAccounts(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "default").String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	if _, ok := <-watch.ResultChan(); !ok {
+		t.Fatalf("the namespace %s has no service account: %v", namespace, ctx.Err())
+	}
 }

@@ -1,0 +1,23 @@
+package apiserver
+
+import (
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"minikcm.dev/minikcm/apiserver/response"
+)
+
+// routeFlowDumps serves the state of API Priority and Fairness, as upstream prints it: a line
+// for each priority level, queue or request. The paths exist while requests are limited.
+func (s *Server) routeFlowDumps(router *mux.Router) {
+	for _, path := range []string{"dump_priority_levels", "dump_queues", "dump_requests"} {
+		router.HandleFunc("/debug/api_priority_and_fairness/"+path, func(w http.ResponseWriter, r *http.Request) {
+			if control := s.flow.Load(); control != nil {
+				control.Dump(w, r)
+				return
+			}
+			response.NoRoute(w)
+		})
+	}
+}

@@ -1,0 +1,25 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"minikcm.dev/minikcm/apiserver/pressure"
+)
+
+// AddBudget serves the state of the budget of the responses in flight.
+func (m *Metrics) AddBudget(b *pressure.Budget) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "minikcm_apiserver_response_bytes",
+			Help: "Bytes of memory held by responses that clients outside the process have not read yet.",
+		}, func() float64 { return float64(b.Held()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "minikcm_apiserver_response_bytes_limit",
+			Help: "Bytes that these responses may hold, a part of --memory-limit; 0: no limit.",
+		}, func() float64 { return float64(b.Limit()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "minikcm_apiserver_responses_rejected_total",
+			Help: "Reads rejected with 429 because their responses did not fit into the limit.",
+		}, func() float64 { return float64(b.Rejected()) }),
+	)
+}

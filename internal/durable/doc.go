@@ -1,0 +1,2 @@
+// Package durable writes files that survive a power cut.
+package durable
