@@ -140,7 +140,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		Admission:   c.opts.admission(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
-		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger,
+		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed),

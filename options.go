@@ -162,6 +162,10 @@ type Options struct {
 	// store. 0 means five minutes, negative never.
 	CompactionInterval time.Duration
 	Logger             klog.Logger
+	// Notices gets what the operator of the cluster has to know while it runs: that memory is
+	// short, that a configuration file could not be loaded again, that a component lacks a
+	// permission. The zero Logger means Logger.
+	Notices klog.Logger
 }
 
 // DefaultClockStart is the default start of virtual time: midnight UTC on a Monday, which
@@ -273,6 +277,9 @@ func (o *Options) complete() {
 		o.Nodes = 1
 	case o.Nodes < 0:
 		o.Nodes = 0
+	}
+	if o.Notices.GetSink() == nil {
+		o.Notices = o.Logger
 	}
 	if o.ClockStart.IsZero() {
 		o.ClockStart = DefaultClockStart

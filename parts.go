@@ -159,7 +159,7 @@ func (c *Cluster) denied(user string, err error) {
 		c.opts.Denied(user, err)
 		return
 	}
-	c.opts.Logger.Error(err, "A component of the cluster lacks a permission", "user", user)
+	c.opts.Notices.Error(err, "A component of the cluster lacks a permission", "user", user)
 }
 
 // envOf returns a copy of the environment for a part that acts as user.

@@ -239,7 +239,7 @@ func (c *Cluster) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := c.shared.member.Leave(ctx); err != nil {
-		c.opts.Logger.Error(err, "The other processes on this etcd take over when the Lease expires", "after", members.LeaseDuration)
+		c.opts.Notices.Error(err, "The other processes on this etcd take over when the Lease expires", "after", members.LeaseDuration)
 	}
 }
 

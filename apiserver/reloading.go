@@ -41,7 +41,7 @@ func (s *Server) followFile(file configFile) error {
 	measured.Loaded(file.content)
 	follower, err := reload.Follow(reload.File{
 		Name: file.name + " config", Path: file.path, Loaded: file.content, Apply: file.apply,
-		Succeeded: measured.Succeeded, Failed: measured.Failed, Logger: s.opts.Logger,
+		Succeeded: measured.Succeeded, Failed: measured.Failed, Logger: s.opts.Notices,
 	})
 	if err != nil {
 		return err

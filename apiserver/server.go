@@ -64,6 +64,8 @@ type Options struct {
 	// Resources defaults to the built-in table.
 	Resources *resources.Table
 	Logger    klog.Logger
+	// Notices gets what the operator of the server has to know; the zero Logger means Logger.
+	Notices klog.Logger
 	// CompactionInterval is the interval of compactions; each keeps the history of the
 	// last interval. 0 means five minutes, as upstream; negative disables compaction.
 	CompactionInterval time.Duration
@@ -333,6 +335,9 @@ func (s *Server) addStorage() {
 func setDefaults(opts *Options) {
 	if opts.Clock == nil {
 		opts.Clock = clock.Real()
+	}
+	if opts.Notices.GetSink() == nil {
+		opts.Notices = opts.Logger
 	}
 	if opts.Random == nil {
 		opts.Random = clock.NewRandom(clock.NewSeed())

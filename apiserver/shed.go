@@ -63,7 +63,7 @@ func takesMemory(info *apirequest.RequestInfo, local bool) bool {
 
 // reportFullBudget logs that responses are rejected because clients do not read others.
 func (s *Server) reportFullBudget(b *pressure.Budget) {
-	s.opts.Logger.Info("Reads are rejected until clients have read their responses, which fill a part of the memory limit", "responses", b.String())
+	s.opts.Notices.Info("Reads are rejected until clients have read their responses, which fill a part of the memory limit", "responses", b.String())
 }
 
 // trimCaches drops the history in the watch caches, of custom kinds too, and the watches that
@@ -72,7 +72,7 @@ func (s *Server) trimCaches() {
 	for _, objects := range s.current().Stored(s.stored) {
 		objects.Cache().Trim()
 	}
-	s.opts.Logger.Info("Near the memory limit: dropped history and slow watches", "inUse", s.shed.gauge.String(), "largest", s.largestCaches())
+	s.opts.Notices.Info("Near the memory limit: dropped history and slow watches", "inUse", s.shed.gauge.String(), "largest", s.largestCaches())
 }
 
 // largestCaches names the resources with the most bytes of stored objects.

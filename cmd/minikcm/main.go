@@ -106,7 +106,8 @@ failures. It works with any Kubernetes client. Containers are simulated and neve
 }
 
 // setLogging sends the log to w. Verbosity 0 discards it, since client-go logs errors that
-// are normal while a cluster stops. Errors that a user must know are returned by the command.
+// are normal while a cluster stops. Errors that a user must know are returned by the command, or printed
+// as notices while it runs.
 func setLogging(w io.Writer, verbosity int) error {
 	if verbosity < 0 {
 		return fmt.Errorf("--log-level must not be negative, but is %d", verbosity)

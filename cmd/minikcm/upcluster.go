@@ -32,6 +32,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
 		return err
 	}
+	opts.Notices = notices(cmd.ErrOrStderr())
 	u := &upCluster{opts: opts, chaosMesh: chaosMesh, resets: newResets(&opts)}
 	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension())
 	u.opts.Gatherer = serving.Gatherer(func() []manager.Status {
