@@ -280,3 +280,26 @@ func BenchmarkReconcile(b *testing.B) {
 		b.Run(name, func(b *testing.B) { modeltest.Benchmark(b, modeltest.Looking(scenery)) })
 	}
 }
+
+// togglePod makes a pod unready, and the next time ready again.
+func togglePod(run *modeltest.Run) func(i int) {
+	pods := modeltest.List[*corev1.Pod](run.World)
+	return func(i int) {
+		run.World.Change(pods[i%len(pods)], func(o plan.Object) {
+			ready := &o.(*corev1.Pod).Status.Conditions[0]
+			if ready.Status == corev1.ConditionTrue {
+				ready.Status = corev1.ConditionFalse
+			} else {
+				ready.Status = corev1.ConditionTrue
+			}
+			ready.LastTransitionTime = metav1.NewTime(run.Clock.Now())
+		})
+	}
+}
+
+// BenchmarkEvent measures one further event of a pod of a converged owner.
+func BenchmarkEvent(b *testing.B) {
+	for _, name := range []string{"replicaset", "statefulset", "daemonset", "job"} {
+		b.Run(name, func(b *testing.B) { modeltest.BenchmarkEvent(b, modeltest.Changing(sceneries()[name], togglePod)) })
+	}
+}
