@@ -74,13 +74,14 @@ func replicaSetOf(n int) modeltest.Scenery {
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
-				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a),
+				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err
 			}
+			a.Watch(&corev1.Pod{})
 			a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
-			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 			return r, nil
 		},
 		Tend: allReady,
@@ -272,6 +273,14 @@ func cronJobOf(n int) modeltest.Scenery {
 func TestCostGrowsWithChildren(t *testing.T) {
 	for name, scenery := range sceneries() {
 		t.Run(name, func(t *testing.T) { modeltest.CheckGrowth(t, modeltest.Looking(scenery)) })
+	}
+}
+
+// TestEventCostsTheSame checks that an event of one pod costs the same whatever the number of
+// its siblings.
+func TestEventCostsTheSame(t *testing.T) {
+	for _, name := range []string{"replicaset"} {
+		t.Run(name, func(t *testing.T) { modeltest.CheckConstant(t, modeltest.Changing(sceneries()[name], togglePod)) })
 	}
 }
 
