@@ -45,9 +45,9 @@ type Actor struct {
 
 // view is an actor's cache of one kind.
 type view struct {
-	kind     string
-	indexer  cache.Indexer
-	wake     func(loop.Event) []types.NamespacedName
+	kind    string
+	indexer cache.Indexer
+	wake    func(loop.Event) []types.NamespacedName
 	// observers get each event before wake.
 	observers []func(loop.Event)
 	position  int

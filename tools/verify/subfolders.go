@@ -95,7 +95,7 @@ var inFolder = map[string][]string{
 	"controllers/scheduler/plugins":       {"scheduler/framework"},
 	"controllers/scheduler/queue":         {"scheduler/framework"},
 	"controllers/scheduler/schedulertest": {},
-	"controllers/tally":               {"loop"},
+	"controllers/tally":                   {"loop"},
 	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption", "./decide"},
 	"controllers/ttlafterfinished":        {"env", "job/conditions", "loop"},
 
