@@ -2,6 +2,7 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/resources/validation"
@@ -18,12 +19,14 @@ func persistentVolumeRow() *Resource {
 		New:              newVolume,
 		NewList:          func() runtime.Object { return &corev1.PersistentVolumeList{} },
 		Strategy: Strategy{
-			Default:             on(defaultPersistentVolume),
-			PrepareCreate:       on(preparePersistentVolume),
-			PrepareStatusUpdate: onUpdate(preparePersistentVolumeStatus),
-			Warnings:            always(warnings.PersistentVolume),
-			Validate:            check(validation.PersistentVolume),
-			ValidateUpdate:      checkUpdate(validation.PersistentVolumeUpdate),
+			Default:       on(defaultPersistentVolume),
+			PrepareCreate: on(preparePersistentVolume),
+			PrepareStatusUpdateAt: func(obj, old runtime.Object, now metav1.Time) {
+				preparePersistentVolumeStatus(obj.(*corev1.PersistentVolume), old.(*corev1.PersistentVolume), now)
+			},
+			Warnings:       always(warnings.PersistentVolume),
+			Validate:       check(validation.PersistentVolume),
+			ValidateUpdate: checkUpdate(validation.PersistentVolumeUpdate),
 		},
 		Subresources: []Subresource{statusOf(kind, newVolume)},
 	}
@@ -62,9 +65,16 @@ func preparePersistentVolume(v *corev1.PersistentVolume) {
 	v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &created}
 }
 
-// preparePersistentVolumeStatus sets the phase transition time if the client did not.
-func preparePersistentVolumeStatus(v, old *corev1.PersistentVolume) {
-	if v.Status.LastPhaseTransitionTime == nil {
-		v.Status.LastPhaseTransitionTime = old.Status.LastPhaseTransitionTime
+// preparePersistentVolumeStatus sets the time of a change of the phase unless the client did,
+// and keeps it otherwise.
+func preparePersistentVolumeStatus(v, old *corev1.PersistentVolume, now metav1.Time) {
+	status, was := &v.Status, &old.Status
+	switch {
+	case status.Phase == was.Phase:
+		if status.LastPhaseTransitionTime == nil {
+			status.LastPhaseTransitionTime = was.LastPhaseTransitionTime
+		}
+	case status.LastPhaseTransitionTime == nil || status.LastPhaseTransitionTime.Equal(was.LastPhaseTransitionTime):
+		status.LastPhaseTransitionTime = &now
 	}
 }

@@ -142,8 +142,9 @@ type Strategy struct {
 	PrepareCreate func(obj runtime.Object)
 	PrepareUpdate func(obj, old runtime.Object)
 	// PrepareStatusUpdate is called instead of PrepareUpdate for the status subresource,
-	// after the generic isolation.
-	PrepareStatusUpdate func(obj, old runtime.Object)
+	// after the generic isolation. PrepareStatusUpdateAt follows; it sets times.
+	PrepareStatusUpdate   func(obj, old runtime.Object)
+	PrepareStatusUpdateAt func(obj, old runtime.Object, now metav1.Time)
 	// Generation reports that metadata.generation counts the changes of Spec.
 	Generation bool
 	// KeepStatusOnCreate reports that a create keeps the client's status.

@@ -16,7 +16,6 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 // endpoint is the address that a server advertises.
@@ -146,7 +145,7 @@ func (s *Services) putOwn(ctx context.Context, kind schema.GroupVersionKind, nam
 			return current, nil
 		}
 		s.opts.Fields.TrackAs(row, changed, current, "", fieldmanager.ServerName, s.opts.Preparer.Now())
-		return changed, strategy.Update(row, "", changed, current)
+		return changed, s.opts.Preparer.Update(row, "", changed, current)
 	}, storage.UpdateOptions{})
 	return err
 }

@@ -61,7 +61,7 @@ func copyField(to, from runtime.Object, name string) {
 // Update restores what an update may not change, and raises the generation if
 // the desired state differs. subresource is what the update is made through. It does not
 // modify old.
-func Update(row *resources.Resource, subresource string, obj, old runtime.Object) error {
+func (p *Preparer) Update(row *resources.Resource, subresource string, obj, old runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -73,7 +73,7 @@ func Update(row *resources.Resource, subresource string, obj, old runtime.Object
 	keepSystemMetadata(m, o)
 	switch subresource {
 	case "status":
-		isolateStatus(row, obj, old)
+		p.isolateStatus(row, obj, old)
 		return nil
 	case "":
 		if row.Subresource("status") != nil {
@@ -110,7 +110,7 @@ func keepSystemMetadata(m, o metav1.Object) {
 
 // isolateStatus limits a status update to the status and the metadata that the row
 // allows.
-func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
+func (p *Preparer) isolateStatus(row *resources.Resource, obj, old runtime.Object) {
 	v := reflect.Indirect(reflect.ValueOf(obj))
 	for i := range v.NumField() {
 		switch name := v.Type().Field(i).Name; {
@@ -121,6 +121,9 @@ func isolateStatus(row *resources.Resource, obj, old runtime.Object) {
 	}
 	if row.Strategy.PrepareStatusUpdate != nil {
 		row.Strategy.PrepareStatusUpdate(obj, old)
+	}
+	if row.Strategy.PrepareStatusUpdateAt != nil {
+		row.Strategy.PrepareStatusUpdateAt(obj, old, p.Now())
 	}
 }
 

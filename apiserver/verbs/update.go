@@ -160,7 +160,7 @@ func (rq *Call) changeExisting(ctx context.Context, w write, old runtime.Object)
 			return nil, false, err
 		}
 	}
-	if err := strategy.Update(rq.Row, rq.Subresource, obj, old); err != nil {
+	if err := rq.backend.Preparer.Update(rq.Row, rq.Subresource, obj, old); err != nil {
 		return nil, false, err
 	}
 	if err := strategy.ValidateUpdate(rq.Row, rq.Subresource, obj, old, rq.backend.Clock.Now()); err != nil {

@@ -45,6 +45,9 @@ type Result struct {
 	// enqueue it never comes: a conflict does not always mean that the object has changed,
 	// because admission may return conflicts too.
 	Unsure bool
+	// Postponed reports that the reconcile did nothing but wait for RequeueAfter: its causes
+	// are also those of the next one.
+	Postponed bool
 }
 
 // unsureRequeue is the delay before a reconcile that returned Unsure is retried.
@@ -225,6 +228,9 @@ func (l *Typed[K]) process(ctx context.Context, key K) {
 		l.stats.succeeded(key)
 		if result.Unsure {
 			l.AddAfter(key, unsureRequeue)
+		}
+		if result.Postponed {
+			l.causes.Add(key, causes)
 		}
 		if result.RequeueAfter > 0 {
 			l.AddAfter(key, result.RequeueAfter)

@@ -271,6 +271,28 @@ func TestCausesOfRetries(t *testing.T) {
 	}
 }
 
+// A postponed reconcile hands its causes on to the next one.
+func TestCausesOfPostponed(t *testing.T) {
+	var got [][]int64
+	f := newFixture(t, loop.Options{}, func(_ *fixture, ctx context.Context, _ types.NamespacedName) (loop.Result, error) {
+		got = append(got, cause.From(ctx))
+		if len(got) < 3 {
+			return loop.Result{RequeueAfter: time.Second, Postponed: true}, nil
+		}
+		return loop.Result{}, nil
+	})
+	f.loop.Add(key("x"), 3)
+	f.run()
+	f.idle()
+	f.loop.Add(key("x"), 5)
+	f.idle()
+	f.advance(time.Second)
+	f.idle()
+	if diff := cmp.Diff([][]int64{{3}, {3, 5}, {3, 5}}, got); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+}
+
 func TestRunDropsWhatIsQueuedAtTheEnd(t *testing.T) {
 	f := newFixture(t, loop.Options{}, nil)
 	ctx, cancel := context.WithCancel(t.Context())

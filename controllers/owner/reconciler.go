@@ -69,7 +69,7 @@ func (r *Reconciler[T, S, P]) Reconcile(ctx context.Context, key types.Namespace
 	}
 	began := r.Clock.Now()
 	if left := r.pace.left(key, began); left > 0 {
-		return loop.Result{RequeueAfter: left}, nil
+		return loop.Result{RequeueAfter: left, Postponed: true}, nil
 	}
 	in, err := r.steps.Gather(ctx, owner)
 	if err != nil {
