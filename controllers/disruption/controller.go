@@ -22,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/scales"
+	"minikcm.dev/minikcm/controllers/tally"
 )
 
 // Name is upstream's name of the controller.
@@ -30,9 +31,11 @@ const Name = "disruption-controller"
 // Controller maintains the status of budgets. The keys of its first loop are budgets, those
 // of the second are pods whose disruption has been announced.
 type Controller struct {
-	clock    clock.Clock
-	budgets  policylisters.PodDisruptionBudgetLister
-	pods     corelisters.PodLister
+	clock   clock.Clock
+	budgets policylisters.PodDisruptionBudgetLister
+	pods    corelisters.PodLister
+	// accounts count the pods of each namespace.
+	accounts accounts
 	sizes    *sizes
 	executor executor.Executor
 	loop     *loop.Loop
@@ -51,6 +54,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	replicaSets, deployments := apps.ReplicaSets().Informer(), apps.Deployments().Informer()
 	c := &Controller{
 		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
+		accounts: newAccounts(),
 		executor: executor.Executor{
 			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
 		},
@@ -63,12 +67,17 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop = loop.New(e.Loop(Name, 1), loop.Func(c.reconcile))
 	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
 	c.loop.Watch(budgets.Informer(), loop.Self)
-	c.loop.Watch(pods.Informer(), c.wakeForPod)
+	c.loop.Watch(pods.Informer(), c.wakeForPod, c.accounts.Observe)
 	c.loop.Watch(replicaSets, noKeys)
 	c.loop.Watch(deployments, noKeys)
 	c.stale.Watch(pods.Informer(), wakeAnnounced)
 	return c, nil
 }
+
+// accounts hold the pods by namespace.
+type accounts = *tally.Tally[*corev1.Pod, *decide.Account]
+
+func newAccounts() accounts { return tally.New((*corev1.Pod).GetNamespace, decide.NewAccount) }
 
 // noKeys enqueues nothing: the loop only waits until the caches that it reads are filled.
 func noKeys(loop.Event) []types.NamespacedName { return nil }
@@ -157,12 +166,13 @@ func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionB
 	if err != nil {
 		return decide.Snapshot{}, fmt.Errorf("reading the selector of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
 	}
-	pods, err := c.pods.Pods(budget.Namespace).List(selector)
-	if err != nil {
-		return decide.Snapshot{}, fmt.Errorf("listing the pods of PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)
+	in := decide.Snapshot{Budget: budget}
+	c.accounts.Read(func(of func(namespace string) *decide.Account) {
+		in.Pods = of(budget.Namespace).Look(selector, budget.Status.DisruptedPods)
+	})
+	if decide.NeedsScales(budget) {
+		in.Scales, in.Sizeless, err = c.sizes.of(ctx, in.Pods.Controlled)
 	}
-	in := decide.Snapshot{Budget: budget, Pods: pods}
-	in.Scales, in.Sizeless, err = c.sizes.of(ctx, pods)
 	return in, err
 }
 

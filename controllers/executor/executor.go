@@ -16,8 +16,9 @@ import (
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
-// defaultParallel suffices to keep a store busy that commits its writes in groups.
-const defaultParallel = 64
+// defaultParallel suffices to keep a store busy that commits its writes in groups. More than
+// requestsAtOnce would wait for each other.
+const defaultParallel = requestsAtOnce
 
 // Executor executes plans of owners of one kind. It is safe for concurrent use.
 type Executor struct {
@@ -28,7 +29,7 @@ type Executor struct {
 	Recorder record.EventRecorder
 	// Tracker, if not nil, is called for each write.
 	Tracker Tracker
-	// Parallel is the number of concurrent requests of one action; 0: 64.
+	// Parallel is the number of concurrent requests of one action; 0: 16.
 	Parallel int
 }
 

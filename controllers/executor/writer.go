@@ -30,16 +30,23 @@ type Writer interface {
 	Delete(ctx context.Context, o plan.Object) error
 }
 
-// NewWriter returns a Writer for built-in kinds that uses the client's connections.
-func NewWriter(client kubernetes.Interface) Writer { return writer{client} }
+// NewWriter returns a Writer for built-in kinds that uses the client's connections. It has at
+// most requestsAtOnce requests in flight; others wait.
+func NewWriter(client kubernetes.Interface) Writer {
+	return writer{client, make(slots, requestsAtOnce)}
+}
 
-type writer struct{ client kubernetes.Interface }
+type writer struct {
+	client kubernetes.Interface
+	slots  slots
+}
 
 // target is the endpoint of a kind.
 type target struct {
 	client   rest.Interface
 	kind     schema.GroupVersionKind
 	resource string
+	slots    slots
 }
 
 func (w writer) target(o plan.Object) (target, error) {
@@ -47,7 +54,7 @@ func (w writer) target(o plan.Object) (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("finding the kind of %T: %w", o, err)
 	}
-	t := target{kind: kinds[0]}
+	t := target{kind: kinds[0], slots: w.slots}
 	plural, _ := meta.UnsafeGuessKindToResource(t.kind)
 	t.resource = plural.Resource
 	switch t.kind.GroupVersion().String() {
@@ -74,6 +81,10 @@ func (t target) into(ctx context.Context, request *rest.Request) (plan.Object, e
 	if err != nil {
 		return nil, err
 	}
+	if err := t.slots.take(ctx); err != nil {
+		return nil, err
+	}
+	defer t.slots.give()
 	if err := request.Do(ctx).Into(made); err != nil {
 		return nil, err
 	}
@@ -125,6 +136,10 @@ func (w writer) Delete(ctx context.Context, o plan.Object) error {
 	if err != nil {
 		return err
 	}
+	if err := t.slots.take(ctx); err != nil {
+		return err
+	}
+	defer t.slots.give()
 	// Set although it is the default of most kinds: a Job's default is to orphan its pods.
 	background := metav1.DeletePropagationBackground
 	opts := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID())), PropagationPolicy: &background}

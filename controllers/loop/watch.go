@@ -41,9 +41,15 @@ type watch struct {
 // resourceVersion as their cause. It must be called before Run, which waits for the
 // informer's sync and removes the handler at its end. Tombstones are unwrapped. mapFn runs on
 // the informer's goroutine and must not block. It may have side effects (expectations).
-func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K) {
+//
+// A fault may drop events (Lose). observers get these too, and the others before mapFn does:
+// what they keep agrees with the informer's cache, which the fault does not change either.
+func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K, observers ...func(ev Event)) {
 	deliver := func(ev Event) {
 		defer l.recoverEvent(ev)
+		for _, observe := range observers {
+			observe(ev)
+		}
 		if l.loses(ev) {
 			return
 		}

@@ -45,10 +45,12 @@ type Actor struct {
 
 // view is an actor's cache of one kind.
 type view struct {
-	kind     string
-	indexer  cache.Indexer
-	wake     func(loop.Event) []types.NamespacedName
-	position int
+	kind    string
+	indexer cache.Indexer
+	wake    func(loop.Event) []types.NamespacedName
+	// observers get each event before wake.
+	observers []func(loop.Event)
+	position  int
 }
 
 var errCrash = errors.New("crashed")
@@ -65,11 +67,11 @@ func (a *Actor) Watch(example plan.Object) cache.Indexer {
 }
 
 // OnEvent sets the function that returns the keys that an event of a watched kind enqueues.
-// The cache is updated before the call.
-func (a *Actor) OnEvent(example plan.Object, wake func(loop.Event) []types.NamespacedName) {
+// The cache is updated before the call, and the observers are called before wake.
+func (a *Actor) OnEvent(example plan.Object, wake func(loop.Event) []types.NamespacedName, observers ...func(loop.Event)) {
 	for _, v := range a.views {
 		if v.kind == kindOf(example) {
-			v.wake = wake
+			v.wake, v.observers = wake, observers
 		}
 	}
 }
@@ -114,6 +116,9 @@ func (a *Actor) show(v *view, ev loop.Event) {
 		_ = v.indexer.Delete(ev.Object)
 	} else {
 		_ = v.indexer.Update(ev.Object)
+	}
+	for _, observe := range v.observers {
+		observe(ev)
 	}
 	for _, key := range v.wake(ev) {
 		a.add(key)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
@@ -56,8 +55,8 @@ func choosingBadly(in replicasetdecide.Snapshot, now time.Time) (replicasetdecid
 		n := len(p.Actions[i].Objects)
 		p.Actions[i].Objects = nil
 		for _, wantReady := range []bool{true, false} {
-			for _, pod := range in.Pods {
-				if len(p.Actions[i].Objects) < n && controllerref.Active(pod) && controllerref.Ready(pod) == wantReady && controllerref.ControllerUID(pod) == in.ReplicaSet.UID {
+			for _, pod := range in.Active {
+				if len(p.Actions[i].Objects) < n && controllerref.Ready(pod) == wantReady {
 					p.Actions[i].Objects = append(p.Actions[i].Objects, pod)
 				}
 			}
@@ -68,13 +67,8 @@ func choosingBadly(in replicasetdecide.Snapshot, now time.Time) (replicasetdecid
 
 // forgetful is a decision that adopts nothing.
 func forgetful(in replicasetdecide.Snapshot, now time.Time) (replicasetdecide.Plan, error) {
-	var own []*corev1.Pod
-	for _, pod := range in.Pods {
-		if controllerref.ControllerUID(pod) != "" {
-			own = append(own, pod)
-		}
-	}
-	in.Pods = own
+	in.Pods.Counts.Active -= int32(len(in.Pods.Adopt))
+	in.Pods.Adopt = nil
 	return replicasetdecide.ReplicaSet(in, now)
 }
 

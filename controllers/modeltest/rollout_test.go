@@ -3,14 +3,17 @@ package modeltest_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
@@ -35,8 +38,10 @@ type cluster struct {
 // planted holds decisions with planted mistakes; a nil function means the real decision.
 type planted struct {
 	deployment func(deploymentdecide.Snapshot, time.Time) (deploymentdecide.Plan, error)
-	replicaSet func(replicasetdecide.Snapshot, time.Time) (replicasetdecide.Plan, error)
+	replicaSet replicaSetDecision
 }
+
+type replicaSetDecision func(replicasetdecide.Snapshot, time.Time) (replicasetdecide.Plan, error)
 
 func newCluster(t *rapid.T, mistakes planted) *cluster {
 	run := modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) })
@@ -58,17 +63,40 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 	}))
 	c.must(run.Actor("replicaset-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
-			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a), Decide: mistakes.replicaSet,
+			Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Executor: executorOf(a), Decide: c.surveying(a.Watch(&corev1.Pod{}), mistakes.replicaSet),
 		})
 		if err != nil {
 			return nil, err
 		}
 		a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
-		a.OnEvent(&corev1.Pod{}, r.OnPod)
+		a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 		return r, nil
 	}))
 	run.Other(func(draw modeltest.Draw) bool { return c.kubelet(draw) })
 	return c
+}
+
+// surveying returns a decision that compares what the account of the pods says with a count
+// from scratch of the cached pods before it calls decide.
+func (c *cluster) surveying(pods cache.Indexer, decide replicaSetDecision) replicaSetDecision {
+	if decide == nil {
+		decide = replicasetdecide.ReplicaSet
+	}
+	return func(in replicasetdecide.Snapshot, now time.Time) (replicasetdecide.Plan, error) {
+		var all []*corev1.Pod
+		for _, o := range pods.List() {
+			all = append(all, o.(*corev1.Pod))
+		}
+		want, active, err := replicasetdecide.Survey(in.ReplicaSet, all, now)
+		c.must(err)
+		if diff := cmp.Diff(want, in.Pods); diff != "" {
+			c.t.Fatalf("the account differs from the survey (-survey +account):\n%s", diff)
+		}
+		if in.Active != nil && !slices.Equal(active, in.Active) {
+			c.t.Fatalf("the account has %d active pods, the survey %d, or others", len(in.Active), len(active))
+		}
+		return decide(in, now)
+	}
 }
 
 func (c *cluster) must(err error) {

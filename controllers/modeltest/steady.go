@@ -32,8 +32,9 @@ type Scenery struct {
 	Tend func(run *Run)
 }
 
-// steadyRounds caps the rounds until the world has to converge.
-const steadyRounds = 100
+// steadyRounds caps the rounds until the world has to converge. Controllers create their
+// children in bursts, so many children need more rounds.
+func steadyRounds(w *World) int { return 100 + len(w.objects)/50 }
 
 // NewSteady runs the reconciler and Tend until nothing changes any more.
 func NewSteady(s Scenery) (*Steady, error) {
@@ -55,7 +56,7 @@ func NewSteady(s Scenery) (*Steady, error) {
 	if err := steady.actor.start(); err != nil {
 		return nil, err
 	}
-	for range steadyRounds {
+	for round := 0; round < steadyRounds(run.World); round++ {
 		before := run.World.serial
 		if err := steady.Reconcile(); err != nil {
 			return nil, err
@@ -68,7 +69,7 @@ func NewSteady(s Scenery) (*Steady, error) {
 			return steady, nil
 		}
 	}
-	return nil, fmt.Errorf("%s still changes after %d rounds", steady.key, steadyRounds)
+	return nil, fmt.Errorf("%s still changes after %d rounds", steady.key, steadyRounds(run.World))
 }
 
 // deliver delivers all pending events to the reconciler.
@@ -79,6 +80,14 @@ func (s *Steady) deliver() {
 		}
 	}
 	s.actor.queue = nil
+}
+
+// forget drops the delivered events.
+func (s *Steady) forget() {
+	s.run.World.log = s.run.World.log[:0]
+	for _, v := range s.actor.views {
+		v.position = 0
+	}
 }
 
 // Reconcile reconciles the owner once and delivers the events of the writes.

@@ -74,13 +74,14 @@ func replicaSetOf(n int) modeltest.Scenery {
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := replicaset.NewReconciler(replicaset.ReplicaSets(), replicaset.Sources{
-				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a),
+				Clock: run.Clock, ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err
 			}
+			a.Watch(&corev1.Pod{})
 			a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
-			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 			return r, nil
 		},
 		Tend: allReady,
@@ -275,8 +276,39 @@ func TestCostGrowsWithChildren(t *testing.T) {
 	}
 }
 
+// TestEventCostsTheSame checks that an event of one pod costs the same whatever the number of
+// its siblings.
+func TestEventCostsTheSame(t *testing.T) {
+	for _, name := range []string{"replicaset"} {
+		t.Run(name, func(t *testing.T) { modeltest.CheckConstant(t, modeltest.Changing(sceneries()[name], togglePod)) })
+	}
+}
+
 func BenchmarkReconcile(b *testing.B) {
 	for name, scenery := range sceneries() {
 		b.Run(name, func(b *testing.B) { modeltest.Benchmark(b, modeltest.Looking(scenery)) })
+	}
+}
+
+// togglePod makes a pod unready, and the next time ready again.
+func togglePod(run *modeltest.Run) func(i int) {
+	pods := modeltest.List[*corev1.Pod](run.World)
+	return func(i int) {
+		run.World.Change(pods[i%len(pods)], func(o plan.Object) {
+			ready := &o.(*corev1.Pod).Status.Conditions[0]
+			if ready.Status == corev1.ConditionTrue {
+				ready.Status = corev1.ConditionFalse
+			} else {
+				ready.Status = corev1.ConditionTrue
+			}
+			ready.LastTransitionTime = metav1.NewTime(run.Clock.Now())
+		})
+	}
+}
+
+// BenchmarkEvent measures one further event of a pod of a converged owner.
+func BenchmarkEvent(b *testing.B) {
+	for _, name := range []string{"replicaset", "statefulset", "daemonset", "job"} {
+		b.Run(name, func(b *testing.B) { modeltest.BenchmarkEvent(b, modeltest.Changing(sceneries()[name], togglePod)) })
 	}
 }

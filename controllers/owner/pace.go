@@ -16,14 +16,14 @@ const (
 	paceLimit = 200 * time.Millisecond
 )
 
-// pace spreads the decisions about an owner over time while events stream in: each costs in
-// proportion to the owner's dependents, and one decision covers all events before it. Durations
+// pace spreads the decisions about an owner over time while events stream in: if each costs in
+// proportion to the owner's dependents, one decision covers all events before it. Durations
 // are those of the cluster's clock. Virtual time stands still during a decision, so on
 // virtual time there are no pauses.
 //
-//	10,000 pods start     each becomes Ready, and its event enqueues the owner
-//	a decision            counts the 10,000 pods in 5 ms
-//	the events of 20 ms   only enqueue the owner, which is decided on at the end of the pause
+//	10,000 pods start     each becomes Ready, and its event enqueues their Job
+//	a decision            counts the 10,000 pods in 18 ms
+//	the events of 72 ms   only enqueue the Job, which is decided on at the end of the pause
 type pace struct {
 	mu   sync.Mutex
 	next map[types.NamespacedName]time.Time

@@ -34,7 +34,7 @@ func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.Sha
 	}
 	pods := e.Informers.Core().V1().Pods().Informer()
 	r, err := NewReconciler(owners, Sources{
-		Clock: e.Clock, ReplicaSets: informer.GetIndexer(), Pods: pods.GetIndexer(),
+		Clock: e.Clock, ReplicaSets: informer.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(component)},
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.Sha
 	}
 	c := &Controller{loop: loop.New(e.Loop(name, workers), r)}
 	c.loop.Watch(informer, r.OnReplicaSet)
-	c.loop.Watch(pods, r.OnPod)
+	c.loop.Watch(pods, r.OnPod, r.ObservePod)
 	return c, nil
 }
 

@@ -2,7 +2,7 @@ package replicaset
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,57 +12,89 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
 	"minikcm.dev/minikcm/controllers/replicaset/decide"
+	"minikcm.dev/minikcm/controllers/tally"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
-	// ReplicaSets (or the owners of another kind) and Pods are the informers' caches.
-	ReplicaSets, Pods cache.Indexer
+	// ReplicaSets (or the owners of another kind) is the informer's cache.
+	ReplicaSets cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
 	// Decide replaces decide.ReplicaSet if not nil: model tests plant mistakes here.
 	Decide func(in decide.Snapshot, now time.Time) (decide.Plan, error)
 }
 
-// Reconciler is the controller without its loop. It maps events to keys and reconciles them. T is the kind of the owners.
+// Reconciler is the controller without its loop. It maps events to keys and reconciles them.
+// T is the kind of the owners. Pass every event of a pod to ObservePod before OnPod.
 type Reconciler[T plan.Object] struct {
 	*owner.Reconciler[T, decide.Snapshot, decide.Plan]
 	owners     Owners[T]
 	cache      cache.Indexer
 	sets       dependents.Index[T]
-	pods       dependents.Index[*corev1.Pod]
+	pods       *tally.Tally[*corev1.Pod, *decide.Account]
 	wakesOwner func(loop.Event) []types.NamespacedName
 }
 
 // NewReconciler returns a reconciler of owners of a kind that can be viewed as
-// ReplicaSets. It adds the indexes that it needs to the caches.
+// ReplicaSets. It adds the index that it needs to the cache.
 func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], error) {
 	if s.Decide == nil {
 		s.Decide = decide.ReplicaSet
 	}
-	sets, setsErr := dependents.NewIndex[T](s.ReplicaSets)
-	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
+	sets, err := dependents.NewIndex[T](s.ReplicaSets)
+	if err != nil {
+		return nil, err
+	}
 	r := &Reconciler[T]{
-		owners: owners, cache: s.ReplicaSets, sets: sets, pods: pods, wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
+		owners: owners, cache: s.ReplicaSets, sets: sets, pods: tally.New(groupsOf(owners.Kind.Kind), decide.NewAccount),
+		wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
 	r.Reconciler = owner.New(s.Clock, s.ReplicaSets, s.Executor, owner.Steps[T, decide.Snapshot, decide.Plan]{
 		Kind: owners.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
-	return r, errors.Join(setsErr, podsErr)
+	return r, nil
 }
 
-func (r *Reconciler[T]) gather(_ context.Context, owner T) (decide.Snapshot, error) {
-	in := decide.Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind, Pods: r.pods.Candidates(owner)}
-	if decide.Lacking(in.ReplicaSet, len(in.Pods)) < 0 {
-		in.Crowd = r.crowd(owner)
+// groupsOf returns the function that assigns pods to accounts: one for each owner, and one
+// for the pods of a namespace that have no controller.
+func groupsOf(kind string) func(pod *corev1.Pod) string {
+	return func(pod *corev1.Pod) string {
+		switch ref := metav1.GetControllerOfNoCopy(pod); {
+		case ref == nil:
+			return orphansOf(pod.Namespace)
+		case ref.Kind != kind:
+			return ""
+		default:
+			return string(ref.UID)
+		}
+	}
+}
+
+// orphansOf returns a group that equals no UID.
+func orphansOf(namespace string) string { return "orphans/" + namespace }
+
+func (r *Reconciler[T]) gather(_ context.Context, owner T) (in decide.Snapshot, err error) {
+	in = decide.Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind}
+	r.pods.Read(func(of func(string) *decide.Account) {
+		account := of(string(owner.GetUID()))
+		in.Pods, err = account.Look(in.ReplicaSet, of(orphansOf(owner.GetNamespace())), r.Clock.Now())
+		if err == nil && decide.Lacking(in.ReplicaSet, in.Pods.Counts) < 0 {
+			in.Active, in.Crowd = account.Active(in.Pods), map[string]int{}
+			for _, sibling := range r.siblings(owner) {
+				of(string(sibling.GetUID())).Crowd(in.Crowd)
+			}
+		}
+	})
+	if err != nil {
+		return in, fmt.Errorf("deciding about %s %s/%s: %w", r.owners.Kind.Kind, owner.GetNamespace(), owner.GetName(), err)
 	}
 	return in, nil
 }
@@ -73,21 +105,12 @@ func (r *Reconciler[T]) execute(ctx context.Context, owner T, in decide.Snapshot
 	return executor.Settle(loop.Result{RequeueAfter: p.RequeueAfter}, actErr, statusErr)
 }
 
-// crowd counts, by node, the active pods of the owners that have the same controller.
-func (r *Reconciler[T]) crowd(owner T) map[string]int {
-	siblings := []T{owner}
+// siblings returns the owners that have the same controller, and the owner itself.
+func (r *Reconciler[T]) siblings(owner T) []T {
 	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {
-		siblings = r.sets.Of(ref.UID)
+		return r.sets.Of(ref.UID)
 	}
-	crowd := map[string]int{}
-	for _, sibling := range siblings {
-		for _, pod := range r.pods.Of(sibling.GetUID()) {
-			if controllerref.Active(pod) && pod.Spec.NodeName != "" {
-				crowd[pod.Spec.NodeName]++
-			}
-		}
-	}
-	return crowd
+	return []T{owner}
 }
 
 func (r *Reconciler[T]) writeStatus(ctx context.Context, owner T, status *appsv1.ReplicaSetStatus) error {

@@ -18,6 +18,10 @@ func (r *Reconciler[T]) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
+// ObservePod applies an event of a pod to the accounts of the owners. Every event has to be
+// passed to it, in the order of delivery.
+func (r *Reconciler[T]) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
+
 // OnPod enqueues the owner that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)

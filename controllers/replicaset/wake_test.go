@@ -16,12 +16,10 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset/replicasettest"
 )
 
-func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv1.ReplicaSet], cache.Indexer) {
+func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) *Reconciler[*appsv1.ReplicaSet] {
 	t.Helper()
-	indexer := func() cache.Indexer {
-		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	}
-	s := Sources{Clock: clocktesting.NewFakePassiveClock(replicasettest.Now), ReplicaSets: indexer(), Pods: indexer()}
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	s := Sources{Clock: clocktesting.NewFakePassiveClock(replicasettest.Now), ReplicaSets: indexer}
 	for _, rs := range sets {
 		if err := s.ReplicaSets.Add(rs); err != nil {
 			t.Fatal(err)
@@ -31,7 +29,7 @@ func newReconciler(t *testing.T, sets ...*appsv1.ReplicaSet) (*Reconciler[*appsv
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, s.Pods
+	return r
 }
 
 func TestOnPod(t *testing.T) {
@@ -39,7 +37,7 @@ func TestOnPod(t *testing.T) {
 	db.Name, db.Spec.Selector = "db", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 	all.Name, all.Spec.Selector = "all", &metav1.LabelSelector{}
 	elsewhere.Namespace = "b"
-	r, _ := newReconciler(t, web, db, all, elsewhere)
+	r := newReconciler(t, web, db, all, elsewhere)
 	of := func(name string) replicasettest.Option {
 		return func(p *corev1.Pod) {
 			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "apps/v1", "ReplicaSet", name
@@ -91,16 +89,25 @@ func TestCrowdCountsSiblings(t *testing.T) {
 		return rs
 	}
 	web := sibling("web", "rs")
-	r, pods := newReconciler(t, web, sibling("web-old", "old"))
-	ofOld := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "old" }
-	stranger := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "stranger" }
-	for _, p := range []*corev1.Pod{replicasettest.Pod("p1"), replicasettest.Pod("p2", ofOld), replicasettest.Pod("p3", stranger), replicasettest.Pod("p4", replicasettest.Going), replicasettest.Pod("p5", replicasettest.On("")), replicasettest.Pod("p6", replicasettest.On("n2"))} {
-		if err := pods.Add(p); err != nil {
-			t.Fatal(err)
-		}
+	r := newReconciler(t, web, sibling("web-old", "old"))
+	of := func(uid types.UID) replicasettest.Option {
+		return func(p *corev1.Pod) { p.OwnerReferences[0].UID, p.OwnerReferences[0].Kind = uid, "ReplicaSet" }
 	}
-	got := r.crowd(web)
-	if len(got) != 2 || got["n1"] != 2 || got["n2"] != 1 {
-		t.Errorf("crowd() = %v", got)
+	surplus := []*corev1.Pod{
+		replicasettest.Pod("p1", of("rs")), replicasettest.Pod("p2", of("old")), replicasettest.Pod("p3", of("stranger")),
+		replicasettest.Pod("p4", of("rs"), replicasettest.Going), replicasettest.Pod("p5", of("rs"), replicasettest.On("")), replicasettest.Pod("p6", of("rs"), replicasettest.On("n2")),
+	}
+	for _, p := range surplus {
+		r.ObservePod(loop.Event{Object: p})
+	}
+	in, err := r.gather(t.Context(), web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Crowd) != 2 || in.Crowd["n1"] != 2 || in.Crowd["n2"] != 1 {
+		t.Errorf("Crowd = %v", in.Crowd)
+	}
+	if len(in.Active) != 3 {
+		t.Errorf("%d pods are active, want 3", len(in.Active))
 	}
 }

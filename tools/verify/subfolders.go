@@ -95,6 +95,7 @@ var inFolder = map[string][]string{
 	"controllers/scheduler/plugins":       {"scheduler/framework"},
 	"controllers/scheduler/queue":         {"scheduler/framework"},
 	"controllers/scheduler/schedulertest": {},
+	"controllers/tally":                   {"loop"},
 	"controllers/tainteviction":           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption", "./decide"},
 	"controllers/ttlafterfinished":        {"env", "job/conditions", "loop"},
 
@@ -128,7 +129,7 @@ var inFolder = map[string][]string{
 // may import none. Most controllers only import the packages that all of them share, and their
 // own decisions.
 var inFolderDefault = map[string][]string{
-	"controllers": {"controllerref", "dependents", "env", "executor", "history", "history/collision", "loop", "owner", "plan", "scales", "./decide"},
+	"controllers": {"controllerref", "dependents", "env", "executor", "history", "history/collision", "loop", "owner", "plan", "scales", "tally", "./decide"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }

@@ -25,8 +25,9 @@ const deletionTimeout = 2 * time.Minute
 // Snapshot is the input of a decision about a budget.
 type Snapshot struct {
 	Budget *policyv1.PodDisruptionBudget
-	// Pods are the pods that the budget selects.
-	Pods []*corev1.Pod
+	// Pods are what the decision reads of the pods that the budget selects, from an Account
+	// or a Survey.
+	Pods Pods
 	// Scales are the wanted sizes of the pods' controllers, by UID. A pod whose controller
 	// is missing here makes the calculation fail.
 	Scales map[types.UID]int32
@@ -45,7 +46,7 @@ type Plan struct {
 // status then allows no evictions.
 func Budget(in Snapshot, now time.Time) (Plan, error) {
 	var p Plan
-	if len(in.Pods) == 0 {
+	if in.Pods.Number == 0 {
 		p.Events = append(p.Events, plan.Event{Type: corev1.EventTypeNormal, Reason: "NoPods", Message: "No matching pods found"})
 	}
 	need, err := wanted(in)
@@ -77,10 +78,16 @@ type need struct {
 	unmanaged bool
 }
 
+// NeedsScales reports whether a decision about the budget reads the sizes of controllers.
+func NeedsScales(budget *policyv1.PodDisruptionBudget) bool {
+	least := budget.Spec.MinAvailable
+	return budget.Spec.MaxUnavailable != nil || least != nil && least.Type != intstr.Int
+}
+
 func wanted(in Snapshot) (need, error) {
 	spec := in.Budget.Spec
-	if spec.MaxUnavailable == nil && (spec.MinAvailable == nil || spec.MinAvailable.Type == intstr.Int) {
-		n := need{expected: int32(len(in.Pods))} // the number of pods fits an int32
+	if !NeedsScales(in.Budget) {
+		n := need{expected: in.Pods.Number}
 		if spec.MinAvailable != nil {
 			n.healthy = spec.MinAvailable.IntVal
 		}
@@ -106,27 +113,18 @@ func wanted(in Snapshot) (need, error) {
 
 // expectedScale adds up the sizes of all controllers of the pods.
 func expectedScale(in Snapshot) (expected int32, unmanaged bool, err error) {
-	counted := map[types.UID]bool{}
-	for _, pod := range in.Pods {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		switch {
-		case ref == nil:
-			unmanaged = true
-			continue
-		case counted[ref.UID]:
-			continue
-		}
-		if err := in.Sizeless[ref.UID]; err != nil {
+	for _, pod := range in.Pods.Controlled {
+		controller := controllerref.ControllerUID(pod)
+		if err := in.Sizeless[controller]; err != nil {
 			return 0, false, err
 		}
-		size, known := in.Scales[ref.UID]
+		size, known := in.Scales[controller]
 		if !known {
 			return 0, false, fmt.Errorf("found no controllers for pod %q", pod.Name)
 		}
-		counted[ref.UID] = true
 		expected += size
 	}
-	return expected, unmanaged, nil
+	return expected, in.Pods.Unmanaged, nil
 }
 
 func unmanagedEvent(budget *policyv1.PodDisruptionBudget) plan.Event {
@@ -163,11 +161,11 @@ func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Tim
 	var kept map[string]metav1.Time
 	var recheck time.Time
 	var overdue []*corev1.Pod
-	for _, pod := range in.Pods {
-		since, evicted := in.Budget.Status.DisruptedPods[pod.Name]
-		if !evicted || pod.DeletionTimestamp != nil {
+	for _, pod := range in.Pods.Evicted {
+		if pod.DeletionTimestamp != nil {
 			continue
 		}
+		since := in.Budget.Status.DisruptedPods[pod.Name]
 		expires := since.Add(deletionTimeout)
 		if expires.Before(now) {
 			overdue = append(overdue, pod)
@@ -184,11 +182,12 @@ func disruptedPods(in Snapshot, now time.Time) (map[string]metav1.Time, time.Tim
 	return kept, recheck, overdue
 }
 
+// healthy returns the number of healthy pods that have not been evicted.
 func healthy(in Snapshot, disrupted map[string]metav1.Time) int32 {
-	var n int32
-	for _, pod := range in.Pods {
-		if _, evicted := disrupted[pod.Name]; !evicted && pod.DeletionTimestamp == nil && controllerref.Ready(pod) {
-			n++
+	n := in.Pods.Healthy
+	for _, pod := range in.Pods.Evicted {
+		if _, evicted := disrupted[pod.Name]; evicted && isHealthy(pod) {
+			n--
 		}
 	}
 	return n

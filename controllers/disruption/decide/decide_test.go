@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -44,6 +45,11 @@ func budget(minAvailable, maxUnavailable string) *policyv1.PodDisruptionBudget {
 	return b
 }
 
+// snapshot returns the snapshot of a budget that selects these pods.
+func snapshot(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, scales map[types.UID]int32) Snapshot {
+	return Snapshot{Budget: b, Pods: Survey(pods, labels.Everything(), b.Status.DisruptedPods), Scales: scales}
+}
+
 func TestDecide(t *testing.T) {
 	sizes := map[types.UID]int32{"web": 5, "db": 2}
 	tests := map[string]struct {
@@ -67,7 +73,7 @@ func TestDecide(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := Budget(Snapshot{Budget: test.budget, Pods: test.pods, Scales: sizes}, start)
+			p, err := Budget(snapshot(test.budget, test.pods, sizes), start)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +89,7 @@ func TestDecide(t *testing.T) {
 			}
 			again := test.budget.DeepCopy()
 			again.Status = *s
-			if p, err = Budget(Snapshot{Budget: again, Pods: test.pods, Scales: sizes}, start.Add(time.Hour)); err != nil || p.Status != nil {
+			if p, err = Budget(snapshot(again, test.pods, sizes), start.Add(time.Hour)); err != nil || p.Status != nil {
 				t.Errorf("a second look changes the status again: %+v, %v", p.Status, err)
 			}
 		})
@@ -101,7 +107,7 @@ func reasons(p Plan) string {
 func TestDecideWithoutTheControllersSize(t *testing.T) {
 	b := budget("", "1")
 	b.Status.DisruptionsAllowed = 3
-	p, err := Budget(Snapshot{Budget: b, Pods: pods("gone", 2, 0)}, start)
+	p, err := Budget(snapshot(b, pods("gone", 2, 0), nil), start)
 	if err == nil || p.Status == nil || p.Status.DisruptionsAllowed != 0 {
 		t.Fatalf("got %+v, %v: nothing may be evicted", p.Status, err)
 	}
@@ -111,22 +117,22 @@ func TestDecideWithoutTheControllersSize(t *testing.T) {
 }
 
 func TestDisruptedPods(t *testing.T) {
-	in := Snapshot{Budget: budget("1", ""), Pods: pods("web", 3, 0)}
-	in.Pods[2].DeletionTimestamp = &metav1.Time{Time: start}
-	in.Budget.Status.DisruptedPods = map[string]metav1.Time{
-		in.Pods[0].Name: metav1.NewTime(start.Add(-time.Minute)),
-		in.Pods[1].Name: metav1.NewTime(start.Add(-time.Hour)),
-		in.Pods[2].Name: metav1.NewTime(start),
-		"gone":          metav1.NewTime(start),
+	b, web := budget("1", ""), pods("web", 3, 0)
+	web[2].DeletionTimestamp = &metav1.Time{Time: start}
+	b.Status.DisruptedPods = map[string]metav1.Time{
+		web[0].Name: metav1.NewTime(start.Add(-time.Minute)),
+		web[1].Name: metav1.NewTime(start.Add(-time.Hour)),
+		web[2].Name: metav1.NewTime(start),
+		"gone":      metav1.NewTime(start),
 	}
-	p, err := Budget(in, start)
+	p, err := Budget(snapshot(b, web, nil), start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Status.DisruptedPods) != 1 || p.Status.CurrentHealthy != 1 {
 		t.Errorf("disrupted %v, %d healthy: want the one that may still go, and the one that should have", p.Status.DisruptedPods, p.Status.CurrentHealthy)
 	}
-	if len(p.Overdue) != 1 || p.Overdue[0] != in.Pods[1] || p.RequeueAfter != time.Minute {
+	if len(p.Overdue) != 1 || p.Overdue[0] != web[1] || p.RequeueAfter != time.Minute {
 		t.Errorf("overdue %v, again after %v", p.Overdue, p.RequeueAfter)
 	}
 }

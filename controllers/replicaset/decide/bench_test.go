@@ -10,17 +10,17 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset/replicasettest"
 )
 
-// BenchmarkDecide decides about a converged ReplicaSet of 2,000 pods: the most that an
-// event of one of its pods costs.
-func BenchmarkDecide(b *testing.B) {
-	in := Snapshot{ReplicaSet: replicasettest.ReplicaSet(2000)}
+// BenchmarkSurvey counts 2,000 pods from scratch.
+func BenchmarkSurvey(b *testing.B) {
+	var pods []*corev1.Pod
 	for i := range 2000 {
-		in.Pods = append(in.Pods, replicasettest.Pod(fmt.Sprintf("web-%d", i), replicasettest.Ready(time.Minute)))
+		pods = append(pods, replicasettest.Pod(fmt.Sprintf("web-%d", i), replicasettest.Ready(time.Minute)))
 	}
+	rs := replicasettest.ReplicaSet(2000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if p, err := ReplicaSet(in, replicasettest.Now); err != nil || len(p.Actions) != 0 {
-			b.Fatal(p.Actions, err)
+		if found, _, err := Survey(rs, pods, replicasettest.Now); err != nil || found.Counts.Ready != 2000 {
+			b.Fatal(found.Counts, err)
 		}
 	}
 }

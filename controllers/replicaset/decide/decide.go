@@ -1,13 +1,10 @@
 package decide
 
 import (
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
@@ -26,11 +23,13 @@ type Snapshot struct {
 	ReplicaSet *appsv1.ReplicaSet
 	// Kind is the actual kind of the owner; the zero value: a ReplicaSet.
 	Kind schema.GroupVersionKind
-	// Pods are those that the owner controls, and those in its namespace without a
-	// controller.
-	Pods []*corev1.Pod
+	// Pods are what the decision reads of the owner's pods, from an Account or a Survey.
+	Pods Pods
+	// Active are the owner's active pods, including those in Pods.Adopt. It is read only when
+	// pods are to be deleted, as is Crowd.
+	Active []*corev1.Pod
 	// Crowd counts, by node, the active pods of this ReplicaSet and of those with the same
-	// controller. It is read only when pods are to be deleted.
+	// controller.
 	Crowd map[string]int
 }
 
@@ -47,38 +46,32 @@ type Plan = plan.Plan[appsv1.ReplicaSetStatus]
 // ReplicaSet returns the actions that bring the ReplicaSet's pods to the wanted number, and its
 // status. The caller ensures that the snapshot includes its own earlier writes.
 func ReplicaSet(in Snapshot, now time.Time) (Plan, error) {
-	rs := in.ReplicaSet
-	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
-	if err != nil {
-		return Plan{}, fmt.Errorf("reading the selector of %s %s/%s: %w", in.kind().Kind, rs.Namespace, rs.Name, err)
-	}
-	claims := controllerref.Claim(rs, selector, in.Pods)
-	active := make([]*corev1.Pod, 0, len(claims.Owned))
-	terminating := int32(0)
-	for _, pod := range claims.Owned {
-		switch {
-		case controllerref.Active(pod):
-			active = append(active, pod)
-		case controllerref.Terminating(pod):
-			terminating++
-		}
-	}
 	var p Plan
-	p.Actions = append(p.Actions, plan.Each(plan.Release, claims.Release)...)
-	p.Actions = append(p.Actions, plan.Each(plan.Adopt, claims.Adopt)...)
-	if rs.DeletionTimestamp == nil {
-		p.Actions = append(p.Actions, scale(in, active, now)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Release, in.Pods.Release)...)
+	p.Actions = append(p.Actions, plan.Each(plan.Adopt, in.Pods.Adopt)...)
+	if in.ReplicaSet.DeletionTimestamp == nil {
+		p.Actions = append(p.Actions, scale(in, now)...)
 	}
-	status, soonest := count(rs, active, now)
+	counts := in.Pods.Counts
+	p.Status = &appsv1.ReplicaSetStatus{
+		Replicas:             counts.Active,
+		FullyLabeledReplicas: counts.FullyLabeled,
+		ReadyReplicas:        counts.Ready,
+		AvailableReplicas:    counts.Available,
+		ObservedGeneration:   in.ReplicaSet.Generation,
+		Conditions:           in.ReplicaSet.Status.Conditions,
+	}
 	if in.kind() == Kind { // the status of no other kind has this field
-		status.TerminatingReplicas = &terminating
+		p.Status.TerminatingReplicas = &counts.Terminating
 	}
-	p.Status, p.RequeueAfter = status, soonest
+	if ripens := in.Pods.Ripens; !ripens.IsZero() {
+		p.RequeueAfter = max(ripens.Sub(now), 1) // it may have passed since the snapshot
+	}
 	return p, nil
 }
 
 // Lacking returns the number of pods to create; if it is negative, that of pods to delete.
-func Lacking(rs *appsv1.ReplicaSet, active int) int { return int(replicas(rs)) - active }
+func Lacking(rs *appsv1.ReplicaSet, counts Counts) int { return int(replicas(rs) - counts.Active) }
 
 func replicas(rs *appsv1.ReplicaSet) int32 {
 	if rs.Spec.Replicas == nil {
@@ -88,8 +81,8 @@ func replicas(rs *appsv1.ReplicaSet) int32 {
 }
 
 // scale creates missing pods or deletes surplus ones.
-func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
-	lacking := Lacking(in.ReplicaSet, len(active))
+func scale(in Snapshot, now time.Time) []plan.Action {
+	lacking := Lacking(in.ReplicaSet, in.Pods.Counts)
 	switch {
 	case lacking > 0:
 		lacking = min(lacking, burst)
@@ -106,39 +99,11 @@ func scale(in Snapshot, active []*corev1.Pod, now time.Time) []plan.Action {
 		}
 		return []plan.Action{action}
 	case lacking < 0:
-		action := plan.Each(plan.Delete, toDelete(active, in.Crowd, min(-lacking, burst), now))
+		action := plan.Each(plan.Delete, toDelete(in.Active, in.Crowd, min(-lacking, burst), now))
 		action[0].Succeeded = &plan.Event{Type: corev1.EventTypeNormal, Reason: "SuccessfulDelete", Message: "Deleted pod: ", Detail: true}
 		action[0].Failed = &plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedDelete", Message: "Error deleting: ", Detail: true}
 		return action
 	default:
 		return nil
 	}
-}
-
-// count returns the status that follows from the pods, and the time until the next ready
-// pod becomes available.
-func count(rs *appsv1.ReplicaSet, active []*corev1.Pod, now time.Time) (*appsv1.ReplicaSetStatus, time.Duration) {
-	status := &appsv1.ReplicaSetStatus{
-		Replicas:           int32(len(active)),
-		ObservedGeneration: rs.Generation,
-		Conditions:         rs.Status.Conditions,
-	}
-	template := labels.SelectorFromSet(rs.Spec.Template.Labels)
-	var soonest time.Duration
-	for _, pod := range active {
-		if template.Matches(labels.Set(pod.Labels)) {
-			status.FullyLabeledReplicas++
-		}
-		if !controllerref.Ready(pod) {
-			continue
-		}
-		status.ReadyReplicas++
-		available, lacks := controllerref.Available(pod, rs.Spec.MinReadySeconds, now)
-		if available {
-			status.AvailableReplicas++
-		} else if lacks > 0 && (soonest == 0 || lacks < soonest) {
-			soonest = lacks
-		}
-	}
-	return status, soonest
 }

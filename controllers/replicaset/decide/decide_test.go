@@ -45,6 +45,16 @@ func summary(p Plan) []string {
 	return lines
 }
 
+// snapshot returns the snapshot of these pods.
+func snapshot(t testing.TB, rs *appsv1.ReplicaSet, pods ...*corev1.Pod) Snapshot {
+	t.Helper()
+	found, active, err := Survey(rs, pods, replicasettest.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Snapshot{ReplicaSet: rs, Pods: found, Active: active}
+}
+
 func TestDecideActions(t *testing.T) {
 	deleted := replicasettest.ReplicaSet(3)
 	deleted.DeletionTimestamp = &metav1.Time{Time: replicasettest.Now}
@@ -66,7 +76,7 @@ func TestDecideActions(t *testing.T) {
 		"burst":                {replicasettest.ReplicaSet(2000), nil, []string{"create 500 web-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := ReplicaSet(Snapshot{ReplicaSet: tt.rs, Pods: tt.pods}, replicasettest.Now)
+			p, err := ReplicaSet(snapshot(t, tt.rs, tt.pods...), replicasettest.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +90,7 @@ func TestDecideActions(t *testing.T) {
 func TestDecideStatus(t *testing.T) {
 	rs := replicasettest.ReplicaSet(3)
 	rs.Spec.MinReadySeconds = 10
-	p, err := ReplicaSet(Snapshot{ReplicaSet: rs, Pods: []*corev1.Pod{
+	p, err := ReplicaSet(snapshot(t, rs,
 		replicasettest.Pod("available", replicasettest.Ready(time.Minute)),
 		replicasettest.Pod("ready", replicasettest.Ready(4*time.Second), replicasettest.Labelled("tier", "other")),
 		replicasettest.Pod("readier", replicasettest.Ready(7*time.Second)),
@@ -88,7 +98,7 @@ func TestDecideStatus(t *testing.T) {
 		replicasettest.Pod("failed", replicasettest.Phase(corev1.PodFailed)),
 		replicasettest.Pod("terminating", replicasettest.Going, replicasettest.Ready(time.Minute)),
 		replicasettest.Pod("terminated", replicasettest.Going, replicasettest.Phase(corev1.PodSucceeded)),
-	}}, replicasettest.Now)
+	), replicasettest.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
