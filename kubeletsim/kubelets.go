@@ -27,7 +27,7 @@ import (
 // call Run once. Its other methods may be called concurrently at any time.
 type Kubelets struct {
 	opts  Options
-	loop  *loop.Typed[key]
+	loop  loops
 	due   *inflight.Alarms[key]
 	pods  *podTable
 	nodes *nodes.Table
@@ -78,7 +78,7 @@ func New(opts Options) (*Kubelets, error) {
 	}
 	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable(), shards: newShards(opts.ShardOf)}
 	k.pods = newPodTable(&k.images)
-	k.loop = loop.New(loop.TypedOptions[key]{
+	k.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
 		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled,
 	}, loop.TypedFunc[key](k.sync))

@@ -66,7 +66,7 @@ type Options struct {
 
 	Latencies lifecycle.Latencies
 	Backoff   lifecycle.Backoff
-	// Workers bounds the API calls in flight. Default 16.
+	// Workers bounds the pods that are synced at a time, and the nodes. Default 16 of each.
 	Workers int
 }
 
