@@ -118,7 +118,7 @@ func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (
 // newEnv returns the environment of the controllers.
 func (c *Cluster) newEnv() (*env.Env, error) {
 	config := c.ownConfig("system:kube-controller-manager")
-	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields())
+	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields(), informers.ByReference())
 	if err != nil {
 		return nil, err
 	}

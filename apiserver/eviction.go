@@ -14,6 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
 const (
@@ -117,8 +118,7 @@ func (rq kindCall) takeDisruption(ctx context.Context, budget *policyv1.PodDisru
 	}
 	budgets := rq.server.stored[budgetsResource]
 	change := func(current runtime.Object) (runtime.Object, error) {
-		now := metav1.NewTime(rq.server.opts.Clock.Now())
-		return grantDisruption(current.(*policyv1.PodDisruptionBudget), pod.Name, now)
+		return grantDisruption(current.(*policyv1.PodDisruptionBudget), pod.Name, strategy.Seconds(rq.server.opts.Clock))
 	}
 	result, err := budgets.Update(ctx, budgets.Key(budget.Namespace, budget.Name), budget.Name, change, storage.UpdateOptions{DryRun: dryRun})
 	if apierrors.IsNotFound(err) {

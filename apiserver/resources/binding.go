@@ -89,7 +89,7 @@ func merged(into, from map[string]string, overwrite bool) map[string]string {
 // setPodCondition sets a condition; the transition time changes only if the status
 // does.
 func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition, now time.Time) {
-	condition.LastTransitionTime = metav1.NewTime(now)
+	condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if c.Type != condition.Type {

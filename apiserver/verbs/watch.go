@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"minikcm.dev/minikcm/apiserver/codec"
@@ -19,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/watchcache"
+	"minikcm.dev/minikcm/clock/reference"
 )
 
 // serveWatch serves GET on a collection with watch=true: a chunked stream of events,
@@ -193,6 +195,8 @@ type eventEncoder struct {
 	// headers encodes a Table's first event, which includes the column definitions.
 	headers       func(obj runtime.Object) ([]byte, error)
 	headersNeeded bool
+	// references, if not nil, get the objects in place of their encoding.
+	references *reference.Stream
 }
 
 func newEventEncoder(rq *Call) (*eventEncoder, error) {
@@ -203,6 +207,9 @@ func newEventEncoder(rq *Call) (*eventEncoder, error) {
 	e := &eventEncoder{rq: rq, form: kind.Group + "/" + kind.Version + ";" + rq.Target.Form()}
 	switch rq.Target.As.Kind {
 	case "":
+		if media == codec.Protobuf {
+			e.references = reference.StreamOf(rq.HTTP.Context())
+		}
 		e.encode = func(obj runtime.Object) ([]byte, error) { return codec.Encode(media, kind, rq.FromStored(obj)) }
 	case request.KindTable:
 		opts, err := rq.TableOptions()
@@ -249,6 +256,8 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	var object []byte
 	var err error
 	switch {
+	case e.references != nil:
+		object = e.references.Put(e.shared(event.Entry.Object))
 	case e.headersNeeded:
 		e.headersNeeded = false
 		object, err = e.headers(event.Entry.Object)
@@ -261,6 +270,15 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 		return nil, err
 	}
 	return codec.AppendWatchFrame(buf, e.rq.Target.Media, event.Type, object)
+}
+
+// shared returns what a client in this process gets of a stored object: a copy of its own, as
+// decoding would make one, whose content is the stored object's. The client's informer removes
+// the managed fields of the copy.
+func (e *eventEncoder) shared(stored runtime.Object) runtime.Object {
+	obj := storage.Shallow(e.rq.FromStored(stored))
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj
 }
 
 // appendBookmark appends a bookmark: an object of the kind that has only the revision

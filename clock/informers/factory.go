@@ -29,6 +29,9 @@ type Factory struct {
 	namespace string
 	tweak     internalinterfaces.TweakListOptionsFunc
 	transform cache.TransformFunc
+	// referrer makes the informers of built-in kinds if byReference is set.
+	byReference bool
+	referrer    *referrer
 
 	mu        sync.Mutex
 	informers []*informer
@@ -67,7 +70,13 @@ func NewForConfig(config *rest.Config, ledger *clock.Ledger, opts ...Option) (*F
 	if err != nil {
 		return nil, fmt.Errorf("making the informers' client: %w", err)
 	}
-	return New(client, ledger, opts...), nil
+	f := New(client, ledger, opts...)
+	if f.byReference {
+		if f.referrer, err = newReferrer(config); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
 }
 
 // New returns a factory that lists and watches with client. The client's
@@ -101,13 +110,23 @@ func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 	defer f.mu.Unlock()
 	var made *informer
 	shared := f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, _ resyncPeriod) cache.SharedIndexInformer {
-		made = newInformer(newFunc(client, 0), f.ledger)
+		made = newInformer(f.inner(obj, client, newFunc), f.ledger)
 		return made
 	})
 	if made != nil {
 		f.informers = append(f.informers, made)
 	}
 	return shared
+}
+
+// inner returns client-go's informer for obj's type.
+func (f *Factory) inner(obj runtime.Object, client kubernetes.Interface, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	if f.referrer != nil {
+		if shared, err := f.referrer.informer(f, obj); err == nil {
+			return shared
+		}
+	}
+	return newFunc(client, 0)
 }
 
 // ForResource returns the informer and the lister of one of client-go's resources.

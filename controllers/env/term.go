@@ -15,7 +15,7 @@ import (
 // use the environment's own Config. The copy shares the recorder, which Begin of the environment
 // started.
 func (e *Env) Term(ctx context.Context, config *rest.Config, wrap transport.WrapperFunc) (term *Env, end func(), err error) {
-	factory, err := informers.NewForConfig(e.Config, e.Ledger, informers.WithoutManagedFields())
+	factory, err := informers.NewForConfig(e.Config, e.Ledger, informers.WithoutManagedFields(), informers.ByReference())
 	if err != nil {
 		return nil, nil, err
 	}

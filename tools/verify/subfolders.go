@@ -13,7 +13,7 @@ var inFolder = map[string][]string{
 	"clock":           {"inflight", "internal/hash"},
 	"clock/events":    {".", "inflight"},
 	"clock/inflight":  {"internal/hash"},
-	"clock/informers": {".", "inflight"},
+	"clock/informers": {".", "inflight", "reference"},
 
 	"store":           {"pages"},
 	"store/faulty":    {"."},
