@@ -49,7 +49,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/internal/celsize"
+	"minikcm.dev/minikcm/internal/cellimits"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -225,7 +225,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	setDefaults(&opts)
 	verbs.LimitCopies()
-	if err := celsize.Limit(); err != nil {
+	if err := cellimits.Limit(); err != nil {
 		return nil, err
 	}
 	known, err := newScheme()

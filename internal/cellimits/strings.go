@@ -1,36 +1,16 @@
-package celsize
+package cellimits
 
 import (
-	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/apiserver/pkg/cel/environment"
 )
 
 // maxString is the most bytes that replace and join return: several objects.
 const maxString = 16 << 20
-
-// Limit limits the strings of all expressions in this process that use Kubernetes' base
-// environment: rules of custom kinds, policies and conditions. It is called before any of them is
-// compiled. Calls after the first have no effect.
-//
-// The base environment is cached by k8s.io/apiserver and cannot be passed to all of its
-// users, so Limit changes the cached one.
-var Limit = sync.OnceValue(func() error {
-	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	limited, err := base.Extend(environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []cel.EnvOption{replace(), join()}})
-	if err != nil {
-		return fmt.Errorf("limiting the strings of CEL expressions: %w", err)
-	}
-	*base = *limited
-	return nil
-})
 
 // replace redefines the function of the strings library (cel-go, ext.Strings).
 func replace() cel.EnvOption {

@@ -1,4 +1,4 @@
-package celsize_test
+package cellimits_test
 
 import (
 	"strings"
@@ -7,12 +7,12 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"minikcm.dev/minikcm/internal/celsize"
+	"minikcm.dev/minikcm/internal/cellimits"
 )
 
 func TestLimit(t *testing.T) {
 	for range 2 {
-		if err := celsize.Limit(); err != nil {
+		if err := cellimits.Limit(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,74 @@
+package cellimits_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"minikcm.dev/minikcm/internal/cellimits"
+)
+
+func TestPatterns(t *testing.T) {
+	if err := cellimits.Limit(); err != nil {
+		t.Fatal(err)
+	}
+	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).NewExpressionsEnv().Extend(
+		cel.Variable("long", cel.StringType), cel.Variable("bad", cel.StringType), cel.Variable("costly", cel.StringType), cel.Variable("dyn", cel.DynType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const costly = "(((x{0,10}){0,10}){0,10})*$"
+	values := map[string]any{"long": strings.Repeat("x", 1_400_000), "bad": "(", "costly": costly, "dyn": 7}
+	tooLong := "error: %s: matching a string of 1400000 bytes with a pattern of"
+	for expression, want := range map[string]string{
+		"'web-1'.matches('^web-[0-9]+$')":                           "true",
+		"matches('web-1', '^db')":                                   "false",
+		"'web-1'.matches('^' + 'web')":                              "true",
+		"'a1b22'.find('[0-9]+')":                                    "1",
+		"'a1b22'.find('[0-9]' + '+')":                               "1",
+		"'a1b22'.findAll('[0-9]+')":                                 "[1 22]",
+		"'a1b22'.findAll('[0-9]+', 1)":                              "[1]",
+		"'a1b22'.findAll('[0-9]' + '+', 1)":                         "[1]",
+		"['a', 'b1'].exists(s, s.matches('[0-9]'))":                 "true",
+		"long.matches('^x+$')":                                      "true",
+		"'xx'.matches(costly)":                                      "true",
+		"long.matches('" + costly + "')":                            fmt.Sprintf(tooLong, "matches"),
+		"matches(long, '" + costly + "')":                           fmt.Sprintf(tooLong, "matches"),
+		"long.matches(costly)":                                      fmt.Sprintf(tooLong, "matches"),
+		"long.find('" + costly + "') == ''":                         fmt.Sprintf(tooLong, "find"),
+		"long.findAll(costly) == []":                                fmt.Sprintf(tooLong, "findAll"),
+		"[long].exists(s, s.findAll('" + costly + "', 2).size()>0)": fmt.Sprintf(tooLong, "findAll"),
+		"'x'.matches(bad)":                                          "error: error parsing regexp: missing closing ): `(`",
+		"'x'.find(bad)":                                             "error: Illegal regex: error parsing regexp: missing closing ): `(`",
+		"dyn.matches('x')":                                          "error: no such overload",
+		"'x'.matches('(')":                                          "compile: ERROR: <input>:1:13: invalid matches argument",
+	} {
+		if got := evaluate(t, env, expression, values); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", expression, got, want)
+		}
+	}
+}
+
+// evaluate returns the value of an expression, or its error.
+func evaluate(t *testing.T, env *cel.Env, expression string, values map[string]any) string {
+	t.Helper()
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return "compile: " + issues.Err().Error()
+	}
+	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost), cel.CostLimit(1e12))
+	if err != nil {
+		return "program: " + err.Error()
+	}
+	out, details, err := program.Eval(values)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	if cost := details.ActualCost(); cost == nil || *cost == 0 && strings.Contains(expression, "costly") {
+		t.Errorf("%s: no cost was counted", expression)
+	}
+	return fmt.Sprint(out.Value())
+}
