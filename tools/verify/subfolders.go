@@ -15,6 +15,8 @@ var inFolder = map[string][]string{
 	"clock/inflight":  {"internal/hash"},
 	"clock/informers": {".", "inflight", "reference"},
 
+	"internal/cellimits": {"regexcost"},
+
 	"store":           {"pages"},
 	"store/faulty":    {"."},
 	"store/storetest": {"."},
