@@ -137,7 +137,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
 		AuthorizationConfig: c.authorization, AuthorizationConfigFile: c.opts.AuthorizationConfig,
 		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.ReloadEncryptionConfig,
-		Admission:   c.opts.admission(),
+		Admission: c.opts.admission(), DefaultObjects: c.defaultObjects(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger, Notices: c.opts.Notices,

@@ -35,17 +35,24 @@ func (o *Options) validateObjects() error {
 	return nil
 }
 
-// loadObjects loads Options.Objects. No controller runs yet, and virtual time stands
+// loadObjects loads Options.Objects, and prepares the StorageClasses of these or of
+// Options.Snapshot. No controller runs yet, and virtual time stands
 // still.
 func (c *Cluster) loadObjects(ctx context.Context) error {
 	if c.opts.Objects == nil {
-		return nil
+		if c.opts.Snapshot == "" {
+			return nil
+		}
+		return c.simulateStorageClasses(ctx)
 	}
 	loaded, err := c.opts.Objects.Load(ctx, c.Config(), dump.Options{
 		Now: c.clock.Now(), Nodes: nodes.Names(max(c.opts.Nodes, 0), c.opts.Pools),
 	})
 	c.loaded = loaded
-	return err
+	if err != nil {
+		return err
+	}
+	return c.simulateStorageClasses(ctx)
 }
 
 // awaitedNodes returns the nodes that waitReady waits for: those of the options, and the

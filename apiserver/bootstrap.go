@@ -19,6 +19,11 @@ func (s *Server) bootstrap(ctx context.Context) error {
 			return fmt.Errorf("creating the cluster's own objects: %w", err)
 		}
 	}
+	for _, obj := range s.opts.DefaultObjects {
+		if err := s.ensureAny(ctx, obj); err != nil {
+			return fmt.Errorf("creating the cluster's default objects: %w", err)
+		}
+	}
 	if err := s.bootstrapRoles(ctx); err != nil {
 		return err
 	}
@@ -42,6 +47,18 @@ func (s *Server) ensure(ctx context.Context, obj runtime.Object) error {
 		}
 	}
 	return err
+}
+
+// ensureAny creates an object unless there is one of its kind.
+func (s *Server) ensureAny(ctx context.Context, obj runtime.Object) error {
+	row, err := s.rowFor(obj)
+	if err != nil {
+		return err
+	}
+	if empty, err := s.objects(row).Empty(ctx); err != nil || !empty {
+		return err
+	}
+	return s.ensure(ctx, obj)
 }
 
 // createOwn creates an object of the cluster itself.

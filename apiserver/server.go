@@ -144,6 +144,8 @@ type Options struct {
 	// Audit records the requests; nil: they are not recorded. The caller closes it after the
 	// server.
 	Audit *audit.Auditor
+	// DefaultObjects are created if the store has no object of their kind.
+	DefaultObjects []runtime.Object
 	// Admission selects and configures the admission plugins.
 	Admission AdmissionOptions
 	// Authorizer, if not nil, authorizes every request instead.

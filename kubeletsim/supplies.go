@@ -14,19 +14,25 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// supplies wakes pods when a ConfigMap or Secret that they miss appears. Nothing is watched
+// supplies wakes pods when a ConfigMap or Secret that they miss appears, or a claim is bound. Nothing is watched
 // before a pod misses something.
 type supplies struct {
 	mu       sync.Mutex
 	waiting  map[supply]map[types.UID]bool
-	watching map[bool]bool // by supply.secret
+	watching map[string]bool // by supply.kind
 }
 
-// supply is a ConfigMap or Secret.
+// supply is an object that pods need. Its kind is that of a lifecycle.Need.
 type supply struct {
-	secret bool
-	name   types.NamespacedName
+	kind string
+	name types.NamespacedName
 }
+
+// The kinds of supplies that are no ConfigMaps.
+var (
+	ofSecret = lifecycle.Need{Secret: true}.Kind()
+	ofClaim  = lifecycle.Need{Claim: true}.Kind()
+)
 
 // missing returns the pod's needs that do not exist. The pod is synced when one of these
 // objects changes.
@@ -38,7 +44,7 @@ func (k *Kubelets) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Ne
 	keys := map[supply]map[string]bool{}
 	var missing []lifecycle.Need
 	for _, n := range needs {
-		s := supply{n.Secret, types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
+		s := supply{n.Kind(), types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
 		got, looked := keys[s]
 		if !looked {
 			var err error
@@ -63,15 +69,23 @@ func (k *Kubelets) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Ne
 func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error) {
 	keys := map[string]bool{}
 	var err error
-	if s.secret {
+	core := k.opts.Client.CoreV1()
+	switch s.kind {
+	case ofClaim:
+		var claim *corev1.PersistentVolumeClaim
+		claim, err = core.PersistentVolumeClaims(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		if err == nil {
+			keys[lifecycle.ClaimBound] = claim.Status.Phase == corev1.ClaimBound
+		}
+	case ofSecret:
 		var secret *corev1.Secret
-		secret, err = k.opts.Client.CoreV1().Secrets(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		secret, err = core.Secrets(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
 		if err == nil {
 			addKeys(keys, secret.Data)
 		}
-	} else {
+	default:
 		var configMap *corev1.ConfigMap
-		configMap, err = k.opts.Client.CoreV1().ConfigMaps(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		configMap, err = core.ConfigMaps(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
 		if err == nil {
 			addKeys(keys, configMap.Data)
 			addKeys(keys, configMap.BinaryData)
@@ -81,7 +95,7 @@ func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", lifecycle.Need{Secret: s.secret}.Kind(), s.name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", s.kind, s.name, err)
 	}
 	return keys, nil
 }
@@ -101,7 +115,7 @@ func (k *Kubelets) await(s supply, pod types.UID) error {
 	defer k.supplies.mu.Unlock()
 	if k.supplies.waiting == nil {
 		k.supplies.waiting = map[supply]map[types.UID]bool{}
-		k.supplies.watching = map[bool]bool{}
+		k.supplies.watching = map[string]bool{}
 	}
 	pods := k.supplies.waiting[s]
 	if pods == nil {
@@ -110,27 +124,30 @@ func (k *Kubelets) await(s supply, pod types.UID) error {
 	}
 	known := pods[pod]
 	pods[pod] = true
-	if k.supplies.watching[s.secret] {
+	if k.supplies.watching[s.kind] {
 		if !known {
 			// The object may have been created between the read and now.
 			k.loop.Add(podKey(string(pod)))
 		}
 		return nil
 	}
-	k.supplies.watching[s.secret] = true
-	return k.watchSupplies(s.secret)
+	k.supplies.watching[s.kind] = true
+	return k.watchSupplies(s.kind)
 }
 
-func (k *Kubelets) watchSupplies(secrets bool) error {
+func (k *Kubelets) watchSupplies(kind string) error {
 	var informer cache.SharedIndexInformer
-	if secrets {
-		informer = k.factory.Core().V1().Secrets().Informer()
-	} else {
-		informer = k.factory.Core().V1().ConfigMaps().Informer()
+	switch core := k.factory.Core().V1(); kind {
+	case ofClaim:
+		informer = core.PersistentVolumeClaims().Informer()
+	case ofSecret:
+		informer = core.Secrets().Informer()
+	default:
+		informer = core.ConfigMaps().Informer()
 	}
 	come := func(obj any) {
 		if o, ok := obj.(metav1.Object); ok {
-			k.supplied(supply{secrets, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
+			k.supplied(supply{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
 		}
 	}
 	if err := k.handle(informer, come, func(any) {}); err != nil {

@@ -4,18 +4,23 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 )
 
 // sharedVolumes are the volumes that outlive pods: host paths of nodes and persistent volumes,
 // by a unique key.
-type sharedVolumes struct{ podFiles }
+type sharedVolumes struct {
+	podFiles
+	// watching starts the watch that frees the content of deleted volumes.
+	watching sync.Once
+}
 
 // volume returns the content of a volume. Content from the API is created for the caller alone
 // (own).
@@ -30,30 +35,13 @@ func (in *containerRef) volume(ctx context.Context, v *corev1.Volume) (tree *mem
 		}
 		return tree, true, nil
 	case v.HostPath != nil:
-		return k.shared.volume(k.space, "host "+in.node.Name+" "+v.HostPath.Path), false, nil
+		return k.shared.volume(k.space, hostKey(in.node.Name, v.HostPath.Path)), false, nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
 	case v.Ephemeral != nil:
-		return in.claim(ctx, in.pod.Name+"-"+v.Name)
+		return in.claim(ctx, ephemeral.VolumeClaimName(in.pod, v))
 	}
 	return in.entry.files.volume(k.space, v.Name), false, nil
-}
-
-// claim returns the persistent volume of a claim, which all pods of the claim share.
-func (in *containerRef) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
-	k := in.kubelets
-	claim, err := k.opts.Client.CoreV1().PersistentVolumeClaims(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return in.entry.files.volume(k.space, "claim "+name), false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	key := "claim " + string(claim.UID)
-	if claim.Spec.VolumeName != "" {
-		key = "volume " + claim.Spec.VolumeName
-	}
-	return k.shared.volume(k.space, key), false, nil
 }
 
 // fill writes a volume's content from the API into a tree.

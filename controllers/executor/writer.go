@@ -76,6 +76,11 @@ func (w writer) target(o plan.Object) (target, error) {
 	return t, nil
 }
 
+// at directs a request to the kind's resource, in the object's namespace if it has one.
+func (t target) at(request *rest.Request, o plan.Object) *rest.Request {
+	return request.NamespaceIfScoped(o.GetNamespace(), o.GetNamespace() != "").Resource(t.resource)
+}
+
 func (t target) into(ctx context.Context, request *rest.Request) (plan.Object, error) {
 	made, err := scheme.Scheme.New(t.kind)
 	if err != nil {
@@ -100,7 +105,7 @@ func (w writer) Get(ctx context.Context, like plan.Object) (plan.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.into(ctx, t.client.Get().Namespace(like.GetNamespace()).Resource(t.resource).Name(like.GetName()))
+	return t.into(ctx, t.at(t.client.Get(), like).Name(like.GetName()))
 }
 
 func (w writer) Create(ctx context.Context, o plan.Object) (plan.Object, error) {
@@ -108,7 +113,7 @@ func (w writer) Create(ctx context.Context, o plan.Object) (plan.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.into(ctx, t.client.Post().Namespace(o.GetNamespace()).Resource(t.resource).Body(o))
+	return t.into(ctx, t.at(t.client.Post(), o).Body(o))
 }
 
 func (w writer) Update(ctx context.Context, o plan.Object, sub string) (plan.Object, error) {
@@ -116,7 +121,7 @@ func (w writer) Update(ctx context.Context, o plan.Object, sub string) (plan.Obj
 	if err != nil {
 		return nil, err
 	}
-	request := t.client.Put().Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName())
+	request := t.at(t.client.Put(), o).Name(o.GetName())
 	if sub != "" {
 		request = request.SubResource(sub)
 	}
@@ -128,7 +133,7 @@ func (w writer) Patch(ctx context.Context, o plan.Object, patch []byte) (plan.Ob
 	if err != nil {
 		return nil, err
 	}
-	return t.into(ctx, t.client.Patch(types.StrategicMergePatchType).Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(patch))
+	return t.into(ctx, t.at(t.client.Patch(types.StrategicMergePatchType), o).Name(o.GetName()).Body(patch))
 }
 
 func (w writer) Delete(ctx context.Context, o plan.Object) error {
@@ -143,5 +148,5 @@ func (w writer) Delete(ctx context.Context, o plan.Object) error {
 	// Set although it is the default of most kinds: a Job's default is to orphan its pods.
 	background := metav1.DeletePropagationBackground
 	opts := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID())), PropagationPolicy: &background}
-	return t.client.Delete().Namespace(o.GetNamespace()).Resource(t.resource).Name(o.GetName()).Body(opts).Do(ctx).Error()
+	return t.at(t.client.Delete(), o).Name(o.GetName()).Body(opts).Do(ctx).Error()
 }

@@ -11,10 +11,12 @@ import (
 	"minikcm.dev/minikcm/controllers/endpoints"
 	"minikcm.dev/minikcm/controllers/endpointslice"
 	"minikcm.dev/minikcm/controllers/endpointslicemirroring"
+	"minikcm.dev/minikcm/controllers/ephemeralvolume"
 	"minikcm.dev/minikcm/controllers/garbagecollector"
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/namespace"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/persistentvolumebinder"
 	"minikcm.dev/minikcm/controllers/podautoscaler"
 	"minikcm.dev/minikcm/controllers/podgc"
 	"minikcm.dev/minikcm/controllers/pvcprotection"
@@ -32,6 +34,7 @@ import (
 	"minikcm.dev/minikcm/controllers/tokencleaner"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 	"minikcm.dev/minikcm/controllers/vacprotection"
+	"minikcm.dev/minikcm/controllers/volumeprovisioner"
 )
 
 // Descriptors returns the table, in the order in which controllers are built and started.
@@ -48,9 +51,35 @@ func Descriptors() []Descriptor {
 	return append(table, storageControllers()...)
 }
 
-// storageControllers protect storage objects in use.
+// storageControllers bind claims to volumes, and protect storage objects in use.
 func storageControllers() []Descriptor {
 	return []Descriptor{
+		{
+			Name: persistentvolumebinder.Name, Aliases: []string{"persistentvolume-binder"}, Account: "persistent-volume-binder",
+			About:   "binds claims to volumes, and reclaims volumes whose claim is gone",
+			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses"},
+			Writes:  []string{"persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes", "persistentvolumes/status"},
+			Docs:    "concepts/storage/persistent-volumes/#binding",
+			New:     constructor(persistentvolumebinder.New),
+		},
+		{
+			Name: volumeprovisioner.Name, Account: "persistent-volume-binder",
+			About:   "creates, expands and deletes the volumes of simulated StorageClasses (not one of upstream's)",
+			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "nodes"},
+			Writes:  []string{"persistentvolumes", "persistentvolumeclaims", "persistentvolumeclaims/status"},
+			Docs:    "concepts/storage/dynamic-provisioning/",
+			New:     constructor(volumeprovisioner.New),
+		},
+		{
+			Name: ephemeralvolume.Name, Aliases: []string{"ephemeral-volume"}, Account: "ephemeral-volume-controller",
+			About:   "creates the claims of the ephemeral volumes of pods",
+			Watches: []string{"pods", "persistentvolumeclaims"}, Writes: []string{"persistentvolumeclaims"},
+			Docs: "concepts/storage/ephemeral-volumes/#generic-ephemeral-volumes",
+			Concurrency: Concurrency{Flag: "concurrent-ephemeralvolume-syncs", What: "pods with ephemeral volumes", Default: 5, In: func(s *Settings) *int32 {
+				return &s.EphemeralVolumeController.ConcurrentEphemeralVolumeSyncs
+			}},
+			New: constructor(ephemeralvolume.New),
+		},
 		{
 			Name: pvcprotection.Name, Aliases: []string{"pvc-protection"}, Account: "pvc-protection-controller",
 			About:   "keeps claims that are being deleted until no pod uses them",

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -75,17 +76,21 @@ func TestAClaimGoesAfterItsPod(t *testing.T) {
 	c.Eventually("the claim to go after its pod", gone("used"))
 }
 
-// TestABoundClaimSaysWhetherItIsUsed binds a claim as a provisioner does.
+// TestABoundClaimSaysWhetherItIsUsed binds a claim to a volume that is reserved for it.
 func TestABoundClaimSaysWhetherItIsUsed(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), minikcmtest.New(t, minikcmtest.WithVirtualTime())
 	claims := c.Client().CoreV1().PersistentVolumeClaims("default")
-	made, err := claims.Create(ctx, claim("a"), metav1.CreateOptions{})
-	if err != nil {
+	made := claim("a")
+	made.Spec.VolumeName, made.Spec.StorageClassName = "v", ptr.To("")
+	if _, err := claims.Create(ctx, made, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	made.Status.Phase = corev1.ClaimBound
-	if _, err := claims.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	_, err := c.Client().CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes: made.Spec.AccessModes, Capacity: made.Spec.Resources.Requests,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/v"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.Eventually("the condition Unused", func(ctx context.Context, _ kubernetes.Interface) error {

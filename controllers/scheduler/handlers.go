@@ -96,6 +96,7 @@ func (s *Scheduler) removePod(pod *corev1.Pod) {
 // unqueue removes a pod that needs no node from the queue, with its nomination.
 func (s *Scheduler) unqueue(pod *corev1.Pod) {
 	s.queue.Remove(pod.UID)
+	s.volumes.forget(pod.UID)
 	if node := s.nominator.Remove(pod.UID); node != "" {
 		s.queue.Notify(framework.ClusterEvent{Node: node})
 	}

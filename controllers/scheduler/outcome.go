@@ -34,6 +34,7 @@ func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
+	s.volumes.forget(pod.UID)
 	if err == nil {
 		s.recorder.Eventf(pod, corev1.EventTypeNormal, reasonScheduled, "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
 		s.queue.Done(a)

@@ -44,6 +44,7 @@ type Scheduler struct {
 	queue     *queue.Queue
 	nominator *queue.Nominator
 	tasks     *tasks
+	volumes   *volumes
 
 	namespaces corelisters.NamespaceLister
 	// synced are the informers without a handler that decisions depend on.
@@ -62,8 +63,9 @@ type handler struct {
 }
 
 // New returns a scheduler that is not running yet. It adds handlers to the shared informers
-// of pods and nodes, and reads services, ReplicationControllers, ReplicaSets, StatefulSets
-// and namespaces, which decide what pods are spread together.
+// of pods, nodes, claims, volumes and StorageClasses, and reads services,
+// ReplicationControllers, ReplicaSets, StatefulSets and namespaces, which decide what pods are
+// spread together.
 func New(_ context.Context, e *env.Env) (*Scheduler, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -86,14 +88,27 @@ func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 		tasks:     newTasks(),
 	}
 	s.queue = queue.New(e.Clock, e.Ledger, Name, s.helps)
+	var err error
+	if s.volumes, err = newVolumes(e.Informers, s.cache.Node); err != nil {
+		return nil, fmt.Errorf("indexing volumes: %w", err)
+	}
 	s.siblings, s.synced = newSiblings(e.Informers)
 	s.namespaces = core.Namespaces().Lister()
 	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker())
-	if err := s.watch(core.Nodes().Informer(), s.nodeHandler()); err != nil {
-		return nil, fmt.Errorf("watching nodes: %w", err)
-	}
-	if err := s.watch(core.Pods().Informer(), s.podHandler()); err != nil {
-		return nil, fmt.Errorf("watching pods: %w", err)
+	for _, w := range []struct {
+		what     string
+		informer toolscache.SharedIndexInformer
+		handler  toolscache.ResourceEventHandler
+	}{
+		{"nodes", core.Nodes().Informer(), s.nodeHandler()},
+		{"volumes", core.PersistentVolumes().Informer(), s.volumeHandler()},
+		{"claims", core.PersistentVolumeClaims().Informer(), s.claimHandler()},
+		{"StorageClasses", e.Informers.Storage().V1().StorageClasses().Informer(), s.classHandler()},
+		{"pods", core.Pods().Informer(), s.podHandler()},
+	} {
+		if err := s.watch(w.informer, w.handler); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", w.what, err)
+		}
 	}
 	return s, nil
 }
@@ -146,6 +161,9 @@ func (s *Scheduler) decideAll() {
 func (s *Scheduler) decide(a *queue.Attempt) {
 	pod := a.Info.Pod
 	switch {
+	case a.HasNode:
+		s.resume(a)
+		return
 	case s.cache.HasPod(pod.UID):
 		// The queue had an old state of a pod that has a node by now.
 		s.queue.Done(a)
@@ -169,6 +187,13 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 	s.nominator.Remove(pod.UID)
 	s.queue.Decided(a)
 	s.queue.Notify(framework.ClusterEvent{Added: a.Info})
+	if in.Volumes != nil {
+		if plan := in.Volumes.PlanFor(s.snapshot.Get(d.Node).Node); !plan.Empty() {
+			w := s.volumes.reserve(a, d.Node, plan)
+			s.tasks.add(func(ctx context.Context) { s.bindVolumes(ctx, w) })
+			return
+		}
+	}
 	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
 }
 
@@ -183,6 +208,7 @@ func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
 		Nominated:  s.nominator.ByNode(),
 		Prefer:     a.Nominated,
 		Namespaces: s.namespaceLabels,
+		Volumes:    s.volumes.input(a.Info),
 		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },
 	}
 	if len(a.Info.SpreadConstraints) == 0 {
@@ -210,7 +236,7 @@ func (s *Scheduler) namespaceLabels() map[string]labels.Set {
 // decideFailure looks for pods to preempt for a pod that fits on no node, and nominates the
 // node that they free, so that later decisions keep the room free.
 func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins.Diagnosis) {
-	a.ByRules = d.ByRules()
+	a.ByRules, a.ByVolumes = d.ByRules(), d.ByVolumes
 	if d.Nodes == 0 {
 		s.renominate(a, "")
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
@@ -240,5 +266,11 @@ func (s *Scheduler) renominate(a *queue.Attempt, node string) {
 
 // helps is the queue's hint. It checks the current state of the node, not the snapshot.
 func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
+	switch {
+	case c.OfVolumes():
+		return c.Storage || p.Info.Uses(c.Claim)
+	case p.ByVolumes:
+		return false
+	}
 	return p.ByRules && p.Info.MayBeHelpedBy(c) || plugins.NodeMayHelp(p.Info, s.cache.Node(c.Node), p.Nominated != "")
 }

@@ -4,30 +4,45 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Need is a ConfigMap or Secret, or one of its keys, that a volume or a container's environment
-// requires.
+// requires, or a claim, whose only key is ClaimBound.
 type Need struct {
-	Secret            bool
+	Secret, Claim     bool
 	Name, Key         string
 	volume, container string
 	// Found means that the object exists and only the key is missing.
 	Found bool
 }
 
+// ClaimBound is the key of a claim that it has when it is bound.
+const ClaimBound = "bound"
+
 // Kind is the object's kind as upstream's messages write it.
 func (n Need) Kind() string {
-	if n.Secret {
+	switch {
+	case n.Claim:
+		return "persistentvolumeclaim"
+	case n.Secret:
 		return "secret"
 	}
 	return "configmap"
 }
 
 // mountMessage is upstream's message for a volume whose source is missing.
-func (n Need) mountMessage() string {
+func (n Need) mountMessage(namespace string) string {
+	if n.Claim {
+		why := fmt.Sprintf("failed to fetch PVC from API server: persistentvolumeclaims %q not found", n.Name)
+		if n.Found {
+			why = "PVC is not bound"
+		}
+		return fmt.Sprintf("Unable to attach or mount volumes: unmounted volumes=[%[1]s], unattached volumes=[], failed to process volumes=[%[1]s]: error processing PVC %s/%s: %s",
+			n.volume, namespace, n.Name, why)
+	}
 	why := fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
 	switch {
 	case n.Found && n.Secret:
@@ -50,12 +65,12 @@ func (n Need) configMessage(namespace string) string {
 	return fmt.Sprintf("couldn't find key %s in %s %s/%s", n.Key, kind, namespace, n.Name)
 }
 
-// Needs lists the required ConfigMaps and Secrets of a pod, in the order in which the kubelet
+// Needs lists the required ConfigMaps, Secrets and claims of a pod, in the order in which the kubelet
 // looks for them.
 func Needs(pod *corev1.Pod) []Need {
 	var needs []Need
 	for i := range pod.Spec.Volumes {
-		needs = append(needs, volumeNeeds(&pod.Spec.Volumes[i])...)
+		needs = append(needs, volumeNeeds(pod, &pod.Spec.Volumes[i])...)
 	}
 	for _, ref := range podspec.Containers(pod) {
 		needs = append(needs, environmentNeeds(ref.Container)...)
@@ -63,8 +78,12 @@ func Needs(pod *corev1.Pod) []Need {
 	return needs
 }
 
-func volumeNeeds(v *corev1.Volume) []Need {
+func volumeNeeds(pod *corev1.Pod, v *corev1.Volume) []Need {
 	switch {
+	case v.PersistentVolumeClaim != nil:
+		return []Need{{Claim: true, Name: v.PersistentVolumeClaim.ClaimName, Key: ClaimBound, volume: v.Name}}
+	case v.Ephemeral != nil:
+		return []Need{{Claim: true, Name: ephemeral.VolumeClaimName(pod, v), Key: ClaimBound, volume: v.Name}}
 	case v.ConfigMap != nil:
 		return keyNeeds(Need{Name: v.ConfigMap.Name, volume: v.Name}, v.ConfigMap.Items, v.ConfigMap.Optional)
 	case v.Secret != nil:

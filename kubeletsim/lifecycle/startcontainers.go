@@ -83,7 +83,7 @@ func (s *stepper) mountFails() bool {
 		if n.volume == "" {
 			continue
 		}
-		if message := n.mountMessage(); s.State.mountError != message {
+		if message := n.mountMessage(s.Pod.Namespace); s.State.mountError != message {
 			s.State.mountError = message
 			s.report(nil, corev1.EventTypeWarning, "FailedMount", message)
 		}

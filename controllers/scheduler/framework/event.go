@@ -1,5 +1,7 @@
 package framework
 
+import "k8s.io/apimachinery/pkg/types"
+
 // ClusterEvent is a change in the cluster that may make waiting pods schedulable.
 type ClusterEvent struct {
 	// Node has more free resources, or other labels or taints; "": none.
@@ -9,12 +11,19 @@ type ClusterEvent struct {
 	Added, Removed *PodInfo
 	// Topology is set if a node was added or deleted, or has other labels or taints.
 	Topology bool
+	// Claim is a claim that has changed; its name is "" if none has.
+	Claim types.NamespacedName
+	// Storage is set if a volume or a StorageClass was added or changed.
+	Storage bool
 }
 
 // Any reports whether the event is not empty.
 func (c ClusterEvent) Any() bool {
-	return c.Node != "" || c.Added != nil || c.Removed != nil || c.Topology
+	return c.Node != "" || c.Added != nil || c.Removed != nil || c.Topology || c.OfVolumes()
 }
+
+// OfVolumes reports whether the event is one of claims, volumes or StorageClasses.
+func (c ClusterEvent) OfVolumes() bool { return c.Storage || c.Claim.Name != "" }
 
 // MayBeHelpedBy reports whether a pod that was rejected because of pods elsewhere may be
 // schedulable on some node after the event.

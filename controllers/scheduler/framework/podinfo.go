@@ -33,6 +33,8 @@ type PodInfo struct {
 
 	SpreadConstraints []SpreadConstraint
 	AffinityTerms     []AffinityTerm
+	// Claims are the claims of the pod's volumes, in the order of the volumes.
+	Claims []PodClaim
 }
 
 // NewPodInfo returns the PodInfo of a pod. The pod must not be changed afterwards.
@@ -47,6 +49,7 @@ func NewPodInfo(pod *corev1.Pod) *PodInfo {
 		HasNodeAffinity:      len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil,
 		SpreadConstraints:    newSpread(pod),
 		AffinityTerms:        newTerms(pod),
+		Claims:               newClaims(pod),
 	}
 	p.ScoredCPU, p.ScoredMemory = scoredRequests(pod)
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {

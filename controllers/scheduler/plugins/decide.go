@@ -21,6 +21,8 @@ type Input struct {
 	// Namespaces returns the labels of all namespaces; nil: there are none. It is called at
 	// most once, and only if an affinity term with a namespace selector is evaluated.
 	Namespaces func() map[string]labels.Set
+	// Volumes describes the pod's claims; nil: it has none.
+	Volumes *Volumes
 	// Pick breaks a tie: it returns a number from 0 to n-1, n > 0.
 	Pick func(n int) int
 
@@ -45,6 +47,12 @@ func Decide(in Input) Decision {
 	d := &Diagnosis{Nodes: total}
 	if total == 0 {
 		return Decision{Diagnosis: d}
+	}
+	if in.Pod.NodeNames == nil || len(in.Pod.NodeNames) > 0 { // or the names are the conflict
+		if d.Conflict = in.Volumes.conflict(in.Pod.Pod); d.Conflict != "" {
+			d.ByVolumes = true
+			return Decision{Next: in.Start, Diagnosis: d}
+		}
 	}
 	in.rules = in.newRules()
 	if index, ok := in.Snapshot.Index(in.Prefer); ok && in.filter(index) == nil {
@@ -115,6 +123,9 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 		}
 	}
 	if r := filter(in.Pod, with); r != nil {
+		return r
+	}
+	if r := in.Volumes.filter(n.Node); r != nil {
 		return r
 	}
 	if r := in.rules.filter(index, shifted); r != nil || !added {

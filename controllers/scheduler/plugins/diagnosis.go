@@ -12,6 +12,8 @@ type Diagnosis struct {
 	Nodes int
 	// Conflict is a reason that does not depend on the nodes; "": none.
 	Conflict string
+	// ByVolumes is set if the conflict is one of the pod's claims.
+	ByVolumes bool
 	// Preemption is the message of preemption; "": it found victims.
 	Preemption string
 

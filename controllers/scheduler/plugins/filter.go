@@ -35,7 +35,7 @@ type rejection struct {
 // rejections are the rejections without parameters. All decisions share them.
 type rejections struct {
 	unschedulable, nodeName, taint, affinity, notNamed, ports, tooManyPods *rejection
-	spread, spreadLabel, affinityRules, antiAffinity, avoided              *rejection
+	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone  *rejection
 }
 
 func newRejections() rejections {
@@ -52,6 +52,7 @@ func newRejections() rejections {
 		spreadLabel:   final(reasonSpreadLabel),
 		affinityRules: &rejection{reasons: []string{reasonAffinityRules}, rule: true, final: true},
 		antiAffinity:  &rejection{reasons: []string{reasonAntiAffinity}, rule: true},
+		volumeZone:    final(reasonVolumeZone),
 		avoided:       &rejection{reasons: []string{reasonAvoided}, rule: true},
 	}
 }
@@ -60,7 +61,7 @@ func newRejections() rejections {
 var fixed = newRejections()
 
 // filter runs kube-scheduler's default filters that depend only on one node and its pods, in
-// their order, and returns the first rejection. It does not check volumes and devices.
+// their order, and returns the first rejection. It does not check devices.
 func filter(p *framework.PodInfo, n *framework.NodeInfo) *rejection {
 	if r := filterNode(p, n); r != nil {
 		return r

@@ -14,6 +14,11 @@ type Attempt struct {
 	Nominated string
 	// ByRules is set by the decision: pods on other nodes were a reason against a node.
 	ByRules bool
+	// ByVolumes is set by the decision: the pod's claims were the reason against all nodes.
+	ByVolumes bool
+	// HasNode is set if the pod was parked: it has a node, and its volumes are bound or have
+	// failed.
+	HasNode bool
 }
 
 // Pop waits for the next pod; it returns nil when the queue is closed. The caller ends the
@@ -68,7 +73,7 @@ func (q *Queue) takeLocked(next *queuedPod) *Attempt {
 	q.moveLocked(next, deciding)
 	next.seen = q.inFlight.begin()
 	next.changed = false
-	return &Attempt{queuedPod: next, Info: next.info, Nominated: next.nominated}
+	return &Attempt{queuedPod: next, Info: next.info, Nominated: next.nominated, HasNode: next.hasNode}
 }
 
 func (q *Queue) activateReadyLocked() {
@@ -111,7 +116,7 @@ func (q *Queue) Reject(a *Attempt) {
 	defer q.mu.Unlock()
 	p.rejected++
 	p.failed = 0
-	p.byRules = a.ByRules
+	p.byRules, p.byVolumes = a.ByRules, a.ByVolumes
 	helped := q.inFlight.any(p.seen, func(c framework.ClusterEvent) bool { return q.hint(p.waiting(), c) })
 	q.putBackLocked(p, helped || p.changed)
 }
@@ -123,6 +128,7 @@ func (q *Queue) Fail(a *Attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p.failed++
+	p.hasNode = false
 	q.endLocked(p)
 	if p.deleted || q.closed {
 		q.dropLocked(p)

@@ -76,7 +76,10 @@ func (q *Queue) Notify(c framework.ClusterEvent) {
 	defer q.mu.Unlock()
 	q.inFlight.add(c)
 	candidates := q.waiting
-	if c.Node == "" {
+	switch {
+	case c.OfVolumes():
+		candidates = q.withClaims
+	case c.Node == "":
 		candidates = q.byRules
 	}
 	var helped []*queuedPod

@@ -19,6 +19,9 @@ import (
 //	          +-- event -- unschedulable            v
 //	          +-- end of back-off ----------------- failing
 //
+// A pod whose volumes are not bound yet moves from binding to parked (Park), and back by way of
+// active when Resume is called or its time is over.
+//
 // An event moves a pod whose back-off has not ended to backingOff instead of active.
 type state int
 
@@ -40,6 +43,8 @@ const (
 	deciding
 	// binding: popped, has a node, and its binding is being written.
 	binding
+	// parked: has a node, and waits for its volumes.
+	parked
 )
 
 // counted reports whether the ledger counts pods in this state: those that wait neither for
@@ -73,6 +78,11 @@ type queuedPod struct {
 	ticket *inflight.Ticket[*queuedPod]
 	// byRules is set if pods on other nodes were a reason against a node in the last decision.
 	byRules bool
+	// hasNode is set if the pod was parked: it needs no decision when it is popped.
+	hasNode bool
+	// byVolumes is set if the pod's claims were the reason against all nodes in the last
+	// decision.
+	byVolumes bool
 	// deleted and changed are set if that happened to the pod while it was popped.
 	deleted bool
 	changed bool
@@ -83,15 +93,16 @@ type Waiting struct {
 	Info *framework.PodInfo
 	// Nominated is the node that is being freed for the pod; "": none.
 	Nominated string
-	// ByRules is set if pods on other nodes were a reason against a node.
-	ByRules bool
+	// ByRules is set if pods on other nodes were a reason against a node, ByVolumes if the
+	// pod's claims were the reason against all nodes.
+	ByRules, ByVolumes bool
 }
 
 // Hint reports whether the event may let the waiting pod in.
 type Hint func(p Waiting, c framework.ClusterEvent) bool
 
 func (p *queuedPod) waiting() Waiting {
-	return Waiting{Info: p.info, Nominated: p.nominated, ByRules: p.byRules}
+	return Waiting{Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes}
 }
 
 // before is PrioritySort: the highest priority first, then the oldest. Pods of the same

@@ -23,29 +23,32 @@ type Queue struct {
 	line *inflight.Line[*queuedPod]
 	hint Hint
 
-	mu       sync.Mutex
-	closed   bool
-	pods     map[types.UID]*queuedPod
-	active   *podHeap
-	backoff  *podHeap
-	waiting  map[types.UID]*queuedPod // the unschedulable pods
-	byRules  map[types.UID]*queuedPod // those among them
-	inFlight inFlightEvents
-	flush    utilclock.Timer
-	timers   sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+	pods    map[types.UID]*queuedPod
+	active  *podHeap
+	backoff *podHeap
+	waiting map[types.UID]*queuedPod // the unschedulable pods
+	byRules map[types.UID]*queuedPod // those among them
+	// withClaims are the unschedulable pods that use claims.
+	withClaims map[types.UID]*queuedPod
+	inFlight   inFlightEvents
+	flush      utilclock.Timer
+	timers     sync.WaitGroup
 }
 
 // New returns an empty queue. name is the name of its work in the ledger.
 func New(c clock.Clock, ledger *clock.Ledger, name string, hint Hint) *Queue {
 	return &Queue{
-		clock:   c,
-		line:    inflight.NewLine[*queuedPod](ledger, inflight.Key, name),
-		hint:    hint,
-		pods:    map[types.UID]*queuedPod{},
-		waiting: map[types.UID]*queuedPod{},
-		byRules: map[types.UID]*queuedPod{},
-		active:  newPodHeap(before),
-		backoff: newPodHeap(readyBefore),
+		clock:      c,
+		line:       inflight.NewLine[*queuedPod](ledger, inflight.Key, name),
+		hint:       hint,
+		pods:       map[types.UID]*queuedPod{},
+		waiting:    map[types.UID]*queuedPod{},
+		byRules:    map[types.UID]*queuedPod{},
+		withClaims: map[types.UID]*queuedPod{},
+		active:     newPodHeap(before),
+		backoff:    newPodHeap(readyBefore),
 	}
 }
 
@@ -164,7 +167,8 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 	case unschedulable:
 		delete(q.waiting, p.info.Pod.UID)
 		delete(q.byRules, p.info.Pod.UID)
-	case failing:
+		delete(q.withClaims, p.info.Pod.UID)
+	case failing, parked:
 		q.stopTimerLocked(p)
 	}
 	p.state = to
@@ -177,6 +181,9 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 		q.waiting[p.info.Pod.UID] = p
 		if p.byRules {
 			q.byRules[p.info.Pod.UID] = p
+		}
+		if len(p.info.Claims) > 0 {
+			q.withClaims[p.info.Pod.UID] = p
 		}
 	}
 	if from.counted() && !to.counted() {

@@ -1,0 +1,173 @@
+package persistentvolumebinder_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/persistentvolumebinder"
+	"minikcm.dev/minikcm/controllers/pvcprotection"
+	"minikcm.dev/minikcm/controllers/pvprotection"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// bench is a cluster with the controllers of volumes.
+type bench struct {
+	*minikcmtest.Cluster
+	t   *testing.T
+	ctx context.Context
+}
+
+func start(t *testing.T) *bench {
+	t.Helper()
+	c := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithVirtualTime(),
+		minikcmtest.WithControllers(persistentvolumebinder.Name, pvcprotection.Name, pvprotection.Name))
+	return &bench{Cluster: c, t: t, ctx: t.Context()}
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) volume(name string, policy corev1.PersistentVolumeReclaimPolicy, path string) {
+	b.t.Helper()
+	_, err := b.Client().CoreV1().PersistentVolumes().Create(b.ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")},
+		PersistentVolumeReclaimPolicy: policy, PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}},
+	}}, metav1.CreateOptions{})
+	b.must(err)
+}
+
+func (b *bench) claim(name string, class *string) {
+	b.t.Helper()
+	_, err := b.Client().CoreV1().PersistentVolumeClaims("default").Create(b.ctx, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: class,
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}, metav1.CreateOptions{})
+	b.must(err)
+}
+
+// state describes all claims, volumes and events about them.
+func (b *bench) state() string {
+	b.t.Helper()
+	b.must(b.Advance(b.ctx, time.Minute))
+	var lines []string
+	claims, err := b.Client().CoreV1().PersistentVolumeClaims("default").List(b.ctx, metav1.ListOptions{})
+	b.must(err)
+	for _, c := range claims.Items {
+		lines = append(lines, fmt.Sprintf("claim %s %s volume=%s capacity=%s class=%s", c.Name, c.Status.Phase, c.Spec.VolumeName, c.Status.Capacity.Storage(), ptr.Deref(c.Spec.StorageClassName, "-")))
+	}
+	volumes, err := b.Client().CoreV1().PersistentVolumes().List(b.ctx, metav1.ListOptions{})
+	b.must(err)
+	for _, v := range volumes.Items {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("volume %s %s %s", v.Name, v.Status.Phase, v.Status.Message)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b *bench) want(want ...string) {
+	b.t.Helper()
+	if got := b.state(); got != strings.Join(want, "\n") {
+		b.t.Fatalf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// wantEvent checks that there is an event about the object.
+func (b *bench) wantEvent(object, reason, message string) {
+	b.t.Helper()
+	events, err := b.Client().CoreV1().Events("").List(b.ctx, metav1.ListOptions{})
+	b.must(err)
+	for _, e := range events.Items {
+		if e.InvolvedObject.Name == object && e.Reason == reason && e.Message == message && e.Source.Component == "persistentvolume-controller" {
+			return
+		}
+	}
+	b.t.Errorf("no event %s about %s with the message %q", reason, object, message)
+}
+
+// TestAClaimsLife binds a claim to a volume that comes after it, deletes it, and makes one that
+// loses its volume.
+func TestAClaimsLife(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.claim("c", nil)
+	b.want("claim c Pending volume= capacity=0 class=-")
+	b.wantEvent("c", "FailedBinding", "no persistent volumes available for this claim and no storage class is set")
+	b.volume("v", corev1.PersistentVolumeReclaimRetain, "/data")
+	b.want("claim c Bound volume=v capacity=5Gi class=-", "volume v Bound")
+	claims, volumes := b.Client().CoreV1().PersistentVolumeClaims("default"), b.Client().CoreV1().PersistentVolumes()
+	b.must(claims.Delete(b.ctx, "c", metav1.DeleteOptions{}))
+	b.want("volume v Released")
+	b.claim("c", nil)
+	b.want("claim c Pending volume= capacity=0 class=-", "volume v Released")
+	v, err := volumes.Get(b.ctx, "v", metav1.GetOptions{})
+	b.must(err)
+	v.Spec.ClaimRef = nil
+	_, err = volumes.Update(b.ctx, v, metav1.UpdateOptions{})
+	b.must(err)
+	b.want("claim c Bound volume=v capacity=5Gi class=-", "volume v Bound")
+	v, err = volumes.Get(b.ctx, "v", metav1.GetOptions{})
+	b.must(err)
+	v.Finalizers = nil
+	_, err = volumes.Update(b.ctx, v, metav1.UpdateOptions{})
+	b.must(err)
+	b.must(volumes.Delete(b.ctx, "v", metav1.DeleteOptions{}))
+	b.want("claim c Lost volume=v capacity=0 class=-")
+	b.wantEvent("c", "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
+}
+
+// TestReclaim deletes the claims of volumes with the policies Delete and Recycle.
+func TestReclaim(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		policy        corev1.PersistentVolumeReclaimPolicy
+		path          string
+		reason, event string
+		want          []string
+	}{
+		{corev1.PersistentVolumeReclaimDelete, "/tmp/v", "", "", nil},
+		{corev1.PersistentVolumeReclaimDelete, "/data", "VolumeFailedDelete", "host_path deleter only supports /tmp/.+ but received provided /data", []string{"volume v Failed host_path deleter only supports /tmp/.+ but received provided /data"}},
+		{corev1.PersistentVolumeReclaimRecycle, "/data", "VolumeFailedRecycle", "No recycler plugin found for the volume!", []string{"volume v Failed No recycler plugin found for the volume!"}},
+	} {
+		b := start(t)
+		b.volume("v", test.policy, test.path)
+		b.claim("c", ptr.To(""))
+		b.want("claim c Bound volume=v capacity=5Gi class=", "volume v Bound")
+		b.must(b.Client().CoreV1().PersistentVolumeClaims("default").Delete(b.ctx, "c", metav1.DeleteOptions{}))
+		b.want(test.want...)
+		if test.reason != "" {
+			b.wantEvent("v", test.reason, test.event)
+		}
+	}
+}
+
+// TestClasses creates claims before their default class, and in a class that waits for pods.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.claim("early", nil)
+	b.claim("none", ptr.To(""))
+	b.claim("waits", ptr.To("late"))
+	for name, mode := range map[string]storagev1.VolumeBindingMode{"late": storagev1.VolumeBindingWaitForFirstConsumer, "std": storagev1.VolumeBindingImmediate} {
+		_, err := b.Client().StorageV1().StorageClasses().Create(b.ctx, &storagev1.StorageClass{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": fmt.Sprint(name == "std")}},
+			Provisioner: "x.y/z", VolumeBindingMode: &mode,
+		}, metav1.CreateOptions{})
+		b.must(err)
+	}
+	b.want("claim early Pending volume= capacity=0 class=std", "claim none Pending volume= capacity=0 class=", "claim waits Pending volume= capacity=0 class=late")
+	b.wantEvent("waits", "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
+	b.wantEvent("early", "ExternalProvisioning", "Waiting for a volume to be created either by the external provisioner 'x.y/z' or manually by the system administrator. "+
+		"If volume creation is delayed, please verify that the provisioner is running and correctly registered.")
+}

@@ -1,0 +1,111 @@
+package plugins
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+)
+
+// VolumePlan is what must be written so that the claims of a pod are bound for a node.
+type VolumePlan struct {
+	Bind []VolumeBinding
+	// Provision are the claims for which volumes must be provisioned.
+	Provision []*corev1.PersistentVolumeClaim
+}
+
+// VolumeBinding is a volume for a claim.
+type VolumeBinding struct {
+	Volume *corev1.PersistentVolume
+	Claim  *corev1.PersistentVolumeClaim
+}
+
+// Empty reports whether all claims are bound.
+func (p VolumePlan) Empty() bool { return len(p.Bind)+len(p.Provision) == 0 }
+
+// PlanFor returns the plan for a node that Decide has chosen.
+func (v *Volumes) PlanFor(node *corev1.Node) VolumePlan {
+	plan, _ := v.plan(node)
+	return plan
+}
+
+// plan returns the plan for a node, or why the node cannot be used.
+func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
+	var unbound []*Claim
+	var reasons []string
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		switch {
+		case !Bound(c.Object):
+			unbound = append(unbound, c)
+		case c.Volume == nil:
+			reasons = append(reasons, reasonVolumeMissing)
+		case storagehelpers.CheckNodeAffinity(c.Volume, node.Labels) != nil:
+			reasons = append(reasons, reasonVolumeAffinity)
+		}
+	}
+	plan, ok := v.planUnbound(unbound, node)
+	if !ok {
+		reasons = append(reasons, reasonNoVolumes)
+	}
+	if len(reasons) == 0 {
+		return plan, nil
+	}
+	slices.Sort(reasons)
+	return VolumePlan{}, &rejection{reasons: slices.Compact(reasons), final: true}
+}
+
+// planUnbound finds volumes for unbound claims, the smallest claim first. Those without a
+// volume are to be provisioned. ok is false if a claim can have no volume on the node.
+func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePlan, ok bool) {
+	slices.SortStableFunc(claims, func(a, b *Claim) int {
+		size := a.Object.Spec.Resources.Requests[corev1.ResourceStorage]
+		return size.Cmp(b.Object.Spec.Resources.Requests[corev1.ResourceStorage])
+	})
+	taken := map[string]*corev1.PersistentVolume{}
+	for _, c := range claims {
+		selected := c.Object.Annotations[storagehelpers.AnnSelectedNode]
+		if selected != "" && selected != node.Name {
+			return plan, false
+		}
+		if selected == "" {
+			volume, err := storagehelpers.FindMatchingVolume(c.Object, v.freeIn(c.Class.Name), node, taken, true, true)
+			if err == nil && volume != nil { // an error means an invalid selector, which matches nothing
+				taken[volume.Name] = volume
+				plan.Bind = append(plan.Bind, VolumeBinding{volume, c.Object})
+				continue
+			}
+		}
+		if !c.provisionable(node) {
+			return plan, false
+		}
+		plan.Provision = append(plan.Provision, c.Object)
+	}
+	return plan, true
+}
+
+func (v *Volumes) freeIn(class string) []*corev1.PersistentVolume {
+	if v.free == nil {
+		v.free = map[string][]*corev1.PersistentVolume{}
+	}
+	volumes, known := v.free[class]
+	if !known {
+		volumes = v.Free(class)
+		v.free[class] = volumes
+	}
+	return volumes
+}
+
+// provisionable reports whether the claim's class has a provisioner that may create a volume
+// for the node.
+func (c *Claim) provisionable(node *corev1.Node) bool {
+	if c.Class.Provisioner == "" || c.Class.Provisioner == storagehelpers.NotSupportedProvisioner {
+		return false
+	}
+	return len(c.Class.AllowedTopologies) == 0 || slices.ContainsFunc(c.Class.AllowedTopologies, func(term corev1.TopologySelectorTerm) bool {
+		return len(term.MatchLabelExpressions) > 0 && !slices.ContainsFunc(term.MatchLabelExpressions, func(e corev1.TopologySelectorLabelRequirement) bool {
+			value, has := node.Labels[e.Key]
+			return !has || !slices.Contains(e.Values, value)
+		})
+	})
+}

@@ -1,0 +1,105 @@
+package plugins
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+)
+
+// The reasons of the volume plugins, in kube-scheduler's words.
+const (
+	reasonUnboundImmediate = "pod has unbound immediate PersistentVolumeClaims"
+	reasonVolumeMissing    = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+	reasonVolumeAffinity   = "node(s) didn't match PersistentVolume's node affinity"
+	reasonNoVolumes        = "node(s) didn't find available persistent volumes to bind"
+	reasonVolumeZone       = "node(s) had no available volume zone"
+)
+
+// Volumes is what a decision depends on besides nodes and pods if the pod uses claims.
+type Volumes struct {
+	// Claims are the pod's claims, in the order of its volumes.
+	Claims []Claim
+	// Free returns the volumes of a class that the pod's claims may be bound to, sorted by
+	// name: those without a claim, and those that are reserved for one of the claims.
+	Free func(class string) []*corev1.PersistentVolume
+
+	free map[string][]*corev1.PersistentVolume
+}
+
+// Claim is a claim that the pod uses.
+type Claim struct {
+	framework.PodClaim
+	// Object is the claim; nil: it does not exist. Its selected node includes one that the
+	// scheduler has chosen and not written yet.
+	Object *corev1.PersistentVolumeClaim
+	// Volume is the volume that the claim names, and Class the claim's class; nil: it names
+	// none, or one that does not exist.
+	Volume *corev1.PersistentVolume
+	Class  *storagev1.StorageClass
+}
+
+// Bound reports whether a claim is bound to a volume completely.
+func Bound(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Spec.VolumeName != "" && metav1.HasAnnotation(claim.ObjectMeta, storagehelpers.AnnBindCompleted)
+}
+
+// delayed reports whether the scheduler decides when the claim is bound.
+func (c *Claim) delayed() bool {
+	return c.Object.Spec.VolumeName == "" && c.Class != nil && c.Class.VolumeBindingMode != nil &&
+		*c.Class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// conflict returns why no node can run the pod; "": its claims do not exclude all nodes.
+func (v *Volumes) conflict(pod *corev1.Pod) string {
+	if v == nil {
+		return ""
+	}
+	for i := range v.Claims {
+		if why := v.Claims[i].problem(pod); why != "" {
+			return why
+		}
+	}
+	if slices.ContainsFunc(v.Claims, func(c Claim) bool { return !Bound(c.Object) && !c.delayed() }) {
+		return reasonUnboundImmediate
+	}
+	return ""
+}
+
+// problem returns why the pod cannot use the claim, whatever its volume; "": it can.
+func (c *Claim) problem(pod *corev1.Pod) string {
+	claim := c.Object
+	switch {
+	case claim == nil && c.Ephemeral:
+		return fmt.Sprintf("waiting for ephemeral volume controller to create the persistentvolumeclaim %q", c.Name)
+	case claim == nil:
+		return fmt.Sprintf("persistentvolumeclaim %q not found", c.Name)
+	case claim.Status.Phase == corev1.ClaimLost:
+		return fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", c.Name, claim.Spec.VolumeName)
+	case claim.DeletionTimestamp != nil:
+		return fmt.Sprintf("persistentvolumeclaim %q is being deleted", c.Name)
+	case c.Ephemeral:
+		if err := ephemeral.VolumeIsForPod(pod, claim); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// filter returns why the pod's volumes exclude a node; nil: they do not.
+func (v *Volumes) filter(node *corev1.Node) *rejection {
+	if v == nil {
+		return nil
+	}
+	_, r := v.plan(node)
+	if r == nil && !v.inZone(node) {
+		r = fixed.volumeZone
+	}
+	return r
+}

@@ -1,0 +1,54 @@
+package plugins
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// zoneLabels are the labels of volumes that must agree with those of their nodes, and the
+// label of a node that stands for an old one.
+var zoneLabels = [...]struct{ label, current string }{
+	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
+	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},
+	{corev1.LabelTopologyZone, corev1.LabelTopologyZone},
+	{corev1.LabelTopologyRegion, corev1.LabelTopologyRegion},
+}
+
+// inZone reports whether a node is in the zones and regions of the volumes of the pod's bound
+// claims. A node without any of these labels is in all of them.
+func (v *Volumes) inZone(node *corev1.Node) bool {
+	labelled := false
+	for _, zone := range zoneLabels {
+		_, has := node.Labels[zone.label]
+		labelled = labelled || has
+	}
+	if !labelled {
+		return true
+	}
+	for i := range v.Claims {
+		if volume := v.Claims[i].Volume; volume != nil && !agree(volume.Labels, node.Labels) {
+			return false
+		}
+	}
+	return true
+}
+
+func agree(volume, node map[string]string) bool {
+	for _, zone := range zoneLabels {
+		values, ok := volume[zone.label]
+		if !ok {
+			continue
+		}
+		value, has := node[zone.label]
+		if !has {
+			value, has = node[zone.current]
+		}
+		// A volume in several zones has their names, joined by two underscores.
+		if !has || !slices.Contains(strings.Split(values, "__"), value) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,78 @@
+package minikcm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/volumeprovisioner"
+	"minikcm.dev/minikcm/controllers/volumeprovisioner/decide"
+)
+
+// DefaultStorageClass is the name of the default StorageClass that a cluster without any
+// StorageClass gets if its controllers include the simulated-volume-provisioner. Its volumes
+// are created when a pod uses their claim, and every node can use them.
+const DefaultStorageClass = "standard"
+
+// defaultObjects are what the API server creates if there is nothing of the kind. Loaded
+// objects come later, and may have StorageClasses of their own.
+func (c *Cluster) defaultObjects() []runtime.Object {
+	if c.opts.Objects != nil || !c.provisionsVolumes() {
+		return nil
+	}
+	return []runtime.Object{defaultStorageClass()}
+}
+
+// provisionsVolumes reports whether the controllers include the simulated provisioner.
+func (c *Cluster) provisionsVolumes() bool {
+	selected, err := c.selectedControllers()
+	return err == nil && slices.Contains(selected, volumeprovisioner.Name) // Validate has reported an error
+}
+
+// simulateStorageClasses marks the StorageClasses of loaded objects or of a snapshot as
+// simulated, because their provisioners do not run in this cluster. Without any, it creates
+// the default one.
+func (c *Cluster) simulateStorageClasses(ctx context.Context) error {
+	if !c.provisionsVolumes() {
+		return nil
+	}
+	client := c.client.StorageV1().StorageClasses()
+	classes, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the StorageClasses of the cluster: %w", err)
+	}
+	if len(classes.Items) == 0 {
+		if _, err := client.Create(ctx, defaultStorageClass(), metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("creating the default StorageClass: %w", err)
+		}
+		return nil
+	}
+	for i := range classes.Items {
+		class := classes.Items[i].DeepCopy()
+		if _, decided := class.Annotations[decide.Simulated]; decided || decide.Serves(class) || class.Provisioner == storagehelpers.NotSupportedProvisioner {
+			continue
+		}
+		metav1.SetMetaDataAnnotation(&class.ObjectMeta, decide.Simulated, "true")
+		if _, err := client.Update(ctx, class, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("marking StorageClass %s as simulated: %w", class.Name, err)
+		}
+	}
+	return nil
+}
+
+func defaultStorageClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta:           metav1.ObjectMeta{Name: DefaultStorageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		Provisioner:          decide.Provisioner,
+		ReclaimPolicy:        ptr.To(corev1.PersistentVolumeReclaimDelete),
+		VolumeBindingMode:    ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
+		AllowVolumeExpansion: ptr.To(true),
+	}
+}
