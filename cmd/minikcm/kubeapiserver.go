@@ -213,6 +213,9 @@ func serveAPI(cmd *cobra.Command, opts minikcm.Options) (err error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %d of %s is in use: choose another --secure-port, or stop the process that listens on it", opts.Port, opts.BindAddress)
 	}
+	if err != nil && cmd.Context().Err() != nil {
+		return nil // it serves, and may be stopped, before Start returns
+	}
 	if err != nil {
 		return startError(cmd.Context(), err)
 	}
