@@ -2,6 +2,7 @@ package minikcm
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -47,6 +48,14 @@ type Cluster struct {
 	authority     *auth.Authority
 	frontProxy    *auth.Authority
 	tokenKey      *auth.TokenKey
+	// signingKey signs tokens: that of the options, or tokenKey. trustedTokenKeys verify them;
+	// empty: signingKey does.
+	signingKey       *auth.TokenKey
+	trustedTokenKeys []*auth.PublicTokenKey
+	// certificate is the serving certificate of the options, and trustedServing its file; nil:
+	// authority issues it.
+	certificate    *tls.Certificate
+	trustedServing []byte
 	// lastRevision is the store's revision when the cluster was closed.
 	lastRevision atomic.Int64
 	// kubeconfigWritten reports that kubeconfig is in the file that the options name.
@@ -141,8 +150,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, Logger: c.opts.Logger, Notices: c.opts.Notices,
-		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, TokenKey: c.tokenKey, Own: http.HandlerFunc(c.serveOwn),
+		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
+		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.ServiceAccountTokens.Issuers, APIAudiences: c.opts.ServiceAccountTokens.Audiences,
 		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed),
 	})
 	if err != nil {
@@ -218,11 +228,11 @@ func (c *Cluster) openStore(ctx context.Context) error {
 
 func (c *Cluster) listen(ctx context.Context) error {
 	var err error
-	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: c.authority})
+	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: c.authority, Certificate: c.certificate})
 	if err != nil {
 		return err
 	}
-	if c.kubeconfig, err = newKubeconfig(c.authority, c.https.Address(), AdminUser, auth.GroupMasters); err != nil {
+	if c.kubeconfig, err = newKubeconfig(c.authority, c.clusterCAs(), c.https.Address(), AdminUser, auth.GroupMasters); err != nil {
 		return err
 	}
 	if c.opts.KubeconfigPath == "" {

@@ -8,8 +8,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/encryption"
 )
 
-// readConfiguration reads the files that configure encryption, authorization and audit.
+// readConfiguration reads the files that configure encryption, authorization, audit, the
+// serving certificate and the keys of tokens.
 func (c *Cluster) readConfiguration(ctx context.Context) (err error) {
+	if err := c.readServing(); err != nil {
+		return err
+	}
 	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
 		return err
 	}

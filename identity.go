@@ -2,15 +2,10 @@ package minikcm
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/internal/durable"
 )
 
 // caName is the common name of the cluster's certificate authority, as in kubeadm.
@@ -76,7 +71,7 @@ func (c *Cluster) completeIdentity(ctx context.Context) (err error) {
 		}
 	}
 	if c.tokenKey == nil {
-		c.tokenKey, err = tokenKey(c.opts.DataDir)
+		c.tokenKey, err = tokenKeyIn(c.opts.DataDir)
 	}
 	return err
 }
@@ -95,35 +90,4 @@ func createAuthority(dataDir string) (*auth.Authority, error) {
 		return authority, err
 	}
 	return authority, authorityIn(dataDir).write(authority)
-}
-
-// tokenKey returns the key that signs the tokens of service accounts. It is kept in the
-// data directory, if there is one, and created if that has none.
-func tokenKey(dataDir string) (*auth.TokenKey, error) {
-	if dataDir == "" {
-		return auth.NewTokenKey()
-	}
-	path := filepath.Join(dataDir, "pki", "sa.key")
-	data, err := os.ReadFile(path)
-	if err == nil {
-		key, err := auth.LoadTokenKey(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s cannot be used (without it, a new key is made): %w", path, err)
-		}
-		return key, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the key of service account tokens: %w", err)
-	}
-	key, err := auth.NewTokenKey()
-	if err != nil {
-		return nil, err
-	}
-	if data, err = key.PEM(); err != nil {
-		return nil, err
-	}
-	if err := durable.WriteFile(path, data, 0o600); err != nil {
-		return nil, fmt.Errorf("writing the key of service account tokens: %w", err)
-	}
-	return key, nil
 }

@@ -34,11 +34,12 @@ func (c *Cluster) UserKubeconfig(user string, groups ...string) ([]byte, error) 
 	if c.https == nil {
 		return nil, errNoHTTPS
 	}
-	return newKubeconfig(c.authority, c.https.Address(), user, groups...)
+	return newKubeconfig(c.authority, c.clusterCAs(), c.https.Address(), user, groups...)
 }
 
-// newKubeconfig returns a kubeconfig with a client certificate for a user.
-func newKubeconfig(authority *auth.Authority, address, user string, groups ...string) ([]byte, error) {
+// newKubeconfig returns a kubeconfig with a client certificate, of authority, for a user.
+// servers are the authorities, in PEM, of the server's certificate.
+func newKubeconfig(authority *auth.Authority, servers []byte, address, user string, groups ...string) ([]byte, error) {
 	client, err := authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func newKubeconfig(authority *auth.Authority, address, user string, groups ...st
 	config := clientcmdapi.NewConfig()
 	config.Clusters[ContextName] = &clientcmdapi.Cluster{
 		Server:                   "https://" + address,
-		CertificateAuthorityData: authority.CertPEM(),
+		CertificateAuthorityData: servers,
 		Extensions:               map[string]runtime.Object{ConfigExtension: &runtime.Unknown{Raw: extension, ContentType: runtime.ContentTypeJSON}},
 	}
 	config.AuthInfos[ContextName] = &clientcmdapi.AuthInfo{ClientCertificateData: client.CertPEM(), ClientKeyData: key}

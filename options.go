@@ -76,6 +76,11 @@ type Options struct {
 	BindAddress string
 	// Port is the port to listen on; 0 means a free one.
 	Port int
+	// ServingCertificate is the certificate to serve HTTPS with; the zero value means one of
+	// the cluster's own authority.
+	ServingCertificate ServingCertificate
+	// ServiceAccountTokens configures keys and issuers of the tokens of service accounts.
+	ServiceAccountTokens ServiceAccountTokens
 	// AdvertiseAddress is the IP address in the endpoints of the Service kubernetes. Empty:
 	// the address listened on or, because Endpoints may not name the loopback interface,
 	// the first other address of the machine, or a simulated one.
@@ -197,6 +202,12 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("bind address %q is not an IP address", o.BindAddress)
 	}
 	if _, err := o.network(); err != nil {
+		return err
+	}
+	if _, _, err := o.ServingCertificate.read(); err != nil {
+		return err
+	}
+	if _, _, err := o.ServiceAccountTokens.read(); err != nil {
 		return err
 	}
 	if o.ReloadEncryptionConfig && o.EncryptionConfig == "" {

@@ -131,7 +131,7 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	return &env.Env{
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: factory, Logger: c.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), c.clock, c.ledger, c.random.Fork(), "minikcm"),
-		MintToken: c.tokenKey.IssueLegacy, Account: c.accountConfig,
+		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig,
 	}, nil
 }
 

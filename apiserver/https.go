@@ -30,6 +30,8 @@ type ListenOptions struct {
 	Port int
 	// Authority signs the serving certificate and must have signed clients' certificates.
 	Authority *auth.Authority
+	// Certificate is the serving certificate; nil: Authority issues one.
+	Certificate *tls.Certificate
 	// Stall limits how long a client may stop reading a response, or stop sending a
 	// request that it has begun, in real time, before it is disconnected. 0 means 30
 	// seconds.
@@ -63,8 +65,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		opts.Address = "127.0.0.1"
 	}
 	advertised := s.services.Advertised(opts.Address)
-	names := append(reachedAt(opts.Address), "127.0.0.1", "::1", serviceip.ServiceIP(s.services.Ranges()[0]).String(), advertised.String())
-	pair, err := opts.Authority.Server(append(names, servingNames...)...)
+	certificate, err := s.servingCertificate(opts, advertised)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 			ErrorLog: log.New(httpErrors{s.opts.Logger}, "", 0),
 			TLSConfig: &tls.Config{
 				MinVersion:   tls.VersionTLS12,
-				Certificates: []tls.Certificate{pair.TLS()},
+				Certificates: []tls.Certificate{*certificate},
 				ClientCAs:    authorities,
 				// A request with an untrusted certificate gets a Status as the response,
 				// so the handshake does not verify it.
@@ -119,6 +120,21 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 		_ = h.server.ServeTLS(slowclient.Listener{Listener: listener}, "", "")
 	}()
 	return h, nil
+}
+
+// servingCertificate returns the certificate of the options, or a new one with all names
+// under which clients reach the server.
+func (s *Server) servingCertificate(opts ListenOptions, advertised netip.Addr) (*tls.Certificate, error) {
+	if opts.Certificate != nil {
+		return opts.Certificate, nil
+	}
+	names := append(reachedAt(opts.Address), "127.0.0.1", "::1", serviceip.ServiceIP(s.services.Ranges()[0]).String(), advertised.String())
+	pair, err := opts.Authority.Server(append(names, servingNames...)...)
+	if err != nil {
+		return nil, err
+	}
+	certificate := pair.TLS()
+	return &certificate, nil
 }
 
 // family returns the network to listen on. For Go, "tcp" on 0.0.0.0 includes IPv6.

@@ -118,6 +118,12 @@ type Options struct {
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
+	// TrustedTokenKeys verify the tokens of service accounts; empty means TokenKey.
+	TrustedTokenKeys []*auth.PublicTokenKey
+	// TokenIssuers are the accepted issuers of bound tokens, of which the first issues the
+	// new ones; empty means auth.DefaultIssuer. APIAudiences are the audiences of the API
+	// server; empty means TokenIssuers.
+	TokenIssuers, APIAudiences []string
 	// Authentication configures further ways to authenticate.
 	Authentication authn.Options
 	// AuthorizationModes are asked in turn whether a user may make a request, after the group

@@ -27,7 +27,7 @@ func (s *Server) newTokens() (*auth.Tokens, error) {
 		}
 	}
 	return &auth.Tokens{
-		Key: key, Clock: s.opts.Clock, Objects: tokenObjects{s},
+		Key: key, Trusted: s.opts.TrustedTokenKeys, Issuers: s.opts.TokenIssuers, OwnAudiences: s.opts.APIAudiences, Clock: s.opts.Clock, Objects: tokenObjects{s},
 		NewID: func(account *corev1.ServiceAccount) string {
 			return string(s.chance.For("tokens", account.Namespace, account.Name).UID())
 		},
@@ -83,10 +83,10 @@ func (s *Server) routeTokenDiscovery(router *mux.Router) {
 		}
 	}
 	router.HandleFunc(auth.ConfigurationPath, serve("application/json", func(r *http.Request) ([]byte, error) {
-		return s.tokens.Key.Configuration(r.Host)
+		return s.tokens.Configuration(r.Host)
 	})).Methods(http.MethodGet, http.MethodHead)
 	router.HandleFunc(auth.KeySetPath, serve("application/jwk-set+json", func(*http.Request) ([]byte, error) {
-		return s.tokens.Key.KeySet()
+		return s.tokens.KeySet()
 	})).Methods(http.MethodGet, http.MethodHead)
 }
 

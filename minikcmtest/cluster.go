@@ -47,6 +47,11 @@ func WithControllers(selection ...string) Option {
 	return func(o *minikcm.Options) { o.Controllers = selection }
 }
 
+// WithoutScheduler runs no scheduler: pods stay unassigned unless a client binds them.
+func WithoutScheduler() Option {
+	return func(o *minikcm.Options) { o.NoScheduler = true }
+}
+
 // WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
 // disables one.
 func WithAdmissionPlugins(selection ...string) Option {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 )
 
 // The paths of the documents with which clients verify tokens (Kubernetes
@@ -18,14 +19,19 @@ const (
 
 // Configuration returns the OpenID provider configuration, with the URL of the keys on
 // host.
-func (k *TokenKey) Configuration(host string) ([]byte, error) {
+func (t *Tokens) Configuration(host string) ([]byte, error) {
+	var algorithms []string
+	for _, key := range t.trusted() {
+		algorithms = append(algorithms, key.method.Alg())
+	}
+	slices.Sort(algorithms)
 	return json.Marshal(struct {
 		Issuer        string   `json:"issuer"`
 		KeySet        string   `json:"jwks_uri"`
 		ResponseTypes []string `json:"response_types_supported"`
 		SubjectTypes  []string `json:"subject_types_supported"`
 		Algorithms    []string `json:"id_token_signing_alg_values_supported"`
-	}{DefaultIssuer, "https://" + host + KeySetPath, []string{"id_token"}, []string{"public"}, []string{k.method.Alg()}})
+	}{t.issuers()[0], "https://" + host + KeySetPath, []string{"id_token"}, []string{"public"}, slices.Compact(algorithms)})
 }
 
 // jsonWebKey is a public key (RFC 7517; RFC 7518, 6.2 and 6.3).
@@ -41,15 +47,29 @@ type jsonWebKey struct {
 	Exponent  string `json:"e,omitempty"`
 }
 
-// KeySet returns the JSON Web Key Set with the public key.
-func (k *TokenKey) KeySet() ([]byte, error) {
+// KeySet returns the JSON Web Key Set with the public keys.
+func (t *Tokens) KeySet() ([]byte, error) {
+	keys := []jsonWebKey{}
+	for _, trusted := range t.trusted() {
+		key, err := trusted.jsonWebKey()
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return json.Marshal(struct {
+		Keys []jsonWebKey `json:"keys"`
+	}{keys})
+}
+
+func (k *PublicTokenKey) jsonWebKey() (jsonWebKey, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	key := jsonWebKey{Use: "sig", ID: k.id, Algorithm: k.method.Alg()}
-	switch public := k.key.Public().(type) {
+	switch public := k.public.(type) {
 	case *ecdsa.PublicKey:
 		point, err := public.Bytes() // 4, X, Y
 		if err != nil {
-			return nil, fmt.Errorf("encoding the public key of service account tokens: %w", err)
+			return key, fmt.Errorf("encoding the public key of service account tokens: %w", err)
 		}
 		half := (len(point) - 1) / 2
 		key.Type, key.Curve = "EC", public.Curve.Params().Name
@@ -57,9 +77,7 @@ func (k *TokenKey) KeySet() ([]byte, error) {
 	case *rsa.PublicKey:
 		key.Type, key.Modulus, key.Exponent = "RSA", encode(public.N.Bytes()), encode(big.NewInt(int64(public.E)).Bytes())
 	default:
-		return nil, fmt.Errorf("the public key of service account tokens is a %T", public)
+		return key, fmt.Errorf("the public key of service account tokens is a %T", public)
 	}
-	return json.Marshal(struct {
-		Keys []jsonWebKey `json:"keys"`
-	}{[]jsonWebKey{key}})
+	return key, nil
 }

@@ -16,9 +16,15 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// TokenKey signs and verifies the tokens of service accounts.
+// TokenKey signs the tokens of service accounts.
 type TokenKey struct {
-	key    crypto.Signer
+	key crypto.Signer
+	PublicTokenKey
+}
+
+// PublicTokenKey verifies the tokens that a TokenKey signs.
+type PublicTokenKey struct {
+	public crypto.PublicKey
 	method jwt.SigningMethod
 	// id identifies the key in tokens and in the key set: the hash of the public key in
 	// DER, as upstream.
@@ -35,24 +41,32 @@ func NewTokenKey() (*TokenKey, error) {
 }
 
 func newTokenKey(key crypto.Signer) (*TokenKey, error) {
-	method, err := methodOf(key)
+	public, err := newPublicTokenKey(key.Public())
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	return &TokenKey{key: key, PublicTokenKey: *public}, nil
+}
+
+func newPublicTokenKey(public crypto.PublicKey) (*PublicTokenKey, error) {
+	method, err := methodOf(public)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the public key of service account tokens: %w", err)
 	}
 	sum := sha256.Sum256(der)
-	return &TokenKey{key: key, method: method, id: base64.RawURLEncoding.EncodeToString(sum[:])}, nil
+	return &PublicTokenKey{public: public, method: method, id: base64.RawURLEncoding.EncodeToString(sum[:])}, nil
 }
 
 // methodOf returns the signing method of a key, as upstream.
-func methodOf(key crypto.Signer) (jwt.SigningMethod, error) {
-	switch key := key.(type) {
-	case *rsa.PrivateKey:
+func methodOf(public crypto.PublicKey) (jwt.SigningMethod, error) {
+	switch key := public.(type) {
+	case *rsa.PublicKey:
 		return jwt.SigningMethodRS256, nil
-	case *ecdsa.PrivateKey:
+	case *ecdsa.PublicKey:
 		switch key.Curve {
 		case elliptic.P256():
 			return jwt.SigningMethodES256, nil
@@ -62,7 +76,7 @@ func methodOf(key crypto.Signer) (jwt.SigningMethod, error) {
 			return jwt.SigningMethodES512, nil
 		}
 	}
-	return nil, fmt.Errorf("the key of service account tokens is a %T: it must be of RSA, or of ECDSA on P-256, P-384 or P-521", key)
+	return nil, fmt.Errorf("the key of service account tokens is a %T: it must be of RSA, or of ECDSA on P-256, P-384 or P-521", public)
 }
 
 // LoadTokenKey reads a private key in PEM, as written by PEM or by kubeadm.
@@ -78,11 +92,43 @@ func LoadTokenKey(data []byte) (*TokenKey, error) {
 	return newTokenKey(key)
 }
 
-// PEM returns the private key in PEM.
+// PEM returns the private key in PEM, in the formats that every flag of kube-apiserver for
+// such keys reads: SEC 1 for ECDSA and PKCS #1 for RSA. --service-account-key-file does not
+// read ECDSA keys in PKCS #8.
 func (k *TokenKey) PEM() ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(k.key)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the key of service account tokens: %w", err)
+	switch key := k.key.(type) {
+	case *rsa.PrivateKey:
+		return pem.EncodeToMemory(&pem.Block{Type: keyutil.RSAPrivateKeyBlockType, Bytes: x509.MarshalPKCS1PrivateKey(key)}), nil
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the key of service account tokens: %w", err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: keyutil.ECPrivateKeyBlockType, Bytes: der}), nil
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return nil, fmt.Errorf("encoding the key of service account tokens: a %T cannot be encoded", k.key)
+}
+
+// PublicPEM returns the public key in PEM.
+func (k *PublicTokenKey) PublicPEM() ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(k.public)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the public key of service account tokens: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: der}), nil
+}
+
+// LoadPublicTokenKeys reads the keys in PEM: public or private keys, or certificates.
+func LoadPublicTokenKeys(data []byte) ([]*PublicTokenKey, error) {
+	read, err := keyutil.ParsePublicKeysPEM(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the public keys of service account tokens: %w", err)
+	}
+	keys := make([]*PublicTokenKey, len(read))
+	for i, public := range read {
+		if keys[i], err = newPublicTokenKey(public); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
 }

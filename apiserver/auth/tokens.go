@@ -49,9 +49,16 @@ type Objects interface {
 // expires, in cluster time, or its account or another object that it is bound to is
 // deleted.
 type Tokens struct {
-	Key     *TokenKey
-	Objects Objects
-	Clock   clock.Clock
+	Key *TokenKey
+	// Trusted are the keys that verify tokens; empty means Key.
+	Trusted []*PublicTokenKey
+	// Issuers are the accepted issuers of bound tokens, of which the first issues the new
+	// ones; empty means DefaultIssuer.
+	Issuers []string
+	// OwnAudiences are the audiences of the API server; empty means Issuers.
+	OwnAudiences []string
+	Objects      Objects
+	Clock        clock.Clock
 	// NewID generates the ID of a token.
 	NewID func(account *corev1.ServiceAccount) string
 
@@ -62,12 +69,31 @@ type Tokens struct {
 }
 
 // Audiences returns the audiences of the apiserver itself.
-func (t *Tokens) Audiences() []string { return []string{DefaultIssuer} }
+func (t *Tokens) Audiences() []string {
+	if len(t.OwnAudiences) > 0 {
+		return t.OwnAudiences
+	}
+	return t.issuers()
+}
+
+func (t *Tokens) issuers() []string {
+	if len(t.Issuers) > 0 {
+		return t.Issuers
+	}
+	return []string{DefaultIssuer}
+}
+
+func (t *Tokens) trusted() []*PublicTokenKey {
+	if len(t.Trusted) > 0 {
+		return t.Trusted
+	}
+	return []*PublicTokenKey{&t.Key.PublicTokenKey}
+}
 
 // Issue issues a bound token.
 func (t *Tokens) Issue(b *Binding, audiences []string, lifetime, warnAfter time.Duration) (string, error) {
 	claims := b.claims(t.NewID(b.Account), audiences, t.Clock.Now(), lifetime, warnAfter)
-	claims.Issuer = DefaultIssuer
+	claims.Issuer = t.issuers()[0]
 	return t.Key.sign(claims)
 }
 
@@ -108,7 +134,7 @@ func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (
 	claims, known := t.verified.get(hash)
 	if !known {
 		var err error
-		if claims, err = t.Key.parse(token); err != nil {
+		if claims, err = t.parse(token); err != nil {
 			return nil, err
 		}
 		t.verified.put(hash, claims)
@@ -137,24 +163,37 @@ func (t *Tokens) Verify(ctx context.Context, token string, audiences []string) (
 
 // parse verifies the signature of a token, and nothing else. A token of another issuer is
 // not a token, whatever it is signed with.
-func (k *TokenKey) parse(token string) (*Claims, error) {
+func (t *Tokens) parse(token string) (*Claims, error) {
 	if !looksLikeToken(token) {
 		return nil, ErrNotAToken
 	}
 	claims := &Claims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil && !errors.Is(err, jwt.ErrTokenUnverifiable) || claims.Issuer != DefaultIssuer && claims.Issuer != LegacyIssuer {
+	unverified, _, err := jwt.NewParser().ParseUnverified(token, claims)
+	if err != nil && !errors.Is(err, jwt.ErrTokenUnverifiable) || claims.Issuer != LegacyIssuer && !slices.Contains(t.issuers(), claims.Issuer) {
 		return nil, ErrNotAToken
 	}
-	claims = &Claims{}
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{k.method.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
-	_, err := parser.ParseWithClaims(token, claims, func(parsed *jwt.Token) (any, error) {
-		if id, named := parsed.Header["kid"]; named && id != k.id {
-			return nil, errNoKey
+	failure := fmt.Errorf("invalid signature, %w", errNoKey)
+	for _, key := range t.trusted() {
+		if unverified != nil {
+			if id, named := unverified.Header["kid"]; named && id != key.id {
+				continue
+			}
 		}
-		return k.key.Public(), nil
-	})
+		if claims, err = key.parse(token); err == nil {
+			return claims, nil
+		}
+		failure = err
+	}
+	return nil, failure
+}
+
+// parse returns the claims of a token that the key's private half signed.
+func (k *PublicTokenKey) parse(token string) (*Claims, error) {
+	claims := &Claims{}
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{k.method.Alg()}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
+	_, err := parser.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return k.public, nil })
 	switch {
-	case errors.Is(err, ErrNotAToken), errors.Is(err, jwt.ErrTokenMalformed):
+	case errors.Is(err, jwt.ErrTokenMalformed):
 		return nil, ErrNotAToken
 	case err != nil:
 		return nil, fmt.Errorf("invalid signature, %w", err)

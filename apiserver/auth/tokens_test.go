@@ -326,7 +326,7 @@ func TestKindsOfKeys(t *testing.T) {
 			if _, err := tokens.Verify(t.Context(), token, nil); err != nil {
 				t.Error(err)
 			}
-			set, err := made.KeySet()
+			set, err := tokens.KeySet()
 			if err != nil || !strings.Contains(string(set), `"alg":"`+want+`"`) || strings.Contains(string(set), `"n":`) != (curve == nil) {
 				t.Errorf("published as %s, %v", set, err)
 			}

@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/scenarios"
@@ -22,7 +19,7 @@ import (
 
 // clusterFlags are the flags of every command that starts a cluster.
 type clusterFlags struct {
-	flags       *pflag.FlagSet
+	serverFlags
 	nodes       int
 	pools       []string
 	manageAll   bool
@@ -30,32 +27,19 @@ type clusterFlags struct {
 	snapshot    string
 	objects     objectFlags
 	etcd        etcdFlags
-	bindAddress string
 	port        int
 	clock       string
 	seed        uint64
 	controllers []string
+	scheduler   bool
+	memoryLimit string
 
 	startDelay, readyDelay time.Duration
-
-	advertiseAddress string
-	serviceRanges    []string
-	nodePorts        string
-	reads, writes    int
-	authorization    []string
-	admission        admissionFlags
-	authentication   authFlags
-	memoryLimit      string
-	audit            audit.Options
-	encryption       string
-	reloadEncryption bool
-	// authorizationConfig excludes authorization.
-	authorizationConfig string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.flags = flags
+	f.serverFlags.register(flags, apiserver.DefaultAuthorizationModes())
 	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("number of simulated nodes to start (default 0 with --pool, or if --from-objects contains Nodes); at most %d including those of --pool", minikcm.MaxNodes))
 	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of identical nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; the nodes are named a-0, a-1 ...; can be repeated")
 	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "also simulate Nodes that clients create; if false, simulate only those annotated minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
@@ -63,37 +47,21 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "start with the objects in this etcd snapshot, which is not changed")
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one; minikcm processes on one etcd divide the work")
-	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on; 0.0.0.0 for all IPv4 addresses of the machine, :: for all of both families")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
-	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address in the endpoints of the kubernetes Service (default the --bind-address or, if that is a loopback address, the first other address of the machine)")
-	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "CIDR range of cluster IPs, or one range per IP family, the default family first")
-	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
-	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
-	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")
-	flags.StringSliceVar(&f.authorization, "authorization-mode", apiserver.DefaultAuthorizationModes(), "what decides whether a user may make a request, in order: Node, RBAC, Webhook, AlwaysAllow, AlwaysDeny; the group system:masters may do everything")
-	flags.StringVar(&f.authorizationConfig, "authorization-config", "", "file with an AuthorizationConfiguration: authorizers in order, webhooks with match conditions among them. It is followed, and excludes --authorization-mode and the --authorization-webhook flags")
-	f.authentication.register(flags)
-	f.admission.register(flags)
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
-	registerAudit(flags, &f.audit)
-	flags.StringVar(&f.encryption, "encryption-provider-config", "", "file with the apiserver.config.k8s.io/v1 EncryptionConfiguration that says which objects are stored encrypted")
-	flags.BoolVar(&f.reloadEncryption, "encryption-provider-config-automatic-reload", false, "follow the file of --encryption-provider-config: its changes take effect without a restart")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
 	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay overrides it")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' enables all that are on by default, 'name' adds one, '-name' disables one")
+	flags.BoolVar(&f.scheduler, "scheduler", true, "run the scheduler; if false, pods stay unassigned unless a client binds them")
 }
 
 // options returns the cluster options that the flags describe.
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
-		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, BindAddress: f.bindAddress, Port: f.port, Seed: f.seed,
-		Controllers: f.controllers, Logger: klog.Background(),
-		AuthorizationModes: f.authorization, AuthorizationWebhook: f.authentication.authorizationWebhook(),
-		Audit: f.audit, EncryptionConfig: f.encryption, ReloadEncryptionConfig: f.reloadEncryption,
-		MaxRequests: f.reads, MaxMutatingRequests: f.writes,
-		AdvertiseAddress: f.advertiseAddress, ServiceRanges: f.serviceRanges, NodePorts: f.nodePorts,
+		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
+		Controllers: f.controllers, NoScheduler: !f.scheduler, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
 		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension()},
@@ -103,9 +71,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 			return opts, fmt.Errorf("%s must not be negative, but is %v", name, d)
 		}
 	}
-	var err error
-	if err := opts.Audit.Validate(); err != nil {
-		return opts, badInput{err}
+	err := f.serverFlags.set(&opts)
+	if err != nil {
+		return opts, err
 	}
 	if opts.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
 		return opts, badInput{err}
@@ -113,43 +81,15 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
 	}
-	if err = f.admission.set(&opts); err != nil {
-		return opts, badInput{err}
-	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if err = f.nodeOptions(&opts); err != nil {
 		return opts, err
 	}
-	if err = f.authorizationOptions(&opts); err != nil {
-		return opts, badInput{err}
-	}
 	if opts.Etcd, err = f.etcd.options(); err != nil {
-		return opts, err
-	}
-	if opts.Authentication, err = f.authentication.options(); err != nil {
 		return opts, err
 	}
 	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)
 	return opts, err
-}
-
-// authorizationOptions sets the options that an AuthorizationConfiguration replaces.
-func (f *clusterFlags) authorizationOptions(opts *minikcm.Options) error {
-	if f.authorizationConfig == "" {
-		return nil
-	}
-	other := ""
-	f.flags.Visit(func(flag *pflag.Flag) {
-		if flag.Name == "authorization-mode" || strings.HasPrefix(flag.Name, "authorization-webhook-") {
-			other = flag.Name
-		}
-	})
-	if other != "" {
-		return fmt.Errorf("--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined: remove --%s", other)
-	}
-	opts.AuthorizationConfig, opts.AuthorizationModes = f.authorizationConfig, nil
-	_, err := apiserver.ReadAuthorizationConfig(f.authorizationConfig)
-	return err
 }
 
 // nodeOptions sets the options that determine the cluster's nodes.

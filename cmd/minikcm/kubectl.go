@@ -44,6 +44,12 @@ func runKubectl(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	return kubectlMain(streams, args, missing)
+}
+
+// kubectlMain runs kubectl with its own choice of a cluster, and ends the process after an
+// error. missing is the kubeconfig that errors without a server name; empty: none.
+func kubectlMain(streams genericiooptions.IOStreams, args []string, missing string) error {
 	// kubectl ends its process itself, also on Ctrl-C.
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	cmdutil.BehaviorOnFatal(func(message string, code int) {

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // time zones of CronJobs, also on machines without tzdata
 
@@ -19,7 +21,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(newRootFor(os.Args[0]), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // exitCode is an error that sets the exit code and is not printed.
@@ -27,12 +29,25 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// run executes the command and returns its exit code. The first SIGINT or SIGTERM starts a
+// newRootFor returns the command for the name under which the program is called: in the folder
+// of "minikcm envtest" that is the name of the program that minikcm replaces.
+func newRootFor(program string) *cobra.Command {
+	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
+	case programAPIServer:
+		return newKubeAPIServer()
+	case programEtcd:
+		return newEtcdServer()
+	case programKubectl:
+		return newPlainKubectl()
+	}
+	return newRoot()
+}
+
+// run executes the command root and returns its exit code. The first SIGINT or SIGTERM starts a
 // clean shutdown; a second one ends the process at once.
-func run(args []string, in io.Reader, out, errOut io.Writer) int {
+func run(root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := untilSignal()
 	defer stop()
-	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -45,7 +60,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	prefix := "minikcm: "
+	prefix := root.Name() + ": "
 	var problems spec.Problems
 	if errors.As(err, &problems) {
 		prefix = "" // each problem starts with file:line, which editors and CI systems parse
@@ -101,7 +116,7 @@ failures. It works with any Kubernetes client. Containers are simulated and neve
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEtcdSnapshot(), newFault(), newFit(), newList(), newNode(), newRBAC(), newReset(), newStatus(), newUser(), newWhatif(), newWhy(), newVersion())
+	root.AddCommand(newUp(), newExec(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEnvtest(), newEtcdSnapshot(), newFault(), newFit(), newList(), newNode(), newRBAC(), newReset(), newStatus(), newUser(), newWhatif(), newWhy(), newVersion())
 	return root
 }
 

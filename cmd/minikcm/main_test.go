@@ -17,13 +17,14 @@ import (
 )
 
 // asCommand is an environment variable that turns the test's binary into a command: "run"
-// into minikcm, "stubborn" into a command that does not end at the first signal.
+// into minikcm, "run-PROGRAM" into a program of "minikcm envtest", "stubborn" into a command that does not end at the first signal.
 const asCommand = "MINIKCM_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(asCommand) {
+	mode, program, _ := strings.Cut(os.Getenv(asCommand), "-")
+	switch mode {
 	case "run":
-		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(run(newRootFor(program), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "stubborn":
 		ctx, stop := untilSignal()
 		defer stop()
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 // call runs the command in this process.
 func call(args ...string) (code int, out, errOut string) {
 	var stdout, stderr bytes.Buffer
-	code = run(args, strings.NewReader(""), &stdout, &stderr)
+	code = run(newRoot(), args, strings.NewReader(""), &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
 }
 

@@ -39,7 +39,11 @@ func TestMain(m *testing.M) {
 
 // built returns the path of a binary, which is built for the first test that needs it unless
 // an environment variable contains a path.
-type built struct{ variable, dir, pkg string }
+// test means the binary of the package's tests.
+type built struct {
+	variable, dir, pkg string
+	test               bool
+}
 
 var (
 	minikcmBinary  = built{variable: "MINIKCM", dir: "../..", pkg: "./cmd/minikcm"}
@@ -47,6 +51,7 @@ var (
 	kubectlBinary  = built{variable: "KUBECTL", dir: ".", pkg: "./kubectl"}
 	operatorBinary = built{variable: "OPERATOR", dir: ".", pkg: "./operator"}
 
+	websiteSuite           = built{variable: "WEBSITE_SUITE", dir: ".", pkg: "./website", test: true}
 	databaseOperatorBinary = built{variable: "DATABASE_OPERATOR", dir: ".", pkg: "./databaseoperator"}
 )
 
@@ -60,7 +65,11 @@ func (b built) path(t testing.TB) string {
 			return path, nil
 		}
 		path := filepath.Join(tools, strings.ToLower(b.variable))
-		cmd := exec.Command("go", "build", "-o", path, b.pkg)
+		args := []string{"build", "-o", path, b.pkg}
+		if b.test {
+			args = []string{"test", "-c", "-o", path, b.pkg}
+		}
+		cmd := exec.Command("go", args...)
 		cmd.Dir = b.dir
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,11 +75,7 @@ func TestEnvtestUnchanged(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	suite := filepath.Join(t.TempDir(), "website.test")
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", suite, "./website").CombinedOutput(); err != nil {
-		t.Fatalf("building the operator's test: %v\n%s", err, out)
-	}
-	cmd := exec.CommandContext(ctx, minikcmBinary.path(t), "exec", "--", suite, "-test.v")
+	cmd := exec.CommandContext(ctx, minikcmBinary.path(t), "exec", "--", websiteSuite.path(t), "-test.v")
 	cmd.Dir, cmd.Env = "website", append(os.Environ(), "USE_EXISTING_CLUSTER=true")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestWebsite") {

@@ -19,13 +19,15 @@ import (
 	"minikcm.dev/minikcm/test/clients/website"
 )
 
-// TestWebsite is a test as kubebuilder generates it for an operator: envtest with the cluster
-// of KUBECONFIG, and the manager in the test's process.
+// TestWebsite is a test as kubebuilder generates it for an operator: envtest with the programs
+// in KUBEBUILDER_ASSETS or the cluster of KUBECONFIG, and the manager in the test's process.
+// The operator waits for Deployments, which need controllers and a node.
 //
 //	USE_EXISTING_CLUSTER=true minikcm exec -- go test ./website
+//	eval "$(minikcm envtest)"; MINIKCM_CONTROLLERS='*' MINIKCM_NODES=1 go test ./website
 func TestWebsite(t *testing.T) {
-	if os.Getenv("USE_EXISTING_CLUSTER") != "true" {
-		t.Skip("USE_EXISTING_CLUSTER is not set")
+	if os.Getenv("USE_EXISTING_CLUSTER") != "true" && os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("neither USE_EXISTING_CLUSTER nor KUBEBUILDER_ASSETS is set")
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, website.AddToScheme} {

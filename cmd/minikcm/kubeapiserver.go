@@ -1,0 +1,232 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/controllers/manager"
+)
+
+// apiServerFlags are the flags of kube-apiserver.
+type apiServerFlags struct {
+	serverFlags
+	flags        *pflag.FlagSet
+	etcd         etcdFlags
+	absent       absentFlags
+	port         int
+	certDir      string
+	certificate  minikcm.ServingCertificate
+	tokens       minikcm.ServiceAccountTokens
+	privileged   bool
+	featureGates map[string]string
+	runtime      map[string]string
+	verbosity    int
+}
+
+// newKubeAPIServer is the command of the program kube-apiserver in the folder of "minikcm
+// envtest".
+func newKubeAPIServer() *cobra.Command {
+	var flags apiServerFlags
+	cmd := &cobra.Command{
+		Use:   programAPIServer,
+		Short: "minikcm's API server, with the flags of kube-apiserver",
+		Long: `Run minikcm's API server on an etcd until SIGINT or SIGTERM, with the flags of
+kube-apiserver. The other flags of kube-apiserver are accepted, and named on stderr.
+As in envtest, nothing else runs: no controllers, no scheduler and no nodes.
+
+The environment changes that:
+  MINIKCM_CONTROLLERS  controllers to run, separated by commas, such as namespace,garbage-collector;
+                       '*' is all that are on by default
+  MINIKCM_NODES        number of simulated nodes; above 0, the scheduler runs, too
+  MINIKCM_SEED         seed of names, UIDs and all other random choices`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setLogging(cmd.ErrOrStderr(), flags.verbosity); err != nil {
+				return err
+			}
+			opts, err := flags.options()
+			if err != nil {
+				return err
+			}
+			if err := extrasFromEnv(&opts, os.LookupEnv); err != nil {
+				return badInput{err}
+			}
+			opts.Notices = notices(cmd.ErrOrStderr())
+			flags.absent.report(cmd.ErrOrStderr(), programAPIServer)
+			return serveAPI(cmd, opts)
+		},
+	}
+	cmd.SetFlagErrorFunc(badFlag)
+	flags.register(cmd.Flags())
+	return cmd
+}
+
+// badFlag returns the error for a flag that cannot be parsed.
+func badFlag(cmd *cobra.Command, err error) error {
+	return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
+}
+
+func (f *apiServerFlags) register(flags *pflag.FlagSet) {
+	f.flags = flags
+	f.serverFlags.register(flags, []string{apiserver.AuthorizeAlways})
+	f.etcd.register(flags, "URLs of the etcd that stores the objects")
+	flags.IntVar(&f.port, "secure-port", 6443, "port to serve HTTPS on")
+	flags.StringVar(&f.certDir, "cert-dir", "", "directory with the serving certificate, in apiserver.crt and apiserver.key, unless --tls-cert-file names it. Without both, a new certificate is used")
+	flags.StringVar(&f.certificate.CertFile, "tls-cert-file", "", "file with the serving certificate and its intermediate authorities, in PEM")
+	flags.StringVar(&f.certificate.KeyFile, "tls-private-key-file", "", "file with the key of --tls-cert-file, in PEM")
+	flags.StringVar(&f.tokens.SigningKeyFile, "service-account-signing-key-file", "", "file with the private key that signs the tokens of service accounts, in PEM")
+	flags.StringArrayVar(&f.tokens.KeyFiles, "service-account-key-file", nil, "file with keys that verify the tokens of service accounts, in PEM: public or private keys, or certificates; can be repeated (default --service-account-signing-key-file)")
+	flags.StringArrayVar(&f.tokens.Issuers, "service-account-issuer", nil, "issuer of the tokens of service accounts; can be repeated: the first issues new tokens, and all are accepted")
+	flags.StringSliceVar(&f.tokens.Audiences, "api-audiences", nil, "audiences of the API server (default --service-account-issuer)")
+	flags.BoolVar(&f.privileged, "allow-privileged", false, "accepted: privileged containers are always allowed")
+	flags.StringToStringVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false: accepted, without effect")
+	flags.StringToStringVar(&f.runtime, "runtime-config", nil, "API versions to turn on or off, such as api/all=true: accepted, without effect")
+	flags.IntVarP(&f.verbosity, "v", "v", 0, "verbosity of the log on stderr: 0 logs nothing, 1 and 2 log errors and events, 4 and higher are for debugging")
+	f.absent.register(flags, absentAPIServerBools, absentAPIServerFlags)
+}
+
+// options returns the options that the flags describe.
+func (f *apiServerFlags) options() (opts minikcm.Options, err error) {
+	opts = minikcm.Options{
+		Port: f.port, Logger: klog.Background(), ServiceAccountTokens: f.tokens,
+		Controllers: []string{"-*"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone,
+	}
+	if err := f.serverFlags.set(&opts); err != nil {
+		return opts, err
+	}
+	if opts.Etcd, err = f.etcd.options(); err != nil {
+		return opts, badInput{err}
+	}
+	if len(opts.Etcd.Endpoints) == 0 {
+		return opts, badInput{errors.New("--etcd-servers must be specified: the URL of an etcd, such as http://127.0.0.1:2379")}
+	}
+	if f.port < 1 || f.port > 65535 {
+		return opts, badInput{fmt.Errorf("--secure-port %d must be between 1 and 65535", f.port)}
+	}
+	if opts.ServingCertificate, err = f.servingCertificate(); err != nil {
+		return opts, badInput{err}
+	}
+	if err := checkAuthorities("client-ca-file", opts.Authentication.ClientCAFile); err != nil {
+		return opts, badInput{err}
+	}
+	if err := checkAuthorities("requestheader-client-ca-file", opts.Authentication.RequestHeader.ClientCAFile); err != nil {
+		return opts, badInput{err}
+	}
+	if err := opts.Validate(); err != nil {
+		return opts, badInput{err}
+	}
+	for name, given := range map[string]bool{"feature-gates": len(f.featureGates) > 0, "runtime-config": len(f.runtime) > 0} {
+		if given {
+			f.absent.set = append(f.absent.set, name)
+		}
+	}
+	return opts, nil
+}
+
+// checkAuthorities checks the file of a flag before etcd is asked for anything.
+func checkAuthorities(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := certutil.CertsFromFile(file); err != nil {
+		return fmt.Errorf("--%s must be a file with certificates in PEM: %w", flag, err)
+	}
+	return nil
+}
+
+// servingCertificate returns the files that --tls-cert-file and --tls-private-key-file name,
+// or those in --cert-dir, if they exist.
+func (f *apiServerFlags) servingCertificate() (minikcm.ServingCertificate, error) {
+	if f.certificate != (minikcm.ServingCertificate{}) || f.certDir == "" {
+		return f.certificate, nil
+	}
+	found := minikcm.ServingCertificate{CertFile: filepath.Join(f.certDir, "apiserver.crt"), KeyFile: filepath.Join(f.certDir, "apiserver.key")}
+	for _, file := range []string{found.CertFile, found.KeyFile} {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return minikcm.ServingCertificate{}, nil
+		} else if err != nil {
+			return found, fmt.Errorf("reading the serving certificate in --cert-dir: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// extrasFromEnv sets what runs besides the API server, from the environment.
+func extrasFromEnv(opts *minikcm.Options, lookup func(string) (string, bool)) error {
+	if text, ok := lookup("MINIKCM_CONTROLLERS"); ok && strings.TrimSpace(text) != "" {
+		opts.Controllers = selection(text)
+		if err := opts.Validate(); err != nil {
+			return fmt.Errorf("MINIKCM_CONTROLLERS=%s: %w", text, err)
+		}
+	}
+	if text, ok := lookup("MINIKCM_NODES"); ok && text != "" {
+		nodes, err := strconv.Atoi(text)
+		if err != nil || nodes < 0 || nodes > minikcm.MaxNodes {
+			return fmt.Errorf("MINIKCM_NODES=%s must be a number between 0 and %d", text, minikcm.MaxNodes)
+		}
+		if nodes > 0 {
+			opts.Nodes, opts.NoScheduler, opts.ManageNodes = nodes, false, ""
+		}
+	}
+	if text, ok := lookup("MINIKCM_SEED"); ok && text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("MINIKCM_SEED=%s must be a number between 0 and 2^64-1", text)
+		}
+		opts.Seed = seed
+	}
+	return nil
+}
+
+// selection splits a list of controllers. The suffix -controller of a name may be omitted.
+func selection(text string) []string {
+	items := strings.Split(text, ",")
+	for i, item := range items {
+		item = strings.TrimSpace(item)
+		if name := item + "-controller"; slices.Contains(manager.Names(), strings.TrimPrefix(name, "-")) {
+			item = name
+		}
+		items[i] = item
+	}
+	return items
+}
+
+// serveAPI serves until the command is interrupted or the cluster fails.
+func serveAPI(cmd *cobra.Command, opts minikcm.Options) (err error) {
+	cluster, err := minikcm.Start(cmd.Context(), opts)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port %d of %s is in use: choose another --secure-port, or stop the process that listens on it", opts.Port, opts.BindAddress)
+	}
+	if err != nil && cmd.Context().Err() != nil {
+		return nil // it serves, and may be stopped, before Start returns
+	}
+	if err != nil {
+		return startError(cmd.Context(), err)
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving https://%s (seed %d)\n", cluster.Address(), cluster.Seed()); err != nil {
+		return err
+	}
+	select {
+	case <-cmd.Context().Done():
+		return nil
+	case <-cluster.Done():
+		return cluster.Err()
+	}
+}
