@@ -30,6 +30,8 @@ type database struct {
 	compacted int64
 	// buckets are the names of the buckets that are there.
 	buckets []string
+	// schema is the version of the schema; empty before etcd 3.6.
+	schema string
 }
 
 // openDatabase opens a database file to read its pages. The error is final: the content
@@ -155,8 +157,12 @@ func (db *database) setting(key string, value []byte) error {
 			return errors.New("the members' state is not JSON")
 		}
 	case string(schema.MetaStorageVersionName):
+		if _, err := isNewer(string(value)); err != nil {
+			return err
+		}
+		db.schema = string(value)
 	default:
-		return fmt.Errorf("etcd has no setting %q", key)
+		return &unknownError{"setting", key}
 	}
 	return nil
 }
@@ -167,7 +173,7 @@ func (db *database) whole(report func(error) error) error {
 	for _, name := range db.buckets {
 		known := slices.ContainsFunc(knownBuckets(), func(b string) bool { return b == name })
 		if !known {
-			if err := report(fmt.Errorf("etcd has no bucket %q", name)); err != nil {
+			if err := report(&unknownError{"bucket", name}); err != nil {
 				return err
 			}
 		}

@@ -142,7 +142,11 @@ func RestoreSnapshot(ctx context.Context, opts RestoreOptions) error {
 	if err := checkNew(opts.DataDir); err != nil {
 		return err
 	}
-	if _, err := ReadSnapshotStatus(opts.Snapshot); err != nil {
+	status, err := ReadSnapshotStatus(opts.Snapshot)
+	if err == nil {
+		err = notNewer("snapshot", opts.Snapshot, status.Version)
+	}
+	if err != nil {
 		return err
 	}
 	parent := filepath.Dir(filepath.Clean(opts.DataDir))

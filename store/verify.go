@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -68,6 +69,9 @@ func verifyDataDir(dir string) (unborn bool, err error) {
 		return false, nil
 	}
 	db, err := verifyDatabase(files.database)
+	if err == nil {
+		err = notNewer("data directory", dir, db.schema)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -110,14 +114,25 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// verifyDatabase reads the database and returns an error for its first damage.
+// verifyDatabase reads the database and returns an error for its first damage. The version of
+// the schema can follow a setting that only a newer etcd has, so all of it is read.
 func verifyDatabase(path string) (db *database, err error) {
 	f, closeFile, err := openDatabase(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeFile()) }()
-	db, err = readDatabase(f, nil, func(problem error) error { return problem })
+	var unknown error
+	db, err = readDatabase(f, nil, func(problem error) error {
+		if !isUnknown(problem) {
+			return problem
+		}
+		unknown = cmp.Or(unknown, problem)
+		return nil
+	})
+	if err == nil && notNewer("database", path, db.schema) == nil {
+		err = unknown
+	}
 	if err != nil {
 		return nil, damaged("database", path, err)
 	}
