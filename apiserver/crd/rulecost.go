@@ -32,7 +32,8 @@ var parser = sync.OnceValues(func() (*celgo.Env, error) {
 
 // ruleCost is what the patterns in rules cost.
 type ruleCost struct {
-	// growth is the most instructions that a character of a pattern compiles to.
+	// growth is the most instructions that a character of a computed pattern compiles to, 0
+	// without one.
 	growth int
 	// largest is the number of instructions of the largest pattern.
 	largest int
@@ -44,14 +45,9 @@ func (c ruleCost) with(other ruleCost) ruleCost {
 	return ruleCost{max(c.growth, other.growth), max(c.largest, other.largest), c.computed || other.computed}
 }
 
-// costlier returns the factor by which the patterns in a schema's rules cost more than
-// the cost of the rules says, at least 1. A rule may take so much less of the budget:
-//
-//	matches('(((x{0,10}){0,10}){0,10})*$') costs as much as any pattern of 27 characters,
-//	but compiles to 3,000 instructions, 30 times as many as CEL assumes
-//
-// CEL counts the cost of a call after the call. What a single call may cost is checked
-// before the rules are evaluated, by patterns.
+// costlier returns the factor by which rules that compute patterns may cost more than CEL says, at
+// least 1. A rule may take so much less of the budget: compiling a computed pattern is not counted.
+// The steps of all patterns are (internal/cellimits).
 func costlier(s *structuralschema.Structural) uint64 {
 	return uint64(max(1, schemaCost(s).growth/assumedGrowth))
 }
@@ -155,7 +151,7 @@ func callCost(call ast.CallExpr) ruleCost {
 	if err != nil || pattern == "" {
 		return ruleCost{}
 	}
-	return ruleCost{growth: size / len(pattern), largest: size}
+	return ruleCost{largest: size}
 }
 
 // check returns an error if a call in a rule of value may take more than maxPatternSteps:

@@ -2,145 +2,180 @@ package cellimits
 
 import (
 	"regexp"
-	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/utils/lru"
 
 	"minikcm.dev/minikcm/internal/regexcost"
 )
 
-// maxSteps limits the steps of one call: a step for each byte of the string and each
-// instruction of the compiled pattern, about five nanoseconds. It is the limit of the patterns
-// of custom kinds.
-const maxSteps = 300_000_000
+const (
+	// stepsPerCost is the number of steps in a unit of CEL's cost, where CEL's own estimate is
+	// lower. CEL counts a fortieth for each byte and character of the pattern, which covers four
+	// instructions a character.
+	stepsPerCost = 160
+	// maxSteps is the most steps of one call that matches a pattern, those of the most cost that
+	// an expression may have: a step for each byte of the string and each instruction of the
+	// compiled pattern, about five nanoseconds.
+	maxSteps = stepsPerCost * celconfig.PerCallLimit
+	// maxKnownPattern is the length of the patterns whose instructions are cached. Reading a
+	// longer one takes less time than its cost allows.
+	maxKnownPattern = 1024
+)
 
-// matcher is a function that matches a string, its first argument, with a pattern, its second.
-type matcher struct {
-	// overloads are the names of its forms.
-	overloads []string
-	match     func(re *regexp.Regexp, text string, args []ref.Val) ref.Val
-	// invalid returns the error for a pattern that does not compile.
-	invalid func(err error) ref.Val
+// patternFunctions are the overloads whose second argument is a pattern.
+var patternFunctions = map[string]func(re *regexp.Regexp, args []ref.Val) ref.Val{
+	overloads.Matches:            matches,
+	overloads.MatchesString:      matches,
+	"string_find_string":         find,
+	"string_find_all_string":     findAll,
+	"string_find_all_string_int": findAll,
 }
 
-// matchers are the functions by name: matches is CEL's own, the others are Kubernetes'.
-var matchers = map[string]*matcher{
-	"matches": {
-		overloads: []string{"matches", "matches_string"},
-		match:     func(re *regexp.Regexp, text string, _ []ref.Val) ref.Val { return types.Bool(re.MatchString(text)) },
-		invalid:   func(err error) ref.Val { return types.WrapErr(err) },
-	},
-	"find": {
-		overloads: []string{"string_find_string"},
-		match:     func(re *regexp.Regexp, text string, _ []ref.Val) ref.Val { return types.String(re.FindString(text)) },
-		invalid:   illegal,
-	},
-	"findAll": {
-		overloads: []string{"string_find_all_string", "string_find_all_string_int"},
-		match:     findAll, invalid: illegal,
-	},
+// limitPatterns returns the options that limit the steps of patterns. A call that takes too many
+// is not evaluated, and the steps of the others count as cost of the expression:
+//
+//	matches('(((x{0,10}){0,10}){0,10})*$') costs as much as any pattern of 27 characters in
+//	CEL, but compiles to 3,000 instructions
+func limitPatterns() []cel.ProgramOption {
+	p := &patternLimit{known: lru.New(maxKnownPattern)}
+	options := []cel.ProgramOption{cel.CustomDecorator(p.decorate)}
+	for overload := range patternFunctions {
+		options = append(options,
+			cel.OptimizeRegex(&interpreter.RegexOptimization{Function: overload, OverloadID: overload, RegexIndex: 1, Factory: p.constant}),
+			cel.CostTrackerOptions(interpreter.OverloadCostTracker(overload, p.cost)))
+	}
+	return options
 }
 
-func illegal(err error) ref.Val { return types.NewErr("Illegal regex: %v", err) }
+// patternLimit counts the steps of calls; known has the instructions of short patterns.
+type patternLimit struct {
+	known *lru.Cache
+}
 
-func findAll(re *regexp.Regexp, text string, args []ref.Val) ref.Val {
-	most := int64(-1)
+// decorate replaces a call with one that is limited. Constant patterns are compiled later, by
+// constant.
+func (p *patternLimit) decorate(i interpreter.Interpretable) (interpreter.Interpretable, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok || patternFunctions[call.OverloadID()] == nil {
+		return i, nil
+	}
+	apply := patternFunctions[call.OverloadID()]
+	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
+		text, pattern, err := textAndPattern(args)
+		if err != nil {
+			return err
+		}
+		if err := checkSteps(text, p.instructions(pattern)); err != nil {
+			return err
+		}
+		re, compileErr := regexp.Compile(pattern)
+		if compileErr != nil {
+			return invalid(call.OverloadID(), compileErr)
+		}
+		return apply(re, args)
+	}), nil
+}
+
+// constant returns the call with its pattern compiled.
+func (p *patternLimit) constant(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	size, apply := p.instructions(pattern), patternFunctions[call.OverloadID()]
+	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
+		text, _, err := textAndPattern(args)
+		if err != nil {
+			return err
+		}
+		if err := checkSteps(text, size); err != nil {
+			return err
+		}
+		return apply(re, args)
+	}), nil
+}
+
+// cost returns the cost of a call, nil if CEL's estimate covers its steps.
+func (p *patternLimit) cost(args []ref.Val, _ ref.Val) *uint64 {
+	text, pattern, err := textAndPattern(args)
+	if err != nil {
+		return nil
+	}
+	size := p.instructions(pattern)
+	if size <= 4*len(pattern) {
+		return nil
+	}
+	cost := uint64(size*(len(text)+1))/stepsPerCost + 1
+	return &cost
+}
+
+// instructions returns the instructions of a pattern, 0 for one that does not compile.
+func (p *patternLimit) instructions(pattern string) int {
+	if size, found := p.known.Get(pattern); found {
+		return size.(int)
+	}
+	// A pattern that does not compile is an error of the call.
+	size, _ := regexcost.Instructions(pattern)
+	if len(pattern) <= maxKnownPattern {
+		p.known.Add(pattern, size)
+	}
+	return size
+}
+
+// textAndPattern returns the first two arguments, or an error if they are not strings.
+func textAndPattern(args []ref.Val) (text, pattern string, err ref.Val) {
+	if len(args) < 2 {
+		return "", "", types.NoSuchOverloadErr()
+	}
+	s, ok := args[0].(types.String)
+	if !ok {
+		return "", "", types.MaybeNoSuchOverloadErr(args[0])
+	}
+	re, ok := args[1].(types.String)
+	if !ok {
+		return "", "", types.MaybeNoSuchOverloadErr(args[1])
+	}
+	return string(s), string(re), nil
+}
+
+// checkSteps returns an error for a call of too many steps, nil otherwise.
+func checkSteps(text string, instructions int) ref.Val {
+	if len(text)*instructions <= maxSteps {
+		return nil
+	}
+	return types.NewErr("matching a string of %d bytes with a pattern of %d instructions takes more than %d steps: shorten the string, or repeat less in the pattern", len(text), instructions, maxSteps)
+}
+
+// invalid returns the error for a pattern that does not compile, in the words of the function.
+func invalid(overload string, err error) ref.Val {
+	if overload == overloads.Matches || overload == overloads.MatchesString {
+		return types.WrapErr(err)
+	}
+	return types.NewErr("Illegal regex: %v", err)
+}
+
+func matches(re *regexp.Regexp, args []ref.Val) ref.Val {
+	return types.Bool(re.MatchString(string(args[0].(types.String))))
+}
+
+func find(re *regexp.Regexp, args []ref.Val) ref.Val {
+	return types.String(re.FindString(string(args[0].(types.String))))
+}
+
+func findAll(re *regexp.Regexp, args []ref.Val) ref.Val {
+	n := types.Int(-1)
 	if len(args) > 2 {
-		n, ok := args[2].Value().(int64)
+		limit, ok := args[2].(types.Int)
 		if !ok {
 			return types.MaybeNoSuchOverloadErr(args[2])
 		}
-		most = n
+		n = limit
 	}
-	return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(text, int(most)))
-}
-
-// limitPatterns returns the options that replace the calls of matchers in compiled
-// expressions: those with a constant pattern by the optimization that compiles it once, the
-// others by a decorator. cel-go prefers an optimization of an overload to its own of the function.
-func limitPatterns() []cel.ProgramOption {
-	var constant []*interpreter.RegexOptimization
-	for name, m := range matchers {
-		for _, overload := range m.overloads {
-			constant = append(constant, &interpreter.RegexOptimization{Function: name, OverloadID: overload, RegexIndex: 1, Factory: m.precompiled})
-		}
-	}
-	return []cel.ProgramOption{cel.CustomDecoratorV2(decorate), cel.OptimizeRegex(constant...)}
-}
-
-// decorate replaces the calls whose patterns are computed.
-func decorate(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-	call, ok := node.(interpreter.InterpretableCall)
-	if !ok {
-		return node, nil
-	}
-	m, ok := matchers[call.Function()]
-	if !ok {
-		return node, nil
-	}
-	return m.call(call, func(pattern string) (*compiled, error) { return compile(pattern) }), nil
-}
-
-// precompiled replaces a call with a constant pattern.
-func (m *matcher) precompiled(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
-	c, err := compile(pattern)
-	if err == nil {
-		_, err = c.regexp()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m.call(call, func(string) (*compiled, error) { return c, nil }), nil
-}
-
-// call returns a call that checks its cost first.
-func (m *matcher) call(call interpreter.InterpretableCall, compile func(pattern string) (*compiled, error)) interpreter.InterpretableCall {
-	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-		if len(args) < 2 {
-			return types.NoSuchOverloadErr()
-		}
-		text, ok := args[0].Value().(string)
-		if !ok {
-			return types.MaybeNoSuchOverloadErr(args[0])
-		}
-		pattern, ok := args[1].Value().(string)
-		if !ok {
-			return types.MaybeNoSuchOverloadErr(args[1])
-		}
-		c, err := compile(pattern)
-		if err != nil {
-			return m.invalid(err)
-		}
-		if len(text) > maxSteps/max(c.instructions, 1) {
-			return types.NewErr("%s: matching a string of %d bytes with a pattern of %d instructions may take more than %d steps: shorten the string, or repeat less in the pattern",
-				call.Function(), len(text), c.instructions, maxSteps)
-		}
-		re, err := c.regexp()
-		if err != nil {
-			return m.invalid(err)
-		}
-		return m.match(re, text, args)
-	})
-}
-
-// compiled is a pattern with its cost. It is compiled only if the cost allows its use.
-type compiled struct {
-	instructions int
-	regexp       func() (*regexp.Regexp, error)
-}
-
-// compile returns a pattern with its cost.
-func compile(pattern string) (*compiled, error) {
-	instructions, err := regexcost.Instructions(pattern)
-	if err != nil {
-		// The error of the compiler, which users know.
-		if _, compileErr := regexp.Compile(pattern); compileErr != nil {
-			err = compileErr
-		}
-		return nil, err
-	}
-	return &compiled{instructions: instructions, regexp: sync.OnceValues(func() (*regexp.Regexp, error) { return regexp.Compile(pattern) })}, nil
+	return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(string(args[0].(types.String)), int(n)))
 }
