@@ -73,7 +73,7 @@ func writePublicKey(path string, key *auth.TokenKey) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := durable.WriteFile(path, data, 0o644); err != nil { // a public key is public
+	if err := durable.WriteFile(path, data, 0o600); err != nil { // as kubeadm does
 		return fmt.Errorf("writing the public key of service account tokens: %w", err)
 	}
 	return nil
