@@ -41,8 +41,10 @@ type Kubelets struct {
 	nodeInformer cache.SharedIndexInformer
 	podLister    corev1listers.PodLister
 	nodeLister   corev1listers.NodeLister
-	factory      kubeinformers.SharedInformerFactory
-	supplies     supplies
+	// configMapLister has all ConfigMaps: any of them may declare a profile of images.
+	configMapLister corev1listers.ConfigMapLister
+	factory         kubeinformers.SharedInformerFactory
+	supplies        supplies
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
 	// share and memory are what the commands in all containers use of this machine.
@@ -104,7 +106,9 @@ func New(opts Options) (*Kubelets, error) {
 	if err := k.handle(k.nodeInformer, k.observeNode, k.loseNode); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
-	if err := k.handle(factory.Core().V1().ConfigMaps().Informer(), k.observeImages, k.loseImages); err != nil {
+	configMaps := factory.Core().V1().ConfigMaps()
+	k.configMapLister = configMaps.Lister()
+	if err := k.handle(configMaps.Informer(), k.observeImages, k.loseImages); err != nil {
 		return nil, fmt.Errorf("watching ConfigMaps for image profiles: %w", err)
 	}
 	return k, nil

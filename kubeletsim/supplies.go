@@ -85,7 +85,7 @@ func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error
 		}
 	default:
 		var configMap *corev1.ConfigMap
-		configMap, err = core.ConfigMaps(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		configMap, err = k.configMap(ctx, s.name)
 		if err == nil {
 			addKeys(keys, configMap.Data)
 			addKeys(keys, configMap.BinaryData)
@@ -98,6 +98,15 @@ func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error
 		return nil, fmt.Errorf("reading %s %s: %w", s.kind, s.name, err)
 	}
 	return keys, nil
+}
+
+// configMap returns a ConfigMap of the informer, as upstream's kubelet does, or one that the
+// informer does not have yet. Every pod mounts one, with the certificate of the API server.
+func (k *Kubelets) configMap(ctx context.Context, name types.NamespacedName) (*corev1.ConfigMap, error) {
+	if known, err := k.configMapLister.ConfigMaps(name.Namespace).Get(name.Name); err == nil {
+		return known, nil
+	}
+	return k.opts.Client.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 }
 
 func addKeys[V any](keys map[string]bool, data map[string]V) {
