@@ -18,7 +18,8 @@ import (
 
 // up is a running "minikcm up".
 type up struct {
-	cmd *exec.Cmd
+	cmd        *exec.Cmd
+	kubeconfig string
 	// ready is the time from the start of the process until it printed the kubeconfig line,
 	// which it does when its nodes are Ready.
 	ready time.Duration
@@ -30,7 +31,8 @@ func startUp(b *testing.B, args ...string) *up {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command(path, append([]string{"up", "--kubeconfig", filepath.Join(b.TempDir(), "kubeconfig")}, args...)...)
+	kubeconfig := filepath.Join(b.TempDir(), "kubeconfig")
+	cmd := exec.Command(path, append([]string{"up", "--kubeconfig", kubeconfig}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -44,7 +46,7 @@ func startUp(b *testing.B, args ...string) *up {
 	if err != nil || !strings.HasPrefix(line, "export KUBECONFIG=") {
 		b.Fatalf("minikcm up printed %q: %v", line, err)
 	}
-	return &up{cmd: cmd, ready: ready}
+	return &up{cmd: cmd, kubeconfig: kubeconfig, ready: ready}
 }
 
 func (u *up) stop(b *testing.B) {
