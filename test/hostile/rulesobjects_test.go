@@ -78,9 +78,9 @@ var expressions = grammar{
 		"true", "«celstring».matches('«celpattern»')", "«celstring» == «celstring»", "«cellist».all(i, «celbool»)", "«cellist».exists(i, «celbool»)", "«strlist».all(i, i.matches('«celpattern»'))", "size(«celstring») < «celint»", "!(«celbool»)", "(«celbool» || «celbool»)", "«celint» > «celint»", "(«celbool» ? «celbool» : «celbool»)",
 		"quantity('«int»').isGreaterThan(quantity('1'))", "«celstring».contains(«celstring»)", "cidr('10.0.0.0/8').containsIP('10.0.0.1')", "«cellist».map(i, «cellist»).size() > 0", "authorizer.group('').resource('pods').check('get').allowed()", "has(object.data)", "url(«celstring»).getHost() == ''", "semver('«int».0.0').major() > 0", "optional.of(1).hasValue()",
 	},
-	"celstring": {"'a'", "object.data.a", "string(object.data.a)", "(«celstring» + «celstring»)", "«strlist».join('ab')", "«celstring».replace('x', 'xxxxxxxx')", "'%s%s'.format([«celstring», «celstring»])", "«celstring».upperAscii()", "object.data.a.replace('', object.data.a)", "base64.encode(bytes(«celstring»))"},
-	"strlist":   {"['a']", "«celstring».split('')", "«cellist».map(i, «celstring»)", "(«strlist» + «strlist»)", "object.data.a.findAll('«celpattern»')", "«strlist».sort()"},
-	"cellist":   {"[1,2]", "lists.range(«celint»)", "[1,2,3,4,5,6,7,8,9].map(a, [1,2,3,4,5,6,7,8,9].map(b, [1,2,3,4,5,6,7,8,9].map(c, «celstring»)))", "[«strlist», «strlist»]", "«strlist»"},
+	"celstring":  {"'a'", "object.data.a", "string(object.data.a)", "(«celstring» + «celstring»)", "«strlist».join('ab')", "«celstring».replace('x', 'xxxxxxxx')", "'%s%s'.format([«celstring», «celstring»])", "«celstring».upperAscii()", "object.data.a.replace('', object.data.a)", "base64.encode(bytes(«celstring»))"},
+	"strlist":    {"['a']", "«celstring».split('')", "«cellist».map(i, «celstring»)", "(«strlist» + «strlist»)", "object.data.a.findAll('«celpattern»')", "«strlist».sort()"},
+	"cellist":    {"[1,2]", "lists.range(«celint»)", "[1,2,3,4,5,6,7,8,9].map(a, [1,2,3,4,5,6,7,8,9].map(b, [1,2,3,4,5,6,7,8,9].map(c, «celstring»)))", "[«strlist», «strlist»]", "«strlist»"},
 	"celpattern": {"«pattern»", "[^y]", "\\\\pL+"},
 	"celint":     {"1", "size(«celstring»)", "int('«digit*9»')", "(«celint» * «celint»)", "duration('«digit*5»h').getHours()", "timestamp('2026-01-01T00:00:00Z').getFullYear()", "(-9223372036854775808 / -1)", "(1 % 0)", "1000000000"},
 }
