@@ -40,6 +40,8 @@ type run struct {
 	// run has taken, once it is over.
 	done []StepResult
 	took time.Duration
+	// leftBehind are the process groups of programs that ended before their children.
+	leftBehind []int
 
 	reporting sync.Mutex
 }

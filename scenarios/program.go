@@ -37,14 +37,16 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+b.run.kubeconfig)
-	// Children that the program leaves running are not waited for.
+	// Children that the program leaves running are not waited for. They end with the run.
 	cmd.WaitDelay = time.Second
+	inGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err := b.alongside(ctx, ended, speed)
+	b.run.programEnded(cmd, ctx.Err() != nil)
 	for line := range strings.Lines(out.String()) {
 		b.note("%s", strings.TrimRight(line, "\n"))
 	}
@@ -64,6 +66,29 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 		}
 	}
 	return nil
+}
+
+// programEnded kills the processes that a canceled program has left behind, and notes those of
+// any other program: a script may start a server for the steps after it.
+func (r *run) programEnded(cmd *exec.Cmd, canceled bool) {
+	switch {
+	case canceled:
+		endGroup(cmd.Process.Pid)
+	case groupLeft(cmd):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.leftBehind = append(r.leftBehind, cmd.Process.Pid)
+	}
+}
+
+// endPrograms kills what the run's programs have left behind.
+func (r *run) endPrograms() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, leader := range r.leftBehind {
+		endGroup(leader)
+	}
+	r.leftBehind = nil
 }
 
 // alongside lets the cluster's time run while another program runs, since the ledger does not

@@ -85,6 +85,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 		r.over(w.clock.Since(r.begun))
 		return err
 	})
+	r.endPrograms()
 	result := r.result(ctx, failure)
 	result.Run = r.recorder.Stop(result.verdict())
 	if errors.As(failure, new(*StalledError)) {
