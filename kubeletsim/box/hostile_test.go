@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
@@ -136,26 +137,57 @@ func TestProgramsEnd(t *testing.T) {
 		`(sleep 1000) & wait`,
 		`x=$(sleep 1000 &)`,
 		`a=$(head -c 1000000 /dev/zero | tr '\0' a); [[ $a == *a*a*a*a*a*a*a*a*b ]]; case $a in *a*a*a*a*a*a*a*b) ;; esac; echo ${a%%a*b}`,
+		`head -c 1000000 /dev/zero | tr '\0' x | grep -oE '(x*y)?'`,
+		`a=$(head -c 8000000 /dev/zero | tr '\0' x); [[ $a =~ (x*)*y ]]`,
 		`timeout 1000 sleep 500; yes | timeout 1000 cat > /dev/null`,
 	} {
-		m := newMachine(clock.Real(), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		started := make(chan struct{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_, _ = m.Run(ctx, []string{"sh", "-c", "echo; " + script}, Streams{Out: &firstWrite{started: started}, Err: io.Discard})
-		}()
-		<-started
-		// The machine's own time: the programs compute on it.
-		after := clock.Real().NewTimer(20 * time.Millisecond)
-		<-after.C()
-		elapsed := clock.Stopwatch()
-		cancel()
-		<-done
-		if took := elapsed(); took > 2*time.Second { // 100 ms on a machine with nothing else to do
-			t.Errorf("%s: ended after %v", script, took)
+		endsWithContext(t, newMachine(clock.Real(), nil), script)
+	}
+}
+
+// Every program ends with its context while it reads endless input or a large file.
+func TestEveryProgramEnds(t *testing.T) {
+	arguments := map[string]string{
+		"grep": "-v '\\(x*\\)*z'", "egrep": "-v '(x*)*z'", "cut": "-c1-", "tr": "y x", "tee": "/copy", "xargs": "echo", "seq": "1 100000000000", "sleep": "1000", "usleep": "1000000000",
+		"find": "/ -name 'x*'", "tar": "cf - /big", "cp": "/big /copy", "timeout": "1000 yes", "time": "yes", "env": "yes", "busybox": "yes", "kill": "-l", "date": "-d @1", "head": "-n 1000000000", "tail": "-f",
+		"expr": `"$(head -c 20000 /big | tr -d '\n')" : '\(x*\)*z'`, "test": "-n x", "[": "-n x ]", "printf": `'%s\n' x`, "base64": "-w 0", "sort": "-u", "sh": "/dev/stdin",
+	}
+	for _, name := range applets.Names() {
+		command := strings.TrimSpace(name + " " + arguments[name])
+		for _, script := range []string{
+			"yes xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx | " + command + " > /dev/null",
+			command + " < /dev/zero > /dev/null",
+			command + " /big > /dev/null",
+			"while :; do " + command + " < /big > /dev/null; done",
+		} {
+			m := newMachine(clock.Real(), nil)
+			if code, err := m.Run(t.Context(), []string{"sh", "-c", "yes | head -c 4000000 > /big"}, Streams{}); code != 0 || err != nil {
+				t.Fatalf("writing a file: %d, %v", code, err)
+			}
+			endsWithContext(t, m, script)
 		}
+	}
+}
+
+// endsWithContext runs a script and checks that it ends when its context does.
+func endsWithContext(t *testing.T, m *Machine, script string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = m.Run(ctx, []string{"sh", "-c", "echo; " + script}, Streams{Out: &firstWrite{started: started}, Err: io.Discard})
+	}()
+	<-started
+	// The machine's own time: the programs compute on it.
+	after := clock.Real().NewTimer(20 * time.Millisecond)
+	<-after.C()
+	elapsed := clock.Stopwatch()
+	cancel()
+	<-done
+	if took := elapsed(); took > 2*time.Second { // 100 ms on a machine with nothing else to do
+		t.Errorf("%s: ended after %v", script, took)
 	}
 }
 

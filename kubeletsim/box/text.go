@@ -231,8 +231,8 @@ func grep(ctx context.Context, p *proc) int {
 		err := p.eachLine(r, func(line string) error {
 			number++
 			line = strings.TrimSuffix(line, "\n")
-			if match.MatchString(line) == has(flags, 'v') {
-				return nil
+			if found, err := shell.FindSubmatch(ctx, match, line); err != nil || (found != nil) == has(flags, 'v') {
+				return err
 			}
 			n++
 			switch {
@@ -242,9 +242,7 @@ func grep(ctx context.Context, p *proc) int {
 					return err
 				}
 				defer p.drop(lineBytes * len(line))
-				for _, part := range match.FindAllString(line, -1) {
-					p.print("%s%s\n", title, part)
-				}
+				return shell.FindAll(ctx, match, line, func(part string) { p.print("%s%s\n", title, part) })
 			case has(flags, 'n'):
 				p.print("%s%d:%s\n", title, number, line)
 			default:

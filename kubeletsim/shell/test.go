@@ -114,7 +114,10 @@ func (s *Shell) matchRegexp(ctx context.Context, text string, word *syntax.Word)
 		return false, s.fail("a regular expression has a syntax error")
 	}
 	re.Longest()
-	groups := re.FindStringSubmatch(text)
+	groups, err := FindSubmatch(ctx, re, text)
+	if err != nil {
+		return false, err
+	}
 	elems := map[int]string{}
 	bytes := int64(0)
 	for i, group := range groups {
