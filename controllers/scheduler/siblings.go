@@ -32,9 +32,10 @@ type siblings struct {
 	known map[types.UID]ownedSet // by owner
 }
 
-// ownedSet is the result for an owner's state and the labels that services select.
+// ownedSet is the result for an owner's state and the labels that services select. It keeps the
+// owner's revision, not the object: entries of deleted owners stay until the cache is full.
 type ownedSet struct {
-	owner    metav1.Object
+	revision string
 	services labels.Set
 	set      *framework.PodSet
 }
@@ -75,7 +76,7 @@ func (s *siblings) of(pod *corev1.Pod) (*framework.PodSet, error) {
 		}
 		return framework.NewPodSet(pod.Namespace, selected.AsSelector()), nil
 	}
-	if known, ok := s.known[ref.UID]; ok && known.owner == owner && labels.Equals(known.services, selected) {
+	if known, ok := s.known[ref.UID]; ok && known.revision == owner.GetResourceVersion() && labels.Equals(known.services, selected) {
 		return known.set, nil
 	}
 	both := selected.AsSelector()
@@ -87,7 +88,7 @@ func (s *siblings) of(pod *corev1.Pod) (*framework.PodSet, error) {
 	if len(s.known) >= maxSiblings {
 		clear(s.known)
 	}
-	s.known[ref.UID] = ownedSet{owner, selected, set}
+	s.known[ref.UID] = ownedSet{owner.GetResourceVersion(), selected, set}
 	return set, nil
 }
 
