@@ -43,7 +43,7 @@ race: ## Run all tests under the race detector (slow to build).
 soak: ## Compare fifty runs of one seed, write by write; run the library with 200 seeds, and a simulated week of random faults (an hour).
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -run TestSameSeedSameWrites ./test/determinism ./scenarios -args -runs 50
 	$(GO) test -count=1 -timeout 120m $(TESTFLAGS) -run TestLibrary ./scenarios -args -seeds 200
-	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168
+	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168 -churn 600
 
 FUZZTIME ?= 30s
 FUZZ     ?=

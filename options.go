@@ -130,6 +130,9 @@ type Options struct {
 	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
 	// debug.SetMemoryLimit), which should be the same.
 	MemoryLimit uint64
+	// RecordedWrites is how many writes the write record keeps, the newest ones; 0 means
+	// 100,000. A write takes about 500 bytes.
+	RecordedWrites int
 	// KubeconfigPath is the file to which the administrator's kubeconfig is written; empty:
 	// it is not written. An existing file is replaced only if minikcm wrote it. Close
 	// removes what was written.

@@ -90,6 +90,9 @@ type Options struct {
 	// take memory get 429, and the watch caches drop history and slow watches. 0 means no
 	// limit.
 	MemoryLimit uint64
+	// RecordedWrites is how many writes the write record keeps; 0 means
+	// writerecord.DefaultCapacity.
+	RecordedWrites int
 	// Local connects clients that were built before the server; nil: none were.
 	Local *Local
 	// Kubelets connect clients to containers and their logs; nil: there are none.
@@ -246,7 +249,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
-		log:     writerecord.NewLog(0),
+		log:     writerecord.NewLog(opts.RecordedWrites),
 		metrics: metrics.New(opts.Gatherer),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
