@@ -49,6 +49,11 @@ type Fault struct {
 	// virtual clock the caller must remove the fault itself: time stands still until the
 	// watchers have succeeded in watching again.
 	EndWatches bool
+	// HoldWatches keeps back the batches of the selected watches until the fault is removed. On a
+	// virtual clock the caller must remove the fault itself: time stands still meanwhile.
+	HoldWatches bool
+	// removed is closed when the fault is removed.
+	removed chan struct{}
 }
 
 // Slow delays every operation by d, in time of the clock.

@@ -130,6 +130,46 @@ func TestEndWatches(t *testing.T) {
 	}
 }
 
+// A watch that is held gets its batches when the fault is removed, and ends with its context before.
+func TestHoldWatches(t *testing.T) {
+	s := open(t, clock.Real())
+	ctx, cancel := context.WithCancel(t.Context())
+	held, err := s.Watch(ctx, "/held/", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.Watch(t.Context(), "/other/", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := s.Inject(faulty.Fault{Operations: faulty.Watches, Prefix: "/held/", HoldWatches: true})
+	for _, key := range []string{"/held/a", "/other/a"} {
+		if _, err := s.Put(t.Context(), key, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if batch := <-other.Batches(); len(batch.Events) != 1 {
+		t.Errorf("the other watch got %+v", batch)
+	}
+	select {
+	case batch := <-held.Batches():
+		t.Errorf("the held watch got %+v", batch)
+	default:
+	}
+	remove()
+	if batch := <-held.Batches(); len(batch.Events) != 1 {
+		t.Errorf("after the fault the watch got %+v", batch)
+	}
+	defer s.Inject(faulty.Fault{Operations: faulty.Watches, Prefix: "/held/", HoldWatches: true})()
+	if _, err := s.Put(t.Context(), "/held/b", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if batch, open := <-held.Batches(); open {
+		t.Errorf("the canceled watch got %+v", batch)
+	}
+}
+
 // Latency is time of the clock: virtual time passes while operations wait, and stands
 // still while they are served.
 func TestSlow(t *testing.T) {

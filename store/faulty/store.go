@@ -41,6 +41,7 @@ func New(inner store.Store, c clock.Clock, random *clock.Random) *Store {
 func (s *Store) Inject(f Fault) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	f.removed = make(chan struct{})
 	s.faults = append(s.faults, &f)
 	s.broken.Store(true)
 	if f.EndWatches {
@@ -48,12 +49,29 @@ func (s *Store) Inject(f Fault) (remove func()) {
 			w.end(f.Err)
 		}
 	}
-	return func() {
+	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		close(f.removed)
 		s.faults = slices.DeleteFunc(s.faults, func(other *Fault) bool { return other == &f })
 		s.broken.Store(len(s.faults) > 0)
+	})
+}
+
+// holding returns a channel that is closed when the oldest fault that holds the watches of a prefix is
+// removed; nil if there is no such fault.
+func (s *Store) holding(prefix string) <-chan struct{} {
+	if !s.broken.Load() {
+		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.faults {
+		if f.HoldWatches && f.meets(Watches, prefix) {
+			return f.removed
+		}
+	}
+	return nil
 }
 
 // Broken reports whether a fault is injected.

@@ -35,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64) (store.Wat
 	s.mu.Unlock()
 	s.ended.Go(func() {
 		defer cancel()
-		w.run(ctx, innerCtx, s.closed)
+		w.run(ctx, innerCtx, s.closed, func() <-chan struct{} { return s.holding(prefix) })
 		s.mu.Lock()
 		delete(s.watches, w)
 		s.mu.Unlock()
@@ -57,9 +57,17 @@ func (w *watch) end(err error) {
 	w.cancel()
 }
 
-func (w *watch) run(ctx, innerCtx context.Context, closed <-chan struct{}) {
+// run forwards the batches. It waits while holding returns a channel that is not closed.
+func (w *watch) run(ctx, innerCtx context.Context, closed <-chan struct{}, holding func() <-chan struct{}) {
 	defer close(w.batches)
 	for batch := range w.inner.Batches() {
+		for held := holding(); held != nil && innerCtx.Err() == nil && !isClosed(closed); held = holding() {
+			select {
+			case <-held:
+			case <-innerCtx.Done():
+			case <-closed:
+			}
+		}
 		select {
 		case w.batches <- batch:
 		case <-innerCtx.Done():
@@ -73,5 +81,14 @@ func (w *watch) run(ctx, innerCtx context.Context, closed <-chan struct{}) {
 		w.err = w.broken
 	default:
 		w.err = w.inner.Err()
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
