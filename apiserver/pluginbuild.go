@@ -42,7 +42,14 @@ func (s *Server) node(ctx context.Context, name string) (*corev1.Node, error) {
 }
 
 func (s *Server) newNamespaceLifecycle() any {
-	return admission.NamespaceLifecycle{Get: s.namespace}
+	namespaces := s.storedAs(corev1.SchemeGroupVersion, "namespaces")
+	return admission.NamespaceLifecycle{
+		Get: s.namespace,
+		Stored: func(ctx context.Context, name string) (*corev1.Namespace, error) {
+			return stored[*corev1.Namespace](ctx, namespaces, "", name)
+		},
+		Key: func(name string) string { return namespaces.Key("", name) },
+	}
 }
 
 func (s *Server) newAutoProvision() any {

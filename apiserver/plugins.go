@@ -74,14 +74,18 @@ func inNamespace[T runtime.Object](ctx context.Context, objects *storage.Objects
 // lookup returns an object from the cache, or from the store if the cache does not have
 // it (yet).
 func lookup[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace, name string) (T, error) {
-	var none T
-	key := objects.Key(namespace, name)
-	if known, err := objects.Known(ctx, key); err == nil {
+	if known, err := objects.Known(ctx, objects.Key(namespace, name)); err == nil {
 		if obj, ok := known.(T); ok {
 			return obj, nil
 		}
 	}
-	obj, err := objects.Get(ctx, key, name)
+	return stored[T](ctx, objects, namespace, name)
+}
+
+// stored returns an object from the store, or a NotFound error.
+func stored[T runtime.Object](ctx context.Context, objects *storage.Objects, namespace, name string) (T, error) {
+	var none T
+	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
 	if err != nil {
 		return none, err
 	}

@@ -24,6 +24,11 @@ const (
 	Connect Operation = "CONNECT"
 )
 
+// Require makes a write depend on a key of the store, on a store that other processes use, too. The
+// object is stored if the key is at revision then, or at one that renew returns; otherwise the request
+// fails with the error of renew.
+type Require func(key string, revision int64, renew func(ctx context.Context) (int64, error))
+
 // Attributes are the attributes of a write that plugins may use.
 type Attributes struct {
 	Operation   Operation
@@ -44,9 +49,8 @@ type Attributes struct {
 	// AtEnd registers a function to call when the request has ended: whatever it writes has
 	// then been stored or refused. Nil calls it at once.
 	AtEnd func(ended func())
-	// Charge makes the write fail unless a key of the store is at a revision when the object
-	// is stored (Epochs). Nil: nothing is stored.
-	Charge func(key string, revision int64)
+	// Require is nil if nothing is stored, and if no other process uses the store.
+	Require Require
 
 	upstream upstream.Attributes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Epochs do for the processes that share a store what charges do for one process: no count
@@ -57,15 +58,22 @@ func (p *ResourceQuota) settleFirst(ctx context.Context, old *corev1.ResourceQuo
 	return errMayHaveMissed(old.Name)
 }
 
+// errMayBeUncounted returns the error for a write whose charge a count of its quota may have missed:
+// clients repeat it, and are charged again.
+func errMayBeUncounted() error {
+	const retryAfter = 1 // seconds; the count has ended by then
+	return apierrors.NewTooManyRequests("nothing was written: the usage of a resource quota was counted meanwhile; try again", retryAfter)
+}
+
 // chargeInEpoch makes a write depend on the present epoch, before it is charged.
 func (p *ResourceQuota) chargeInEpoch(ctx context.Context, write *Attributes) error {
-	if p.Epochs == nil || write.DryRun || write.Charge == nil {
+	if p.Epochs == nil || write.DryRun || write.Require == nil {
 		return nil
 	}
 	key, revision, err := p.Epochs.Current(ctx, write.Namespace)
 	if err != nil {
 		return err
 	}
-	write.Charge(key, revision)
+	write.Require(key, revision, func(context.Context) (int64, error) { return 0, errMayBeUncounted() })
 	return nil
 }

@@ -394,7 +394,7 @@ func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj ru
 	}
 	ctx, cancel := store.Detached(ctx)
 	defer cancel()
-	revision, err := o.store.Put(guarded(ctx), key, sealed, expected)
+	revision, err := o.putOnPremises(ctx, key, sealed, expected)
 	if err != nil {
 		forget()
 		return nil, err

@@ -40,9 +40,6 @@ func Translate(err error, resource schema.GroupResource, name string) error {
 	case errors.Is(err, watchcache.ErrClosed), errors.Is(err, store.ErrClosed):
 		return apierrors.NewServiceUnavailable(err.Error())
 	case errors.As(err, &guard):
-		if err := uncharged(guard); err != nil {
-			return err
-		}
 		return fencedOff(guard)
 	case errors.As(err, &unavailable):
 		return storeFailed(unavailable)

@@ -67,6 +67,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 		var conflict *store.ConflictError
 		var unavailable *store.UnavailableError
 		var guard *store.GuardError
+		var notStored *NotStoredError
 		switch {
 		case err == nil && (before.fresh || !result.Unchanged && !opts.DryRun):
 			return result, nil
@@ -77,7 +78,7 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 			if before, err = o.stateOf(conflict.Current); err != nil {
 				return Result{}, err
 			}
-		case errors.As(err, &guard):
+		case errors.As(err, &guard), errors.As(err, &notStored):
 			return Result{}, o.translate(err, name)
 		case errors.As(err, &unavailable): // the write may have been made: do not repeat it
 			return Result{}, o.translate(err, name)

@@ -12,15 +12,15 @@ import (
 
 // Attributes returns the attributes of a write for admission plugins.
 func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
-	var charge func(key string, revision int64)
-	if rq.charges != nil {
-		charge = rq.charges.Set
+	var require admission.Require
+	if rq.premises != nil {
+		require = rq.premises.Set
 	}
 	return &admission.Attributes{
 		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
 		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
 		Warn:  func(text string) { response.Warn(rq.Writer, text) },
-		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Charge: charge,
+		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Require: require,
 	}
 }
 

@@ -13,9 +13,8 @@ type Call struct {
 	backend *Backend
 	// atEnd are called when the verb has returned.
 	atEnd []func()
-	// charges are the epochs in which quotas were charged for the request; nil unless other
-	// processes use the store.
-	charges *storage.Charges
+	// premises are what the request's writes depend on; nil unless other processes use the store.
+	premises *storage.Premises
 }
 
 // end calls the functions in atEnd.

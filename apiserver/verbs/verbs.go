@@ -54,8 +54,8 @@ func (rq *Call) Serve() error {
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
 	if rq.backend.SharedStore {
-		rq.charges = &storage.Charges{}
-		ctx = storage.WithCharges(ctx, rq.charges)
+		rq.premises = &storage.Premises{}
+		ctx = storage.WithPremises(ctx, rq.premises)
 	}
 	return verb(rq.backend.Pause(ctx, rq.Work), rq)
 }
