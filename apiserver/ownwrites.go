@@ -25,6 +25,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/verbs"
+	"minikcm.dev/minikcm/store"
 )
 
 // serverName is the user name of the server's own writes.
@@ -83,7 +84,12 @@ func (w ownWriter) Delete(ctx context.Context, row *resources.Resource, objects 
 
 // newDefinitions returns what builds the served API.
 func (s *Server) newDefinitions() *served.Definitions {
+	var shared store.Store
+	if s.opts.SharedStore {
+		shared = s.opts.Store
+	}
 	return served.New(served.Options{
+		Shared:  shared,
 		BuiltIn: s.table, Objects: s.objects, Definitions: s.stored[crd.Resource], Writer: ownWriter{s},
 		NewObjects: func(row *resources.Resource) *storage.Objects {
 			return storage.New(storage.Config{

@@ -63,7 +63,7 @@ type customKind struct {
 	terminating atomic.Bool
 }
 
-// Options configure New. All are required.
+// Options configure New. All but Shared are required.
 type Options struct {
 	// BuiltIn are the built-in kinds, and Objects returns their storage.
 	BuiltIn *resources.Table
@@ -73,6 +73,8 @@ type Options struct {
 	// NewObjects makes the storage of a row of a custom kind.
 	NewObjects func(row *resources.Resource) *storage.Objects
 	Writer     Writer
+	// Shared is the store if other processes use it, too; otherwise nil.
+	Shared store.Store
 	// Services resolves the Services of conversion webhooks.
 	Services webhook.ServiceResolver
 	// Changed is called when Current has changed.
@@ -118,6 +120,10 @@ func (d *Definitions) Load(ctx context.Context) error {
 func (d *Definitions) reload(ctx context.Context) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.reloadLocked(ctx)
+}
+
+func (d *Definitions) reloadLocked(ctx context.Context) (int64, error) {
 	page, all, err := d.objects.ListAt(ctx, d.objects.Prefix(""), store.ListOptions{})
 	if err != nil {
 		return 0, err
@@ -158,6 +164,10 @@ func (d *Definitions) Reserve(ctx context.Context, obj, old runtime.Object) (fun
 	definition, _ := obj.(*apiextensionsv1.CustomResourceDefinition)
 	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
 	if definition != nil {
+		if err := d.beginNames(ctx, definition, was); err != nil {
+			d.mu.Unlock()
+			return nil, err
+		}
 		crd.Settle(definition, d.othersLocked(), strategy.Seconds(d.opts.Clock))
 	}
 	return func(outcome error) {
@@ -304,7 +314,16 @@ func (d *Definitions) publishLocked() {
 // settleAgain writes a definition without changes, so that it gets the names that have
 // become free.
 func (d *Definitions) settleAgain(ctx context.Context, name string) {
-	err := d.opts.Writer.UpdateDefinition(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
+	if d.opts.Shared != nil {
+		ctx = storage.WithPremises(ctx, &storage.Premises{})
+	}
+	update := func() error {
+		return d.opts.Writer.UpdateDefinition(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
+	}
+	err := update()
+	for apierrors.IsTooManyRequests(err) { // another process settles names of the group
+		err = update()
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		d.opts.Logger.Error(err, "Settling the names of a CustomResourceDefinition", "name", name)
 	}

@@ -47,6 +47,13 @@ func (p *Premises) Set(key string, revision int64, renew func(ctx context.Contex
 	p.all[key] = premise{revision, renew}
 }
 
+// Require is Premises.Set for the writes of ctx. It does nothing without WithPremises.
+func Require(ctx context.Context, key string, revision int64, renew func(ctx context.Context) (int64, error)) {
+	if premises, ok := ctx.Value(premisesKey{}).(*Premises); ok {
+		premises.Set(key, revision, renew)
+	}
+}
+
 // guarded adds the premises of the context as guards.
 func guarded(ctx context.Context) context.Context {
 	premises, ok := ctx.Value(premisesKey{}).(*Premises)
