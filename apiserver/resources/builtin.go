@@ -72,6 +72,7 @@ func storageRows() []*Resource {
 		csiNodeRow().shown(columns.CSINode()),
 		csiStorageCapacityRow().shown(columns.CSIStorageCapacity()),
 		storageClassRow().shown(columns.StorageClass()),
+		storageVersionMigrationRow().shown(columns.StorageVersionMigration()),
 		volumeAttachmentRow().shown(columns.VolumeAttachment()),
 		volumeAttributesClassRow().shown(columns.VolumeAttributesClass()),
 	}

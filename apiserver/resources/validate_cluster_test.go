@@ -147,6 +147,12 @@ var clusterCases = []validateCase{
 		"spec.devices.constraints[0]: Required value: exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set",
 	}},
 	{"resource.k8s.io/v1/ResourceSlice", "minimal", `spec: {driver: a.example.com, nodeName: n, pool: {name: n, resourceSliceCount: 1}, devices: [{name: d, attributes: {model: {string: x}}}]}`, nil},
+	{"storagemigration.k8s.io/v1/StorageVersionMigration", "empty", `{}`, []string{"spec.resource.resource: Required value: resource is required to be set"}},
+	{"storagemigration.k8s.io/v1/StorageVersionMigration", "core group", `spec: {resource: {resource: secrets}}`, nil},
+	{"storagemigration.k8s.io/v1/StorageVersionMigration", "names", `spec: {resource: {group: A, resource: 1a}}`, []string{
+		`spec.resource.resource: Invalid value: "1a": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`,
+		`spec.resource.group: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+	}},
 	{"resource.k8s.io/v1/ResourceSlice", "wrong", `spec: {driver: a, nodeName: n, allNodes: true, pool: {name: n}, devices: [{name: D, attributes: {a-b: {}}}]}`, []string{
 		"spec.pool.resourceSliceCount: Invalid value: 0: must be greater than zero",
 		"spec: Invalid value: \"{`nodeName`, `allNodes`}\": exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields are set",
@@ -170,6 +176,9 @@ var clusterUpdateCases = []updateCase{
 		"reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.",
 		`provisioner: Invalid value: "b": field is immutable`,
 		`volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable`,
+	}},
+	{"storagemigration.k8s.io/v1/StorageVersionMigration", "spec", `spec: {resource: {resource: secrets}}`, `spec: {resource: {resource: configmaps}}`, []string{
+		`spec: Invalid value: {"resource":{"group":"","resource":"configmaps"}}: field is immutable`,
 	}},
 	{"node.k8s.io/v1/RuntimeClass", "handler", `handler: a`, `handler: b`, []string{`handler: Invalid value: "b": field is immutable`}},
 	{"resource.k8s.io/v1/ResourceClaim", "spec", `spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu}}]}}`, `spec: {devices: {requests: [{name: g, exactly: {deviceClassName: tpu}}]}}`, []string{

@@ -75,6 +75,7 @@ var tables = map[schema.GroupVersionKind]Table{
 	{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}:                                   StorageClass(),
 	{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"}:                               VolumeAttachment(),
 	{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttributesClass"}:                          VolumeAttributesClass(),
+	{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"}:               StorageVersionMigration(),
 }
 
 // TestGolden prints the objects of each testdata/*.yaml as kubectl get does, plain and

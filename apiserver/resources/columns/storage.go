@@ -6,6 +6,8 @@ import (
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The annotations of the default class, for claims without a class.
@@ -133,5 +135,26 @@ func VolumeAttachment() Table {
 		text("Node", doc["nodeName"]),
 		text("Attached", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"]),
 		ageColumn(),
+	)
+}
+
+// StorageVersionMigration is the Table of storagemigration.k8s.io/v1
+// StorageVersionMigrations.
+func StorageVersionMigration() Table {
+	return table(func(m *storagemigrationv1.StorageVersionMigration, _ time.Time) []any {
+		status := "Unknown"
+		for _, c := range m.Status.Conditions {
+			switch storagemigrationv1.MigrationConditionType(c.Type) {
+			case storagemigrationv1.MigrationRunning, storagemigrationv1.MigrationSucceeded, storagemigrationv1.MigrationFailed:
+				if c.Status == metav1.ConditionTrue {
+					status = c.Type
+				}
+			}
+		}
+		return []any{m.Name, m.Spec.Resource.String(), status}
+	},
+		text("Name", metav1.ObjectMeta{}.SwaggerDoc()["name"]),
+		text("Resource", "GroupResource to migrate"),
+		text("Status", "Status of the migration"),
 	)
 }
