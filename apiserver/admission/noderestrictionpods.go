@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/podreferences"
+	"minikcm.dev/minikcm/internal/podreferences"
 )
 
 // checkPod checks the writes of a node's pods.

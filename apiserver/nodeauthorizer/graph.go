@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/apiserver/podreferences"
+	"minikcm.dev/minikcm/internal/podreferences"
 )
 
 // kind is a kind of object in the graph.

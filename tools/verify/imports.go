@@ -16,7 +16,7 @@ var mayImport = map[string][]string{
 	"internal/sharing":          {"clock", "internal"},
 	"internal/accessapi":        {"clock", "apiserver", "."},
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
-	"controllers":               {"clock", "quota"},
+	"controllers":               {"clock", "quota", "internal"},
 	"kubeletsim":                {"clock", "controllers/loop"},
 	"dump":                      {"reasons"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},

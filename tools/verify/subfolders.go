@@ -22,7 +22,7 @@ var inFolder = map[string][]string{
 	"store/storetest": {"."},
 
 	"apiserver":                       {"*"},
-	"apiserver/admission":             {"auth", "podreferences", "resources", "resources/validation"},
+	"apiserver/admission":             {"auth", "resources", "resources/validation"},
 	"apiserver/admission/podsecurity": {"admission"},
 	"apiserver/admission/imagepolicy": {"admission", "outbound"},
 	"apiserver/admission/hooks":       {"admission", "auth", "outbound", "resources"},
@@ -37,7 +37,7 @@ var inFolder = map[string][]string{
 	"apiserver/fieldmanager":          {"ownership", "resources", "strategy"},
 	"apiserver/metrics":               {"pressure", "request"},
 	"apiserver/metricsapi":            {"resources", "response"},
-	"apiserver/nodeauthorizer":        {"auth", "podreferences", "rbac"},
+	"apiserver/nodeauthorizer":        {"auth", "rbac"},
 	"apiserver/openapi":               {"resources"},
 	"apiserver/ownership":             {"openapi"},
 	"apiserver/flow":                  {"auth"},

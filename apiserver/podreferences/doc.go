@@ -1,4 +1,0 @@
-// Package podreferences lists the API objects that pods and persistent volumes refer to: those
-// that a kubelet reads to run a pod. The Node authorizer allows a kubelet these, and the
-// NodeRestriction plugin allows it no pod with such references.
-package podreferences
