@@ -68,8 +68,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
 	c.loop.Watch(budgets.Informer(), loop.Self)
 	c.loop.Watch(pods.Informer(), c.wakeForPod, c.accounts.Observe)
-	c.loop.Watch(replicaSets, noKeys)
-	c.loop.Watch(deployments, noKeys)
+	c.loop.Watch(replicaSets, loop.None)
+	c.loop.Watch(deployments, loop.None)
 	c.stale.Watch(pods.Informer(), wakeAnnounced)
 	return c, nil
 }
@@ -78,9 +78,6 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 type accounts = *tally.Tally[*corev1.Pod, *decide.Account]
 
 func newAccounts() accounts { return tally.New((*corev1.Pod).GetNamespace, decide.NewAccount) }
-
-// noKeys enqueues nothing: the loop only waits until the caches that it reads are filled.
-func noKeys(loop.Event) []types.NamespacedName { return nil }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {

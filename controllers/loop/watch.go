@@ -126,6 +126,10 @@ func revisionOf(o metav1.Object) int64 {
 // Self maps an event to its own object's key.
 func Self(ev Event) []types.NamespacedName { return []types.NamespacedName{KeyOf(ev.Object)} }
 
+// None returns no keys: it is for a kind that a controller only lists, so that Run waits until
+// its cache is complete.
+func None(Event) []types.NamespacedName { return nil }
+
 // KeyOf returns an object's key.
 func KeyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}

@@ -69,12 +69,9 @@ func New(_ context.Context, e *env.Env, settings Settings) (*Controller, error) 
 		l.AddAfter(loop.KeyOf(ev.Object), period)
 		return nil
 	})
-	l.Watch(pods.Informer(), noKeys)
+	l.Watch(pods.Informer(), loop.None)
 	return &Controller{loop: l}, nil
 }
-
-// noKeys enqueues nothing: the loop only waits until the cache that it reads is filled.
-func noKeys(loop.Event) []types.NamespacedName { return nil }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }

@@ -73,7 +73,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop.Watch(core.PersistentVolumes().Informer(), c.onVolume)
 	c.loop.Watch(classes.Informer(), c.onClass)
 	// The loop waits for the nodes, whose labels the volumes of some classes depend on.
-	c.loop.Watch(core.Nodes().Informer(), func(loop.Event) []types.NamespacedName { return nil })
+	c.loop.Watch(core.Nodes().Informer(), loop.None)
 	return c, nil
 }
 
