@@ -2,6 +2,7 @@ package dump
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 )
 
 // kinds finds the resources of kinds by discovery and caches them.
@@ -73,21 +75,31 @@ func (l *loader) established(ctx context.Context, k *kind, crd *unstructured.Uns
 	if isEstablished(crd) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, establishTimeout, fmt.Errorf("it was not Established within %v", establishTimeout))
 	defer cancel()
-	w, err := l.client.Resource(k.resource).Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, crd.GetName()).String(), ResourceVersion: crd.GetResourceVersion(),
-	})
+	return Established(ctx, l.client.Resource(k.resource), crd.GetName())
+}
+
+// Established waits until the cluster serves a CustomResourceDefinition. It returns an error
+// if ctx ends before.
+func Established(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
+	w, err := definitions.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 	if err != nil {
 		return fmt.Errorf("waiting until it is Established: %w", err)
 	}
 	defer w.Stop()
 	for event := range w.ResultChan() {
-		if o, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Error && isEstablished(o) {
+		if event.Type == watch.Error {
+			return fmt.Errorf("waiting until it is Established: %w", apierrors.FromObject(event.Object))
+		}
+		if o, ok := event.Object.(*unstructured.Unstructured); ok && isEstablished(o) {
 			return nil
 		}
 	}
-	return fmt.Errorf("it was not Established within %v", establishTimeout)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return errors.New("the watch ended before it was Established")
 }
 
 func isEstablished(crd *unstructured.Unstructured) bool { return conditionIsTrue(crd, "Established") }

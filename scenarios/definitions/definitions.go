@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm/dump"
 )
 
 var resource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -51,34 +52,9 @@ func Install(ctx context.Context, config *rest.Config, all []*unstructured.Unstr
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("installing the kind %s: %w", name, err)
 		}
-		if err := established(ctx, client, name); err != nil {
+		if err := dump.Established(ctx, client.Resource(resource), name); err != nil {
 			return fmt.Errorf("waiting for the kind %s to be served: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// established returns when a definition is served.
-func established(ctx context.Context, client dynamic.Interface, name string) error {
-	w, err := client.Resource(resource).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
-	for event := range w.ResultChan() {
-		if event.Type == watch.Error {
-			return apierrors.FromObject(event.Object)
-		}
-		object, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			continue
-		}
-		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-		for _, c := range conditions {
-			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("the watch ended: %w", context.Cause(ctx))
 }
