@@ -16,26 +16,26 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 )
 
-// What client-go's NewReflectorWithOptions waits before it lists or watches again.
+// The back-off of client-go's NewReflectorWithOptions before it lists or watches again.
 const (
 	firstRetry      = 800 * time.Millisecond
 	longestRetry    = 30 * time.Second
-	retriesDoubled  = 38 // the longest one over the first, rounded up
+	retriesDoubled  = 38 // the longest delay divided by the first, rounded up
 	retriesBegin    = 2 * time.Minute
 	longerByAtMost  = 1.0
 	timesLongerEach = 2.0
 )
 
-// errNotLed is the answer to what the reflector asks before its informer leads it.
+// errNotLed fails the reflector's requests until the informer leads it.
 var errNotLed = errors.New("the informer does not lead its reflector yet")
 
-// retries is when a reflector asks again after what it asked for has failed or ended:
-// as client-go's rules say, but on the cluster's clock.
+// retries schedules a reflector's lists and watches after one has failed or ended, with
+// client-go's delays but on the cluster's clock.
 //
-// A reflector waits in a loop of its own, by the machine's clock, which nothing can
-// change. So the informer leads it: the reflector's first request fails, whereupon it
-// calls its error handler, which does not return but lists and watches with the
-// reflector from then on, and waits in between.
+// A reflector retries in a loop of its own, whose delays always follow the machine's clock.
+// Therefore the informer leads it: the reflector's first request fails, so it calls its
+// error handler. The handler does not return. From then on it calls the reflector's list and
+// watch itself, and waits between the calls.
 type retries struct {
 	clock   clock.Clock
 	chances inflight.Chances
@@ -55,13 +55,13 @@ func newRetries(ledger *clock.Ledger) *retries {
 	return &retries{clock: r.Clock, chances: r.Chances}
 }
 
-// lead begins with the reflector's waits.
+// lead starts the delays anew, as those of a new reflector.
 func (r *retries) lead() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.led = true
 	if r.chance == nil {
-		r.chance = r.chances.Fractions("retries") // its client is not of Wrap's making
+		r.chance = r.chances.Fractions("retries") // its client was not made by Wrap
 	}
 	r.delay = wait.Backoff{
 		Duration: firstRetry, Cap: longestRetry, Steps: retriesDoubled, Factor: timesLongerEach,
@@ -80,7 +80,7 @@ func (r *retries) mayAsk(req *http.Request) bool {
 	return r.led
 }
 
-// next is how long to wait now.
+// next returns the delay before the next request.
 func (r *retries) next() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,20 +88,20 @@ func (r *retries) next() time.Duration {
 	return d + time.Duration(r.chance()*longerByAtMost*float64(d))
 }
 
-// rest waits until the reflector is to ask again. What it was handed and did not store
-// until now, it has thrown away.
+// rest waits for the delay before the reflector's next request. The reflector has dropped
+// what it received and has not stored.
 func (f *flow) rest(ctx context.Context) error {
 	f.request()
 	d := f.retries.next()
 	if _, virtual := f.retries.clock.(*clock.Virtual); virtual && !f.mayPause() {
-		// Time stands still until it has synced.
+		// Virtual time stands still until the informer has synced.
 		return inflight.Sleep(ctx, clock.Real(), d)
 	}
 	return inflight.Sleep(inflight.WithPauser(ctx, f), f.retries.clock, d)
 }
 
-// asksAgain reports whether a reflector whose watch is answered so would send the same
-// once more, after a wait by a clock that nothing can change.
+// asksAgain reports whether a reflector repeats its watch request after this response, with
+// a delay on the machine's clock.
 func asksAgain(resp *http.Response, err error) bool {
 	if err != nil {
 		return utilnet.IsConnectionRefused(err)
@@ -114,8 +114,8 @@ func (i *informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext lets handler be called when a list or watch has
-// failed. It is an error once the informer runs.
+// SetWatchErrorHandlerWithContext sets the function that is called when a list or
+// watch has failed. It returns an error once the informer runs.
 func (i *informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	if i.flow.retries == nil {
 		return i.SharedIndexInformer.SetWatchErrorHandlerWithContext(handler)
@@ -129,7 +129,7 @@ func (i *informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandl
 	return nil
 }
 
-// leadReflector is the reflector's error handler where informers lead. It returns when
+// leadReflector is the error handler of a reflector that the informer leads. It returns when
 // ctx has ended.
 func (i *informer) leadReflector(ctx context.Context, r *cache.Reflector, _ error) {
 	i.mu.Lock()

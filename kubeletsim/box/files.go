@@ -73,7 +73,7 @@ func rmdir(_ context.Context, p *proc) int {
 	return code
 }
 
-// into is where a file goes that is copied or moved to target.
+// into returns the path of a file after a copy or move to target.
 func (p *proc) into(name, target string) string {
 	if info, err := p.machine.Files.Stat(p.path(target)); err == nil && info.IsDir() {
 		return path.Join(p.path(target), path.Base(p.path(name)))
@@ -411,7 +411,7 @@ func realpath(_ context.Context, p *proc) int {
 	return code
 }
 
-// listTime is how ls writes times.
+// listTime formats a time as ls does.
 func listTime(t, now time.Time) string {
 	if now.Sub(t) > 180*24*time.Hour || t.After(now.Add(time.Hour)) {
 		return t.UTC().Format("Jan _2  2006")

@@ -397,5 +397,5 @@ func showMounts(_ context.Context, p *proc) int {
 	return 0
 }
 
-// tarTime is how tar lists times.
+// tarTime formats a time as tar lists it.
 func tarTime(t time.Time) string { return t.UTC().Format(time.DateTime) }

@@ -23,7 +23,7 @@ type View struct {
 	space  *Space
 	root   *node
 	mounts map[string]mount
-	// readOnly is whether the root is; mounts have their own.
+	// readOnly makes the root read-only; mounts have flags of their own.
 	readOnly bool
 	// payer pays for what is written; nil: nothing does.
 	payer *Payer
@@ -149,7 +149,7 @@ func (v *View) stat(op, name string, follow bool) (fs.FileInfo, error) {
 	return at.node.info(path.Base(path.Clean("/" + name))), nil
 }
 
-// Readlink is where a link leads.
+// Readlink returns the target of a symbolic link.
 func (v *View) Readlink(name string) (string, error) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
@@ -329,7 +329,7 @@ func (v *View) remove(name string, all bool) error {
 	})
 }
 
-// busy is whether something is mounted at or beneath a path.
+// busy reports whether something is mounted at or beneath a path.
 func (v *View) busy(name string) bool {
 	for at := range v.mounts {
 		if at == name || strings.HasPrefix(at, name+"/") {

@@ -17,7 +17,7 @@ type piece struct {
 // expansion collects the fields of words.
 type expansion struct {
 	*Shell
-	// split is whether unquoted results are split into fields.
+	// split splits unquoted results into fields.
 	split bool
 	// within counts the enclosing ${a:-word}, whose literals are split, too.
 	within int
@@ -25,7 +25,7 @@ type expansion struct {
 
 	fields [][]piece
 	cur    []piece
-	// started is whether there is a field under way, which may be empty.
+	// started reports that a field has begun; it may be empty.
 	started bool
 }
 

@@ -14,7 +14,7 @@ type value struct {
 	items []string
 	set   bool
 	list  bool
-	// star is whether the items become one text within quotes.
+	// star makes one text of the items within quotes.
 	star bool
 	// indices are those of an array's items; nil for the positional parameters.
 	name string

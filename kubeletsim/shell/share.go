@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// slice is how long a goroutine computes before the next one that waits may.
+	// slice is the time after which a computing goroutine yields to the next one that waits.
 	slice = 5 * time.Millisecond
 	// stepsPerLook is the number of steps after which a turn looks at the clock.
 	stepsPerLook = 64

@@ -53,7 +53,7 @@ type Shell struct {
 	sourced int
 	line    uint
 	exited  bool
-	// subshell is whether it is a subshell.
+	// subshell reports that it is a subshell.
 	subshell bool
 	// onExit and onError are handlers of trap.
 	onExit, onError string
