@@ -165,13 +165,8 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.loadObjects(ctx); err != nil {
 		return err
 	}
-	if !c.opts.NoHTTPS {
-		if err := c.listen(ctx); err != nil {
-			return err
-		}
-		if err := c.publishClientCA(ctx); err != nil {
-			return err
-		}
+	if err := c.publish(ctx); err != nil {
+		return err
 	}
 	if err := c.startParts(shared); err != nil {
 		return err
@@ -183,6 +178,20 @@ func (c *Cluster) start(ctx context.Context) error {
 		return nil
 	}
 	return c.waitReady(ctx)
+}
+
+// publish serves HTTPS, unless the options exclude it, and creates the ConfigMaps that
+// kube-apiserver maintains.
+func (c *Cluster) publish(ctx context.Context) error {
+	if !c.opts.NoHTTPS {
+		if err := c.listen(ctx); err != nil {
+			return err
+		}
+		if err := c.publishClientCA(ctx); err != nil {
+			return err
+		}
+	}
+	return c.publishTokenTracking(ctx)
 }
 
 // startClock makes the clock of the options. Real time does not need the ledger.

@@ -73,8 +73,8 @@ func TestParseSelection(t *testing.T) {
 		"off by default": {"*,bootstrap-signer-controller,tokencleaner", Names(), ""},
 		"only excluded":  {"-namespace", []string{}, ""},
 		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `},
-		"absent":         {"ttl", nil, "that minikcm does not have"},
-		"absent, out":    {"*,-ttl-controller,-ttl", all, ""},
+		"absent":         {"attachdetach", nil, "that minikcm does not have"},
+		"absent, out":    {"*,-node-route-controller,-route", all, ""},
 		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded"},
 	} {
 		t.Run(name, func(t *testing.T) {

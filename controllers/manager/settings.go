@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm/controllers/certificates/signing"
+	"minikcm.dev/minikcm/controllers/legacyserviceaccounttokencleaner"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
 	"minikcm.dev/minikcm/controllers/podgc"
@@ -29,6 +30,7 @@ func Defaults() *Settings {
 	podAutoscalerDefaults(s)
 	s.CSRSigningController.ClusterSigningDuration.Duration = signing.DefaultLifetime
 	s.PodGCController.TerminatedPodGCThreshold = 12500
+	s.LegacySATokenCleaner.CleanUpPeriod.Duration = legacyserviceaccounttokencleaner.DefaultCleanUpPeriod
 	return s
 }
 
@@ -66,6 +68,15 @@ func podGCFlags(fs *pflag.FlagSet, s *Settings) {
 
 func podGCOptions(s *Settings) podgc.Options {
 	return podgc.Options{TerminatedPodThreshold: int(noneIfZero(s.PodGCController.TerminatedPodGCThreshold))}
+}
+
+func tokenCleanerFlags(fs *pflag.FlagSet, s *Settings) {
+	c := &s.LegacySATokenCleaner
+	fs.DurationVar(&c.CleanUpPeriod.Duration, "legacy-service-account-token-clean-up-period", c.CleanUpPeriod.Duration, "time without use after which a generated token of a service account is marked as invalid, and then deleted")
+}
+
+func tokenCleanerOptions(s *Settings) legacyserviceaccounttokencleaner.Options {
+	return legacyserviceaccounttokencleaner.Options{CleanUpPeriod: noneIfZero(s.LegacySATokenCleaner.CleanUpPeriod.Duration)}
 }
 
 // tokenFlags adds flags for files, which the process reads.

@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/controllers/ephemeralvolume"
 	"minikcm.dev/minikcm/controllers/garbagecollector"
 	"minikcm.dev/minikcm/controllers/job"
+	"minikcm.dev/minikcm/controllers/legacyserviceaccounttokencleaner"
 	"minikcm.dev/minikcm/controllers/namespace"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/persistentvolumebinder"
@@ -32,6 +33,7 @@ import (
 	"minikcm.dev/minikcm/controllers/statefulset"
 	"minikcm.dev/minikcm/controllers/tainteviction"
 	"minikcm.dev/minikcm/controllers/tokencleaner"
+	"minikcm.dev/minikcm/controllers/ttl"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 	"minikcm.dev/minikcm/controllers/vacprotection"
 	"minikcm.dev/minikcm/controllers/volumeprovisioner"
@@ -104,7 +106,7 @@ func storageControllers() []Descriptor {
 	}
 }
 
-// clusterControllers provide every namespace with what its pods need.
+// clusterControllers provide namespaces and nodes with what their pods need.
 func clusterControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -154,6 +156,13 @@ func clusterControllers() []Descriptor {
 			Watches: []string{"clusterroles"}, Writes: []string{"clusterroles"},
 			Docs: "reference/access-authn-authz/rbac/#aggregated-clusterroles",
 			New:  constructor(clusterroleaggregation.New),
+		},
+		{
+			Name: ttl.Name, Aliases: []string{"ttl"}, Account: "ttl-controller",
+			About:   "annotates nodes with the time for which kubelets should cache Secrets and ConfigMaps",
+			Watches: []string{"nodes"}, Writes: []string{"nodes"},
+			Docs: "reference/labels-annotations-taints/#node-alpha-kubernetes-io-ttl",
+			New:  constructor(ttl.New),
 		},
 	}
 }
@@ -346,6 +355,13 @@ func bootstrapControllers() []Descriptor {
 // work.
 func cleaningControllers() []Descriptor {
 	return []Descriptor{
+		{
+			Name: legacyserviceaccounttokencleaner.Name, Aliases: []string{"legacy-service-account-token-cleaner"}, Account: "legacy-service-account-token-cleaner",
+			About:   "deletes generated tokens of service accounts that have not been used for a year",
+			Watches: []string{"secrets", "serviceaccounts", "pods"}, Writes: []string{"secrets"},
+			Docs:  "reference/access-authn-authz/service-accounts-admin/#legacy-serviceaccount-token-cleaner",
+			Flags: tokenCleanerFlags, New: configured(legacyserviceaccounttokencleaner.New, tokenCleanerOptions),
+		},
 		{
 			Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, Account: "generic-garbage-collector",
 			About:   "deletes objects whose owners are gone",

@@ -30,6 +30,7 @@ var pure = []string{
 	"controllers/job/conditions",
 	"controllers/job/decide",
 	"controllers/job/indexes",
+	"controllers/legacyserviceaccounttokencleaner/decide",
 	"controllers/namespace/decide",
 	"controllers/nodelifecycle/decide",
 	"controllers/persistentvolumebinder/decide",
