@@ -87,6 +87,8 @@ func TestPagesFromTheStoreCount(t *testing.T) {
 	if w := networkRequest(t, s, user, http.MethodGet, next, ""); w.Code != http.StatusOK {
 		t.Fatalf("the second page: %d %s", w.Code, w.Body)
 	}
+	networkRequest(t, s, user, http.MethodPost, configMapsPath, `{"metadata":{"name":"c"}}`)
+	s.trimCaches() // the state of the first page is only in the store
 	other := s.responses.Share()
 	other.Force(s.responses.Limit() - 150_000) // enough for a response from the cache
 	if w := networkRequest(t, s, user, http.MethodGet, configMapsPath+"?limit=1", ""); w.Code != http.StatusOK {

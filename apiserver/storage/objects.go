@@ -260,6 +260,15 @@ func (o *Objects) ListAt(ctx context.Context, prefix string, opts store.ListOpti
 	return page, objects, nil
 }
 
+// HasRevision returns the store's error if a revision is compacted, or does not exist yet.
+func (o *Objects) HasRevision(ctx context.Context, revision int64) error {
+	_, err := o.store.Get(ctx, o.prefix, revision)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // Matches reports whether an object matches both selectors.
 func (o *Objects) Matches(obj runtime.Object, label labels.Selector, field fields.Selector) bool {
 	labelSet, fieldSet := o.attrs(obj)

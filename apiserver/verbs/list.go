@@ -46,7 +46,11 @@ func (rq *Call) list(ctx context.Context, opts *request.ListOptions) (*request.P
 		if err := rq.reach(ctx, revision); err != nil {
 			return nil, err
 		}
-		return rq.listStore(ctx, opts, from, revision)
+		match := watchcache.Exact
+		if revision == 0 {
+			match = watchcache.Consistent
+		}
+		return rq.listCache(ctx, opts, from, revision, match)
 	}
 	revision, err := storage.ParseRevision(opts.ResourceVersion)
 	if err != nil {
@@ -62,14 +66,26 @@ func (rq *Call) list(ctx context.Context, opts *request.ListOptions) (*request.P
 			return rq.listStore(ctx, opts, "", at)
 		}
 	}
+	return rq.listCache(ctx, opts, "", revision, match)
+}
+
+// listCache reads a page, from the key from on, from the cache, or from the store if the cache
+// does not have the state. A past state must be one that the store still has, whichever of them
+// is asked.
+func (rq *Call) listCache(ctx context.Context, opts *request.ListOptions, from string, revision int64, match watchcache.RevisionMatch) (*request.Page, error) {
 	list, err := rq.Objects.Cache().List(ctx, watchcache.ListOptions{
-		Prefix: rq.Prefix(), Revision: revision, Match: match, Label: opts.Label, Field: opts.Field, Limit: opts.Limit,
+		Prefix: rq.Prefix(), Revision: revision, Match: match, Label: opts.Label, Field: opts.Field, Limit: opts.Limit, From: from,
 	})
 	if errors.Is(err, watchcache.ErrNotCached) {
-		return rq.listStore(ctx, opts, "", revision)
+		return rq.listStore(ctx, opts, from, revision)
 	}
 	if err != nil {
 		return nil, storage.Translate(err, rq.GroupResource(), "")
+	}
+	if list.Past || match == watchcache.Exact && from != "" {
+		if err := rq.Objects.HasRevision(ctx, revision); err != nil {
+			return nil, rq.listError(err, from, revision)
+		}
 	}
 	return rq.cachedPage(list, opts)
 }
@@ -111,8 +127,8 @@ func (rq *Call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*r
 	return p, nil
 }
 
-// listStore reads a page from the store itself: later pages of a list, and exact
-// revisions that the cache no longer has. With selectors it reads until the page is
+// listStore reads a page from the store itself: of a revision whose state the cache no longer
+// has. With selectors it reads until the page is
 // full.
 func (rq *Call) listStore(ctx context.Context, opts *request.ListOptions, from string, revision int64) (*request.Page, error) {
 	p := &request.Page{}

@@ -40,8 +40,9 @@ type ListOptions struct {
 // List is a page of entries in the order of their keys.
 type List struct {
 	Entries []*Entry
-	// Revision is the revision of the state.
+	// Revision is the revision of the state, Past says that it is not the current state.
 	Revision int64
+	Past     bool
 	// More reports that the limit was reached and that keys remain from NextKey on.
 	// Remaining is their number; with selectors it is not exact, because the rest is not
 	// evaluated.
@@ -108,50 +109,103 @@ func (c *Cache) Peek(prefix string) (entries []*Entry, ok bool) {
 }
 
 // List returns the entries that opts select. It returns ErrNotCached for an exact revision
-// whose state the cache does not have, and a Timeout error with the cause
+// if the changes since then are not kept, or too many, and a Timeout error with the cause
 // ResourceVersionTooLarge for a revision that the store has not reached.
 func (c *Cache) List(ctx context.Context, opts ListOptions) (*List, error) {
-	v, revision, err := c.viewFor(ctx, opts)
+	f := newFilter(opts.Prefix, "", opts.Label, opts.Field)
+	all := f.requires()
+	s, err := c.stateFor(ctx, opts, all)
 	if err != nil {
 		return nil, err
 	}
-	f := newFilter(opts.Prefix, "", opts.Label, opts.Field)
-	list := &List{Revision: revision}
-	v.each(&f, opts.From, func(e *Entry) bool {
+	s.view.undo()
+	list, inVain := s.view.list(&f, &opts)
+	list.Revision, list.Past = s.revision, s.snapshot == nil
+	if len(all) > 0 && inVain > 0 && s.snapshot != nil {
+		c.read(s, all, inVain)
+	}
+	return list, nil
+}
+
+// list returns the page of f and opts, and the number of entries that it read besides.
+func (v view) list(f *filter, opts *ListOptions) (list *List, inVain int) {
+	list = &List{}
+	v.each(f, opts.From, func(e *Entry) bool {
 		if list.More {
 			list.Remaining++
 			return f.isAll()
 		}
 		if opts.Limit > 0 && int64(len(list.Entries)) == opts.Limit {
-			list.More, list.Remaining = true, 1
-			list.NextKey = list.Entries[opts.Limit-1].Key + "\x00"
+			list.more()
 			return f.isAll()
 		}
 		if f.matches(e) {
 			list.Entries = append(list.Entries, e)
+		} else {
+			inVain++
 		}
 		return true
 	})
-	return list, nil
+	if n := len(list.Entries); !list.More && v.byValue != nil && opts.Limit == int64(n) && n > 0 && v.hasMore(f, list.Entries[n-1].Key+"\x00") {
+		list.more() // of entries without the value
+	}
+	return list, inVain
 }
 
-func (c *Cache) viewFor(ctx context.Context, opts ListOptions) (view, int64, error) {
+// more records that there are entries after the last of the page.
+func (l *List) more() {
+	l.More, l.Remaining = true, 1
+	l.NextKey = l.Entries[len(l.Entries)-1].Key + "\x00"
+}
+
+// state is what a list reads.
+type state struct {
+	view     view
+	revision int64 // that the list is of
+	// snapshot was at revision at when it was shared; it is nil for a past state.
+	snapshot *snapshot
+	at       int64
+}
+
+func (c *Cache) stateFor(ctx context.Context, opts ListOptions, all []required) (state, error) {
 	atLeast, err := c.atLeast(ctx, opts.Match, opts.Revision)
 	if err != nil {
-		return view{}, 0, err
+		return state{}, err
 	}
 	if err := c.lockAt(ctx, atLeast, 0); err != nil {
-		return view{}, 0, err
+		return state{}, err
 	}
 	defer c.mu.Unlock()
-	revision := c.rev
-	if opts.Match == Exact {
-		// The state at every revision since lastChange is the current one.
-		if revision = opts.Revision; revision < c.lastChange || revision > c.rev {
-			return view{}, 0, ErrNotCached
-		}
+	if opts.Match == Exact && opts.Revision < c.lastChange {
+		past, err := c.past(opts.Revision)
+		return state{view: past, revision: opts.Revision}, err
 	}
-	return c.snapshot.share(), revision, nil
+	revision := c.rev
+	if opts.Match == Exact { // every revision since lastChange has the current state
+		revision = opts.Revision
+	}
+	return state{view: c.snapshot.shareFor(all), revision: revision, snapshot: c.snapshot, at: c.rev}, nil
+}
+
+// read records that a list has read entries in vain, and adds a lookup if that has become too
+// many. The lookup is made without the lock, and then gets the changes that were made meanwhile.
+func (c *Cache) read(s state, all []required, inVain int) {
+	c.mu.Lock()
+	a, wanted := c.snapshot.lookups.want(all, inVain, c.snapshot.tree.Len())
+	c.mu.Unlock()
+	if !wanted {
+		return
+	}
+	l := newLookup(a, s.view)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.snapshot != s.snapshot || s.at < c.ring.floor {
+		return // the changes are not known any more
+	}
+	for _, ch := range c.ring.after(s.at) {
+		l.change(ch.previous, ch.entry)
+	}
+	c.snapshot.lookups.add(l)
 }
 
 // atLeast returns the revision that a reader has to wait for.

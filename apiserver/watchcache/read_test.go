@@ -192,18 +192,20 @@ func TestExactRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.catchUp(elsewhere)
-	for revision, want := range map[int64]bool{first: false, second: true, elsewhere: true, elsewhere + 1: false} {
+	for revision, want := range map[int64]int{first: 1, second: 2, elsewhere: 2, elsewhere + 1: 0} {
 		list, err := f.cache.List(f.ctx, ListOptions{Prefix: prefix, Match: Exact, Revision: revision})
 		switch {
-		case want && (err != nil || list.Revision != revision || len(list.Entries) != 2):
+		case want > 0 && (err != nil || list.Revision != revision || len(list.Entries) != want || list.Past != (revision == first)):
 			t.Errorf("%d: %v, %v", revision, list, err)
 		case revision > elsewhere:
 			if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 				t.Errorf("%d: %v", revision, err)
 			}
-		case !want && !errors.Is(err, ErrNotCached):
-			t.Errorf("%d: %v", revision, err)
 		}
+	}
+	f.cache.Forget()
+	if _, err := f.cache.List(f.ctx, ListOptions{Prefix: prefix, Match: Exact, Revision: first}); !errors.Is(err, ErrNotCached) {
+		t.Errorf("a state whose changes are forgotten: %v", err)
 	}
 }
 

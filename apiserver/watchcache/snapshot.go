@@ -15,6 +15,8 @@ type snapshot struct {
 	// shared is an immutable copy of tree for readers; nil if tree has changed since.
 	shared *btree.BTreeG[*Entry]
 	bytes  int64 // of the stored values
+
+	lookups lookups
 }
 
 func newSnapshot() *snapshot {
@@ -29,15 +31,18 @@ func (s *snapshot) get(key string) *Entry {
 func (s *snapshot) put(e *Entry) {
 	s.shared = nil
 	s.bytes += int64(e.size)
-	if old, ok := s.tree.ReplaceOrInsert(e); ok {
+	old, ok := s.tree.ReplaceOrInsert(e)
+	if ok {
 		s.bytes -= int64(old.size)
 	}
+	s.lookups.change(old, e, s.tree.Len())
 }
 
 func (s *snapshot) remove(key string) {
 	s.shared = nil
 	if old, ok := s.tree.Delete(&Entry{Key: key}); ok {
 		s.bytes -= int64(old.size)
+		s.lookups.change(old, nil, s.tree.Len())
 	}
 }
 
@@ -46,14 +51,31 @@ func (s *snapshot) share() view {
 	if s.shared == nil {
 		s.shared = s.tree.Clone()
 	}
-	return view{s.shared}
+	return view{tree: s.shared}
+}
+
+// shareFor is share for a reader of the entries that have one of the required attributes.
+func (s *snapshot) shareFor(all []required) view {
+	v := s.share()
+	if l, value := s.lookups.best(all); l != nil {
+		v.byValue, v.value = l.share(), value
+	}
+	return v
 }
 
 // view is a snapshot at one revision. It may be read without a lock.
-type view struct{ tree *btree.BTreeG[*Entry] }
+type view struct {
+	tree *btree.BTreeG[*Entry]
+	// byValue, if not nil, has the entries that the view is for, under value.
+	byValue *btree.BTreeG[valued]
+	value   string
+	// undone are the changes to undo before the view is read.
+	undone []*change
+}
 
 // each calls do for the entries in the scope of f, from the key from on, until do
-// returns false. It does not evaluate the selectors of f.
+// returns false. It does not evaluate the selectors of f, but may omit entries that they do
+// not match if the view was shared for them.
 func (v view) each(f *filter, from string, do func(*Entry) bool) {
 	if f.key != "" {
 		if entry, ok := v.tree.Get(&Entry{Key: f.key}); ok {
@@ -61,7 +83,20 @@ func (v view) each(f *filter, from string, do func(*Entry) bool) {
 		}
 		return
 	}
-	v.tree.AscendGreaterOrEqual(&Entry{Key: max(f.prefix, from)}, func(e *Entry) bool {
+	start := max(f.prefix, from)
+	if v.byValue != nil {
+		v.byValue.AscendGreaterOrEqual(valued{value: v.value, key: start}, func(at valued) bool {
+			return at.value == v.value && strings.HasPrefix(at.key, f.prefix) && do(at.entry)
+		})
+		return
+	}
+	v.tree.AscendGreaterOrEqual(&Entry{Key: start}, func(e *Entry) bool {
 		return strings.HasPrefix(e.Key, f.prefix) && do(e)
 	})
+}
+
+// hasMore reports whether there are entries in the scope of f, from the key from on.
+func (v view) hasMore(f *filter, from string) (more bool) {
+	view{tree: v.tree}.each(f, from, func(*Entry) bool { more = true; return false })
+	return more
 }
