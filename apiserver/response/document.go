@@ -1,13 +1,13 @@
 package response
 
 import (
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"minikcm.dev/minikcm/apiserver/deflate"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
@@ -20,7 +20,7 @@ type Document struct {
 	hold        func(bytes int64) error
 	body        *slowclient.Body // nil before the first piece
 	out         io.Writer
-	compressor  *gzip.Writer
+	compressed  *deflate.Stream // nil if the client gets the document as it is
 }
 
 const (
@@ -40,35 +40,50 @@ func NewDocument(w http.ResponseWriter, r *http.Request, contentType string, hol
 // Write sends a piece, compressed if the client accepts that. It blocks until the client has
 // read enough of it.
 func (d *Document) Write(piece []byte) (int, error) {
-	if d.body == nil {
-		bytes := int64(streamBytes)
-		if AcceptsGzip(d.r) {
-			bytes += compressorBytes
-		}
-		if err := d.hold(bytes); err != nil {
-			return 0, err
-		}
-		d.begin()
+	if err := d.begin(); err != nil {
+		return 0, err
 	}
 	return d.out.Write(piece)
 }
 
-func (d *Document) begin() {
+// Append is Write for a piece that has been compressed, for a client that accepts that.
+func (d *Document) Append(part *deflate.Part) error {
+	if err := d.begin(); err != nil || d.compressed == nil {
+		return err // nil: the body is not sent
+	}
+	return d.compressed.Append(part)
+}
+
+// Compresses reports whether the client accepts compressed pieces.
+func (d *Document) Compresses() bool { return AcceptsGzip(d.r) }
+
+// begin sends the header before the first piece.
+func (d *Document) begin() error {
+	if d.body != nil {
+		return nil
+	}
+	bytes := int64(streamBytes)
+	if d.Compresses() {
+		bytes += compressorBytes
+	}
+	if err := d.hold(bytes); err != nil {
+		return err
+	}
 	h := d.w.Header()
 	h.Set("Content-Type", d.contentType)
 	d.body = slowclient.NewBody(d.w, d.r)
 	d.out = d.body
-	if AcceptsGzip(d.r) {
+	if d.Compresses() {
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")
-		// The level is valid.
-		d.compressor, _ = gzip.NewWriterLevel(d.body, gzip.BestSpeed)
-		d.out = d.compressor
+		d.compressed = deflate.NewStream(d.body)
+		d.out = d.compressed
 	}
 	d.w.WriteHeader(http.StatusOK)
 	if d.r.Method == http.MethodHead {
-		d.out, d.compressor = io.Discard, nil
+		d.out, d.compressed = io.Discard, nil
 	}
+	return nil
 }
 
 // End sends the last piece, or the whole document with its length if it is the only one.
@@ -91,8 +106,8 @@ func (d *Document) End(rest []byte, err error) error {
 	if err == nil {
 		_, err = d.out.Write(rest)
 	}
-	if err == nil && d.compressor != nil {
-		err = d.compressor.Close()
+	if err == nil && d.compressed != nil {
+		err = d.compressed.Close()
 	}
 	d.body.End()
 	if err != nil {

@@ -1,7 +1,6 @@
 package response
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/deflate"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
@@ -58,14 +58,17 @@ func AcceptsGzip(r *http.Request) bool {
 	return false
 }
 
+// compressedPiece is how much of a document is compressed at once.
+const compressedPiece = 256 << 10
+
 func writeCompressed(w io.Writer, data []byte) {
-	compressor, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return
+	out := deflate.NewStream(w)
+	for piece := range slices.Chunk(data, compressedPiece) {
+		if _, err := out.Write(piece); err != nil {
+			return // the client has disconnected
+		}
 	}
-	// A write fails only if the client has disconnected.
-	_, _ = compressor.Write(data)
-	_ = compressor.Close()
+	_ = out.Close()
 }
 
 // Pretty indents JSON if the client requests it, or if the client is a command line tool
