@@ -26,6 +26,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/crd"
+	"minikcm.dev/minikcm/apiserver/encodings"
 	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
@@ -275,6 +276,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.shed = shedder{gauge: pressure.New(opts.MemoryLimit), trim: s.trimCaches, largest: s.largestCaches}
 	s.responses = pressure.NewBudget(opts.MemoryLimit, s.reportFullBudget)
 	s.metrics.AddBudget(s.responses)
+	s.metrics.AddLists(s.env.Lists)
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()
@@ -330,7 +332,7 @@ func (s *Server) prepare(ctx context.Context) error {
 func (s *Server) addStorage() {
 	opts := &s.opts
 	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
-	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock}
+	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock, Lists: encodings.New(opts.MemoryLimit)}
 	s.fields = fieldmanager.New(s.scheme)
 	s.services = s.newServices()
 	for _, row := range s.table.All() {

@@ -66,9 +66,10 @@ func (s *Server) reportFullBudget(b *pressure.Budget) {
 	s.opts.Notices.Info("Reads are rejected until clients have read their responses, which fill a part of the memory limit", "responses", b.String())
 }
 
-// trimCaches drops the history in the watch caches, of custom kinds too, and the watches that
-// lag behind.
+// trimCaches drops the history in the watch caches, of custom kinds too, the watches that lag
+// behind, and the encodings of lists.
 func (s *Server) trimCaches() {
+	s.env.Lists.Trim()
 	for _, objects := range s.current().Stored(s.stored) {
 		objects.Cache().Trim()
 	}

@@ -2,9 +2,12 @@ package codec_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	gojson "encoding/json"
 	"errors"
+	"io"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/deflate"
 )
 
 var kind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -153,7 +157,10 @@ func TestListForms(t *testing.T) {
 			cm := object()
 			cm.Data = map[string]string{"i": strconv.Itoa(i), "x": "<&>"}
 			list.Items, page = append(list.Items, *cm), append(page, cm)
-			row := metav1.TableRow{Cells: []any{i, "x"}}
+			row := metav1.TableRow{Cells: []any{i, "<x>", nil}}
+			if i%3 > 0 {
+				row.Object.Raw = []byte(`{"a":"\u003c"}` + strings.Repeat("\n", i%3-1))
+			}
 			table.Rows, rows = append(table.Rows, row), append(rows, row)
 		}
 		sameForms(t, list, &codec.List{Kind: list.GroupVersionKind(), Meta: list.ListMeta, Items: page})
@@ -279,4 +286,136 @@ func FuzzDecodeStored(f *testing.F) {
 			t.Fatalf("what was read cannot be stored: %v", err)
 		}
 	})
+}
+
+// inRuns are runs of the same number of items, which keeps those of an even number.
+type inRuns struct {
+	each, items int
+	plain       map[int][]byte
+	parts       map[int]*deflate.Part
+}
+
+func (r *inRuns) End(i int) int { return min(i+r.each, r.items) }
+
+func (r *inRuns) Plain(i, _ int, encode func() ([]byte, error)) (data []byte, err error) {
+	if r.plain[i] == nil {
+		if data, err = encode(); err != nil || i%2 == 1 {
+			return data, err
+		}
+		r.plain[i] = bytes.Clone(data)
+	}
+	return r.plain[i], nil
+}
+
+func (r *inRuns) Compressed(i, _ int, encode func() ([]byte, error)) (*deflate.Part, error) {
+	if r.parts[i] == nil {
+		data, err := encode()
+		if err != nil {
+			return nil, err
+		}
+		part, err := deflate.Compress(data)
+		if err != nil || i%2 == 1 {
+			return part, err
+		}
+		r.parts[i] = part
+	}
+	return r.parts[i], nil
+}
+
+func (r *inRuns) Len(i, _ int) (int, bool) {
+	if part := r.parts[i]; part != nil {
+		return part.Len(), true
+	}
+	return len(r.plain[i]), r.plain[i] != nil
+}
+
+// runWriter is the response to a client that accepts gzip if compressed is set.
+type runWriter struct {
+	bytes.Buffer
+	compressed *deflate.Stream
+	pieces     int
+}
+
+func (w *runWriter) Compresses() bool { return w.compressed != nil }
+
+func (w *runWriter) Append(part *deflate.Part) error {
+	w.pieces++
+	return w.compressed.Append(part)
+}
+
+func (w *runWriter) Write(p []byte) (int, error) {
+	w.pieces++
+	if w.compressed != nil {
+		return w.compressed.Write(p)
+	}
+	return w.Buffer.Write(p)
+}
+
+// read returns all of the document.
+func (w *runWriter) read(t *testing.T, rest []byte) []byte {
+	t.Helper()
+	if w.pieces == 0 {
+		return rest
+	}
+	_, err := w.Write(rest)
+	if err != nil || w.compressed == nil {
+		return w.Bytes()
+	}
+	if err := w.compressed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unzip, err := gzip.NewReader(&w.Buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unzip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A list that is encoded in runs, kept or not, has the same bytes, and is written in pieces if
+// it is.
+func TestListsInRuns(t *testing.T) {
+	meta := metav1.ListMeta{ResourceVersion: "7", Continue: "x"}
+	for _, n := range []int{0, 1, 3, 700, 3000} {
+		page, untyped := make(items, n), make(items, n)
+		for i := range page {
+			cm := object()
+			cm.Data["k"] = strings.Repeat("<v>", i%200)
+			page[i], untyped[i] = cm, &unstructured.Unstructured{Object: map[string]any{"kind": "W", "spec": cm.Data["k"]}}
+		}
+		for name, list := range map[string]*codec.List{
+			"typed":   {Kind: corev1.SchemeGroupVersion.WithKind("ConfigMapList"), Meta: meta, Items: page},
+			"untyped": {Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "WList"}, Meta: meta, Untyped: true, Items: untyped},
+		} {
+			for _, media := range []codec.Media{codec.JSON, codec.Protobuf} {
+				if list.Untyped && media == codec.Protobuf {
+					continue
+				}
+				want, pieces := encodeList(t, list, media, false), &bytes.Buffer{}
+				if _, err := list.Encode(pieces, media, false); err != nil {
+					t.Fatal(err)
+				}
+				for _, each := range []int{1, 33, 5000} {
+					kept := &inRuns{each: each, items: n, plain: map[int][]byte{}, parts: map[int]*deflate.Part{}}
+					for try := range 6 {
+						w := &runWriter{}
+						if try%2 == 1 {
+							w.compressed = deflate.NewStream(&w.Buffer)
+						}
+						rest, err := list.EncodeRuns(w, media, kept)
+						if err != nil {
+							t.Fatal(err)
+						}
+						inPieces := w.pieces > 0
+						if got := w.read(t, rest); !bytes.Equal(got, want) || inPieces != (pieces.Len() > 0) {
+							t.Fatalf("%s of %d as %s in runs of %d, try %d: %d bytes, want %d; in pieces: %t", name, n, media.ContentType(), each, try, len(got), len(want), inPieces)
+						}
+					}
+				}
+			}
+		}
+	}
 }

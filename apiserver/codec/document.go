@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -14,6 +15,7 @@ import (
 // error, nothing more is encoded.
 type document struct {
 	w      io.Writer // nil if the document is not written in pieces
+	runs   *runs     // nil if the items are encoded one by one
 	buf    []byte
 	indent bool
 	fields int
@@ -39,18 +41,19 @@ func (d *document) items(name string, items Items) {
 	d.name(name)
 	d.buf = append(d.buf, '[')
 	n := items.Len()
+	if d.runs != nil {
+		d.buf, d.err = d.runs.join(d.buf, func(i, end int) ([]byte, error) { return jsonRun(items, i, end) })
+		n = 0
+	}
 	for i := 0; i < n && d.err == nil; i++ {
 		if i > 0 {
 			d.buf = append(d.buf, ',')
 		}
 		d.newLine("    ")
-		item, err := items.At(i)
+		item, err := jsonItem(items, i)
 		if err != nil {
 			d.err = err
 			return
-		}
-		if obj, ok := item.(runtime.Object); ok {
-			item = jsonForm(obj)
 		}
 		d.value(item, "    ")
 		d.flush()
@@ -59,6 +62,35 @@ func (d *document) items(name string, items Items) {
 		d.newLine("  ")
 	}
 	d.buf = append(d.buf, ']')
+}
+
+// jsonItem returns the value to marshal for the i-th item.
+func jsonItem(items Items, i int) (any, error) {
+	item, err := items.At(i)
+	if obj, ok := item.(runtime.Object); ok {
+		item = jsonForm(obj)
+	}
+	return item, err
+}
+
+// jsonRun returns the encoding of the items from i to end, with the comma after the item before.
+func jsonRun(items Items, i, end int) ([]byte, error) {
+	var out []byte
+	for ; i < end; i++ {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		item, err := jsonItem(items, i)
+		if err != nil {
+			return nil, err
+		}
+		data, err := marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data...)
+	}
+	return out, nil
 }
 
 func (d *document) name(name string) {
@@ -86,7 +118,7 @@ func (d *document) value(value any, prefix string) {
 	if d.err != nil {
 		return
 	}
-	data, err := json.Marshal(value)
+	data, err := marshal(value)
 	if err != nil {
 		d.err = err
 		return
@@ -98,6 +130,23 @@ func (d *document) value(value any, prefix string) {
 	out := bytes.NewBuffer(d.buf)
 	d.err = json.Indent(out, data, prefix, "  ")
 	d.buf = out.Bytes()
+}
+
+// marshal is json.Marshal. The object of a Table's row, which is most of it, has been marshalled
+// and is not read again.
+func marshal(value any) ([]byte, error) {
+	row, ok := value.(metav1.TableRow)
+	if !ok || len(row.Conditions) > 0 || row.Object.Raw == nil {
+		return json.Marshal(value)
+	}
+	cells, err := json.Marshal(row.Cells)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(cells)+len(row.Object.Raw)+32)
+	out = append(append(out, `{"cells":`...), cells...)
+	out = append(append(out, `,"object":`...), trimNewline(row.Object.Raw)...)
+	return append(out, '}'), nil
 }
 
 // flush writes what is encoded if it is a piece.

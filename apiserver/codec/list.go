@@ -49,18 +49,17 @@ func (l *List) Encode(w io.Writer, m Media, indent bool) (rest []byte, err error
 	case Protobuf:
 		return l.encodeProtobuf(w)
 	case YAML:
-		data, err := l.encodeJSON(nil, false)
+		data, err := l.encodeJSON(newDocument(nil, l.Items.Len(), false))
 		if err != nil {
 			return nil, err
 		}
 		return yaml.JSONToYAML(data)
 	default:
-		return l.encodeJSON(w, indent)
+		return l.encodeJSON(newDocument(w, l.Items.Len(), indent))
 	}
 }
 
-func (l *List) encodeJSON(w io.Writer, indent bool) ([]byte, error) {
-	d := newDocument(w, l.Items.Len(), indent)
+func (l *List) encodeJSON(d *document) ([]byte, error) {
 	if l.Untyped {
 		metadata := map[string]any{"continue": l.Meta.Continue, "resourceVersion": l.Meta.ResourceVersion}
 		if l.Meta.RemainingItemCount != nil {
@@ -88,33 +87,31 @@ func (l *List) encodeProtobuf(w io.Writer) ([]byte, error) {
 	if l.Untyped || l.Table != nil {
 		return nil, &NotProtobufError{Kind: l.Kind}
 	}
-	sizes, err := l.protobufSizes()
-	if err != nil {
-		return nil, err
-	}
-	p := newPieces(w, l.Kind, &l.Meta, sizes)
-	for i, size := range sizes {
-		item, err := l.protobufItem(i)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.message(2, item, size); err != nil {
-			return nil, fmt.Errorf("encoding item %d of a %s as protobuf: %w", i, l.Kind.Kind, err)
-		}
-	}
-	return p.end(), nil
-}
-
-func (l *List) protobufSizes() ([]int, error) {
 	sizes := make([]int, l.Items.Len())
+	size := 0
 	for i := range sizes {
 		item, err := l.protobufItem(i)
 		if err != nil {
 			return nil, err
 		}
 		sizes[i] = item.Size()
+		size += messageSize(sizes[i])
 	}
-	return sizes, nil
+	p := newPieces(w, l.Kind, &l.Meta, size)
+	for i, size := range sizes {
+		item, err := l.protobufItem(i)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.message(2, item, size); err != nil {
+			return nil, l.protobufError(i, err)
+		}
+	}
+	return p.end(), nil
+}
+
+func (l *List) protobufError(i int, err error) error {
+	return fmt.Errorf("encoding item %d of a %s as protobuf: %w", i, l.Kind.Kind, err)
 }
 
 func (l *List) protobufItem(i int) (protoMarshaler, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,11 +19,9 @@ type pieces struct {
 	buf []byte
 }
 
-func newPieces(w io.Writer, kind schema.GroupVersionKind, meta *metav1.ListMeta, sizes []int) *pieces {
-	size := messageSize(meta.Size())
-	for _, item := range sizes {
-		size += messageSize(item)
-	}
+// newPieces returns the beginning of the message, whose items take items bytes.
+func newPieces(w io.Writer, kind schema.GroupVersionKind, meta *metav1.ListMeta, items int) *pieces {
+	size := messageSize(meta.Size()) + items
 	apiVersion, name := kind.ToAPIVersionAndKind()
 	typeMeta := runtime.TypeMeta{APIVersion: apiVersion, Kind: name}
 	capacity := len(protoMagic) + messageSize(typeMeta.Size()) + messageSize(size) + len(envelopeEnd)
@@ -33,7 +32,7 @@ func newPieces(w io.Writer, kind schema.GroupVersionKind, meta *metav1.ListMeta,
 	p.buf = append(p.buf, protoMagic...)
 	// Fields in memory cannot fail to encode.
 	_ = p.message(1, &typeMeta, typeMeta.Size())
-	p.header(2, size)
+	p.buf = appendHeader(p.buf, 2, size)
 	_ = p.message(1, meta, meta.Size())
 	return p
 }
@@ -51,22 +50,26 @@ func messageSize(n int) int {
 	return size
 }
 
-func (p *pieces) header(field byte, size int) {
-	p.buf = append(p.buf, field<<3|2)
-	p.buf = binary.AppendUvarint(p.buf, uint64(size))
+func appendHeader(buf []byte, field byte, size int) []byte {
+	return binary.AppendUvarint(append(buf, field<<3|2), uint64(size))
+}
+
+// appendMessage appends an embedded message.
+func appendMessage(buf []byte, field byte, message protoMarshaler, size int) ([]byte, error) {
+	buf = appendHeader(buf, field, size)
+	start := len(buf)
+	buf = slices.Grow(buf, size)[:start+size]
+	n, err := message.MarshalTo(buf[start:])
+	if err == nil && n != size {
+		err = fmt.Errorf("%T wrote %d bytes where it announced %d", message, n, size)
+	}
+	return buf, err
 }
 
 // message appends an embedded message and writes what is encoded if it is a piece.
-func (p *pieces) message(field byte, message protoMarshaler, size int) error {
-	p.header(field, size)
-	start := len(p.buf)
-	p.buf = append(p.buf, make([]byte, size)...)
-	n, err := message.MarshalTo(p.buf[start:])
-	if err != nil {
+func (p *pieces) message(field byte, message protoMarshaler, size int) (err error) {
+	if p.buf, err = appendMessage(p.buf, field, message, size); err != nil {
 		return err
-	}
-	if n != size {
-		return fmt.Errorf("%T wrote %d bytes where it announced %d", message, n, size)
 	}
 	if p.w == nil || len(p.buf) < pieceSize {
 		return nil

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/encodings"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
@@ -42,6 +43,8 @@ type Env struct {
 	Decoder *codec.Decoder
 	Scheme  *runtime.Scheme
 	Clock   clock.Clock
+	// Lists keeps the encodings of lists; nil: they are encoded each time.
+	Lists *encodings.Kept
 }
 
 // Request is one request for a resource while it is being served.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/encodings"
 	"minikcm.dev/minikcm/apiserver/response"
 )
 
@@ -63,11 +64,30 @@ func (rq *Request) WriteList(p *Page) error {
 	}
 	rq.Audit.ResponseList(list)
 	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType(), rq.Hold)
+	if runs := rq.keptRuns(p); runs != nil {
+		return document.End(list.EncodeRuns(document, rq.Target.Media, runs))
+	}
 	var pieces io.Writer
 	if !rq.Local {
 		pieces = document
 	}
 	return document.End(list.Encode(pieces, rq.Target.Media, rq.wantsPretty()))
+}
+
+// keptRuns returns the runs of a page whose encoding may be kept; nil for others: of objects that
+// do not come from the cache, or whose encoding depends on more than the object and the format,
+// as a Table on the time. Clients in this process list once, before they watch.
+func (rq *Request) keptRuns(p *Page) *encodings.Runs {
+	media := rq.Target.Media
+	switch {
+	case p.Entries == nil, rq.Env.Lists == nil, rq.Local:
+		return nil
+	case media != codec.Protobuf && (media != codec.JSON || rq.wantsPretty()):
+		return nil
+	case rq.Target.As.Kind == KindTable, rq.Row.Custom && rq.Row.Storage != nil:
+		return nil
+	}
+	return rq.Env.Lists.Of(rq.Row.GroupVersion().String()+";"+rq.Target.Form(), p.Entries)
 }
 
 // listOf returns the list of the page in the requested format.

@@ -145,6 +145,5 @@ func serveDeleteCollection(ctx context.Context, rq *Call) error {
 		}
 		deleted = append(deleted, obj)
 	}
-	page.Objects = deleted
-	return rq.WriteList(page)
+	return rq.WriteList(&request.Page{Meta: page.Meta, Objects: deleted})
 }

@@ -108,7 +108,7 @@ func revisionMatch(opts *request.ListOptions, revision int64) watchcache.Revisio
 }
 
 func (rq *Call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*request.Page, error) {
-	p := &request.Page{Objects: make([]runtime.Object, len(list.Entries))}
+	p := &request.Page{Objects: make([]runtime.Object, len(list.Entries)), Entries: list.Entries}
 	p.Meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
 	for i, entry := range list.Entries {
 		p.Objects[i] = rq.FromStored(entry.Object)

@@ -18,7 +18,7 @@ func (c *Cache) decode(kv store.KeyValue) (*Entry, error) {
 			return nil, fmt.Errorf("decoding %s at revision %d for the watch cache: %w", kv.Key, kv.ModRevision, err)
 		}
 	}
-	entry := &Entry{Key: kv.Key, Revision: kv.ModRevision, Object: obj, size: len(kv.Value)}
+	entry := &Entry{Key: kv.Key, Revision: kv.ModRevision, Object: obj, id: lastID.Add(1), size: len(kv.Value)}
 	entry.Labels, entry.Fields = c.cfg.Attrs(obj)
 	return entry, nil
 }

@@ -18,10 +18,20 @@ type Entry struct {
 	Labels   labels.Set
 	Fields   fields.Fields
 
+	id        uint64
 	size      int // bytes of the stored value
 	encodings atomic.Pointer[encoding]
 	encoding  sync.Mutex // held while an encoding is being made
 }
+
+// lastID is the ID of the newest entry.
+var lastID atomic.Uint64
+
+// ID returns a number that no other entry of the process has, 0 for an entry that is in no list.
+func (e *Entry) ID() uint64 { return e.id }
+
+// Size returns the bytes of the stored value.
+func (e *Entry) Size() int { return e.size }
 
 // encoding is the object of an entry in one form. An entry has few forms, so a linked
 // list is enough.
