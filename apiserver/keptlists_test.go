@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,8 +141,12 @@ func compareLists(t *testing.T, s *Server, user *auth.User, path string) {
 		queries = append(queries, page, "?limit=1", "?limit=150", "?resourceVersion=0", "?labelSelector=pick%3D3", "?labelSelector=pick%3D3&limit=7", "?fieldSelector=metadata.name!%3Dmap-010", "?pretty=true")
 		gzips = append(gzips, "gzip")
 	}
-	for _, query := range queries {
-		for _, accept := range []string{"application/json", "application/vnd.kubernetes.protobuf", "application/yaml", "application/json" + as + "Table", "application/json" + as + "PartialObjectMetadataList", "application/vnd.kubernetes.protobuf" + as + "PartialObjectMetadataList"} {
+	formats := []string{"application/json", "application/vnd.kubernetes.protobuf", "application/json" + as + "PartialObjectMetadataList", "application/vnd.kubernetes.protobuf" + as + "PartialObjectMetadataList", "application/json" + as + "Table", "application/yaml"}
+	for i, query := range queries {
+		if i == 1 {
+			formats = formats[:4] // the other two are not kept, and slow
+		}
+		for _, accept := range formats {
 			for _, encoding := range gzips {
 				want := listed(t, s, user, path+query, accept, encoding, nil)
 				for _, when := range []string{"first", "second", "third"} {
@@ -188,8 +193,11 @@ func listed(t *testing.T, s *Server, user *auth.User, path, accept, encoding str
 		}
 	}
 	var headers strings.Builder
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length", "Vary"} {
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Vary"} {
 		fmt.Fprintf(&headers, "%s: %s\n", name, w.Header().Get(name))
+	}
+	if length := w.Header().Get("Content-Length"); length != "" {
+		fmt.Fprintf(&headers, "the length is right: %t\n", length == strconv.Itoa(w.Body.Len()))
 	}
 	body = ages.ReplaceAll(body, []byte(`"age"`))
 	return fmt.Sprintf("%d\n%s\n%s", w.Code, headers.String(), body)
