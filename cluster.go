@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
@@ -61,8 +62,10 @@ type Cluster struct {
 	// kubeconfigWritten reports that kubeconfig is in the file that the options name.
 	kubeconfigWritten bool
 
-	client   kubernetes.Interface
-	shared   sharedRoles
+	client kubernetes.Interface
+	shared sharedRoles
+	// peers are the other processes on the etcd; nil: there are none.
+	peers    *peers.Peers
 	kubelets *kubeletsim.Kubelets
 	manager  atomic.Pointer[manager.Manager]
 	local    apiserver.Local
@@ -141,7 +144,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
-		ProxyClient:   proxyClient,
+		ProxyClient: proxyClient, Peers: c.peers,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
 		AuthorizationConfig: c.authorization, AuthorizationConfigFile: c.opts.AuthorizationConfig,
@@ -356,6 +359,9 @@ func (c *Cluster) close() error {
 	}
 	if c.https != nil {
 		c.https.Close()
+	}
+	if c.peers != nil {
+		c.peers.Close()
 	}
 	err = errors.Join(err, c.audit.Close())
 	c.encryption.Close()

@@ -53,7 +53,7 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 		return nil, fmt.Errorf("making the kubelets: %w", err)
 	}
 	c.built = append(c.built, part{"kubelets", c.kubelets.Run})
-	return e, nil
+	return e, c.makePeers()
 }
 
 // startParts builds the controllers and starts all parts. All of them have requested their

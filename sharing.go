@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -25,7 +26,8 @@ import (
 
 // sharedRoles are the roles that run in this process, if it shares an etcd with others.
 type sharedRoles struct {
-	member *sharing.Member
+	// member is nil until the process takes part.
+	member atomic.Pointer[sharing.Member]
 
 	mu sync.Mutex
 	// terms are the parts that run as long as the process has their role.
@@ -104,11 +106,13 @@ func (c *Cluster) startSharing(ctx context.Context, e *env.Env) error {
 		return err
 	}
 	c.shared.terms = map[string]*term{}
-	if c.shared.member, err = c.newMember(ctx, e, selected); err != nil {
+	member, err := c.newMember(ctx, e, selected)
+	if err != nil {
 		return err
 	}
+	c.shared.member.Store(member)
 	e.StartInformers()
-	for _, p := range append(c.built, part{"membership of this process", c.shared.member.Run}) {
+	for _, p := range append(c.built, part{"membership of this process", member.Run}) {
 		c.runPart(ctx, p)
 	}
 	c.built = nil
@@ -233,12 +237,13 @@ const leaveTimeout = 2 * time.Second
 
 // leave hands the roles of this process to the others. All of them have ended.
 func (c *Cluster) leave() {
-	if c.shared.member == nil {
+	member := c.shared.member.Load()
+	if member == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	if err := c.shared.member.Leave(ctx); err != nil {
+	if err := member.Leave(ctx); err != nil {
 		c.opts.Notices.Error(err, "The other processes on this etcd take over when the Lease expires", "after", members.LeaseDuration)
 	}
 }
@@ -248,11 +253,12 @@ func (c *Cluster) leave() {
 // a shared etcd it returns nil, and the process runs everything.
 func (c *Cluster) Roles() []string {
 	var roles []string
-	if c.shared.member == nil {
+	member := c.shared.member.Load()
+	if member == nil {
 		return nil
 	}
 	for _, role := range members.AllRoles() {
-		if c.shared.member.Runs(role) {
+		if member.Runs(role) {
 			roles = append(roles, role)
 		}
 	}
@@ -261,7 +267,8 @@ func (c *Cluster) Roles() []string {
 
 // runsElsewhere reports whether the role is left to the other processes on the etcd.
 func (c *Cluster) runsElsewhere(role string) bool {
-	return c.shared.member != nil && !c.shared.member.Runs(role)
+	member := c.shared.member.Load()
+	return member != nil && !member.Runs(role)
 }
 
 // selectedControllers returns the controllers that the options select.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/apiserver/streaming"
 	"minikcm.dev/minikcm/clock/inflight"
 )
@@ -51,7 +52,7 @@ func (rq kindCall) ServeProxyToNode(ctx context.Context) error {
 func (rq kindCall) connection() *streaming.Request {
 	return &streaming.Request{
 		Writer: rq.Writer, HTTP: rq.HTTP, Query: rq.Query,
-		Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name,
+		Namespaced: rq.Row.Namespaced, Namespace: rq.Namespace, Name: rq.Name, PassedOn: peers.IsPeer(rq.User),
 		AuthorizeCreate: rq.authorizeCreate, Admit: rq.admitConnect,
 	}
 }
@@ -63,7 +64,7 @@ func (s *Server) newStreaming() *streaming.Server {
 			objects := s.storedCore(resource)
 			return objects.Get(ctx, objects.Key(namespace, name), name)
 		},
-		Stopped: s.done, Kubelets: s.opts.Kubelets, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
+		Stopped: s.done, Kubelets: s.opts.Kubelets, Peers: s.opts.Peers, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }
 

@@ -35,6 +35,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
+	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
@@ -98,6 +99,9 @@ type Options struct {
 	Local *Local
 	// Kubelets connect clients to containers and their logs; nil: there are none.
 	Kubelets streaming.Kubelets
+	// Peers are the other processes on the store that simulate nodes; nil: there are none. The
+	// caller closes them after the server.
+	Peers *peers.Peers
 	// Metrics provides resource usage and metrics; nil: the metrics APIs are not served.
 	Metrics metricsapi.Source
 	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the

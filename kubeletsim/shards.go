@@ -242,6 +242,9 @@ func (k *Kubelets) manages(object *corev1.Node) bool {
 	return k.opts.ManageNodes.Manages(object) || k.shards != nil && nodes.IsDeclared(object)
 }
 
+// Simulates reports whether the node, if it is a simulated one, is simulated by this process.
+func (k *Kubelets) Simulates(node string) bool { return k.shards.owns(node) }
+
 // notSimulated returns the error of a request that needs a node's machine, which is not here.
 func (k *Kubelets) notSimulated(node string) error {
 	if k.shards != nil && !k.shards.owns(node) {

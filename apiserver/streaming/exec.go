@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/apiserver/remote"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
@@ -23,15 +24,15 @@ func (s *Server) serveExec(ctx context.Context, rq *Request) error {
 	if err := rq.permit(ctx, "PodExecOptions", opts); err != nil {
 		return err
 	}
-	run, err := s.openContainer(ctx, rq, &opts.Container, func(pod *corev1.Pod) (StreamFunc, error) {
-		return s.opts.Kubelets.OpenExec(pod, opts)
-	})
-	if err != nil {
-		return err
-	}
-	return s.connect(ctx, rq, remote.Options{
-		Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, TTY: opts.TTY,
-		Doing: "executing command in container", Run: run,
+	return s.serveContainer(ctx, rq, containerCall{
+		container: opts.Container, command: opts.Command,
+		Options: remote.Options{
+			Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, TTY: opts.TTY, Doing: "executing command in container",
+		},
+		open: func(pod *corev1.Pod, container string) (StreamFunc, error) {
+			opts.Container = container
+			return s.opts.Kubelets.OpenExec(pod, opts)
+		},
 	})
 }
 
@@ -44,15 +45,15 @@ func (s *Server) serveAttach(ctx context.Context, rq *Request) error {
 	if err := rq.permit(ctx, "PodAttachOptions", opts); err != nil {
 		return err
 	}
-	run, err := s.openContainer(ctx, rq, &opts.Container, func(pod *corev1.Pod) (StreamFunc, error) {
-		return s.opts.Kubelets.OpenAttach(pod, opts)
-	})
-	if err != nil {
-		return err
-	}
-	return s.connect(ctx, rq, remote.Options{
-		Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, TTY: opts.TTY,
-		Doing: "attaching to container", Run: run,
+	return s.serveContainer(ctx, rq, containerCall{
+		container: opts.Container,
+		Options: remote.Options{
+			Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, TTY: opts.TTY, Doing: "attaching to container",
+		},
+		open: func(pod *corev1.Pod, container string) (StreamFunc, error) {
+			opts.Container = container
+			return s.opts.Kubelets.OpenAttach(pod, opts)
+		},
 	})
 }
 
@@ -69,36 +70,61 @@ func readStreamFlags(query url.Values, stdin, stdout, stderr, tty *bool) {
 // true.
 func isSet(value string) bool { return value != "false" && value != "0" }
 
-// openContainer finds the pod and its container, and opens the stream. The request is
-// counted in flight only until then; the StreamFunc must count its own work.
-func (s *Server) openContainer(ctx context.Context, rq *Request, container *string, open func(pod *corev1.Pod) (StreamFunc, error)) (StreamFunc, error) {
+// containerCall is a request for the streams of a container.
+type containerCall struct {
+	container string
+	command   []string
+	remote.Options
+	// open opens the streams of a container in this process.
+	open func(pod *corev1.Pod, container string) (StreamFunc, error)
+}
+
+// serveContainer connects the client to a container, here or in another process.
+func (s *Server) serveContainer(ctx context.Context, rq *Request, call containerCall) error {
+	peer, err := s.openContainer(ctx, rq, &call)
+	switch {
+	case err != nil:
+		return err
+	case peer == nil:
+		return s.connect(ctx, rq, call.Options)
+	}
+	query := withStreams(rq.Query, &call.Options, call.container, call.command)
+	return s.passOn(ctx, rq, peer, rq.HTTP.URL.Path, query, undialled)
+}
+
+// openContainer finds the pod and its container, and opens the streams, or returns the process
+// that has them. The request is counted in flight only until then; the StreamFunc must count
+// its own work.
+func (s *Server) openContainer(ctx context.Context, rq *Request, call *containerCall) (*peers.Peer, error) {
 	defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
 	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
 	if err != nil {
 		return nil, err
 	}
-	if err := chooseStreamed(pod, container); err != nil {
+	if err := chooseStreamed(pod, &call.container); err != nil {
 		return nil, err
 	}
-	if err := s.checkHost(pod); err != nil {
-		return nil, err
+	peer, err := s.host(ctx, rq, pod)
+	if peer != nil || err != nil {
+		return peer, err
 	}
-	run, err := open(pod)
-	if err != nil {
+	if call.Run, err = call.open(pod, call.container); err != nil {
 		return nil, kubeletError(err)
 	}
-	return run, nil
+	return nil, nil
 }
 
-// checkHost rejects a request for a pod without a node.
-func (s *Server) checkHost(pod *corev1.Pod) error {
-	switch {
-	case pod.Spec.NodeName == "":
-		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
-	case s.opts.Kubelets == nil:
-		return apierrors.NewServiceUnavailable("this apiserver reaches no containers")
+// host returns the process that simulates the node of a pod, nil if it is this one. It rejects a
+// request for a pod without a node.
+func (s *Server) host(ctx context.Context, rq *Request, pod *corev1.Pod) (*peers.Peer, error) {
+	if pod.Spec.NodeName == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
-	return nil
+	peer, err := s.peer(ctx, rq, pod.Spec.NodeName)
+	if peer == nil && err == nil && s.opts.Kubelets == nil {
+		err = apierrors.NewServiceUnavailable("this apiserver reaches no containers")
+	}
+	return peer, err
 }
 
 // chooseStreamed sets the container if the client named none and the pod has only one. It

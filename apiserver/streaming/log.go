@@ -33,6 +33,13 @@ func (s *Server) Log(ctx context.Context, rq *Request) error {
 		rq.Writer.WriteHeader(http.StatusNoContent) // as upstream answers for a pod without a node
 		return nil
 	}
+	peer, err := s.peer(ctx, rq, pod.Spec.NodeName)
+	switch {
+	case err != nil:
+		return err
+	case peer != nil:
+		return s.passOn(ctx, rq, peer, rq.HTTP.URL.Path, rq.Query, func(err error) error { return apierrors.NewInternalError(err) })
+	}
 	if s.opts.Kubelets == nil {
 		return apierrors.NewServiceUnavailable("this apiserver knows no containers' logs")
 	}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/apiserver/remote"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
@@ -27,9 +28,12 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 	if err := rq.permit(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.Query["ports"])}); err != nil {
 		return err
 	}
-	pod, listener, err := s.openPorts(ctx, rq)
+	pod, listener, peer, err := s.openPorts(ctx, rq)
 	if err != nil {
 		return err
+	}
+	if peer != nil {
+		return s.passOn(ctx, rq, peer, rq.HTTP.URL.Path, rq.Query, undialled)
 	}
 	ctx, cancel := s.untilStopped(ctx)
 	defer cancel()
@@ -66,21 +70,23 @@ func wantedPorts(values []string) []int32 {
 	return ports
 }
 
-// openPorts returns the pod and the function that finds the handlers of its ports.
-func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortFunc, error) {
+// openPorts returns the pod and the function that finds the handlers of its ports, or the process
+// that has them.
+func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortFunc, *peers.Peer, error) {
 	defer inflight.Begin(s.opts.Ledger, inflight.Request).End()
 	pod, err := s.pod(ctx, rq.Namespace, rq.Name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err := s.checkHost(pod); err != nil {
-		return nil, nil, err
+	peer, err := s.host(ctx, rq, pod)
+	if peer != nil || err != nil {
+		return pod, nil, peer, err
 	}
 	listener, err := s.opts.Kubelets.OpenPorts(pod)
 	if err != nil {
-		return nil, nil, kubeletError(err)
+		return nil, nil, nil, kubeletError(err)
 	}
-	return pod, listener, nil
+	return pod, listener, nil, nil
 }
 
 // serveConn serves HTTP on one connection until either side closes it, or ctx ends.

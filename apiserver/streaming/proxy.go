@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"minikcm.dev/minikcm/apiserver/peers"
 )
 
 // kubeletPort is the port of kubelets.
@@ -24,6 +26,10 @@ const kubeletPort = "10250"
 type destination struct {
 	handler http.Handler
 	address string
+	// peer is the process that has the handler; nil: it is this one. path is that of the
+	// subresource proxy there.
+	peer *peers.Peer
+	path string
 }
 
 // target is what the resources that are proxied to differ in.
@@ -65,7 +71,7 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 	}
 	path := rq.proxiedPath()
 	kind, options := t.options(path)
-	if err := rq.Admit(ctx, kind, options); err != nil {
+	if err := rq.admit(ctx, kind, options); err != nil {
 		return err
 	}
 	to, err := t.find(ctx, rq, name, port)
@@ -79,11 +85,16 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 		rq.Writer.WriteHeader(http.StatusMovedPermanently)
 		return nil
 	}
-	if to.handler == nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: dial tcp %s: connect: connection refused", to.address))
-	}
 	if path == "" {
 		path = "/"
+	}
+	if to.peer != nil {
+		return s.passOn(ctx, rq, to.peer, to.path+path, rq.HTTP.URL.Query(), func(err error) error {
+			return apierrors.NewServiceUnavailable("error trying to reach service: " + err.Error())
+		})
+	}
+	if to.handler == nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: dial tcp %s: connect: connection refused", to.address))
 	}
 	inner := rq.HTTP.Clone(ctx)
 	inner.URL = &url.URL{Path: path, RawQuery: rq.HTTP.URL.RawQuery}
@@ -134,20 +145,25 @@ func (s *Server) podDestination(ctx context.Context, rq *Request, name, port str
 	if port == "" {
 		port = "80"
 	}
-	return s.listening(pod, port), nil
+	return s.listening(ctx, rq, pod, port)
 }
 
 // listening returns the handler on a pod's port, if there is one.
-func (s *Server) listening(pod *corev1.Pod, port string) destination {
+func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, port string) (destination, error) {
 	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
+	var err error
+	if to.peer, err = s.peer(ctx, rq, pod.Spec.NodeName); err != nil || to.peer != nil {
+		to.path = "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name + ":" + port + "/proxy"
+		return to, err
+	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || s.opts.Kubelets == nil {
-		return to
+		return to, nil
 	}
 	if listener, err := s.opts.Kubelets.OpenPorts(pod); err == nil {
 		to.handler = listener(int32(number))
 	}
-	return to
+	return to, nil
 }
 
 // serviceDestination returns the first endpoint of a Service's port with a handler, or
@@ -181,9 +197,9 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 				continue
 			}
 			for i := range subset.Addresses {
-				to := s.endpoint(ctx, rq, &subset.Addresses[i], strconv.Itoa(int(p.Port)))
-				if to.handler != nil {
-					return to, nil
+				to, err := s.endpoint(ctx, rq, &subset.Addresses[i], strconv.Itoa(int(p.Port)))
+				if err != nil || to.handler != nil || to.peer != nil {
+					return to, err
 				}
 				if first.address == "" {
 					first = to
@@ -197,13 +213,13 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 	return first, nil
 }
 
-func (s *Server) endpoint(ctx context.Context, rq *Request, address *corev1.EndpointAddress, port string) destination {
+func (s *Server) endpoint(ctx context.Context, rq *Request, address *corev1.EndpointAddress, port string) (destination, error) {
 	if ref := address.TargetRef; ref != nil && ref.Kind == "Pod" {
 		if pod, err := s.pod(ctx, rq.Namespace, ref.Name); err == nil {
-			return s.listening(pod, port)
+			return s.listening(ctx, rq, pod, port)
 		}
 	}
-	return destination{address: net.JoinHostPort(address.IP, port)}
+	return destination{address: net.JoinHostPort(address.IP, port)}, nil
 }
 
 // nodeDestination returns the handler of a node's kubelet.
@@ -222,8 +238,12 @@ func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port st
 		port = kubeletPort
 	}
 	to := destination{address: net.JoinHostPort(address, port)}
-	if port == kubeletPort && s.opts.Kubelets != nil {
+	if port != kubeletPort {
+		return to, nil
+	}
+	to.path = "/api/v1/nodes/" + name + "/proxy"
+	if to.peer, err = s.peer(ctx, rq, name); err == nil && to.peer == nil && s.opts.Kubelets != nil {
 		to.handler = s.opts.Kubelets.NodeHandler(name)
 	}
-	return to, nil
+	return to, err
 }

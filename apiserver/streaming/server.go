@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -24,8 +25,10 @@ type Options struct {
 	Stopped <-chan struct{}
 	// Kubelets may be nil: then the requests that need them fail.
 	Kubelets Kubelets
-	Ledger   *clock.Ledger
-	Logger   klog.Logger
+	// Peers are the other processes that simulate nodes; nil: there are none.
+	Peers  *peers.Peers
+	Ledger *clock.Ledger
+	Logger klog.Logger
 }
 
 // Server serves requests for connections.
@@ -43,6 +46,9 @@ type Request struct {
 	// Namespaced reports the scope of the resource.
 	Namespaced      bool
 	Namespace, Name string
+	// PassedOn reports that another process has passed the request on, after it has authorized
+	// and admitted it.
+	PassedOn bool
 	// AuthorizeCreate returns an error if the user may not create the subresource.
 	AuthorizeCreate func(ctx context.Context) error
 	// Admit passes the options of the connection, of a kind of the core group, to
@@ -66,6 +72,14 @@ const readHeaderTimeout = time.Minute
 func (rq *Request) permit(ctx context.Context, kind string, opts runtime.Object) error {
 	if err := rq.AuthorizeCreate(ctx); err != nil {
 		return err
+	}
+	return rq.admit(ctx, kind, opts)
+}
+
+// admit calls webhooks and policies, once for each request of a client.
+func (rq *Request) admit(ctx context.Context, kind string, opts runtime.Object) error {
+	if rq.PassedOn {
+		return nil
 	}
 	return rq.Admit(ctx, kind, opts)
 }

@@ -90,6 +90,9 @@ func (m *Member) Runs(role string) bool {
 	return ok
 }
 
+// Live reports whether another member renews its Lease, as far as this one has seen.
+func (m *Member) Live(name string) bool { return m.liveness.Live(name, m.opts.Clock.Now()) }
+
 // retryInterval is the time between attempts to renew the Lease that fail.
 const retryInterval = 250 * time.Millisecond
 

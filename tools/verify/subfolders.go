@@ -44,6 +44,7 @@ var inFolder = map[string][]string{
 	"apiserver/openapi":               {"resources"},
 	"apiserver/ownership":             {"openapi"},
 	"apiserver/flow":                  {"auth"},
+	"apiserver/peers":                 {"auth"},
 	"apiserver/pressure":              {},
 	"apiserver/rbac":                  {"admission", "auth"},
 	"apiserver/rbac/accessrecord":     {"auth", "rbac/leastprivilege"},
@@ -57,7 +58,7 @@ var inFolder = map[string][]string{
 	"apiserver/services":              {"codec", "fieldmanager", "request", "resources", "serviceip", "storage", "strategy", "writerecord"},
 	"apiserver/storage":               {"codec", "resources", "watchcache"},
 	"apiserver/strategy":              {"resources"},
-	"apiserver/streaming":             {"remote", "response", "slowclient"},
+	"apiserver/streaming":             {"peers", "remote", "response", "slowclient"},
 	"apiserver/transport":             {"auth"},
 	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
 
