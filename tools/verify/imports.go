@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 }
 
 // testsOnClusters are the folders whose tests may start whole clusters.
-var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "."}
+var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "."}
 
 // neverImport are modules that must not be imported, with the reasons.
 var neverImport = map[string]string{
