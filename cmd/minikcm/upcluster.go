@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
@@ -61,7 +62,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
 	cluster := u.current.Load()
 	say("%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.",
-		count(len(cluster.Kubelets().Nodes()), "node"), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
+		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
 	for {
 		select {
 		case <-cmd.Context().Done():
@@ -77,6 +78,16 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 			say("Reset by %s: ready again in %v.", user, elapsed().Round(time.Millisecond))
 		}
 	}
+}
+
+// describeNodes counts the nodes, and those that this process simulates if others run, too.
+func describeNodes(ctx context.Context, cluster *minikcm.Cluster) string {
+	own := len(cluster.Kubelets().Nodes())
+	all, err := cluster.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil || len(all.Items) == own {
+		return count(own, "node")
+	}
+	return fmt.Sprintf("%s (%d of them simulated by this process)", count(len(all.Items), "node"), own)
 }
 
 // start starts a cluster. stop stops it and may be called more than once.
