@@ -196,6 +196,11 @@ func (d *Definitions) writtenLocked(definition, was *apiextensionsv1.CustomResou
 		return nil
 	}
 	d.publishLocked()
+	return d.freedLocked(definition, was)
+}
+
+// freedLocked returns the names of the definitions that may get names which a change has freed.
+func (d *Definitions) freedLocked(definition, was *apiextensionsv1.CustomResourceDefinition) []string {
 	if was == nil || definition != nil && apiequality.Semantic.DeepEqual(definition.Status.AcceptedNames, was.Status.AcceptedNames) {
 		return nil
 	}
@@ -384,24 +389,40 @@ func (d *Definitions) followFrom(ctx context.Context, revision int64) error {
 	}
 }
 
-// learn replaces a definition with its newest stored state.
+// learn replaces a definition with its newest stored state. A definition that this process has
+// written may now get a name that another process has freed.
 func (d *Definitions) learn(ctx context.Context, key, name string) error {
+	freed, err := d.learnState(ctx, key, name)
+	for _, name := range freed {
+		d.settleAgain(ctx, name)
+	}
+	return err
+}
+
+func (d *Definitions) learnState(ctx context.Context, key, name string) (freed []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	var was, definition *apiextensionsv1.CustomResourceDefinition
+	if known := d.known[name]; known != nil {
+		was = known.definition
+	}
 	obj, err := d.objects.Get(ctx, key, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		if d.known[name] == nil {
-			return nil
+		if was == nil {
+			return nil, nil
 		}
 		d.removeLocked(name)
 	case err != nil:
-		return err
-	case !d.replaceLocked(obj.(*apiextensionsv1.CustomResourceDefinition)):
-		return nil
+		return nil, err
+	default:
+		definition = obj.(*apiextensionsv1.CustomResourceDefinition)
+		if !d.replaceLocked(definition) {
+			return nil, nil
+		}
 	}
 	d.publishLocked()
-	return nil
+	return d.freedLocked(definition, was), nil
 }
 
 // Close ends the goroutines. No requests are being served any more.
