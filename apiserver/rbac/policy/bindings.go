@@ -7,6 +7,7 @@ func clusterBindings() []clusterBinding {
 	return []clusterBinding{
 		{"cluster-admin", []rbacv1.Subject{group("system:masters")}},
 		{"system:basic-user", []rbacv1.Subject{group("system:authenticated")}},
+		{"system:cluster-trust-bundle-discovery", []rbacv1.Subject{group("system:serviceaccounts")}},
 		{"system:discovery", []rbacv1.Subject{group("system:authenticated")}},
 		{"system:kube-controller-manager", []rbacv1.Subject{user("system:kube-controller-manager")}},
 		{"system:kube-dns", []rbacv1.Subject{account("kube-dns")}},

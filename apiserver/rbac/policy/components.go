@@ -64,6 +64,7 @@ func controlPlaneRoles() []clusterRole {
 			{verbs: "update", groups: "core", resources: "pods/finalizers"},
 			{verbs: "get list watch", groups: "resource.k8s.io", resources: "resourceslices"},
 			{verbs: "create delete", groups: "resource.k8s.io", resources: "resourceclaims"},
+			{verbs: "get list watch", groups: "resource.k8s.io", resources: "devicetaintrules"},
 			{verbs: "patch update", groups: "resource.k8s.io", resources: "resourceclaims/binding"},
 		}},
 		{name: "system:persistent-volume-provisioner", rules: []rule{
@@ -115,7 +116,9 @@ func nodeRoles() []clusterRole {
 			{verbs: "get list watch", groups: "node.k8s.io", resources: "runtimeclasses"},
 			{verbs: "get", groups: "resource.k8s.io", resources: "resourceclaims"},
 			{verbs: "deletecollection", groups: "resource.k8s.io", resources: "resourceslices"},
+			{verbs: "get list watch", groups: "certificates.k8s.io", resources: "clustertrustbundles"},
 			{verbs: "get", groups: "core", resources: "serviceaccounts"},
+			{verbs: "create get list watch", groups: "certificates.k8s.io", resources: "podcertificaterequests"},
 		}},
 		{name: "system:node-bootstrapper", rules: []rule{
 			{verbs: "create get list watch", groups: "certificates.k8s.io", resources: "certificatesigningrequests"},
@@ -135,9 +138,12 @@ func nodeRoles() []clusterRole {
 	}
 }
 
-// certificateRoles returns the roles of the approval and signing of certificates.
+// certificateRoles returns the roles of the approval and signing of certificates, and of trust in them.
 func certificateRoles() []clusterRole {
 	return []clusterRole{
+		{name: "system:cluster-trust-bundle-discovery", rules: []rule{
+			{verbs: "get list watch", groups: "certificates.k8s.io", resources: "clustertrustbundles"},
+		}},
 		{name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient", rules: []rule{
 			{verbs: "create", groups: "certificates.k8s.io", resources: "certificatesigningrequests/nodeclient"},
 		}},

@@ -4,7 +4,7 @@ import "slices"
 
 // controllerRoles returns the roles of the controllers, named for their service accounts.
 func controllerRoles() []clusterRole {
-	return slices.Concat(workloadControllers(), replicaControllers(), networkControllers(), volumeControllers(), clusterControllers())
+	return slices.Concat(workloadControllers(), replicaControllers(), networkControllers(), volumeControllers(), certificateControllers(), clusterControllers())
 }
 
 // workloadControllers returns the roles of the other controllers of workloads.
@@ -162,6 +162,8 @@ func volumeControllers() []clusterRole {
 			{verbs: "get list watch", groups: "resource.k8s.io", resources: "resourceslices"},
 			{verbs: "get list watch", groups: "resource.k8s.io", resources: "deviceclasses"},
 			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
+			{verbs: "patch update", groups: "resource.k8s.io", resources: "devicetaintrules/status"},
+			{verbs: "get list watch", groups: "resource.k8s.io", resources: "devicetaintrules"},
 		}},
 		{name: "ephemeral-volume-controller", rules: []rule{
 			{verbs: "get list watch", groups: "core", resources: "pods"},
@@ -221,8 +223,8 @@ func volumeControllers() []clusterRole {
 	}
 }
 
-// clusterControllers returns the roles of the other controllers: of namespaces, nodes, accounts, and of what is left over.
-func clusterControllers() []clusterRole {
+// certificateControllers returns the roles of the controllers of certificates and of trust in them.
+func certificateControllers() []clusterRole {
 	return []clusterRole{
 		{name: "certificate-controller", rules: []rule{
 			{verbs: "delete get list watch", groups: "certificates.k8s.io", resources: "certificatesigningrequests"},
@@ -232,6 +234,20 @@ func clusterControllers() []clusterRole {
 			{verbs: "create", groups: "authorization.k8s.io", resources: "subjectaccessreviews"},
 			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
 		}},
+		{name: "kube-apiserver-serving-clustertrustbundle-publisher", rules: []rule{
+			{verbs: "attest", groups: "certificates.k8s.io", resources: "signers", names: "kubernetes.io/kube-apiserver-serving"},
+			{verbs: "create delete list update watch", groups: "certificates.k8s.io", resources: "clustertrustbundles"},
+			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
+		}},
+		{name: "podcertificaterequestcleaner", rules: []rule{
+			{verbs: "delete get list watch", groups: "certificates.k8s.io", resources: "podcertificaterequests"},
+		}},
+	}
+}
+
+// clusterControllers returns the roles of the other controllers: of namespaces, nodes, accounts, and of what is left over.
+func clusterControllers() []clusterRole {
+	return []clusterRole{
 		{name: "clusterrole-aggregation-controller", rules: []rule{
 			{verbs: "escalate get list patch update watch", groups: "rbac.authorization.k8s.io", resources: "clusterroles"},
 		}},
@@ -253,6 +269,7 @@ func clusterControllers() []clusterRole {
 			{verbs: "patch update", groups: "core", resources: "nodes/status"},
 			{verbs: "patch update", groups: "core", resources: "pods/status"},
 			{verbs: "delete get list watch", groups: "core", resources: "pods"},
+			{verbs: "get list watch", groups: "coordination.k8s.io", resources: "leases"},
 			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
 		}},
 		{name: "pod-garbage-collector", rules: []rule{
@@ -272,6 +289,12 @@ func clusterControllers() []clusterRole {
 		{name: "service-account-controller", rules: []rule{
 			{verbs: "create", groups: "core", resources: "serviceaccounts"},
 			{verbs: "create patch update", groups: "core events.k8s.io", resources: "events"},
+		}},
+		{name: "storage-version-migrator-controller", rules: []rule{
+			{verbs: "list patch", groups: "*", resources: "*"},
+			{verbs: "get", groups: "apiextensions.k8s.io", resources: "customresourcedefinitions"},
+			{verbs: "patch", groups: "apiextensions.k8s.io", resources: "customresourcedefinitions/status"},
+			{verbs: "update", groups: "storagemigration.k8s.io", resources: "storageversionmigrations/status"},
 		}},
 		{name: "ttl-after-finished-controller", rules: []rule{
 			{verbs: "delete get list watch", groups: "batch", resources: "jobs"},
