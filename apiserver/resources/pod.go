@@ -29,6 +29,7 @@ func podRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultPod),
 			PrepareCreate:        on(preparePod),
+			PrepareUpdate:        onUpdate(keepPodLevelResources),
 			PrepareStatusUpdate:  onUpdate(preparePodStatus),
 			Generation:           true,
 			Warnings:             warn(warnings.Pod),
@@ -79,9 +80,10 @@ func podField(pod *corev1.Pod, label string) string {
 	return ""
 }
 
-// preparePod sets the initial status of a new pod, and resolves the parts of its spec
-// that refer to its own labels.
+// preparePod completes the pod-level resources of a new pod, sets its initial status, and resolves
+// the parts of its spec that refer to its own labels.
 func preparePod(pod *corev1.Pod) {
+	defaultPodLevelResources(pod)
 	pod.Status = corev1.PodStatus{
 		Phase:    corev1.PodPending,
 		QOSClass: qos.ComputePodQOS(pod),

@@ -20,7 +20,6 @@ func defaultPod(pod *corev1.Pod) {
 			}
 		}
 	}
-	defaultPodLevelResources(pod)
 	syncPodIPs(&pod.Status)
 }
 

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,30 +24,70 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPodLevelResources sets the missing requests of a pod with pod-level limits
-// (KEP-2837): to the sum of its containers' requests, or else to the limits.
+// defaultPodLevelResources completes the resources of a pod that has some of its own (KEP-2837):
+// huge page limits with those of its containers, requests with those of its containers or else with
+// the limits, and then the limits that all its containers have. It runs after admission, which may
+// add containers, and only on creation.
 func defaultPodLevelResources(pod *corev1.Pod) {
 	whole := pod.Spec.Resources
-	if whole == nil || len(whole.Limits) == 0 {
+	if whole == nil || len(whole.Limits) == 0 && len(whole.Requests) == 0 {
 		return
 	}
-	requests := whole.Requests
-	if requests == nil {
-		requests = corev1.ResourceList{}
+	var opts resourcehelper.PodResourcesOptions
+	asked, limited := resourcehelper.AggregateContainerRequests(pod, opts), resourcehelper.AggregateContainerLimits(pod, opts)
+	for name, sum := range limited {
+		if _, explicit := whole.Requests[name]; !explicit && isHugePages(name) {
+			setMissing(&whole.Limits, name, sum)
+		}
 	}
-	for name, sum := range resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{}) {
-		overcommits := !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-		if _, asked := requests[name]; !asked && overcommits && resourcehelper.IsSupportedPodLevelResource(name) {
-			requests[name] = sum.DeepCopy()
+	for name, sum := range asked {
+		if !isHugePages(name) {
+			setMissing(&whole.Requests, name, sum)
 		}
 	}
 	for name, limit := range whole.Limits {
-		if _, asked := requests[name]; !asked && resourcehelper.IsSupportedPodLevelResource(name) {
-			requests[name] = limit.DeepCopy()
-		}
+		setMissing(&whole.Requests, name, limit)
 	}
-	if len(requests) > 0 {
-		whole.Requests = requests
+	for name, request := range whole.Requests {
+		if !allLimited(pod, name) {
+			continue
+		}
+		limit := limited[name]
+		if request.Cmp(limit) > 0 {
+			limit = request
+		}
+		setMissing(&whole.Limits, name, limit)
+	}
+}
+
+// setMissing sets a quantity in a list of pod-level resources that does not have it.
+func setMissing(list *corev1.ResourceList, name corev1.ResourceName, quantity resource.Quantity) {
+	if _, has := (*list)[name]; has || !resourcehelper.IsSupportedPodLevelResource(name) {
+		return
+	}
+	if *list == nil {
+		*list = corev1.ResourceList{}
+	}
+	(*list)[name] = quantity.DeepCopy()
+}
+
+// allLimited reports whether every container of a pod has a limit of a resource.
+func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
+	unlimited := func(c corev1.Container) bool {
+		_, has := c.Resources.Limits[name]
+		return !has
+	}
+	return !slices.ContainsFunc(pod.Spec.Containers, unlimited) && !slices.ContainsFunc(pod.Spec.InitContainers, unlimited)
+}
+
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// keepPodLevelResources restores pod-level resources that an update omits: its client may not know them.
+func keepPodLevelResources(pod, old *corev1.Pod) {
+	if pod.Spec.Resources == nil {
+		pod.Spec.Resources = old.Spec.Resources.DeepCopy()
 	}
 }
 

@@ -22,6 +22,7 @@ func podResize() Subresource {
 // nothing else.
 func resizePod(pod, sent *corev1.Pod) error {
 	defaultPod(sent)
+	keepPodLevelResources(sent, pod)
 	if errs := validation.PodResize(pod, sent); len(errs) > 0 {
 		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), pod.Name, errs)
 	}

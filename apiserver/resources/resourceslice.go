@@ -27,6 +27,7 @@ func resourceSliceRow() *Resource {
 			Generation:     true,
 			Warnings:       always(warnings.ResourceSlice),
 			Validate:       check(validation.ResourceSlice),
+			ValidateCreate: check(validation.ResourceSliceCreate),
 			ValidateUpdate: checkUpdate(validation.ResourceSliceUpdate),
 		},
 	}

@@ -247,7 +247,5 @@ const (
 	podImmutable = "pod updates may not change fields other than `spec.containers[*].image`," +
 		"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
 		"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-	claimImmutable    = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-	statefulImmutable = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
-		"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+	claimImmutable = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )

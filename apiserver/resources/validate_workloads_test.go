@@ -148,7 +148,7 @@ var workloadCases = []validateCase{
 
 var workloadUpdateCases = []updateCase{
 	{"apps/v1/StatefulSet", "what may change", `spec: {` + selected + `}`, `spec: {replicas: 3, minReadySeconds: 2, updateStrategy: {type: OnDelete}, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: d}]}}}`, nil},
-	{"apps/v1/StatefulSet", "service", `spec: {` + selected + `}`, `spec: {serviceName: s, ` + selected + `}`, []string{"spec: Forbidden: " + statefulImmutable}},
+	{"apps/v1/StatefulSet", "service", `spec: {` + selected + `}`, `spec: {serviceName: s, ` + selected + `}`, []string{`spec.serviceName: Invalid value: "s": field is immutable`}},
 	{"apps/v1/DaemonSet", "selector", `spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b, c: d}}, spec: ` + goodPodSpec + `}}`, `spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {a: b, c: d}}, spec: ` + goodPodSpec + `}}`, []string{
 		`spec.selector: Invalid value: {"matchLabels":{"c":"d"}}: field is immutable`,
 	}},

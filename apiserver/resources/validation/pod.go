@@ -106,7 +106,7 @@ func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 		errs = append(errs, requiredOneOf(p.Child("preemptionPolicy"), *policy, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 	}
 	if spec.HostPID && deref(spec.ShareProcessNamespace) {
-		errs = append(errs, field.Invalid(p.Child("securityContext", "shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled"))
+		errs = append(errs, field.Invalid(p.Child("shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled"))
 	}
 	errs = append(errs, validatePodSecurity(p.Child("securityContext"), spec.SecurityContext)...)
 	errs = append(errs, validateScheduling(p, spec)...)

@@ -31,9 +31,19 @@ func PriorityLevelConfiguration(l *flowcontrolv1.PriorityLevelConfiguration) fie
 		}
 		errs = append(errs, validateLimited(p.Child("limited"), spec.Limited)...)
 	default:
+		errs = append(errs, unsetWithout(p.Child("limited"), spec.Limited)...)
+		errs = append(errs, unsetWithout(p.Child("exempt"), spec.Exempt)...)
 		errs = append(errs, requiredOneOf(p.Child("type"), spec.Type, flowcontrolv1.PriorityLevelEnablementExempt, flowcontrolv1.PriorityLevelEnablementLimited)...)
 	}
 	return errs
+}
+
+// unsetWithout forbids a field that only one of the types has, for an object of no known type.
+func unsetWithout[T any](p *field.Path, value *T) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(p, "")}
 }
 
 func validateShares(p *field.Path, shares, lendable *int32) field.ErrorList {
@@ -64,6 +74,7 @@ func validateLimited(p *field.Path, l *flowcontrolv1.LimitedPriorityLevelConfigu
 		}
 		errs = append(errs, validateQueuing(at.Child("queuing"), queuing)...)
 	default:
+		errs = append(errs, unsetWithout(at.Child("queuing"), queuing)...)
 		errs = append(errs, requiredOneOf(at.Child("type"), l.LimitResponse.Type, flowcontrolv1.LimitResponseTypeQueue, flowcontrolv1.LimitResponseTypeReject)...)
 	}
 	return errs

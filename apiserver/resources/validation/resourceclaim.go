@@ -176,8 +176,12 @@ func validateDeviceConstraint(p *field.Path, c *resourcev1.DeviceConstraint, kno
 	return errs
 }
 
+// validateFullAttributeName validates the name of an attribute in a constraint. Its domain is in
+// lower case, unlike that of an attribute in a slice.
 func validateFullAttributeName(p *field.Path, name string) field.ErrorList {
-	errs := validateAttributeName(p, name)
+	errs := validateQualifiedAttribute(p, name, func(p *field.Path, domain string) field.ErrorList {
+		return invalidFor(p, domain, isDNSSubdomain(domain))
+	})
 	if !strings.Contains(name, "/") {
 		errs = append(errs, field.Invalid(p, name, "a fully qualified name must be a domain and a name separated by a slash"))
 	}
@@ -186,6 +190,10 @@ func validateFullAttributeName(p *field.Path, name string) field.ErrorList {
 
 // validateAttributeName validates "domain/id"; the domain defaults to the driver's.
 func validateAttributeName(p *field.Path, name string) field.ErrorList {
+	return validateQualifiedAttribute(p, name, validateDriverName)
+}
+
+func validateQualifiedAttribute(p *field.Path, name string, validateDomain func(*field.Path, string) field.ErrorList) field.ErrorList {
 	domain, id, has := strings.Cut(name, "/")
 	if !has {
 		domain, id = "", name
@@ -197,7 +205,7 @@ func validateAttributeName(p *field.Path, name string) field.ErrorList {
 	case has && domain == "":
 		errs = append(errs, field.Invalid(p, "", "the domain must not be empty"))
 	case has:
-		errs = append(errs, validateDriverName(p, domain)...)
+		errs = append(errs, validateDomain(p, domain)...)
 	}
 	if has && id == "" {
 		return append(errs, field.Invalid(p, "", "the name must not be empty"))

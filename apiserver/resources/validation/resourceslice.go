@@ -130,9 +130,16 @@ func placements(p *field.Path, node *string, selector *corev1.NodeSelector, all 
 	return set, errs
 }
 
+// ResourceSliceCreate validates the capacities of all devices. An update validates those that it
+// changes, with ResourceSliceUpdate.
+func ResourceSliceCreate(s *resourcev1.ResourceSlice) field.ErrorList {
+	return changedCapacities(field.NewPath("spec", "devices"), s, &resourcev1.ResourceSlice{})
+}
+
 func ResourceSliceUpdate(s, old *resourcev1.ResourceSlice) field.ErrorList {
 	p := field.NewPath("spec")
-	errs := immutable(p.Child("driver"), s.Spec.Driver, old.Spec.Driver)
+	errs := changedCapacities(p.Child("devices"), s, old)
+	errs = append(errs, immutable(p.Child("driver"), s.Spec.Driver, old.Spec.Driver)...)
 	errs = append(errs, immutable(p.Child("pool", "name"), s.Spec.Pool.Name, old.Spec.Pool.Name)...)
 	return append(errs, immutable(p.Child("nodeName"), s.Spec.NodeName, old.Spec.NodeName)...)
 }

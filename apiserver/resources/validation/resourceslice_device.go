@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -25,11 +26,6 @@ func validateDevice(p *field.Path, d *resourcev1.Device, placed bool) field.Erro
 		errs = append(errs, validateAttributeName(p.Child("attributes"), string(name))...)
 		errs = append(errs, validateAttribute(p.Child("attributes").Key(string(name)), &a)...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		capacity := d.Capacity[name]
-		errs = append(errs, validateAttributeName(p.Child("capacity"), string(name))...)
-		errs = append(errs, validateDeviceCapacity(p.Child("capacity").Key(string(name)).Child("requestPolicy"), &capacity, deref(d.AllowMultipleAllocations))...)
-	}
 	errs = append(errs, listOf(p.Child("taints"), d.Taints, resourcev1.DeviceTaintsMaxLength, validateDeviceTaint)...)
 	errs = append(errs, setOf(p.Child("consumesCounters"), d.ConsumesCounters, resourcev1.ResourceSliceMaxDeviceCounterConsumptionsPerDevice,
 		func(c *resourcev1.DeviceCounterConsumption) string { return c.CounterSet },
@@ -39,6 +35,32 @@ func validateDevice(p *field.Path, d *resourcev1.Device, placed bool) field.Erro
 		})...)
 	errs = append(errs, validateDeviceNodes(p, d, placed)...)
 	return append(errs, validateBindingConditions(p, d.BindingConditions, d.BindingFailureConditions)...)
+}
+
+// changedCapacities validates the capacities of the devices that old does not have alike.
+func changedCapacities(p *field.Path, s, old *resourcev1.ResourceSlice) field.ErrorList {
+	was := map[string]*resourcev1.Device{}
+	for i := range old.Spec.Devices {
+		was[old.Spec.Devices[i].Name] = &old.Spec.Devices[i]
+	}
+	var errs field.ErrorList
+	for i := range s.Spec.Devices {
+		d := &s.Spec.Devices[i]
+		if before := was[d.Name]; before == nil || !apiequality.Semantic.DeepEqual(d.Capacity, before.Capacity) {
+			errs = append(errs, validateCapacities(p.Index(i).Child("capacity"), d)...)
+		}
+	}
+	return errs
+}
+
+func validateCapacities(p *field.Path, d *resourcev1.Device) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		capacity := d.Capacity[name]
+		errs = append(errs, validateAttributeName(p, string(name))...)
+		errs = append(errs, validateDeviceCapacity(p.Key(string(name)).Child("requestPolicy"), &capacity, deref(d.AllowMultipleAllocations))...)
+	}
+	return errs
 }
 
 func validateDeviceNodes(p *field.Path, d *resourcev1.Device, placed bool) field.ErrorList {

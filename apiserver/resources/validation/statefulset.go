@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -147,19 +146,13 @@ func validateClaimRetention(p *field.Path, policy *appsv1.StatefulSetPersistentV
 	return append(errs, oneOf(p.Child("whenScaled"), policy.WhenScaled, retain, remove)...)
 }
 
-// statefulImmutable is the error for a forbidden change.
-const statefulImmutable = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
-	"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-
+// StatefulSetUpdate forbids to change the fields that identify the set's pods, claims and DNS names.
 func StatefulSetUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
-	rest, was := s.Spec, &old.Spec
-	rest.Replicas, rest.Ordinals, rest.Template = was.Replicas, was.Ordinals, was.Template
-	rest.UpdateStrategy, rest.RevisionHistoryLimit = was.UpdateStrategy, was.RevisionHistoryLimit
-	rest.PersistentVolumeClaimRetentionPolicy, rest.MinReadySeconds = was.PersistentVolumeClaimRetentionPolicy, was.MinReadySeconds
-	if apiequality.Semantic.DeepEqual(&rest, was) {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(field.NewPath("spec"), statefulImmutable)}
+	spec, was, p := &s.Spec, &old.Spec, field.NewPath("spec")
+	errs := immutable(p.Child("selector"), spec.Selector, was.Selector)
+	errs = append(errs, immutable(p.Child("volumeClaimTemplates"), spec.VolumeClaimTemplates, was.VolumeClaimTemplates)...)
+	errs = append(errs, immutable(p.Child("serviceName"), spec.ServiceName, was.ServiceName)...)
+	return append(errs, immutable(p.Child("podManagementPolicy"), spec.PodManagementPolicy, was.PodManagementPolicy)...)
 }
 
 func StatefulSetStatus(set, old *appsv1.StatefulSet) field.ErrorList {
