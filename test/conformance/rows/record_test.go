@@ -80,8 +80,7 @@ func TestDefaults(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			served, _ := asServed(kind, nil)
-			versioned, err := legacyscheme.Scheme.ConvertToVersion(obj, served.GroupVersion())
+			versioned, err := legacyscheme.Scheme.ConvertToVersion(obj, kind.GroupVersion())
 			if err != nil {
 				t.Fatal(err)
 			}

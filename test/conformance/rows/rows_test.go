@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 const whyDifferent = `# service-loadbalancer: upstream's strategy wants what its storage has allocated by then
 # mutatingwebhookconfiguration: upstream has the service's name and namespace the wrong way round
 # mutatingadmissionpolicy and its binding: upstream names an operation twice, once at a path of no field
-# lease: the strategy is behind a gate that is off in upstream's release
+# lease: the strategy is behind a gate that is off by default
 # limitrange: upstream names one that has no name
 # pod-*: here admission gives a Pod its service account before it is checked
 `

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +39,6 @@ var errUnreadable = errors.New("the manifest cannot be read")
 
 // read decodes a manifest to upstream's internal type, with defaults.
 func read(kind schema.GroupVersionKind, manifest []byte) (runtime.Object, error) {
-	kind, manifest = asServed(kind, manifest)
 	decoded, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(manifest, &kind, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
@@ -51,21 +49,6 @@ func read(kind schema.GroupVersionKind, manifest []byte) (runtime.Object, error)
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return internal, nil
-}
-
-// asServed converts a manifest to the version that upstream's release, which is one release
-// older, serves.
-func asServed(kind schema.GroupVersionKind, manifest []byte) (schema.GroupVersionKind, []byte) {
-	older := map[schema.GroupKind]string{
-		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:    "v1beta1",
-		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}: "v1beta1",
-		{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:           "v1beta2",
-	}[kind.GroupKind()]
-	if older == "" {
-		return kind, manifest
-	}
-	manifest = bytes.Replace(manifest, []byte(`"`+kind.GroupVersion().String()+`"`), []byte(`"`+kind.Group+"/"+older+`"`), 1)
-	return kind.GroupKind().WithVersion(older), manifest
 }
 
 // requestOf returns the context of a request for an object.
