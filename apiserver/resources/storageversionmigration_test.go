@@ -33,7 +33,7 @@ func TestStorageVersionMigrationStatus(t *testing.T) {
 		{"version changed", with("13"), with("12"), []string{"status.resourceVersion"}},
 		{"version removed", with(""), with("12"), []string{"status.resourceVersion"}},
 		{"both", with("", succeeded, failed), with(""), []string{"status.conditions"}},
-		{"condition twice", with("", succeeded, succeeded), with(""), []string{"status.conditions[1].type"}},
+		{"condition twice", with("", succeeded, succeeded), with(""), []string{"status.conditions[1]"}},
 		{"no longer succeeded", with(""), with("", succeeded), []string{"status.conditions"}},
 		{"no longer failed", with("", succeeded), with("", failed), []string{"status.conditions"}},
 	} {
