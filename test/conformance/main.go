@@ -35,7 +35,7 @@ func main() {
 	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
 	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
 	flag.StringVar(&opts.timeout, "timeout", "2h", "when to give up on the whole run")
-	flag.BoolVar(&opts.update, "update", false, "add what passes now to the list")
+	flag.BoolVar(&opts.update, "update", false, "add what passes now to the list, and remove names that no test has")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -75,7 +75,7 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 	verdict := list.compare(results)
 	verdict.print(stdout)
 	if opts.update {
-		return list.add(verdict.gained)
+		return list.update(verdict)
 	}
 	return verdict.err()
 }

@@ -14,7 +14,9 @@ const report = `[{"SpecReports":[
  {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"is new","State":"passed"},
  {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"breaks","State":"failed","Failure":{"Message":"expected 1\ngot 2"}},
  {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"never worked","State":"panicked"},
- {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"is not run","State":"skipped"}]}]`
+ {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"is not run","State":"skipped"},
+ {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"skips","State":"skipped","Failure":{"Message":"needs ssh"}},
+ {"ContainerHierarchyTexts":["[sig-a] A"],"LeafNodeType":"It","LeafNodeText":"skips, not listed","State":"skipped","Failure":{"Message":"needs ssh"}}]}]`
 
 func TestCompare(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
@@ -25,19 +27,26 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &list{names: []string{"[sig-a] A breaks", "[sig-a] A is not run", "[sig-a] A when b works (twice)"}}
+	l := &list{names: []string{"[sig-a] A breaks", "[sig-a] A is not run", "[sig-a] A skips", "[sig-a] A was renamed", "[sig-a] A when b works (twice)"}}
 	got := l.compare(results)
 	want := verdict{
 		passed: 2,
-		lost:   []result{{name: "[sig-a] A breaks", reason: "expected 1"}},
-		failed: []result{{name: "[sig-a] A never worked"}},
-		gained: []string{"[sig-a] A is new"},
+		lost: []result{
+			{name: "[sig-a] A breaks", reason: "expected 1"},
+			{name: "[sig-a] A skips", skipped: true, reason: "needs ssh"},
+		},
+		failed:  []result{{name: "[sig-a] A never worked"}},
+		gained:  []string{"[sig-a] A is new"},
+		unknown: []string{"[sig-a] A was renamed"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("compare() = %+v, want %+v", got, want)
 	}
 	if got.err() == nil {
 		t.Error("a lost test is no error")
+	}
+	if (verdict{passed: 1, unknown: []string{"x"}}).err() == nil {
+		t.Error("an unknown name is no error")
 	}
 	if (verdict{}).err() == nil {
 		t.Error("that nothing ran is no error")
@@ -54,9 +63,9 @@ func TestPatternMatchesItsNames(t *testing.T) {
 	}
 }
 
-func TestAddKeepsTheListSorted(t *testing.T) {
+func TestUpdateKeepsTheListSorted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "passing.txt")
-	if err := (&list{path: path, names: []string{"b"}}).add([]string{"c", "a", "b"}); err != nil {
+	if err := (&list{path: path, names: []string{"b", "old"}}).update(verdict{gained: []string{"c", "a", "b"}, unknown: []string{"old"}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := readList(path)

@@ -38,9 +38,11 @@ func (l *list) pattern() string {
 	return strings.Join(quoted, "|")
 }
 
-// add adds names to the list and writes it.
-func (l *list) add(names []string) error {
-	all := slices.Concat(l.names, names)
+// update adds the gained tests of a verdict to the list, removes the names that no test has,
+// and writes it.
+func (l *list) update(v verdict) error {
+	all := slices.Concat(l.names, v.gained)
+	all = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(v.unknown, name) })
 	slices.Sort(all)
 	text := strings.Join(slices.Compact(all), "\n") + "\n"
 	if err := os.WriteFile(l.path, []byte(text), 0o644); err != nil { // a file of the repository
@@ -51,17 +53,21 @@ func (l *list) add(names []string) error {
 
 // A verdict compares the results of a run with the list.
 type verdict struct {
-	passed int
-	lost   []result // failed, and on the list
-	failed []result // failed, and not on the list
-	gained []string // passed, and not on the list
+	passed  int
+	lost    []result // failed or skipped itself, and on the list
+	failed  []result // failed, and not on the list
+	gained  []string // passed, and not on the list
+	unknown []string // on the list, and no test of the suite
 }
 
 func (l *list) compare(results []result) verdict {
 	var v verdict
+	names := make(map[string]bool, len(results))
 	for _, r := range results {
+		names[r.name] = true
 		listed := slices.Contains(l.names, r.name)
 		switch {
+		case r.skipped && (r.reason == "" || !listed): // not selected, or skips itself
 		case r.passed:
 			v.passed++
 			if !listed {
@@ -71,6 +77,11 @@ func (l *list) compare(results []result) verdict {
 			v.lost = append(v.lost, r)
 		default:
 			v.failed = append(v.failed, r)
+		}
+	}
+	for _, name := range l.names {
+		if !names[name] {
+			v.unknown = append(v.unknown, name)
 		}
 	}
 	return v
@@ -86,6 +97,9 @@ func (v verdict) print(w io.Writer) {
 	for _, r := range v.lost {
 		fmt.Fprintf(w, "LOST    %s\n          %s\n", r.name, r.reason)
 	}
+	for _, name := range v.unknown {
+		fmt.Fprintf(w, "UNKNOWN %s\n          no test of the suite has this name; -update removes it\n", name)
+	}
 	fmt.Fprintf(w, "%d passed (%d of them not on the list), %d failed, %d lost\n", v.passed, len(v.gained), len(v.failed), len(v.lost))
 }
 
@@ -93,6 +107,8 @@ func (v verdict) err() error {
 	switch {
 	case len(v.lost) > 0:
 		return fmt.Errorf("%d tests of the list do not pass any more", len(v.lost))
+	case len(v.unknown) > 0:
+		return fmt.Errorf("%d names of the list are of no test of the suite", len(v.unknown))
 	case v.passed+len(v.failed) == 0:
 		return fmt.Errorf("no test ran: does anything match the focus?")
 	}

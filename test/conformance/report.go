@@ -12,9 +12,10 @@ const reportFile = "report.json"
 
 // A result is the result of one test.
 type result struct {
-	name   string
-	passed bool
-	reason string // of a failure, one line
+	name    string
+	passed  bool
+	skipped bool
+	reason  string // of a failure or of a test that skips itself, one line
 }
 
 // The fields of Ginkgo's report (types.Report) that are used here.
@@ -30,7 +31,7 @@ type specReport struct {
 	Failure                 struct{ Message string }
 }
 
-// readReport returns the results of the tests that ran, without skipped ones.
+// readReport returns the results of all tests of the suite, also of those that did not run.
 func readReport(path string) ([]result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -43,10 +44,15 @@ func readReport(path string) ([]result, error) {
 	var results []result
 	for _, suite := range suites {
 		for _, spec := range suite.SpecReports {
-			if spec.LeafNodeType != "It" || spec.State == "skipped" || spec.State == "pending" {
+			if spec.LeafNodeType != "It" {
 				continue
 			}
-			results = append(results, result{name: spec.name(), passed: spec.State == "passed", reason: firstLine(spec.Failure.Message)})
+			results = append(results, result{
+				name:    spec.name(),
+				passed:  spec.State == "passed",
+				skipped: spec.State == "skipped" || spec.State == "pending",
+				reason:  firstLine(spec.Failure.Message),
+			})
 		}
 	}
 	return results, nil
