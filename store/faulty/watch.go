@@ -57,7 +57,8 @@ func (w *watch) end(err error) {
 	w.cancel()
 }
 
-// run forwards the batches. It waits while holding returns a channel that is not closed.
+// run forwards the batches. It waits while holding returns a channel that is not closed; a batch
+// that was held when the watch ended is dropped.
 func (w *watch) run(ctx, innerCtx context.Context, closed <-chan struct{}, holding func() <-chan struct{}) {
 	defer close(w.batches)
 	for batch := range w.inner.Batches() {
@@ -67,6 +68,9 @@ func (w *watch) run(ctx, innerCtx context.Context, closed <-chan struct{}, holdi
 			case <-innerCtx.Done():
 			case <-closed:
 			}
+		}
+		if innerCtx.Err() != nil || isClosed(closed) {
+			continue
 		}
 		select {
 		case w.batches <- batch:
