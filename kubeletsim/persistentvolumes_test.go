@@ -31,8 +31,12 @@ func (c *streamCluster) claim(name string) {
 
 // using mounts a claim at /data.
 func using(claim string) func(*corev1.Pod) {
+	return mounting(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
+}
+
+// mounting mounts a volume at /data.
+func mounting(source corev1.VolumeSource) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
-		source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
 		pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: source}}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	}

@@ -14,15 +14,16 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// supplies wakes pods when a ConfigMap or Secret that they miss appears, or a claim is bound. Nothing is watched
-// before a pod misses something.
+// supplies wakes pods when a ConfigMap, a Secret or a ClusterTrustBundle that they miss appears,
+// or a claim is bound. Nothing is watched before a pod misses something.
 type supplies struct {
 	mu       sync.Mutex
 	waiting  map[supply]map[types.UID]bool
 	watching map[string]bool // by supply.kind
 }
 
-// supply is an object that pods need. Its kind is that of a lifecycle.Need.
+// supply is an object that pods need, or any ClusterTrustBundle of a signer. Its kind is that of
+// a lifecycle.Need.
 type supply struct {
 	kind string
 	name types.NamespacedName
@@ -32,6 +33,8 @@ type supply struct {
 var (
 	ofSecret = lifecycle.Need{Secret: true}.Kind()
 	ofClaim  = lifecycle.Need{Claim: true}.Kind()
+	ofSigner = lifecycle.Need{Bundles: &corev1.ClusterTrustBundleProjection{}}.Kind()
+	ofBundle = lifecycle.Need{Bundles: &corev1.ClusterTrustBundleProjection{Name: new(string)}}.Kind()
 )
 
 // missing returns the pod's needs that do not exist. The pod is synced when one of these
@@ -46,12 +49,17 @@ func (k *Kubelets) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Ne
 	for _, n := range needs {
 		s := supply{n.Kind(), types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
 		got, looked := keys[s]
-		if !looked {
-			var err error
-			if got, err = k.keysOf(ctx, s); err != nil {
-				return nil, err
-			}
+		var err error
+		switch {
+		case n.Bundles != nil:
+			s.name.Namespace = ""
+			got, err = k.bundleKeys(ctx, n.Bundles)
+		case !looked:
+			got, err = k.keysOf(ctx, s)
 			keys[s] = got
+		}
+		if err != nil {
+			return nil, err
 		}
 		n.Found = got != nil
 		if n.Found && (n.Key == "" || got[n.Key]) {
@@ -145,6 +153,9 @@ func (k *Kubelets) await(s supply, pod types.UID) error {
 }
 
 func (k *Kubelets) watchSupplies(kind string) error {
+	if kind == ofBundle || kind == ofSigner {
+		return k.watchBundles()
+	}
 	var informer cache.SharedIndexInformer
 	switch core := k.factory.Core().V1(); kind {
 	case ofClaim:
@@ -159,6 +170,10 @@ func (k *Kubelets) watchSupplies(kind string) error {
 			k.supplied(supply{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
 		}
 	}
+	return k.handleSupplies(informer, come)
+}
+
+func (k *Kubelets) handleSupplies(informer cache.SharedIndexInformer, come func(obj any)) error {
 	if err := k.handle(informer, come, func(any) {}); err != nil {
 		return fmt.Errorf("watching what pods miss: %w", err)
 	}

@@ -66,6 +66,8 @@ func (in *containerRef) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Vo
 			err = in.fillFields(tree, source.DownwardAPI.Items, mode)
 		case source.ServiceAccountToken != nil:
 			err = in.fillToken(ctx, tree, source.ServiceAccountToken, mode)
+		case source.ClusterTrustBundle != nil:
+			err = in.fillBundle(ctx, tree, source.ClusterTrustBundle, mode)
 		}
 		if err != nil {
 			return err

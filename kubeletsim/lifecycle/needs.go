@@ -5,14 +5,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Need is a ConfigMap or Secret, or one of its keys, that a volume or a container's environment
-// requires, or a claim, whose only key is ClaimBound.
+// requires, a claim, whose only key is ClaimBound, or ClusterTrustBundles.
 type Need struct {
-	Secret, Claim     bool
+	Secret, Claim bool
+	// Bundles is nil unless the need is a ClusterTrustBundle by name, or any that its signer and
+	// selector match; Name is then the name of the bundle or of the signer.
+	Bundles           *corev1.ClusterTrustBundleProjection
 	Name, Key         string
 	volume, container string
 	// Found means that the object exists and only the key is missing.
@@ -29,6 +33,10 @@ func (n Need) Kind() string {
 		return "persistentvolumeclaim"
 	case n.Secret:
 		return "secret"
+	case n.Bundles != nil && n.Bundles.Name == nil:
+		return "signer"
+	case n.Bundles != nil:
+		return "clustertrustbundle"
 	}
 	return "configmap"
 }
@@ -45,6 +53,10 @@ func (n Need) mountMessage(namespace string) string {
 	}
 	why := fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
 	switch {
+	case n.Bundles != nil && n.Bundles.Name == nil:
+		why = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
+	case n.Bundles != nil:
+		why = fmt.Sprintf("while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io %q not found", n.Name)
 	case n.Found && n.Secret:
 		why = "references non-existent secret key: " + n.Key
 	case n.Found:
@@ -88,19 +100,33 @@ func volumeNeeds(pod *corev1.Pod, v *corev1.Volume) []Need {
 		return keyNeeds(Need{Name: v.ConfigMap.Name, volume: v.Name}, v.ConfigMap.Items, v.ConfigMap.Optional)
 	case v.Secret != nil:
 		return keyNeeds(Need{Secret: true, Name: v.Secret.SecretName, volume: v.Name}, v.Secret.Items, v.Secret.Optional)
-	case v.Projected == nil:
-		return nil
+	case v.Projected != nil:
+		return projectedNeeds(v.Name, v.Projected.Sources)
 	}
+	return nil
+}
+
+func projectedNeeds(volume string, sources []corev1.VolumeProjection) []Need {
 	var needs []Need
-	for _, source := range v.Projected.Sources {
+	for _, source := range sources {
 		switch {
 		case source.ConfigMap != nil:
-			needs = append(needs, keyNeeds(Need{Name: source.ConfigMap.Name, volume: v.Name}, source.ConfigMap.Items, source.ConfigMap.Optional)...)
+			needs = append(needs, keyNeeds(Need{Name: source.ConfigMap.Name, volume: volume}, source.ConfigMap.Items, source.ConfigMap.Optional)...)
 		case source.Secret != nil:
-			needs = append(needs, keyNeeds(Need{Secret: true, Name: source.Secret.Name, volume: v.Name}, source.Secret.Items, source.Secret.Optional)...)
+			needs = append(needs, keyNeeds(Need{Secret: true, Name: source.Secret.Name, volume: volume}, source.Secret.Items, source.Secret.Optional)...)
+		case source.ClusterTrustBundle != nil:
+			needs = append(needs, bundleNeeds(volume, source.ClusterTrustBundle)...)
 		}
 	}
 	return needs
+}
+
+func bundleNeeds(volume string, source *corev1.ClusterTrustBundleProjection) []Need {
+	if ptr.Deref(source.Optional, false) {
+		return nil
+	}
+	name := ptr.Deref(source.Name, ptr.Deref(source.SignerName, ""))
+	return []Need{{Bundles: source, Name: name, volume: volume}}
 }
 
 func keyNeeds(whole Need, items []corev1.KeyToPath, optional *bool) []Need {
