@@ -21,24 +21,33 @@ import (
 // "forbidden".
 func webhook(t *testing.T) registrationv1.WebhookClientConfig {
 	t.Helper()
+	return webhookOf(t, func(path string, object *corev1.ConfigMap, answer *admissionv1.AdmissionResponse) {
+		switch _, refused := object.Data["forbidden"]; {
+		case path == "/mutate" && object.Data["added"] == "":
+			answer.Patch, answer.PatchType = []byte(`[{"op":"add","path":"/data/added","value":"by the webhook"}]`), ptr.To(admissionv1.PatchTypeJSONPatch)
+			answer.Warnings = []string{"something was added"}
+		case path == "/validate" && refused:
+			answer.Allowed, answer.Result = false, &metav1.Status{Message: "the key forbidden is not allowed"}
+		}
+	})
+}
+
+// webhookOf serves reviews of ConfigMaps. Before an answer, which allows the request, is sent,
+// review may change it.
+func webhookOf(t *testing.T, review func(path string, object *corev1.ConfigMap, answer *admissionv1.AdmissionResponse)) registrationv1.WebhookClientConfig {
+	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var review admissionv1.AdmissionReview
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		var asked admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		answer := &admissionv1.AdmissionResponse{UID: asked.Request.UID, Allowed: true}
 		var object corev1.ConfigMap
-		_ = json.Unmarshal(review.Request.Object.Raw, &object)
-		switch _, refused := object.Data["forbidden"]; {
-		case r.URL.Path == "/mutate" && object.Data["added"] == "":
-			answer.Patch, answer.PatchType = []byte(`[{"op":"add","path":"/data/added","value":"by the webhook"}]`), ptr.To(admissionv1.PatchTypeJSONPatch)
-			answer.Warnings = []string{"something was added"}
-		case r.URL.Path == "/validate" && refused:
-			answer.Allowed, answer.Result = false, &metav1.Status{Message: "the key forbidden is not allowed"}
-		}
-		review.Request, review.Response = nil, answer
-		_ = json.NewEncoder(w).Encode(review)
+		_ = json.Unmarshal(asked.Request.Object.Raw, &object)
+		review(r.URL.Path, &object, answer)
+		asked.Request, asked.Response = nil, answer
+		_ = json.NewEncoder(w).Encode(asked)
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -24,9 +24,9 @@ const (
 	Connect Operation = "CONNECT"
 )
 
-// Require makes a write depend on a key of the store, on a store that other processes use, too. The
-// object is stored if the key is at revision then, or at one that renew returns; otherwise the request
-// fails with the error of renew.
+// Require makes a write depend on a key of the store, which may change after admission. The object is
+// stored if the key is at revision then, or at one that renew returns; otherwise the request fails
+// with the error of renew.
 type Require func(key string, revision int64, renew func(ctx context.Context) (int64, error))
 
 // Attributes are the attributes of a write that plugins may use.
@@ -49,7 +49,7 @@ type Attributes struct {
 	// AtEnd registers a function to call when the request has ended: whatever it writes has
 	// then been stored or refused. Nil calls it at once.
 	AtEnd func(ended func())
-	// Require is nil if nothing is stored, and if no other process uses the store.
+	// Require is nil if nothing is stored.
 	Require Require
 
 	upstream upstream.Attributes

@@ -42,10 +42,11 @@ func (p NamespaceLifecycle) Check(ctx context.Context, a *Attributes) error {
 	return p.require(a, namespace)
 }
 
-// require makes a create depend on the namespace: otherwise it could be stored after another process has
-// marked the namespace for deletion and its controller has found the namespace empty.
+// require makes a create depend on the namespace: otherwise it could be stored after another request, of
+// this process or of another, has marked the namespace for deletion and the controller has found the
+// namespace empty.
 //
-//	T1 B finds the namespace at revision 6 in its cache, without a deletion timestamp
+//	T1 B finds the namespace at revision 6 in its cache, without a deletion timestamp, and calls a webhook
 //	T2 A stores the deletion timestamp at revision 7; the controller lists the objects: there are none
 //	T3 B stores its object on condition of revision 6, and fails; the store says what is wrong
 //	T4 A removes the namespace

@@ -53,7 +53,7 @@ func (rq *Call) Serve() error {
 	defer rq.Work.End()
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
-	if rq.backend.SharedStore {
+	if method := rq.HTTP.Method; method != http.MethodGet && method != http.MethodHead {
 		rq.premises = &storage.Premises{}
 		ctx = storage.WithPremises(ctx, rq.premises)
 	}
