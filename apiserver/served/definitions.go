@@ -326,7 +326,9 @@ func (d *Definitions) settleAgain(ctx context.Context, name string) {
 		return d.opts.Writer.UpdateDefinition(ctx, name, func(*apiextensionsv1.CustomResourceDefinition) {})
 	}
 	err := update()
-	for apierrors.IsTooManyRequests(err) { // another process settles names of the group
+	// Another process settles names of the group. Two that repeated their writes at once could
+	// keep each other from ending.
+	for apierrors.IsTooManyRequests(err) && d.pause(ctx) {
 		err = update()
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
