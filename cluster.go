@@ -165,6 +165,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser, auth.GroupMasters)); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
+	if c.virtual != nil { // a seed means the same revisions
+		if err := c.server.AwaitRegistered(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.loadObjects(ctx); err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type registrar struct {
 	server  *Server
 	cancel  context.CancelFunc // ends run
 	running sync.WaitGroup
+	// registered is closed after the first pass.
+	registered chan struct{}
 	// looks holds at most one request for another pass. It does not take turns (Ahead):
 	// no other work depends on what the registrar writes.
 	looks *inflight.Queue[struct{}]
@@ -33,7 +35,7 @@ type registrar struct {
 func (s *Server) startRegistrar() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &registrar{
-		server: s, cancel: cancel,
+		server: s, cancel: cancel, registered: make(chan struct{}),
 		looks: inflight.NewQueue(inflight.QueueOptions[struct{}]{Ledger: s.opts.Ledger, Name: "registrar", Ahead: true}),
 	}
 	s.registrar.Store(r)
@@ -56,11 +58,26 @@ func (r *registrar) run(ctx context.Context) {
 		if !first {
 			err = errors.Join(err, r.server.settleDangling(ctx))
 		}
+		if first {
+			close(r.registered)
+		}
 		first = false
 		if err != nil && ctx.Err() == nil {
 			r.server.opts.Logger.Error(err, "Writing the objects that every cluster has")
 		}
 	})
+}
+
+// AwaitRegistered waits until the objects that describe the server have been written once, so that
+// the revisions of what the caller writes next do not depend on how fast that was. It returns the
+// cause if ctx ends first.
+func (s *Server) AwaitRegistered(ctx context.Context) error {
+	select {
+	case <-s.registrar.Load().registered:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // stop ends the registrar and waits for a running pass.
