@@ -45,6 +45,7 @@ type Kubelets struct {
 	configMapLister corev1listers.ConfigMapLister
 	factory         kubeinformers.SharedInformerFactory
 	supplies        supplies
+	certificates    certificateWatch
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
 	// share and memory are what the commands in all containers use of this machine.

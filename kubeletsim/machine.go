@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/podcertificates"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/shell"
 )
@@ -34,6 +35,8 @@ type podFiles struct {
 	runs map[string][]*liveRun
 	// machines are the machines that probes share, by container.
 	machines map[string]*keptMachine
+	// credentials are those of the podCertificate sources; nil until they are looked for.
+	credentials *[]*podcertificates.Credential
 }
 
 // containerRoot is what the commands of one run of a container share.

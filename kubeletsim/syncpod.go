@@ -48,7 +48,11 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		e.known = true
 		e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
 	}
-	missing, err := k.missingFor(ctx, e, pod)
+	certified, err := k.syncCertificates(ctx, n, e, pod)
+	var missing []lifecycle.Need
+	if err == nil {
+		missing, err = k.missingFor(ctx, e, pod)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			k.due.Set(key, k.retryAt(e, pod, err))
@@ -80,17 +84,20 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	}
 	e.settled, e.wake = settled, out.Wake
 	if err != nil {
-		retry := k.retryAt(e, pod, err)
-		if e.wake.IsZero() || retry.Before(e.wake) {
-			e.wake = retry
-		}
+		e.wake = sooner(e.wake, k.retryAt(e, pod, err))
 	} else {
 		e.failures = 0
 	}
-	if !e.due.IsZero() && (e.wake.IsZero() || e.due.Before(e.wake)) {
-		e.wake = e.due
-	}
+	e.wake = sooner(sooner(e.wake, e.due), certified)
 	k.due.Set(key, e.wake)
+}
+
+// sooner returns the earlier of two times; the zero time is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // missingFor returns the pod's missing needs while any of its containers is still to be
@@ -105,7 +112,13 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 	if e.state.Sandbox && !slices.ContainsFunc(e.state.Containers, toMake) {
 		return nil, nil
 	}
-	return k.missing(ctx, pod)
+	missing, err := k.missing(ctx, pod)
+	for _, c := range e.files.certificates(pod) {
+		if _, _, why := c.Bundle(); why != nil {
+			missing = append(missing, lifecycle.NotIssued(c.Volume, why))
+		}
+	}
+	return missing, err
 }
 
 // step runs lifecycle.Step with a free address, and releases the address if the pod did not

@@ -55,7 +55,7 @@ func (in *containerRef) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Vo
 		return in.fillFields(tree, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
 	}
 	mode := v.Projected.DefaultMode
-	for _, source := range v.Projected.Sources {
+	for index, source := range v.Projected.Sources {
 		var err error
 		switch {
 		case source.ConfigMap != nil:
@@ -68,6 +68,8 @@ func (in *containerRef) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Vo
 			err = in.fillToken(ctx, tree, source.ServiceAccountToken, mode)
 		case source.ClusterTrustBundle != nil:
 			err = in.fillBundle(ctx, tree, source.ClusterTrustBundle, mode)
+		case source.PodCertificate != nil:
+			err = in.fillCertificate(tree, v.Name, index, mode)
 		}
 		if err != nil {
 			return err

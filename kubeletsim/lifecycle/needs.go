@@ -21,7 +21,12 @@ type Need struct {
 	volume, container string
 	// Found means that the object exists and only the key is missing.
 	Found bool
+	// why is upstream's reason if it does not follow from the other fields.
+	why string
 }
+
+// NotIssued returns the need of a volume whose certificate has not been issued, with the reason.
+func NotIssued(volume string, why error) Need { return Need{volume: volume, why: why.Error()} }
 
 // ClaimBound is the key of a claim that it has when it is bound.
 const ClaimBound = "bound"
@@ -53,6 +58,8 @@ func (n Need) mountMessage(namespace string) string {
 	}
 	why := fmt.Sprintf("%s %q not found", n.Kind(), n.Name)
 	switch {
+	case n.why != "":
+		why = n.why
 	case n.Bundles != nil && n.Bundles.Name == nil:
 		why = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
 	case n.Bundles != nil:

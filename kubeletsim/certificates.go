@@ -1,0 +1,152 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podcertificates"
+)
+
+// certificateJitter is the most that is added to the time at which a certificate is refreshed.
+const certificateJitter = 5 * time.Minute
+
+// certificateWatch is the watch of the requests of pods. It starts with the first of them.
+type certificateWatch struct {
+	once sync.Once
+	err  error
+}
+
+// certificates returns the credentials of the pod's volumes.
+func (f *podFiles) certificates(pod *corev1.Pod) []*podcertificates.Credential {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.credentials == nil {
+		all := podcertificates.Of(pod)
+		f.credentials = &all
+	}
+	return *f.credentials
+}
+
+// syncCertificates takes the next step with each credential of a pod that has not ended. It
+// returns when it must be called again; zero if only after a change of a request.
+func (k *Kubelets) syncCertificates(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (again time.Time, err error) {
+	credentials := e.files.certificates(pod)
+	if len(credentials) == 0 || e.state.Ended || lifecycle.Finished(pod) {
+		return time.Time{}, nil
+	}
+	if err := k.watchCertificates(); err != nil {
+		return time.Time{}, err
+	}
+	for _, c := range credentials {
+		at, err := k.syncCertificate(ctx, n, pod, c)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("the certificate of volume %s: %w", c.Volume, err)
+		}
+		again = sooner(again, at)
+	}
+	return again, nil
+}
+
+func (k *Kubelets) syncCertificate(ctx context.Context, n *nodes.Node, pod *corev1.Pod, c *podcertificates.Credential) (again time.Time, err error) {
+	if name := c.Open(); name != "" {
+		request, err := k.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			again = c.Missing(k.opts.Clock.Now())
+		case err != nil:
+			return again, fmt.Errorf("reading PodCertificateRequest %s: %w", name, err)
+		default:
+			k.report(n, pod, c.Observe(request, k.certificateDelay(n)))
+		}
+	}
+	now := k.opts.Clock.Now()
+	k.report(n, pod, c.Late(now))
+	due, at := c.Due(now)
+	if !due {
+		return sooner(again, at), nil
+	}
+	return again, k.requestCertificate(ctx, n, pod, c)
+}
+
+// certificateDelay returns a random delay, so that pods do not refresh their certificates all at
+// once.
+func (k *Kubelets) certificateDelay(n *nodes.Node) time.Duration {
+	if k.opts.Random == nil {
+		return 0
+	}
+	return time.Duration(k.opts.Random.Keyed("certificates/"+n.Name).Float64() * float64(certificateJitter))
+}
+
+func (k *Kubelets) requestCertificate(ctx context.Context, n *nodes.Node, pod *corev1.Pod, c *podcertificates.Credential) error {
+	account, err := k.opts.Client.CoreV1().ServiceAccounts(pod.Namespace).Get(ctx, pod.Spec.ServiceAccountName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the pod's ServiceAccount: %w", err)
+	}
+	node, err := k.nodeLister.Get(n.Name)
+	if err != nil {
+		return fmt.Errorf("reading the pod's node: %w", err)
+	}
+	request, key, err := c.NewRequest(pod, account, node)
+	if err != nil {
+		return err
+	}
+	created, err := k.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Create(ctx, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating a PodCertificateRequest: %w", err)
+	}
+	c.Requested(created.Name, key, created.CreationTimestamp.Time)
+	return nil
+}
+
+// watchCertificates syncs the pod of each PodCertificateRequest that changes.
+func (k *Kubelets) watchCertificates() error {
+	w := &k.certificates
+	w.once.Do(func() {
+		changed := func(obj any) {
+			request, ok := obj.(*certificatesv1.PodCertificateRequest)
+			if !ok {
+				return
+			}
+			if e := k.pods.get(request.Spec.PodUID); e != nil {
+				e.stale.Store(true)
+				k.loop.Add(podKey(string(request.Spec.PodUID)))
+			}
+		}
+		if w.err = k.handle(k.factory.Certificates().V1().PodCertificateRequests().Informer(), changed, changed); w.err == nil {
+			k.factory.Start(k.ended)
+		}
+	})
+	return w.err
+}
+
+// fillCertificate writes the files of a podCertificate source.
+func (in *containerRef) fillCertificate(tree *memfs.Tree, volume string, index int, mode *int32) error {
+	for _, c := range in.entry.files.certificates(in.pod) {
+		if c.Volume != volume || c.Index != index {
+			continue
+		}
+		key, chain, err := c.Bundle()
+		if err != nil {
+			return err
+		}
+		for path, content := range map[string][]byte{
+			c.Source.CredentialBundlePath: slices.Concat(key, chain), c.Source.KeyPath: key, c.Source.CertificateChainPath: chain,
+		} {
+			if path != "" {
+				tree.Put(path, permOf(nil, mode), content)
+			}
+		}
+	}
+	return nil
+}
