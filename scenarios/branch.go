@@ -161,15 +161,18 @@ func (b *branch) steps(ctx context.Context, steps []spec.Step) error {
 
 // step does one step, and records it.
 func (b *branch) step(ctx context.Context, step *spec.Step) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
 	parent := b.span
 	defer func() { b.span = parent }()
-	b.run.monitors.end(step.Name)
 	if !b.quiet {
 		b.span = b.run.recorder.Begin(parent, kindOf(step).span, step.Title(), step.Line)
 	}
+	if err := context.Cause(ctx); err != nil {
+		if !b.quiet {
+			b.span.End(err)
+		}
+		return err
+	}
+	b.run.monitors.end(step.Name)
 	if step.Background {
 		b.behind(ctx, step)
 		return nil

@@ -238,6 +238,7 @@ func (b *branch) top(ctx context.Context, steps []spec.Step, word string) error 
 		b.run.stepped(done)
 		b.run.report(func(p Progress) { p.StepEnded(done) })
 		if done.Failure != nil {
+			b.run.recorder.NotReached(spec.Titles(steps[i+1:])...)
 			return fmt.Errorf("%s %d (%s): %w", word, i+1, done.Title, done.Failure)
 		}
 	}

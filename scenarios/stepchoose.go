@@ -82,9 +82,7 @@ func (b *branch) choose(ctx context.Context, c *Choose) error {
 	slices.Sort(chosen)
 	for _, i := range chosen {
 		var titles []string
-		for j := range c.Of[i].Steps {
-			titles = append(titles, c.Of[i].Steps[j].Title())
-		}
+		titles = append(titles, spec.Titles(c.Of[i].Steps)...)
 		b.note("chosen: %s", strings.Join(titles, ", "))
 		if err := b.steps(ctx, c.Of[i].Steps); err != nil {
 			return err

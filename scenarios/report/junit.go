@@ -74,8 +74,8 @@ type testCase struct {
 	Skipped   *skipped `xml:"skipped,omitempty"`
 }
 
-// skipped marks a step that was ended by a failure elsewhere: the failure has a test case
-// of its own.
+// skipped marks a step that was ended, or kept from beginning, by a failure elsewhere: the
+// failure has a test case of its own.
 type skipped struct {
 	Message string `xml:"message,attr"`
 }
@@ -114,6 +114,13 @@ func suiteOf(id int, run *runrecord.Run) suite {
 			s.Skipped++
 		}
 		s.Cases = append(s.Cases, c)
+	}
+	for _, title := range run.NotReached {
+		s.Cases = append(s.Cases, testCase{
+			Name: printable(fmt.Sprintf("%d. %s", len(s.Cases)+1, title)), ClassName: "minikcm." + s.Name, Time: seconds(0),
+			Skipped: &skipped{Message: "not reached"},
+		})
+		s.Skipped++
 	}
 	if run.Verdict != runrecord.Passed && !reported {
 		c := testCase{Name: "the whole run", ClassName: "minikcm." + s.Name, Time: s.Time}

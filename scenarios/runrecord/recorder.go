@@ -100,6 +100,16 @@ func (r *Recorder) Fail(span *ActiveSpan, failure Failure) {
 	r.run.Failures = append(r.run.Failures, failure)
 }
 
+// NotReached notes the steps that a failure has kept from beginning.
+func (r *Recorder) NotReached(titles ...string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.NotReached = append(r.run.NotReached, titles...)
+}
+
 // Stop ends the record and returns it, with the verdict and why. A span that has not
 // ended never will.
 func (r *Recorder) Stop(verdict Verdict, message string) *Run {

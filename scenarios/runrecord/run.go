@@ -47,6 +47,8 @@ type Run struct {
 	Real    time.Duration `json:"realDuration"`
 	// Spans are the steps, faults and checks, in the order in which they began.
 	Spans []Span `json:"spans"`
+	// NotReached are the titles of the steps that a failure has kept from beginning.
+	NotReached []string `json:"notReached,omitempty"`
 	// Failures are the checks that did not hold.
 	Failures []Failure `json:"failures,omitempty"`
 	// Pods are the pods by phase over time, and Controllers what each did over time.

@@ -106,6 +106,15 @@ func (s *Step) Title() string {
 	return s.Kind.Title(s.Value)
 }
 
+// Titles returns the titles of steps.
+func Titles(steps []Step) []string {
+	titles := make([]string, len(steps))
+	for i := range steps {
+		titles[i] = steps[i].Title()
+	}
+	return titles
+}
+
 // Walk calls do for each step and for the steps within it, in the order of the text.
 func Walk(steps []Step, do func(*Step)) {
 	for i := range steps {
