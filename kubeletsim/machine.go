@@ -116,6 +116,9 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
 	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
 	root.Put("etc/resolv.conf", 0o644, []byte(in.resolvConf()))
+	for path, content := range in.kernelFiles() {
+		root.Put(path, 0o444, []byte(content))
+	}
 	view := memfs.NewView(root)
 	var made []*memfs.Tree
 	release = func() {
@@ -147,7 +150,9 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 	if c := in.spec.SecurityContext; c != nil && c.ReadOnlyRootFilesystem != nil && *c.ReadOnlyRootFilesystem {
 		view.MakeReadOnly()
 	}
+	uid, gid, groups := podspec.User(in.pod, in.spec)
 	return &box.Machine{
+		User:  box.User{UID: uid, GID: gid, Groups: groups},
 		Files: view, Clock: in.kubelets.opts.Clock, Ledger: in.kubelets.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
 		Processes: in.processes(), Signal: in.signal, Memory: run.memory, Share: in.kubelets.share, Seed: in.seed(in.kubelets.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil

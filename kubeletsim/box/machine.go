@@ -26,6 +26,8 @@ type Machine struct {
 	// Dir is the working directory; empty is the root.
 	Dir      string
 	Hostname string
+	// User is whom the command runs as. It has no effect on the access to files.
+	User User
 	// Processes are the processes that ps shows beside the command, the first with the ID 1.
 	Processes []Process
 	// Signal is called for a signal to one of the Processes; nil: signals are ignored.
@@ -238,7 +240,7 @@ func (s *session) environment() map[string]string {
 			env[name] = value
 		}
 	}
-	for name, value := range map[string]string{"PATH": defaultPath, "HOME": "/root", "HOSTNAME": s.machine.Hostname} {
+	for name, value := range map[string]string{"PATH": defaultPath, "HOME": s.home(), "HOSTNAME": s.machine.Hostname} {
 		if _, ok := env[name]; !ok {
 			env[name] = value
 		}

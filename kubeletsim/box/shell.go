@@ -89,7 +89,7 @@ func (p *proc) runScript(ctx context.Context, script string, flags shellFlags) i
 func (p *proc) newShell(ctx context.Context, flags shellFlags, interactive bool) *shell.Shell {
 	sh := shell.New(ctx, shell.Config{
 		Container: p.session, Name: flags.name, Args: flags.args, Env: p.env, Dir: p.dir, In: p.in, Out: p.stdout, Err: p.stderr,
-		Seed: p.seed, PID: p.pid, Interactive: interactive,
+		Seed: p.seed, PID: p.pid, UID: p.machine.User.UID, GID: p.machine.User.GID, Interactive: interactive,
 	})
 	if len(flags.set) > 0 {
 		sh.SetOption(flags.set)
@@ -131,7 +131,7 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 		done()
 		front, done = p.foreground(ctx, prompting)
 		if pending == "" {
-			prompt(shortDir(sh.Dir) + " # ")
+			prompt(p.shortDir(sh.Dir) + p.sigil())
 		} else {
 			prompt("> ")
 		}
@@ -188,11 +188,20 @@ func (p *proc) foreground(ctx context.Context, prompting bool) (context.Context,
 // interrupted reports whether only the foreground was to end.
 func interrupted(ctx, front context.Context) bool { return front.Err() != nil && ctx.Err() == nil }
 
-func shortDir(dir string) string {
-	if dir == "/root" {
+// shortDir returns a directory as the prompt shows it.
+func (s *session) shortDir(dir string) string {
+	if home := s.home(); dir == home && home != "/" {
 		return "~"
 	}
 	return dir
+}
+
+// sigil returns the end of the prompt, which differs for root.
+func (s *session) sigil() string {
+	if s.machine.User.UID == 0 {
+		return " # "
+	}
+	return " $ "
 }
 
 // lines reads the program's input line by line, never beyond the line.

@@ -160,26 +160,6 @@ func uname(_ context.Context, p *proc) int {
 	return 0
 }
 
-func id(_ context.Context, p *proc) int {
-	flags, _, ok := p.parse("ungGr", "")
-	switch {
-	case !ok:
-		return 1
-	case has(flags, 'n'):
-		p.print("root\n")
-	case len(flags) > 0:
-		p.print("0\n")
-	default:
-		p.print("uid=0(root) gid=0(root) groups=0(root)\n")
-	}
-	return 0
-}
-
-func whoami(_ context.Context, p *proc) int {
-	p.print("root\n")
-	return 0
-}
-
 func env(ctx context.Context, p *proc) int {
 	vars := maps.Clone(p.env)
 	args := p.args[1:]
@@ -243,10 +223,10 @@ func ps(_ context.Context, p *proc) int {
 	processes := p.machine.Processes
 	next := 1
 	for _, process := range processes {
-		p.print("%5d root      0:00 %s\n", process.PID, process.Command)
+		p.print("%5d %-8s  0:00 %s\n", process.PID, p.ownerName(), process.Command)
 		next = max(next, process.PID+1)
 	}
-	p.print("%5d root      0:00 %s\n", next, strings.Join(p.args, " "))
+	p.print("%5d %-8s  0:00 %s\n", next, p.ownerName(), strings.Join(p.args, " "))
 	return 0
 }
 

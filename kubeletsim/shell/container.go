@@ -79,6 +79,8 @@ type Config struct {
 	Seed uint64
 	// PID is $$.
 	PID int
+	// UID and GID are $UID and $GID.
+	UID, GID int64
 	// Interactive keeps a failed expansion from ending the shell.
 	Interactive bool
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ type Shell struct {
 	aliases   map[string]string
 	options   map[string]bool
 	files     map[int]*stream
+	// unnamed are inherited variables with names that the shell does not allow. Programs inherit
+	// them. The map is not modified.
+	unnamed map[string]string
 	// frames are the variables that calls of functions have hidden, by name.
 	frames []map[string]*variable
 	params []string
@@ -80,7 +84,7 @@ type function struct {
 // New returns a shell for the goroutine whose turn ctx carries. The caller must Close it.
 func New(ctx context.Context, c Config) *Shell {
 	s := &Shell{
-		Config: c, turn: TurnOf(ctx), vars: map[string]*variable{}, functions: map[string]*function{}, aliases: map[string]string{},
+		Config: c, turn: TurnOf(ctx), vars: map[string]*variable{}, unnamed: map[string]string{}, functions: map[string]*function{}, aliases: map[string]string{},
 		options: map[string]bool{"extglob": true, "hashall": true, "sourcepath": true}, files: map[int]*stream{}, params: c.Args, traps: map[string]string{},
 		nextPID: c.PID + 1, began: c.Container.Now(), optind: 1,
 	}
@@ -88,6 +92,8 @@ func New(ctx context.Context, c Config) *Shell {
 	for name, value := range c.Env {
 		if validName(name) {
 			s.vars[name] = &variable{set: true, text: value, exported: true}
+		} else {
+			s.unnamed[name] = value
 		}
 	}
 	for name, value := range map[string]string{"IFS": " \t\n", "PWD": c.Dir, "OPTIND": "1", "PS4": "+ ", "PPID": "0"} {
@@ -96,8 +102,8 @@ func New(ctx context.Context, c Config) *Shell {
 			s.vars[name] = &variable{set: true, text: value, exported: exported}
 		}
 	}
-	for _, name := range []string{"UID", "EUID", "GID"} {
-		s.vars[name] = &variable{set: true, text: "0", readonly: true}
+	for name, id := range map[string]int64{"UID": c.UID, "EUID": c.UID, "GID": c.GID} {
+		s.vars[name] = &variable{set: true, text: strconv.FormatInt(id, 10), readonly: true}
 	}
 	return s
 }
@@ -128,7 +134,7 @@ func (s *Shell) fork(turn *Turn) (*Shell, error) {
 	}
 	s.children++
 	c := &Shell{
-		Config: s.Config, vars: make(map[string]*variable, len(s.vars)), functions: maps.Clone(s.functions), aliases: maps.Clone(s.aliases),
+		Config: s.Config, vars: make(map[string]*variable, len(s.vars)), unnamed: s.unnamed, functions: maps.Clone(s.functions), aliases: maps.Clone(s.aliases),
 		options: maps.Clone(s.options), files: make(map[int]*stream, len(s.files)), params: s.params, status: s.status, guarded: s.guarded,
 		depth: s.depth, line: s.line, subshell: true, traps: map[string]string{}, nextPID: s.nextPID, began: s.began, optind: s.optind,
 		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, sourced: s.sourced, onError: s.onError,
@@ -337,7 +343,7 @@ func (s *Shell) handle(ctx context.Context, handler string) error {
 
 // environment returns the variables that a program inherits.
 func (s *Shell) environment() map[string]string {
-	env := map[string]string{}
+	env := maps.Clone(s.unnamed)
 	for name, v := range s.vars {
 		if v.exported && v.set && v.kind == scalar {
 			env[name] = v.text
