@@ -112,7 +112,8 @@ func TestCustomKindsAreSized(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	list := networkRequest(t, s, user, http.MethodGet, "/apis/example.com/v1/widgets", "").Body.String()
-	_, revision, _ := strings.Cut(list, `"resourceVersion":"`)
+	_, revision, _ := strings.Cut(list, `"kind":"WidgetList"`) // after the items, and before the list's metadata
+	_, revision, _ = strings.Cut(revision, `"resourceVersion":"`)
 	revision, _, _ = strings.Cut(revision, `"`)
 	if n, bytes, ok := s.sizeOf(schema.GroupResource{Group: "example.com", Resource: "widgets"}); n != 1 || bytes < 100 || !ok {
 		t.Errorf("%d objects of %d bytes, known %t", n, bytes, ok)
