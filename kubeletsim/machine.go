@@ -82,7 +82,7 @@ func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
 }
 
 // root returns a container's root file system, which is new for each run.
-func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]string, memory func() *shell.Budget) containerRoot {
+func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]images.File, memory func() *shell.Budget) containerRoot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.roots == nil {
@@ -95,7 +95,7 @@ func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]st
 		}
 		root = containerRoot{id, box.NewImage(space), memory()}
 		for _, path := range slices.Sorted(maps.Keys(files)) {
-			root.tree.Put(path, 0o644, []byte(files[path]))
+			root.tree.Put(path, files[path].Mode, []byte(files[path].Text))
 		}
 		f.roots[name] = root
 	}
@@ -110,7 +110,9 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 		return nil, nil, err
 	}
 	space := in.kubelets.space
-	run := in.entry.files.root(space, in.spec.Name, in.id, images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}), in.memory)
+	image := in.kubelets.images.Of(in.spec)
+	files := image.Files(images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
+	run := in.entry.files.root(space, in.spec.Name, in.id, files, in.memory)
 	root := run.tree
 	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
@@ -150,7 +152,7 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 	if c := in.spec.SecurityContext; c != nil && c.ReadOnlyRootFilesystem != nil && *c.ReadOnlyRootFilesystem {
 		view.MakeReadOnly()
 	}
-	uid, gid, groups := podspec.User(in.pod, in.spec)
+	uid, gid, groups := podspec.User(in.pod, in.spec, image.UID, image.GID)
 	return &box.Machine{
 		User:  box.User{UID: uid, GID: gid, Groups: groups},
 		Files: view, Clock: in.kubelets.opts.Clock, Ledger: in.kubelets.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,

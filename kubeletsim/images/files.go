@@ -9,16 +9,16 @@ import (
 )
 
 // FilesOf returns the files that AnnotationFiles declares for a container, by path.
-func FilesOf(pod *corev1.Pod, ref podspec.Container) map[string]string {
+func FilesOf(pod *corev1.Pod, ref podspec.Container) map[string]File {
 	text, ok := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationFiles)
 	if !ok {
 		return nil
 	}
-	files := map[string]string{}
+	files := map[string]File{}
 	for line := range strings.Lines(text) {
 		path, content, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(path, "/") {
-			files[path] = content + "\n"
+			files[path] = File{content + "\n", 0o644}
 		}
 	}
 	return files

@@ -22,7 +22,9 @@ import (
 //     without it, the profile applies to containers without a command of their own;
 //   - files, pull-error, exit-after, exit-code, stop-delay, ready-delay, log, log-every, http
 //     and grpc: the values of the annotations minikcm.dev/... of these names. files and
-//     pull-error apply to the image, whatever the command.
+//     pull-error apply to the image, whatever the command;
+//   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
+//     or UID:GID; program.NAME: a script that is the image's program NAME (Content).
 //
 // A pod's own annotations take precedence, then the ConfigMaps in the order of their names.
 const LabelImage = "minikcm.dev/image"
@@ -51,6 +53,7 @@ type profile struct {
 	name           types.NamespacedName
 	image, command []*regexp.Regexp
 	annotations    map[string]string // by annotation
+	content        Content
 }
 
 // Update reads a ConfigMap and reports whether the profiles changed.
@@ -59,7 +62,7 @@ func (b *Profiles) Update(c *corev1.ConfigMap) bool {
 	if _, marked := c.Labels[LabelImage]; !marked || c.Data["image"] == "" {
 		return b.Forget(name)
 	}
-	page := profile{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), annotations: map[string]string{}}
+	page := profile{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), annotations: map[string]string{}, content: contentOf(c.Data)}
 	for _, key := range append(ofImages(), ofProcesses()...) {
 		if value, ok := c.Data[strings.TrimPrefix(key, "minikcm.dev/")]; ok {
 			page.annotations[key] = value
@@ -107,8 +110,8 @@ func matches(all []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(all, func(r *regexp.Regexp) bool { return r.MatchString(text) })
 }
 
-// Annotate returns the pod with the annotations of its images' profiles added. It does not
-// modify the pod.
+// Annotate returns the pod with the annotations of its images' profiles added, and with the
+// commands that its containers execute. It does not modify the pod.
 func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -134,18 +137,24 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 			}
 		}
 	}
+	completed := b.completedLocked(pod)
 	if added == nil {
-		return pod
+		return completed
 	}
 	maps.Copy(added, own)
-	annotated := *pod
+	annotated := *completed
 	annotated.Annotations = added
 	return &annotated
 }
 
+// isOf reports whether the profile is of the container's image.
+func (p *profile) isOf(c *corev1.Container) bool {
+	return matches(p.image, c.Image) || matches(p.image, podspec.ImageName(c.Image))
+}
+
 // annotationsFor returns the annotations of the profile that apply to a container.
 func (p *profile) annotationsFor(c *corev1.Container) map[string]string {
-	if !matches(p.image, c.Image) && !matches(p.image, podspec.ImageName(c.Image)) {
+	if !p.isOf(c) {
 		return nil
 	}
 	runs := len(c.Command) == 0

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,18 +9,23 @@ import (
 )
 
 // User returns whom a container runs as, and its supplementary groups: the container's security
-// context takes precedence over the pod's. Without either it is root, because nothing is known of
-// the image's user.
-func User(pod *corev1.Pod, c *corev1.Container) (uid, gid int64, groups []int64) {
+// context takes precedence over the pod's, and this over the image's user, which is root if it is
+// not known (nil).
+func User(pod *corev1.Pod, c *corev1.Container, imageUID, imageGID *int64) (uid, gid int64, groups []int64) {
+	user, group := (*int64)(nil), (*int64)(nil)
 	if of := pod.Spec.SecurityContext; of != nil {
-		uid, gid = ptr.Deref(of.RunAsUser, 0), ptr.Deref(of.RunAsGroup, 0)
+		user, group = of.RunAsUser, of.RunAsGroup
 		groups = slices.Clone(of.SupplementalGroups)
 		if of.FSGroup != nil {
 			groups = append(groups, *of.FSGroup)
 		}
 	}
 	if of := c.SecurityContext; of != nil {
-		uid, gid = ptr.Deref(of.RunAsUser, uid), ptr.Deref(of.RunAsGroup, gid)
+		user, group = cmp.Or(of.RunAsUser, user), cmp.Or(of.RunAsGroup, group)
 	}
-	return uid, gid, groups
+	if user == nil {
+		user = imageUID
+		group = cmp.Or(group, imageGID)
+	}
+	return ptr.Deref(user, 0), ptr.Deref(group, 0), groups
 }
