@@ -19,6 +19,7 @@ type options struct {
 	bin     string // the folder with minikcm, ginkgo and e2e.test
 	out     string
 	passing string
+	images  string // the folder of image profiles; empty: none
 	focus   string
 	procs   int
 	nodes   int
@@ -31,6 +32,7 @@ func main() {
 	flag.StringVar(&opts.bin, "bin", "../../bin", "folder with the binaries minikcm, ginkgo and e2e.test")
 	flag.StringVar(&opts.out, "out", "../../_artifacts/conformance", "folder for the log, the JUnit file and the JSON report")
 	flag.StringVar(&opts.passing, "passing", "passing.txt", "the list of tests that have to pass")
+	flag.StringVar(&opts.images, "images", "", "folder with profiles of images; the list is passing.txt with passing-with-images.txt then")
 	flag.StringVar(&opts.focus, "focus", "", "regular expression of the tests to run; without it, those of the list")
 	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
 	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
@@ -51,7 +53,7 @@ func main() {
 // run runs the suite and reports the results. It returns an error if a test of the list is
 // lost or no test ran.
 func run(ctx context.Context, opts options, stdout io.Writer) error {
-	list, err := readList(opts.passing)
+	list, err := readLists(opts)
 	if err != nil {
 		return err
 	}
@@ -80,6 +82,21 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 	return verdict.err()
 }
 
+// readLists reads the list of tests. With profiles of images it has those tests, too, that pass only
+// with them; what is gained is added to these.
+func readLists(opts options) (*list, error) {
+	l, err := readList(opts.passing)
+	if err != nil || opts.images == "" {
+		return l, err
+	}
+	only, err := readList(filepath.Join(filepath.Dir(opts.passing), "passing-with-images.txt"))
+	if err != nil {
+		return nil, err
+	}
+	only.others = l.names
+	return only, nil
+}
+
 // runSuite starts a cluster and runs the suite on it, with the output in a file.
 func runSuite(ctx context.Context, opts options, focus string) error {
 	bin, err := filepath.Abs(opts.bin)
@@ -100,7 +117,15 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	}
 	defer log.Close()
 	fmt.Printf("running; the log is %s\n", log.Name())
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), "exec", "--nodes", strconv.Itoa(opts.nodes), "--",
+	images, err := filepath.Abs(opts.images)
+	if err != nil {
+		return err
+	}
+	begin := `exec "$@"`
+	if opts.images != "" {
+		begin = fmt.Sprintf("%q apply -f %q && %s", kubectl, images, begin)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), "exec", "--nodes", strconv.Itoa(opts.nodes), "--", "sh", "-c", begin, "sh",
 		filepath.Join(bin, "ginkgo"), "run", "--procs", strconv.Itoa(opts.procs), "--focus", focus, "--no-color", "--keep-going",
 		"--timeout", opts.timeout, "--output-dir", out, "--json-report", reportFile, "--junit-report", "junit.xml",
 		filepath.Join(bin, "e2e.test"), "--",

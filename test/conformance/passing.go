@@ -13,7 +13,11 @@ import (
 type list struct {
 	path  string
 	names []string
+	// others are names of another list that have to pass, too.
+	others []string
 }
+
+func (l *list) all() []string { return slices.Concat(l.names, l.others) }
 
 func readList(path string) (*list, error) {
 	data, err := os.ReadFile(path)
@@ -31,8 +35,9 @@ func readList(path string) (*list, error) {
 
 // pattern returns a regular expression that matches exactly the names of the list.
 func (l *list) pattern() string {
-	quoted := make([]string, len(l.names))
-	for i, name := range l.names {
+	all := l.all()
+	quoted := make([]string, len(all))
+	for i, name := range all {
 		quoted[i] = regexp.QuoteMeta(name)
 	}
 	return strings.Join(quoted, "|")
@@ -62,10 +67,10 @@ type verdict struct {
 
 func (l *list) compare(results []result) verdict {
 	var v verdict
-	names := make(map[string]bool, len(results))
+	names, all := make(map[string]bool, len(results)), l.all()
 	for _, r := range results {
 		names[r.name] = true
-		listed := slices.Contains(l.names, r.name)
+		listed := slices.Contains(all, r.name)
 		switch {
 		case r.skipped && (r.reason == "" || !listed): // not selected, or skips itself
 		case r.passed:
@@ -79,7 +84,7 @@ func (l *list) compare(results []result) verdict {
 			v.failed = append(v.failed, r)
 		}
 	}
-	for _, name := range l.names {
+	for _, name := range all {
 		if !names[name] {
 			v.unknown = append(v.unknown, name)
 		}
