@@ -89,7 +89,7 @@ func TestPagesFromTheStoreCount(t *testing.T) {
 	}
 	networkRequest(t, s, user, http.MethodPost, configMapsPath, `{"metadata":{"name":"c"}}`)
 	networkRequest(t, s, user, http.MethodGet, configMapsPath, "") // the cache has seen the change
-	s.trimCaches() // the state of the first page is only in the store
+	s.trimCaches()                                                 // the state of the first page is only in the store
 	other := s.responses.Share()
 	other.Force(s.responses.Limit() - 150_000) // enough for a response from the cache
 	if w := networkRequest(t, s, user, http.MethodGet, configMapsPath+"?limit=1", ""); w.Code != http.StatusOK {
