@@ -54,7 +54,7 @@ func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], 
 		return nil, err
 	}
 	r := &Reconciler[T]{
-		owners: owners, cache: s.ReplicaSets, sets: sets, pods: tally.New(groupsOf(owners.Kind.Kind), decide.NewAccount),
+		owners: owners, cache: s.ReplicaSets, sets: sets, pods: tally.New(tally.ByController[*corev1.Pod](owners.Kind.Kind), decide.NewAccount),
 		wakesOwner: loop.ControllerOf(owners.Kind.GroupKind()),
 	}
 	r.Reconciler = owner.New(s.Clock, s.ReplicaSets, s.Executor, owner.Steps[T, decide.Snapshot, decide.Plan]{
@@ -63,29 +63,11 @@ func NewReconciler[T plan.Object](owners Owners[T], s Sources) (*Reconciler[T], 
 	return r, nil
 }
 
-// groupsOf returns the function that assigns pods to accounts: one for each owner, and one
-// for the pods of a namespace that have no controller.
-func groupsOf(kind string) func(pod *corev1.Pod) string {
-	return func(pod *corev1.Pod) string {
-		switch ref := metav1.GetControllerOfNoCopy(pod); {
-		case ref == nil:
-			return orphansOf(pod.Namespace)
-		case ref.Kind != kind:
-			return ""
-		default:
-			return string(ref.UID)
-		}
-	}
-}
-
-// orphansOf returns a group that equals no UID.
-func orphansOf(namespace string) string { return "orphans/" + namespace }
-
 func (r *Reconciler[T]) gather(_ context.Context, owner T) (in decide.Snapshot, err error) {
 	in = decide.Snapshot{ReplicaSet: r.owners.View(owner), Kind: r.owners.Kind}
 	r.pods.Read(func(of func(string) *decide.Account) {
 		account := of(string(owner.GetUID()))
-		in.Pods, err = account.Look(in.ReplicaSet, of(orphansOf(owner.GetNamespace())), r.Clock.Now())
+		in.Pods, err = account.Look(in.ReplicaSet, of(tally.Orphans(owner.GetNamespace())), r.Clock.Now())
 		if err == nil && decide.Lacking(in.ReplicaSet, in.Pods.Counts) < 0 {
 			in.Active, in.Crowd = account.Active(in.Pods), map[string]int{}
 			for _, sibling := range r.siblings(owner) {

@@ -29,6 +29,7 @@ var pure = []string{
 	"controllers/endpointslicemirroring/decide",
 	"controllers/garbagecollector/graph",
 	"controllers/history",
+	"controllers/holdings",
 	"controllers/job/conditions",
 	"controllers/job/decide",
 	"controllers/job/indexes",

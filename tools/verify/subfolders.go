@@ -75,9 +75,10 @@ var inFolder = map[string][]string{
 	"controllers/executor":                {"loop", "plan"},
 	"controllers/garbagecollector":        {"env", "garbagecollector/graph", "loop"},
 	"controllers/history":                 {"plan"},
+	"controllers/holdings":                {},
 	"controllers/history/collision":       {"controllerref", "executor", "loop", "plan"},
-	"controllers/job":                     {"dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "./decide"},
-	"controllers/job/decide":              {"controllerref", "job/conditions", "job/indexes", "plan"},
+	"controllers/job":                     {"dependents", "env", "executor", "job/conditions", "loop", "owner", "plan", "tally", "./decide"},
+	"controllers/job/decide":              {"controllerref", "holdings", "job/conditions", "job/indexes", "plan"},
 	"controllers/loop":                    {},
 	"controllers/manager":                 {"*"},
 	"controllers/manager/election":        {},
@@ -139,7 +140,7 @@ var inFolder = map[string][]string{
 // may import none. Most controllers only import the packages that all of them share, and their
 // own decisions.
 var inFolderDefault = map[string][]string{
-	"controllers": {"controllerref", "dependents", "env", "executor", "history", "history/collision", "loop", "owner", "plan", "scales", "tally", "./decide"},
+	"controllers": {"controllerref", "dependents", "env", "executor", "history", "history/collision", "holdings", "loop", "owner", "plan", "scales", "tally", "./decide"},
 	// The command line and the tests of several folders are not layered.
 	"cmd": {"*"}, "test": {"*"}, "examples": {"*"}, ".": {"*"},
 }

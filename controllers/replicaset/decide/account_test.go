@@ -71,7 +71,7 @@ func TestAccountAgreesWithSurvey(t *testing.T) {
 		for range 60 {
 			rs = drawnChange(t, rs)
 			pod := drawnPod(t)
-			key := keyOf(pod)
+			key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 			account.Unset(key)
 			orphans.Unset(key)
 			delete(shown, key.String())

@@ -1,14 +1,13 @@
 package decide
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
+	"minikcm.dev/minikcm/controllers/holdings"
 )
 
 // Pods are what a decision reads of an owner's pods.
@@ -38,9 +37,9 @@ func Survey(rs *appsv1.ReplicaSet, candidates []*corev1.Pod, now time.Time) (fou
 			active = append(active, pod)
 		}
 	}
-	sortByName(found.Adopt)
-	sortByName(found.Release)
-	sortByName(active)
+	holdings.SortByName(found.Adopt)
+	holdings.SortByName(found.Release)
+	holdings.SortByName(active)
 	return found, active, nil
 }
 
@@ -55,10 +54,4 @@ func (p *Pods) count(t *terms, pod *corev1.Pod, now time.Time) {
 		p.Ripens = due
 	}
 	p.Counts.add(s, 1)
-}
-
-func sortByName(pods []*corev1.Pod) {
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 }

@@ -28,10 +28,8 @@ type Counts struct {
 type standing uint8
 
 const (
-	// selected: the owner's selector matches the pod. Others are not counted.
-	selected standing = 1 << iota
-	// active: it has neither ended nor is being deleted.
-	active
+	// active: the pod has neither ended nor is being deleted.
+	active standing = 1 << iota
 	// terminating: it is being deleted and has not ended.
 	terminating
 	// fullyLabeled: the pod has all labels of the template.
@@ -41,9 +39,6 @@ const (
 )
 
 func (c *Counts) add(s standing, n int32) {
-	if s&selected == 0 {
-		return
-	}
 	if s&terminating != 0 {
 		c.Terminating += n
 	}
@@ -89,13 +84,9 @@ func (t *terms) are(rs *appsv1.ReplicaSet) bool {
 		equality.Semantic.DeepEqual(t.selectorFrom, rs.Spec.Selector)
 }
 
-// judge returns the standing of a pod at a time at which no ready pod has become available by
+// judge returns the standing of a selected pod at a time at which no ready pod has become available by
 // waiting, and the time at which it does so, which is zero if it does not.
 func (t *terms) judge(pod *corev1.Pod) (s standing, due time.Time) {
-	if !t.selector.Matches(labels.Set(pod.Labels)) {
-		return 0, due
-	}
-	s = selected
 	if controllerref.Terminating(pod) {
 		s |= terminating
 	}
@@ -120,26 +111,21 @@ func (t *terms) judge(pod *corev1.Pod) (s standing, due time.Time) {
 	return s, due
 }
 
-// adopts reports whether rs, which is not being deleted, adopts an orphan.
-func (t *terms) adopts(rs *appsv1.ReplicaSet, orphan *corev1.Pod) bool {
-	return orphan.Namespace == rs.Namespace && orphan.DeletionTimestamp == nil && t.selector.Matches(labels.Set(orphan.Labels))
-}
-
 // ripening is a heap of pods that become available, the next one first.
 type ripening []*entry
 
 func (r ripening) Len() int           { return len(r) }
-func (r ripening) Less(i, j int) bool { return r[i].due.Before(r[j].due) }
+func (r ripening) Less(i, j int) bool { return r[i].Standing.due.Before(r[j].Standing.due) }
 
 func (r ripening) Swap(i, j int) {
 	r[i], r[j] = r[j], r[i]
-	r[i].place, r[j].place = i, j
+	r[i].Standing.at, r[j].Standing.at = i, j
 }
 
 // Push implements heap.Interface.
 func (r *ripening) Push(x any) {
 	e := x.(*entry)
-	e.place = len(*r)
+	e.Standing.at = len(*r)
 	*r = append(*r, e)
 }
 
@@ -148,6 +134,6 @@ func (r *ripening) Pop() any {
 	last := len(*r) - 1
 	e := (*r)[last]
 	(*r)[last] = nil
-	*r, e.place = (*r)[:last], -1
+	*r, e.Standing.at = (*r)[:last], -1
 	return e
 }
