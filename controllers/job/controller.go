@@ -31,17 +31,14 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		Clock: e.Clock, Jobs: jobs.GetIndexer(), Pods: pods.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	}
-	r, err := NewReconciler(sources)
-	if err != nil {
-		return nil, err
-	}
+	r := NewReconciler(sources)
 	o, err := NewOrphans(sources)
 	if err != nil {
 		return nil, err
 	}
 	c := &Controller{jobs: loop.New(e.Loop(Name, workers), r), orphans: loop.New(e.Loop(Name+"-orphans", 1), o)}
 	c.jobs.Watch(jobs, r.OnJob)
-	c.jobs.Watch(pods, r.OnPod)
+	c.jobs.Watch(pods, r.OnPod, r.ObservePod)
 	c.orphans.Watch(jobs, o.OnJob)
 	c.orphans.Watch(pods, o.OnPod)
 	return c, nil

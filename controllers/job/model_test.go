@@ -9,17 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/executor"
+	"minikcm.dev/minikcm/controllers/holdings"
 	"minikcm.dev/minikcm/controllers/job/conditions"
 	"minikcm.dev/minikcm/controllers/job/decide"
 	"minikcm.dev/minikcm/controllers/job/indexes"
@@ -41,7 +45,7 @@ type model struct {
 	*modeltest.Run
 	t      checker
 	draw   modeltest.Draw
-	decide func(decide.Snapshot, time.Time) (decide.Plan, error)
+	decide decision
 	// seen holds the last state of every pod that existed.
 	seen map[types.UID]*corev1.Pod
 	// counted maps the UIDs that the status has listed to the name of the list.
@@ -49,7 +53,7 @@ type model struct {
 	last    *batchv1.Job
 }
 
-func newModel(t checker, draw modeltest.Draw, decide func(decide.Snapshot, time.Time) (decide.Plan, error)) *model {
+func newModel(t checker, draw modeltest.Draw, decide decision) *model {
 	m := &model{
 		Run: modeltest.NewRun(draw), t: t, draw: draw, decide: decide,
 		seen: map[types.UID]*corev1.Pod{}, counted: map[types.UID]string{},
@@ -58,12 +62,9 @@ func newModel(t checker, draw modeltest.Draw, decide func(decide.Snapshot, time.
 	m.World.AfterWrite = m.check
 	executorOf := func(a *modeltest.Actor) executor.Executor { return executor.Executor{Writer: a.Writer(), Parallel: 1} }
 	m.must(m.Actor("job-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
-		r, err := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a), Decide: decide})
-		if err != nil {
-			return nil, err
-		}
+		r := NewReconciler(Sources{Clock: m.Clock, Jobs: a.Watch(&batchv1.Job{}), Executor: executorOf(a), Decide: m.surveying(a.Watch(&corev1.Pod{}))})
 		a.OnEvent(&batchv1.Job{}, r.OnJob)
-		a.OnEvent(&corev1.Pod{}, r.OnPod)
+		a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 		return r, nil
 	}))
 	m.must(m.Actor("orphans", func(a *modeltest.Actor) (loop.Reconciler, error) {
@@ -78,6 +79,49 @@ func newModel(t checker, draw modeltest.Draw, decide func(decide.Snapshot, time.
 	m.Other(m.kubelet)
 	m.Other(m.user)
 	return m
+}
+
+// decision is decide.Job, or a mistake, with the pods that the snapshot was taken of.
+type decision func(in decide.Snapshot, pods []*corev1.Pod) (decide.Plan, error)
+
+func correct(in decide.Snapshot, _ []*corev1.Pod) (decide.Plan, error) { return decide.Job(in, in.At) }
+
+// surveying returns the model's decision. It compares what the account of the pods says with a
+// count of those in the cache.
+func (m *model) surveying(pods cache.Indexer) func(decide.Snapshot, time.Time) (decide.Plan, error) {
+	return func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+		if decide.Idle(in.Job) {
+			return m.decide(in, nil)
+		}
+		var owned, orphans []*corev1.Pod
+		for _, o := range pods.List() {
+			pod := o.(*corev1.Pod)
+			if controllerref.ControllerUID(pod) == "" {
+				orphans = append(orphans, pod)
+			} else {
+				owned = append(owned, pod)
+			}
+		}
+		holdings.SortByName(owned)
+		holdings.SortByName(orphans)
+		all := append(owned, orphans...)
+		want, err := decide.Survey(in.Job, all, in.Failures, now)
+		m.must(err)
+		if diff := cmp.Diff(want, in.Pods, cmpopts.EquateEmpty()); diff != "" {
+			m.t.Fatalf("the account differs (-survey +account):\n%s", diff)
+		}
+		return m.decide(in, all)
+	}
+}
+
+// mistaken decides about another state of the Job than that of the snapshot.
+func mistaken(in decide.Snapshot, job *batchv1.Job, pods []*corev1.Pod) (decide.Plan, error) {
+	var err error
+	in.Job = job
+	if in.Pods, err = decide.Survey(job, pods, in.Failures, in.At); err != nil {
+		return decide.Plan{}, err
+	}
+	return decide.Job(in, in.At)
 }
 
 func (m *model) must(err error) {
@@ -336,7 +380,7 @@ func drawFrom(t *rapid.T) modeltest.Draw {
 // TestEveryPodIsCountedOnce crashes the controller, delivers events late, and lets users
 // and kubelets act between its writes.
 func TestEveryPodIsCountedOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { newModel(t, drawFrom(t), decide.Job).history(t.Context()) })
+	rapid.Check(t, func(t *rapid.T) { newModel(t, drawFrom(t), correct).history(t.Context()) })
 }
 
 // broke is the panic value of an invariant that is broken under seeded draws.
@@ -348,7 +392,7 @@ func (recorder) Fatalf(format string, args ...any) { panic(broke{fmt.Sprintf(for
 
 // breaks runs one history with the draws of a seed, and returns the message of the broken
 // invariant, or "".
-func breaks(t *testing.T, seed uint64, decide func(decide.Snapshot, time.Time) (decide.Plan, error)) (message string) {
+func breaks(t *testing.T, seed uint64, decide decision) (message string) {
 	defer func() {
 		if value := recover(); value != nil {
 			b, ok := value.(broke)
@@ -366,38 +410,35 @@ func breaks(t *testing.T, seed uint64, decide func(decide.Snapshot, time.Time) (
 // TestPlantedMistakesAreSeen checks that the invariants detect planted mistakes.
 func TestPlantedMistakesAreSeen(t *testing.T) {
 	mistakes := map[string]struct {
-		plant func(decide.Snapshot, time.Time) (decide.Plan, error)
+		plant decision
 		want  string
 	}{
-		"ends are released and not counted": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
-			p, err := decide.Job(in, now)
+		"ends are released and not counted": {func(in decide.Snapshot, _ []*corev1.Pod) (decide.Plan, error) {
+			p, err := decide.Job(in, in.At)
 			if p.Status != nil {
 				p.Status.UncountedTerminatedPods = in.Job.Status.UncountedTerminatedPods
 			}
 			return p, err
 		}, "is released and not counted"},
-		"what is counted is not known": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+		"what is counted is not known": {func(in decide.Snapshot, pods []*corev1.Pod) (decide.Plan, error) {
 			job := *in.Job
 			job.Status.UncountedTerminatedPods = nil
-			in.Job = &job
-			return decide.Job(in, now)
+			return mistaken(in, &job, pods)
 		}, "became"},
-		"completed indexes are not known": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+		"completed indexes are not known": {func(in decide.Snapshot, pods []*corev1.Pod) (decide.Plan, error) {
 			job := *in.Job
 			job.Status.CompletedIndexes = ""
-			in.Job = &job
-			return decide.Job(in, now)
+			return mistaken(in, &job, pods)
 		}, "index"},
-		"a spare pod is released as it is by now": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
-			p, err := decide.Job(in, now)
+		"a spare pod is released as it is by now": {func(in decide.Snapshot, _ []*corev1.Pod) (decide.Plan, error) {
+			p, err := decide.Job(in, in.At)
 			for i := range p.Actions {
 				p.Actions[i].Unchanged = false
 			}
 			return p, err
 		}, "is released and not counted"},
-		"pods that run are not seen": {func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
-			in.Pods = slices.DeleteFunc(slices.Clone(in.Pods), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
-			return decide.Job(in, now)
+		"pods that run are not seen": {func(in decide.Snapshot, pods []*corev1.Pod) (decide.Plan, error) {
+			return mistaken(in, in.Job, slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }))
 		}, "run"},
 	}
 	for name, mistake := range mistakes {

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/job/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/plan"
+	"minikcm.dev/minikcm/controllers/tally"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
-	// Jobs and Pods are the informers' caches.
+	// Jobs and Pods are the informers' caches. Reconciler does not read that of the pods.
 	Jobs, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
@@ -33,30 +33,41 @@ type Sources struct {
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
+// Pass every event of a pod to ObservePod before OnPod.
 type Reconciler struct {
 	*owner.Reconciler[*batchv1.Job, decide.Snapshot, decide.Plan]
 	jobs batchlisters.JobLister
-	pods dependents.Index[*corev1.Pod]
+	pods *tally.Tally[*corev1.Pod, *decide.Account]
 
 	mu       sync.Mutex
 	failures map[types.UID]decide.Failures
 }
 
-// NewReconciler returns a reconciler. It adds the index that it needs to the cache of pods.
-func NewReconciler(s Sources) (*Reconciler, error) {
+// NewReconciler returns a reconciler.
+func NewReconciler(s Sources) *Reconciler {
 	if s.Decide == nil {
 		s.Decide = decide.Job
 	}
-	pods, err := dependents.NewIndex[*corev1.Pod](s.Pods)
-	r := &Reconciler{jobs: batchlisters.NewJobLister(s.Jobs), pods: pods, failures: map[types.UID]decide.Failures{}}
+	r := &Reconciler{
+		jobs: batchlisters.NewJobLister(s.Jobs), pods: tally.New(tally.ByController[*corev1.Pod](decide.Kind.Kind), decide.NewAccount),
+		failures: map[types.UID]decide.Failures{},
+	}
 	r.Reconciler = owner.New(s.Clock, s.Jobs, s.Executor, owner.Steps[*batchv1.Job, decide.Snapshot, decide.Plan]{
-		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
+		Kind: decide.Kind, Gather: r.gather, Execute: r.execute,
+		Decide: func(in decide.Snapshot, _ time.Time) (decide.Plan, error) { return s.Decide(in, in.At) },
 	})
-	return r, err
+	return r
 }
 
-func (r *Reconciler) gather(_ context.Context, job *batchv1.Job) (decide.Snapshot, error) {
-	return decide.Snapshot{Job: job, Pods: r.pods.Candidates(job), Failures: r.known(job.UID)}, nil
+func (r *Reconciler) gather(_ context.Context, job *batchv1.Job) (in decide.Snapshot, err error) {
+	in = decide.Snapshot{Job: job, At: r.Clock.Now(), Failures: r.known(job.UID)}
+	if decide.Idle(job) {
+		return in, nil
+	}
+	r.pods.Read(func(of func(string) *decide.Account) {
+		in.Pods, err = of(string(job.UID)).Look(job, of(tally.Orphans(job.Namespace)), in.Failures, in.At)
+	})
+	return in, err
 }
 
 func (r *Reconciler) execute(ctx context.Context, job *batchv1.Job, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {

@@ -28,6 +28,10 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
+// ObservePod applies an event of a pod to the accounts of the Jobs. Every event has to be
+// passed to it, in the order of delivery.
+func (r *Reconciler) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
+
 // OnPod enqueues the Job that controls a pod, or those that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)

@@ -64,6 +64,7 @@ func sceneries() map[string]func(n int) modeltest.Scenery {
 	return map[string]func(n int) modeltest.Scenery{
 		"replicaset": replicaSetOf, "deployment": deploymentOf, "deployment-recreate": recreatedOf,
 		"statefulset": statefulSetOf, "daemonset": daemonSetOf, "job": jobOf, "indexed-job": indexedJobOf, "cronjob": cronJobOf,
+		"ending-job": ending(jobOf), "ending-indexed-job": ending(indexedJobOf),
 	}
 }
 
@@ -219,12 +220,10 @@ func jobOf(n int) modeltest.Scenery {
 			Selector: webSelector(), Template: webTemplate(corev1.RestartPolicyNever),
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
-			r, err := job.NewReconciler(job.Sources{Clock: run.Clock, Jobs: a.Watch(&batchv1.Job{}), Pods: a.Watch(&corev1.Pod{}), Executor: executorOf(a)})
-			if err != nil {
-				return nil, err
-			}
+			r := job.NewReconciler(job.Sources{Clock: run.Clock, Jobs: a.Watch(&batchv1.Job{}), Executor: executorOf(a)})
+			a.Watch(&corev1.Pod{})
 			a.OnEvent(&batchv1.Job{}, r.OnJob)
-			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 			return r, nil
 		},
 		Tend: allReady,
@@ -235,6 +234,26 @@ func indexedJobOf(n int) modeltest.Scenery {
 	s := jobOf(n)
 	s.Owner.(*batchv1.Job).Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 	return s
+}
+
+// ending returns the worlds in which all pods of a Job but one have succeeded.
+func ending(jobOf func(n int) modeltest.Scenery) func(n int) modeltest.Scenery {
+	return func(n int) modeltest.Scenery {
+		s := jobOf(n)
+		s.Tend = func(run *modeltest.Run) {
+			allReady(run)
+			pods := modeltest.List[*corev1.Pod](run.World)
+			if len(pods) < n {
+				return
+			}
+			for _, pod := range pods[1:] {
+				if pod.Status.Phase == corev1.PodRunning {
+					run.World.Change(pod, func(o plan.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodSucceeded })
+				}
+			}
+		}
+		return s
+	}
 }
 
 // cronJobOf returns a CronJob that keeps n finished Jobs.
@@ -279,7 +298,7 @@ func TestCostGrowsWithChildren(t *testing.T) {
 // TestEventCostsTheSame checks that an event of one pod costs the same whatever the number of
 // its siblings.
 func TestEventCostsTheSame(t *testing.T) {
-	for _, name := range []string{"replicaset"} {
+	for _, name := range []string{"replicaset", "job", "indexed-job", "ending-job", "ending-indexed-job"} {
 		t.Run(name, func(t *testing.T) { modeltest.CheckConstant(t, modeltest.Changing(sceneries()[name], togglePod)) })
 	}
 }
@@ -308,7 +327,7 @@ func togglePod(run *modeltest.Run) func(i int) {
 
 // BenchmarkEvent measures one further event of a pod of a converged owner.
 func BenchmarkEvent(b *testing.B) {
-	for _, name := range []string{"replicaset", "statefulset", "daemonset", "job"} {
+	for _, name := range []string{"replicaset", "statefulset", "daemonset", "job", "indexed-job", "ending-job", "ending-indexed-job"} {
 		b.Run(name, func(b *testing.B) { modeltest.BenchmarkEvent(b, modeltest.Changing(sceneries()[name], togglePod)) })
 	}
 }

@@ -28,7 +28,7 @@ func BenchmarkDecide(b *testing.B) {
 					}
 				}
 				return func() error {
-					_, err := Job(Snapshot{Job: job, Pods: pods, Failures: &Failures{}}, now)
+					_, err := Job(snapshot(b, job, pods, &Failures{}), now)
 					return err
 				}
 			})

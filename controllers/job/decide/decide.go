@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -26,9 +25,11 @@ func Foreign(job *batchv1.Job) bool {
 // Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Job *batchv1.Job
-	// Pods are those that the Job controls, and those in its namespace without a
-	// controller.
-	Pods []*corev1.Pod
+	// Pods are what the decision reads of the Job's pods, from an Account or a Survey of the
+	// same time with the same failures. They are not read if the Job is Idle.
+	Pods Pods
+	// At is the time of Pods, and that of the decision.
+	At time.Time
 	// Failures are those before this decision; nil: they are unknown, and derived from the
 	// pods.
 	Failures *Failures
@@ -51,7 +52,7 @@ type Plan struct {
 // snapshot includes its own earlier writes.
 func Job(in Snapshot, now time.Time) (Plan, error) {
 	job := in.Job
-	if conditions.Finished(job) != nil || Foreign(job) {
+	if Idle(job) {
 		return Plan{}, nil
 	}
 	if mode := job.Spec.CompletionMode; mode != nil && *mode != batchv1.NonIndexedCompletion && *mode != batchv1.IndexedCompletion {
@@ -59,15 +60,10 @@ func Job(in Snapshot, now time.Time) (Plan, error) {
 			Type: corev1.EventTypeWarning, Reason: "UnknownCompletionMode", Message: "Skipped Job sync because completion mode is unknown",
 		}}}}, nil
 	}
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return Plan{}, fmt.Errorf("reading the selector of Job %s/%s: %w", job.Namespace, job.Name, err)
-	}
-	claims := controllerref.Claim(job, selector, in.Pods)
-	t := newTally(job, pinned(claims), in.Failures, now)
+	t := newTally(job, in.Pods, in.Failures, now)
 	t.plan.Failures = t.failures
-	t.plan.Actions = append(t.plan.Actions, pinning(plan.Release, claims.Release)...)
-	t.plan.Actions = append(t.plan.Actions, pinning(plan.Adopt, claims.Adopt)...)
+	t.plan.Actions = append(t.plan.Actions, pinning(plan.Release, in.Pods.Release)...)
+	t.plan.Actions = append(t.plan.Actions, pinning(plan.Adopt, in.Pods.Adopt)...)
 	t.judgeJob()
 	t.decide()
 	return t.plan, nil
@@ -76,11 +72,11 @@ func Job(in Snapshot, now time.Time) (Plan, error) {
 // decide fills the plan after the verdict is known.
 func (t *tally) decide() {
 	status := t.job.Status.DeepCopy()
-	active := len(t.active)
+	active := int(t.pods.Counts.Active)
 	if t.verdict != nil {
 		if active > 0 {
-			t.plan.Actions = append(t.plan.Actions, deletion(t.active))
-			t.gone(t.active)
+			t.plan.Actions = append(t.plan.Actions, deletion(t.pods.Active))
+			t.gone(t.pods.Active)
 			active = 0
 		}
 	} else {
@@ -116,6 +112,15 @@ func (t *tally) complete(active int) bool {
 		return t.succeeded > 0 && active == 0
 	}
 	return int(t.succeeded) >= indexes.Completions(t.job) && active == 0
+}
+
+// mayComplete reports whether the Job is complete unless too many pods are active after the
+// decision.
+func (t *tally) mayComplete() bool {
+	if t.job.Spec.Completions == nil && !suspended(t.job) {
+		return t.complete(int(t.pods.Counts.Active))
+	}
+	return t.complete(0)
 }
 
 func settled(status *batchv1.JobStatus) bool {

@@ -65,6 +65,19 @@ func onExit(action batchv1.PodFailurePolicyAction, codes ...int32) batchv1.PodFa
 	}}
 }
 
+// snapshot returns the snapshot of these pods.
+func snapshot(t testing.TB, job *batchv1.Job, pods []*corev1.Pod, failures *Failures) Snapshot {
+	t.Helper()
+	in := Snapshot{Job: job, At: now, Failures: failures}
+	if !Idle(job) {
+		var err error
+		if in.Pods, err = Survey(job, pods, failures, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in
+}
+
 type podOption func(*corev1.Pod)
 
 // newPod returns a running pod of the Job.
@@ -188,7 +201,7 @@ func runCases(t *testing.T, cases []decideCase) {
 	t.Helper()
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := Job(Snapshot{Job: tc.job, Pods: tc.pods, Failures: tc.failures}, now)
+			p, err := Job(snapshot(t, tc.job, tc.pods, tc.failures), now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -437,7 +450,7 @@ func TestIndexedPod(t *testing.T) {
 // active.
 func TestConcludeAfterFailedCreation(t *testing.T) {
 	job := newJob()
-	p, err := Job(Snapshot{Job: job}, now)
+	p, err := Job(snapshot(t, job, nil, nil), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +468,7 @@ func TestManyEnds(t *testing.T) {
 	for i := range 600 {
 		pods = append(pods, newPod(fmt.Sprint("p", i), succeeded))
 	}
-	p, err := Job(Snapshot{Job: job, Pods: pods}, now)
+	p, err := Job(snapshot(t, job, pods, nil), now)
 	if err != nil {
 		t.Fatal(err)
 	}

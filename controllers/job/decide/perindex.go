@@ -60,8 +60,8 @@ func (t *tally) failedIndexes() indexes.Set {
 		lost = indexes.Parse(*job.Status.FailedIndexes, indexes.Completions(job))
 	}
 	var now []int
-	for _, pod := range t.pods {
-		if !Tracked(pod) || !indexes.Counts(job, pod) || !failed(job, pod) {
+	for _, pod := range t.pods.Ended {
+		if !indexes.Counts(job, pod) || !failed(job, pod) {
 			continue
 		}
 		j := judge(job, pod)
@@ -76,14 +76,13 @@ func (t *tally) failedIndexes() indexes.Set {
 
 // pendingIndexes returns the most recently failed pod of each index that has to be retried.
 func (t *tally) pendingIndexes() map[int]*corev1.Pod {
-	running := indexes.Set(nil).With(indexes.All(t.active))
 	pending := map[int]*corev1.Pod{}
-	for _, pod := range t.pods {
-		if !Tracked(pod) || !indexes.Counts(t.job, pod) || !failed(t.job, pod) {
+	for _, pod := range t.pods.Ended {
+		if !indexes.Counts(t.job, pod) || !failed(t.job, pod) {
 			continue
 		}
 		i := indexes.Of(pod)
-		if t.indexes.succeeded.Has(i) || t.indexes.failed.Has(i) || running.Has(i) {
+		if t.indexes.succeeded.Has(i) || t.indexes.failed.Has(i) || t.pods.Busy.Has(i) {
 			continue
 		}
 		if last := pending[i]; last == nil || attemptsBefore(last).all() <= attemptsBefore(pod).all() {

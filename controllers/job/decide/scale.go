@@ -32,7 +32,7 @@ func (t *tally) wanted() int {
 	}
 	if t.succeeded > 0 {
 		// In a work queue, the first success means that no further pod may start.
-		return len(t.active)
+		return int(t.pods.Counts.Active)
 	}
 	return parallelism(t.job)
 }
@@ -40,8 +40,8 @@ func (t *tally) wanted() int {
 // scale creates missing pods or deletes surplus ones, and returns how many will be active.
 // One plan does not do both; deletions come first.
 func (t *tally) scale() int {
-	active, wanted := len(t.active), t.wanted()
-	if spare := t.spare(max(0, active-wanted)); len(spare) > 0 {
+	active := int(t.pods.Counts.Active)
+	if spare := t.spare(t.surplus()); len(spare) > 0 {
 		if len(spare) > burst && !suspended(t.job) {
 			spare = spare[:burst]
 		}
@@ -53,16 +53,28 @@ func (t *tally) scale() int {
 		t.gone(spare)
 		return active - len(spare)
 	}
-	lacking := wanted - active
-	if replacesOnlyFailed(t.job) {
-		lacking -= int(t.terminating)
-	}
-	if lacking <= 0 || suspended(t.job) {
+	lacking := t.lacking()
+	if lacking <= 0 {
 		return active
 	}
 	created := t.create(min(lacking, burst))
 	t.plan.created = created
 	return active + created
+}
+
+// surplus returns the number of active pods that are not wanted.
+func (t *tally) surplus() int { return max(0, int(t.pods.Counts.Active)-t.wanted()) }
+
+// lacking returns the number of pods to create, if it is positive and no pods are deleted.
+func (t *tally) lacking() int {
+	if suspended(t.job) {
+		return 0
+	}
+	lacking := t.wanted() - int(t.pods.Counts.Active)
+	if replacesOnlyFailed(t.job) {
+		lacking -= int(t.terminating)
+	}
+	return lacking
 }
 
 // gone updates the counts for active pods that the plan deletes.
@@ -87,7 +99,7 @@ func (t *tally) create(n int) int {
 	template := podOf(job)
 	var pods []plan.Object
 	if indexes.Indexed(job) {
-		for _, i := range t.indexesToRun(n) {
+		for _, i := range t.indexesToRun() {
 			pods = append(pods, withIndex(job, template, i, attemptsAfter(job, t.indexes.pending[i])))
 		}
 	} else {
@@ -108,16 +120,13 @@ func (t *tally) create(n int) int {
 	return len(pods)
 }
 
-// indexesToRun returns the first n indexes that are neither running nor finished.
-func (t *tally) indexesToRun(n int) []int {
-	taken := t.indexes.succeeded.Union(t.indexes.failed).With(indexes.All(t.active))
-	if replacesOnlyFailed(t.job) {
-		taken = taken.With(indexes.All(slices.DeleteFunc(slices.Clone(t.pods), func(pod *corev1.Pod) bool { return !controllerref.Terminating(pod) })))
-	}
+// indexesToRun returns the first indexes that are neither running nor finished, and whose
+// back-off has expired.
+func (t *tally) indexesToRun() []int {
 	if !perIndex(t.job) {
-		return taken.Missing(n, indexes.Completions(t.job))
+		return t.pods.Free
 	}
-	due, soonest := t.due(taken.Missing(n, indexes.Completions(t.job)))
+	due, soonest := t.due(t.pods.Free)
 	t.waitFor(soonest)
 	return due
 }
@@ -127,7 +136,7 @@ func (t *tally) indexesToRun(n int) []int {
 // progress.
 func (t *tally) spare(tooMany int) []*corev1.Pod {
 	var spare []*corev1.Pod
-	left := t.active
+	left := t.pods.Active
 	if indexes.Indexed(t.job) {
 		spare, left = t.duplicates()
 	}
@@ -142,8 +151,11 @@ func (t *tally) spare(tooMany int) []*corev1.Pod {
 
 // duplicates returns the pods without a valid index of their own, and the others.
 func (t *tally) duplicates() (spare, left []*corev1.Pod) {
+	if t.pods.Counts.Unplaced == 0 {
+		return nil, t.pods.Active
+	}
 	best := map[int]*corev1.Pod{}
-	for _, pod := range t.active {
+	for _, pod := range t.pods.Active {
 		i := indexes.Of(pod)
 		other, taken := best[i]
 		switch {
@@ -158,7 +170,7 @@ func (t *tally) duplicates() (spare, left []*corev1.Pod) {
 			best[i] = pod
 		}
 	}
-	for _, pod := range t.active {
+	for _, pod := range t.pods.Active {
 		if indexes.Counts(t.job, pod) && best[indexes.Of(pod)] == pod {
 			left = append(left, pod)
 		}
@@ -200,4 +212,18 @@ func restarts(pod *corev1.Pod) int32 {
 		most = max(most, pod.Status.ContainerStatuses[i].RestartCount)
 	}
 	return most
+}
+
+// allRestarts returns the number of restarts of all containers of a pending or running pod.
+func allRestarts(pod *corev1.Pod) int32 {
+	if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodPending {
+		return 0
+	}
+	all := int32(0)
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			all += list[i].RestartCount
+		}
+	}
+	return all
 }

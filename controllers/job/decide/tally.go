@@ -8,17 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/job/indexes"
 )
 
 // tally is the state of a decision about a Job.
 type tally struct {
-	job *batchv1.Job
-	now time.Time
-	// pods are the pods of the Job.
-	pods   []*corev1.Pod
-	active []*corev1.Pod
+	job  *batchv1.Job
+	now  time.Time
+	pods Pods
 	// terminating and ready include the effects of the plan.
 	terminating, ready int32
 	// succeededUIDs and failedUIDs are in the status, but not in its counters yet.
@@ -50,26 +47,15 @@ type indexCounts struct {
 	pending map[int]*corev1.Pod
 }
 
-func newTally(job *batchv1.Job, pods []*corev1.Pod, known *Failures, now time.Time) *tally {
-	t := &tally{job: job, now: now, pods: pods}
+func newTally(job *batchv1.Job, pods Pods, known *Failures, now time.Time) *tally {
+	t := &tally{job: job, now: now, pods: pods, ready: pods.Counts.Ready, terminating: pods.Counts.Terminating}
 	t.succeededUIDs, t.failedUIDs = uncounted(&job.Status)
-	for _, pod := range pods {
-		if controllerref.Active(pod) {
-			t.active = append(t.active, pod)
-			if controllerref.Ready(pod) {
-				t.ready++
-			}
-		}
-		if controllerref.Terminating(pod) {
-			t.terminating++
-		}
-	}
 	t.sortEnded()
 	if indexes.Indexed(job) {
 		t.countIndexes()
 	}
 	if known == nil {
-		t.failures = reckon(job, pods)
+		t.failures = reckon(job, pods.Past)
 	} else {
 		t.failures = known.after(t.newSucceeded, t.newFailed)
 	}
@@ -88,8 +74,8 @@ func (t *tally) sortEnded() {
 	job := t.job
 	prior := indexes.Parse(job.Status.CompletedIndexes, indexes.Completions(job))
 	ignored := 0
-	for _, pod := range t.pods {
-		if !Tracked(pod) || t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !indexes.Counts(job, pod) {
+	for _, pod := range t.pods.Ended {
+		if t.succeededUIDs.Has(pod.UID) || t.failedUIDs.Has(pod.UID) || !indexes.Counts(job, pod) {
 			continue
 		}
 		switch {
@@ -97,7 +83,7 @@ func (t *tally) sortEnded() {
 			if !indexes.Indexed(job) || !prior.Has(indexes.Of(pod)) {
 				t.newSucceeded = append(t.newSucceeded, pod)
 			}
-		case failed(job, pod):
+		default:
 			t.newFailed = append(t.newFailed, pod)
 			if !judge(job, pod).counted() {
 				ignored++

@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/job/indexes"
@@ -21,13 +20,7 @@ const maxUncounted = 500
 // finalizers are removed after the status is stored. It reports whether there are more
 // ended pods than one status adds.
 func (t *tally) track(status *batchv1.JobStatus) (more bool) {
-	pinned := sets.Set[types.UID]{}
-	for _, pod := range t.pods {
-		if Tracked(pod) {
-			pinned.Insert(pod.UID)
-		}
-	}
-	settled := func(uid types.UID) bool { return !pinned.Has(uid) }
+	settled := func(uid types.UID) bool { return !t.pods.Held.Has(uid) }
 	ends := &batchv1.UncountedTerminatedPods{}
 	if known := t.job.Status.UncountedTerminatedPods; known != nil {
 		ends.Succeeded = slices.DeleteFunc(slices.Clone(known.Succeeded), settled)
@@ -71,10 +64,10 @@ func (t *tally) failing() bool { return t.verdict != nil && t.verdict.Type == ba
 // are few, and cheap to sort.
 func (t *tally) toRelease() []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range t.pods {
-		if Tracked(pod) && t.removable(pod) {
-			pods = append(pods, pod)
-		}
+	if t.job.DeletionTimestamp != nil || t.verdict != nil {
+		pods = slices.Clone(t.pods.Pinned)
+	} else {
+		pods = slices.DeleteFunc(slices.Clone(t.pods.Ended), t.awaited)
 	}
 	if !indexes.Indexed(t.job) {
 		return pods
@@ -83,16 +76,11 @@ func (t *tally) toRelease() []*corev1.Pod {
 	return pods
 }
 
-// removable reports whether the pod can lose its finalizer.
-func (t *tally) removable(pod *corev1.Pod) bool {
-	if t.job.DeletionTimestamp != nil || t.verdict != nil || pod.Status.Phase == corev1.PodSucceeded {
-		return true
-	}
-	if !failed(t.job, pod) {
-		return false
-	}
+// awaited reports whether the pod of Ended keeps its finalizer until the next pod of its
+// index exists.
+func (t *tally) awaited(pod *corev1.Pod) bool {
 	last := t.indexes.pending[indexes.Of(pod)]
-	return last == nil || last.UID != pod.UID
+	return pod.Status.Phase != corev1.PodSucceeded && last != nil && last.UID == pod.UID
 }
 
 func (t *tally) writeIndexes(status *batchv1.JobStatus, ended []int) {

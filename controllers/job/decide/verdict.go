@@ -40,18 +40,10 @@ func (t *tally) fail(reason, message string) {
 }
 
 func (t *tally) failedByPolicy() string {
-	if t.job.Spec.PodFailurePolicy == nil {
+	if t.pods.Fatal == nil {
 		return ""
 	}
-	for _, pod := range t.pods {
-		if !failed(t.job, pod) {
-			continue
-		}
-		if j := judge(t.job, pod); j.action == batchv1.PodFailurePolicyActionFailJob {
-			return j.message
-		}
-	}
-	return ""
+	return judge(t.job, t.pods.Fatal).message
 }
 
 // failedByLimits checks the back-off limit and the deadline. It requests a requeue at a
@@ -103,17 +95,7 @@ func (t *tally) restartedTooOften() bool {
 	if t.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
 	}
-	restarts := int32(0)
-	for _, pod := range t.pods {
-		if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodPending {
-			continue
-		}
-		for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-			for i := range list {
-				restarts += list[i].RestartCount
-			}
-		}
-	}
+	restarts := t.pods.Counts.Restarts
 	return restarts > 0 && restarts >= backoffLimit(t.job)
 }
 
