@@ -10,6 +10,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/box"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/logs"
+	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/usage"
@@ -25,6 +26,8 @@ type liveRun struct {
 	main   *box.Main
 	log    *logs.Buffer
 	cancel context.CancelFunc
+	// files are the container's; nil before the process starts.
+	files *memfs.View
 }
 
 // syncProcesses starts the processes of containers that have started, and ends those of
@@ -106,7 +109,7 @@ func (k *Kubelets) beginRun(ctx context.Context, in *containerRef) {
 	ctx, cancel := context.WithCancel(ctx)
 	run := &liveRun{id: in.id, cancel: cancel, log: logs.NewBuffer(k.opts.Clock.Now)}
 	run.main = &box.Main{
-		Ended: func(code int, err error) { in.runEnded(ctx, code, err) },
+		Ended: func(code int, err error) { in.runEnded(ctx, run, code, err) },
 		Lost: func(spins bool) {
 			if spins {
 				in.note(lifecycle.Spinning)
@@ -145,14 +148,14 @@ func (in *containerRef) live(ctx context.Context, run *liveRun) {
 		machine, release, err = in.machine(ctx)
 	}
 	defer release()
-	machine.Main, machine.Seed = run.main, in.seed("")
+	machine.Main, machine.Seed, run.files = run.main, in.seed(""), machine.Files
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
 	}) // Main gets the result
 }
 
 // runEnded reports the end of the process to the pod's worker.
-func (in *containerRef) runEnded(ctx context.Context, code int, err error) {
+func (in *containerRef) runEnded(ctx context.Context, run *liveRun, code int, err error) {
 	var notStarted *box.NotStartedError
 	switch {
 	case ctx.Err() != nil:
@@ -164,8 +167,29 @@ func (in *containerRef) runEnded(ctx context.Context, code int, err error) {
 		in.kubelets.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
 		in.note(lifecycle.Lost)
 	default:
-		in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: int32(code & 0xff)}) // a byte
+		in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: int32(code & 0xff), Message: in.terminationMessage(run, code)}) // a byte
 	}
+}
+
+// The limits of termination messages, in bytes and lines: of a file, and of the log.
+const (
+	maxMessage         = 4096
+	maxMessageLog      = 2048
+	maxMessageLogLines = 80
+)
+
+// terminationMessage returns what the process has written to its terminationMessagePath. If that
+// is nothing and the process has failed, it is the end of the log, if the container's
+// terminationMessagePolicy says so.
+func (in *containerRef) terminationMessage(run *liveRun, code int) string {
+	var text []byte
+	if run.files != nil && in.spec.TerminationMessagePath != "" {
+		text, _ = run.files.ReadFile(in.spec.TerminationMessagePath)
+	}
+	if len(text) == 0 && code != 0 && in.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
+		return run.log.Tail(maxMessageLogLines, maxMessageLog)
+	}
+	return string(text[:min(len(text), maxMessage)])
 }
 
 func (in *containerRef) note(kind lifecycle.OccurrenceKind) {

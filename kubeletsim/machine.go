@@ -112,6 +112,12 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 	space := in.kubelets.space
 	image := in.kubelets.images.Of(in.spec)
 	files := image.Files(images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
+	if at := in.spec.TerminationMessagePath; path.IsAbs(at) {
+		if files == nil {
+			files = map[string]images.File{}
+		}
+		files[at] = images.File{Mode: 0o666}
+	}
 	run := in.entry.files.root(space, in.spec.Name, in.id, files, in.memory)
 	root := run.tree
 	name := podspec.Hostname(in.pod)

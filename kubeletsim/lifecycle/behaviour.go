@@ -40,7 +40,11 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 	} else {
 		program := script.ProgramOf(pod, c)
 		program.ID = ContainerID(pod.UID, c.Name, restarts)
-		if code, runs, ok := program.Predict(); ok {
+		code, runs, ok := program.Predict()
+		if ok && code != 0 && c.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
+			ok = !script.RunsLive(program, c) // the end of its output is the termination message
+		}
+		if ok {
 			b.runs, b.exitCode, b.stopCode = runs, code, exitTerminated
 		} else if b.live = script.RunsLive(program, c); b.live {
 			b.stopCode = exitTerminated

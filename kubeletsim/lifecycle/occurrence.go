@@ -13,8 +13,8 @@ import (
 type Occurrence struct {
 	Container string
 	Kind      OccurrenceKind
-	// ExitCode and Reason, if not empty, are the container's termination in a Crash. Message is
-	// why a readiness probe fails.
+	// ExitCode, Reason, if not empty, and Message are the container's termination in a Crash. Of a
+	// failed readiness probe, Message is why.
 	ExitCode int32
 	Reason   string
 	Message  string
@@ -62,6 +62,7 @@ func (s *stepper) applyOccurrences() {
 				s.applyObservation(i, f)
 			case f.Kind == Crash && c.Phase == Running:
 				s.end(c, f.ExitCode, f.Reason)
+				c.termination.Message = f.Message
 			case f.Kind == FailReadiness && c.unready == "" && c.Phase == Running:
 				c.unready = f.Message
 				s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+f.Message)

@@ -124,6 +124,19 @@ func (t *Buffer) From(number int) (lines []Line, next int, more <-chan struct{})
 	return lines, next, t.changed
 }
 
+// Tail returns the last lines of the output, at most so many lines and bytes.
+func (t *Buffer) Tail(lines, bytes int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, line := range t.lines[max(0, len(t.lines)-lines):] {
+		b.WriteString(line.Text)
+	}
+	b.WriteString(t.partial["Stdout"] + t.partial["Stderr"])
+	text := b.String()
+	return text[max(0, len(text)-bytes):]
+}
+
 type Line struct {
 	At   time.Time
 	From script.Stream
