@@ -43,6 +43,7 @@ func TestWhatProgramsSee(t *testing.T) {
 		{"set", "main", "id -u; id -G; echo $UID $HOME; sysctl -n kernel.shm_rmid_forced", "1001\n2002 4004 3003\n1001 /\n1\n"},
 		{"set", "main", "env | grep value; sh -c 'env' | grep 1st", "p-data-1=value-1\np-1st=x\n"},
 		{"set", "main", "cd /sys/fs/cgroup; cat cpu.max cpu.weight memory.max", "50000 100000\n10\n67108864\n"},
+		{"set", "main", "mount -t cgroup2; mount | grep -c cgroup; mount -t ext4", "cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)\n1\n"},
 		{"set", "second", "id; whoami; cat /sys/fs/cgroup/memory.max", "uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup),4004,3003\nnobody\nmax\n"},
 	} {
 		if got := c.exec(dialers()[0], test.pod, test.container, nil, "sh", "-c", test.script); got.out != test.want || got.failure != nil {

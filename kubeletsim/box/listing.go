@@ -387,12 +387,29 @@ func df(_ context.Context, p *proc) int {
 	return 0
 }
 
+// cgroupDir is where a container's cgroup is mounted.
+const cgroupDir = "/sys/fs/cgroup"
+
+// showMounts lists the mounts, of one type with -t. Nothing can be mounted.
 func showMounts(_ context.Context, p *proc) int {
-	if len(p.args) > 1 {
+	flags, rest, ok := p.parse("", "t")
+	switch {
+	case !ok:
+		return 1
+	case len(rest) > 0:
 		return p.fail("permission denied (are you root?)")
 	}
-	for _, at := range append([]string{"/"}, p.machine.Files.MountPoints()...) {
-		p.print("memory on %s type tmpfs (rw)\n", at)
+	show := func(device, at, kind, options string) {
+		if !has(flags, 't') || flags['t'] == kind {
+			p.print("%s on %s type %s (%s)\n", device, at, kind, options)
+		}
+	}
+	show("memory", "/", "tmpfs", "rw")
+	if _, err := p.machine.Files.Stat(cgroupDir + "/cgroup.controllers"); err == nil {
+		show("cgroup", cgroupDir, "cgroup2", "ro,nosuid,nodev,noexec,relatime")
+	}
+	for _, at := range p.machine.Files.MountPoints() {
+		show("memory", at, "tmpfs", "rw")
 	}
 	return 0
 }
