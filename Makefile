@@ -59,7 +59,7 @@ hostile: ## Attack a process with a memory limit, for 20 s each, and send it 220
 CUTS ?= 50
 
 .PHONY: powercut
-powercut: ## Cut the power of a process CUTS times while clients write; needs /dev/fuse and the right to mount.
+powercut: ## Cut the power of a process CUTS times while clients write, and let its disk fail; needs /dev/fuse and the right to mount.
 	$(GO) -C test/powercut test -count=1 -timeout 60m $(TESTFLAGS) -v . -args -cuts $(CUTS)
 
 HA_DURATION  ?= 2m

@@ -17,17 +17,18 @@ import (
 type disk struct {
 	backing string
 	journal *journal
+	faults  *faults
 	server  *fuse.Server
 }
 
 // mount mounts the files of backing at point.
 func mount(backing, point string) (*disk, error) {
-	d := &disk{backing: backing, journal: newJournal()}
+	d := &disk{backing: backing, journal: newJournal(), faults: &faults{}}
 	root := &fs.LoopbackRoot{Path: backing}
 	root.NewNode = func(root *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &node{LoopbackNode: fs.LoopbackNode{RootData: root}, journal: d.journal}
+		return &node{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
 	}
-	top := &node{LoopbackNode: fs.LoopbackNode{RootData: root}, journal: d.journal}
+	top := &node{LoopbackNode: fs.LoopbackNode{RootData: root}, disk: d}
 	root.RootNode = top
 	server, err := fs.Mount(point, top, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "powercut"}})
 	if err != nil {
@@ -50,7 +51,7 @@ func (d *disk) unmount(chance *rand.Rand) error {
 // node is a file or directory.
 type node struct {
 	fs.LoopbackNode
-	journal *journal
+	disk *disk
 }
 
 func (n *node) path() string { return filepath.Join(n.RootData.Path, n.Path(n.Root())) }
@@ -79,7 +80,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	if no != 0 {
 		return nil, nil, 0, no
 	}
-	n.journal.created(handle.(*openFile).fd)
+	n.disk.journal.created(handle.(*openFile).fd)
 	return inode, handle, fuseFlags, 0
 }
 
@@ -93,7 +94,7 @@ func (n *node) opened(path string, flags, mode uint32) (fs.FileHandle, uint32, s
 	if err != nil {
 		return nil, 0, errno(err)
 	}
-	return &openFile{LoopbackFile: fs.NewLoopbackFile(fd).(*fs.LoopbackFile), fd: fd, journal: n.journal}, 0, 0
+	return &openFile{LoopbackFile: fs.NewLoopbackFile(fd).(*fs.LoopbackFile), fd: fd, name: filepath.Base(path), disk: n.disk}, 0, 0
 }
 
 // Setattr implements fs.NodeSetattrer.
@@ -115,7 +116,7 @@ func (n *node) truncate(size int64) syscall.Errno {
 		return errno(err)
 	}
 	defer syscall.Close(fd)
-	return n.journal.truncate(fd, size, func() syscall.Errno { return fs.ToErrno(syscall.Ftruncate(fd, size)) })
+	return n.disk.journal.truncate(fd, size, func() syscall.Errno { return fs.ToErrno(syscall.Ftruncate(fd, size)) })
 }
 
 // CopyFileRange implements fs.NodeCopyFileRanger: the kernel copies with reads and writes.
@@ -126,8 +127,9 @@ func (n *node) CopyFileRange(context.Context, fs.FileHandle, uint64, *fs.Inode, 
 // openFile records what is written.
 type openFile struct {
 	*fs.LoopbackFile
-	fd      int
-	journal *journal
+	fd   int
+	name string
+	disk *disk
 }
 
 // PassthroughFd implements fs.FilePassthroughFder: the kernel must not bypass the journal.
@@ -135,7 +137,11 @@ func (f *openFile) PassthroughFd() (int, bool) { return 0, false }
 
 // Write implements fs.FileWriter.
 func (f *openFile) Write(ctx context.Context, data []byte, off int64) (n uint32, no syscall.Errno) {
-	no = f.journal.change(f.fd, off, off+int64(len(data)), func() syscall.Errno {
+	data, no = f.disk.faults.written(f.name, data)
+	if no != 0 {
+		return 0, no
+	}
+	no = f.disk.journal.change(f.fd, off, off+int64(len(data)), func() syscall.Errno {
 		var failed syscall.Errno
 		n, failed = f.LoopbackFile.Write(ctx, data, off)
 		return failed
@@ -145,11 +151,15 @@ func (f *openFile) Write(ctx context.Context, data []byte, off int64) (n uint32,
 
 // Allocate implements fs.FileAllocater.
 func (f *openFile) Allocate(ctx context.Context, off, size uint64, mode uint32) syscall.Errno {
-	return f.journal.change(f.fd, int64(off), int64(off), func() syscall.Errno { return f.LoopbackFile.Allocate(ctx, off, size, mode) })
+	return f.disk.journal.change(f.fd, int64(off), int64(off), func() syscall.Errno { return f.LoopbackFile.Allocate(ctx, off, size, mode) })
 }
 
 // Fsync implements fs.FileFsyncer. The backing directory is only a model of a disk: it need not
 // be synced itself.
 func (f *openFile) Fsync(context.Context, uint32) syscall.Errno {
-	return f.journal.sync(f.fd, func() syscall.Errno { return 0 })
+	if f.disk.faults.affects(fsync, f.name) {
+		f.disk.journal.syncFailed(f.fd)
+		return syscall.EIO
+	}
+	return f.disk.journal.sync(f.fd, func() syscall.Errno { return 0 })
 }

@@ -94,6 +94,29 @@ func (a *acknowledged) verify(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
+// requireFUSE skips the test where no file system can be mounted.
+func requireFUSE(t *testing.T) {
+	t.Helper()
+	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("NOTHING IS TESTED: a file system in user space needs /dev/fuse and the right to mount: %v", err)
+	}
+	_ = device.Close()
+}
+
+// directories returns a directory for the files of a disk, and one to mount it at.
+func directories(t *testing.T) (backing, point string) {
+	t.Helper()
+	base := t.TempDir()
+	backing, point = filepath.Join(base, "backing"), filepath.Join(base, "disk")
+	for _, dir := range []string{backing, point} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return backing, point
+}
+
 // build returns the path of a minikcm that is built of this source.
 func build(t *testing.T) string {
 	t.Helper()
@@ -106,46 +129,58 @@ func build(t *testing.T) string {
 	return path
 }
 
+// process is a minikcm that runs.
+type process struct {
+	*exec.Cmd
+	client kubernetes.Interface
+	// stderr may be read after Wait.
+	stderr *strings.Builder
+}
+
 // up starts minikcm on a data directory.
-func up(t *testing.T, binary, dir string) (*exec.Cmd, kubernetes.Interface) {
+func up(t *testing.T, binary, dir string) *process {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	var stderr strings.Builder
-	cmd := exec.Command(binary, "up", "--nodes", "0", "--data-dir", dir, "--kubeconfig", kubeconfig)
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
+	p := &process{Cmd: exec.Command(binary, "up", "--nodes", "0", "--data-dir", dir, "--kubeconfig", kubeconfig), stderr: &strings.Builder{}}
+	p.Stderr = p.stderr
+	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "export KUBECONFIG=") {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		t.Fatalf("minikcm up printed %q (%v): %s", line, err, &stderr)
+		_ = p.Process.Kill()
+		_ = p.Wait()
+		t.Fatalf("minikcm up printed %q (%v): %s", line, err, p.stderr)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	return cmd, kubernetes.NewForConfigOrDie(config)
+	p.client = kubernetes.NewForConfigOrDie(config)
+	return p
+}
+
+// end ends the process as a user does.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestPowerCut cuts the power again and again. Every other cut drops all that was not synced, the
 // others a random half of it.
 func TestPowerCut(t *testing.T) {
-	if _, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
-		t.Skipf("NOTHING IS TESTED: power cuts need /dev/fuse and the right to mount: %v", err)
-	}
-	binary, base := build(t), t.TempDir()
-	backing, point := filepath.Join(base, "backing"), filepath.Join(base, "disk")
-	for _, dir := range []string{backing, point} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	requireFUSE(t)
+	binary := build(t)
+	backing, point := directories(t)
 	chance := rand.New(rand.NewPCG(*seed, 0))
 	a := &acknowledged{revisions: map[string]string{}}
 	dropped, kept := 0, 0
@@ -161,31 +196,26 @@ func TestPowerCut(t *testing.T) {
 			t.Fatalf("after cut %d of seed %d", round, *seed)
 		}
 	}
-	cmd, client := up(t, binary, filepath.Join(backing, "data"))
-	a.verify(t, client)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	p := up(t, binary, filepath.Join(backing, "data"))
+	a.verify(t, p.client)
+	p.end(t)
 	t.Logf("%d cuts, %d acknowledged writes of %d objects; %d unsynced pages dropped, %d kept", *cuts, a.total, len(a.revisions), dropped, kept)
 }
 
 // cutOnce starts minikcm, verifies what was written before, and cuts the power while clients
 // write. It returns the numbers of unsynced pages that were dropped and kept.
 func cutOnce(t *testing.T, binary string, d *disk, point string, a *acknowledged, chance *rand.Rand, round int) (dropped, kept int) {
-	cmd, client := up(t, binary, filepath.Join(point, "data"))
-	a.verify(t, client)
+	p := up(t, binary, filepath.Join(point, "data"))
+	a.verify(t, p.client)
 	a.wanted, a.enough = 1+chance.IntN(200), make(chan struct{})
 	var writing sync.WaitGroup
 	for i := range writers {
-		writing.Go(func() { a.write(t.Context(), client, fmt.Sprintf("w-%d-%d", round, i)) })
+		writing.Go(func() { a.write(t.Context(), p.client, fmt.Sprintf("w-%d-%d", round, i)) })
 	}
 	<-a.enough
 	d.journal.powerOff()
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // with the signal, or because its disk failed
+	_ = p.Process.Kill()
+	_ = p.Wait() // with the signal, or because its disk failed
 	writing.Wait()
 	part := chance
 	if round%2 == 0 {
@@ -199,9 +229,7 @@ func cutOnce(t *testing.T, binary string, d *disk, point string, a *acknowledged
 
 // TestTakeBack checks the model itself: what is synced stays, what is not goes.
 func TestTakeBack(t *testing.T) {
-	if _, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
-		t.Skipf("NOTHING IS TESTED: power cuts need /dev/fuse and the right to mount: %v", err)
-	}
+	requireFUSE(t)
 	backing, point := t.TempDir(), t.TempDir()
 	d, err := mount(backing, point)
 	if err != nil {

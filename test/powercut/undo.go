@@ -21,6 +21,9 @@ type undo struct {
 	// pages are the durable contents of the pages that were written since the last fsync, by
 	// number; shorter than a page, or empty, where the file ended.
 	pages map[int64][]byte
+	// failed means that an fsync of the file has failed: no later one makes anything of the
+	// file durable.
+	failed bool
 }
 
 // journal is what a power cut takes back, by inode. After a cut, nothing can be written.
@@ -84,8 +87,23 @@ func (j *journal) sync(fd int, apply func() syscall.Errno) syscall.Errno {
 	if err := syscall.Fstat(fd, &stat); err != nil {
 		return errno(err)
 	}
-	delete(j.files, stat.Ino)
+	if u := j.files[stat.Ino]; u == nil || !u.failed {
+		delete(j.files, stat.Ino)
+	}
 	return apply()
+}
+
+// syncFailed records that an fsync of the file has failed. The kernel then takes the pages for
+// clean, although they are not durable; a program must not go on as if a later fsync had
+// written them.
+func (j *journal) syncFailed(fd int) {
+	_ = j.change(fd, 0, 0, func() syscall.Errno {
+		var stat syscall.Stat_t
+		if err := syscall.Fstat(fd, &stat); err == nil {
+			j.files[stat.Ino].failed = true
+		}
+		return 0
+	})
 }
 
 // created records a new, empty file, whose inode may have been that of a removed one.
