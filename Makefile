@@ -45,6 +45,13 @@ soak: ## Compare fifty runs of one seed, write by write; run the library with 20
 	$(GO) test -count=1 -timeout 120m $(TESTFLAGS) -run TestLibrary ./scenarios -args -seeds 200
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168 -churn 600
 
+HOURS ?= 720
+SEEDS ?= 10
+
+.PHONY: month
+month: ## Simulate a month of random faults with each of SEEDS seeds; HOURS=168 for a week. A month takes about an hour.
+	$(GO) test -count=1 -timeout 24h $(TESTFLAGS) -v -run TestRandomFaults ./test/soak -args -hours $(HOURS) -seeds $(SEEDS)
+
 FUZZTIME ?= 30s
 FUZZ     ?=
 

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var (
 	hours = flag.Int("hours", 1, "how many simulated hours of random faults")
 	seed  = flag.Uint64("seed", 1, "what follows what")
+	seeds = flag.Uint64("seeds", 1, "how many seeds, from -seed on, one after another")
 )
 
 // After hours of simulated random faults, a week if requested, every invariant holds and
@@ -39,11 +40,21 @@ func TestRandomFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for n := range *seeds {
+		t.Run(fmt.Sprintf("seed %d", *seed+n), func(t *testing.T) { runSeed(t, found[0], *seed+n) })
+	}
+}
+
+// runSeed runs the scenario once.
+func runSeed(t *testing.T, scenario *scenarios.Scenario, seed uint64) {
 	w := &watcher{t: t, elapsed: clock.Stopwatch()}
 	before := filesOpen(t)
-	result, err := scenarios.Run(t.Context(), found[0], scenarios.Options{Seed: *seed, Progress: w})
+	result, err := scenarios.Run(t.Context(), scenario, scenarios.Options{Seed: seed, Progress: w})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(w.samples) > 0 {
+		t.Logf("seed %d: %d hours in %v\n%s", seed, len(w.samples), w.elapsed().Round(time.Second), chart(w.samples))
 	}
 	if result.Failure != nil {
 		t.Fatalf("%s\n%v", result.Text(), result.Failure)
