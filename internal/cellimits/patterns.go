@@ -23,13 +23,16 @@ const (
 	// an expression may have: a step for each byte of the string and each instruction of the
 	// compiled pattern, about five nanoseconds.
 	maxSteps = stepsPerCost * celconfig.PerCallLimit
+	// compilation is the number of bytes of a string whose matching takes as long as compiling
+	// the pattern.
+	compilation = 32
 	// maxKnownPattern is the length of the patterns whose instructions are cached. Reading a
 	// longer one takes less time than its cost allows.
 	maxKnownPattern = 1024
 )
 
 // patternFunctions are the overloads whose second argument is a pattern.
-var patternFunctions = map[string]func(re *regexp.Regexp, args []ref.Val) ref.Val{
+var patternFunctions = map[string]func(re *regexp.Regexp, instructions int, args []ref.Val) ref.Val{
 	overloads.Matches:            matches,
 	overloads.MatchesString:      matches,
 	"string_find_string":         find,
@@ -71,14 +74,15 @@ func (p *patternLimit) decorate(i interpreter.Interpretable) (interpreter.Interp
 		if err != nil {
 			return err
 		}
-		if err := checkSteps(text, p.instructions(pattern)); err != nil {
+		size := p.instructions(pattern)
+		if err := checkSteps(text, size); err != nil {
 			return err
 		}
 		re, compileErr := regexp.Compile(pattern)
 		if compileErr != nil {
 			return invalid(call.OverloadID(), compileErr)
 		}
-		return apply(re, args)
+		return apply(re, size, args)
 	}), nil
 }
 
@@ -97,12 +101,16 @@ func (p *patternLimit) constant(call interpreter.InterpretableCall, pattern stri
 		if err := checkSteps(text, size); err != nil {
 			return err
 		}
-		return apply(re, args)
+		return apply(re, size, args)
 	}), nil
 }
 
 // cost returns the cost of a call, nil if CEL's estimate covers its steps.
-func (p *patternLimit) cost(args []ref.Val, _ ref.Val) *uint64 {
+func (p *patternLimit) cost(args []ref.Val, result ref.Val) *uint64 {
+	if list, ok := result.(rescanned); ok {
+		cost := uint64(list.steps)/stepsPerCost + 1
+		return &cost
+	}
 	text, pattern, err := textAndPattern(args)
 	if err != nil {
 		return nil
@@ -111,7 +119,7 @@ func (p *patternLimit) cost(args []ref.Val, _ ref.Val) *uint64 {
 	if size <= 4*len(pattern) {
 		return nil
 	}
-	cost := uint64(size*(len(text)+1))/stepsPerCost + 1
+	cost := uint64(size*(len(text)+compilation))/stepsPerCost + 1
 	return &cost
 }
 
@@ -160,22 +168,10 @@ func invalid(overload string, err error) ref.Val {
 	return types.NewErr("Illegal regex: %v", err)
 }
 
-func matches(re *regexp.Regexp, args []ref.Val) ref.Val {
+func matches(re *regexp.Regexp, _ int, args []ref.Val) ref.Val {
 	return types.Bool(re.MatchString(string(args[0].(types.String))))
 }
 
-func find(re *regexp.Regexp, args []ref.Val) ref.Val {
+func find(re *regexp.Regexp, _ int, args []ref.Val) ref.Val {
 	return types.String(re.FindString(string(args[0].(types.String))))
-}
-
-func findAll(re *regexp.Regexp, args []ref.Val) ref.Val {
-	n := types.Int(-1)
-	if len(args) > 2 {
-		limit, ok := args[2].(types.Int)
-		if !ok {
-			return types.MaybeNoSuchOverloadErr(args[2])
-		}
-		n = limit
-	}
-	return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(string(args[0].(types.String)), int(n)))
 }

@@ -41,6 +41,13 @@ func TestPatterns(t *testing.T) {
 		"long.find('" + costly + "') == ''":                         tooLong,
 		"long.findAll(costly) == []":                                tooLong,
 		"[long].exists(s, s.findAll('" + costly + "', 2).size()>0)": tooLong,
+		"long.findAll('x(.*y)?') == []":                             "error: finding all matches in a string of 1400000 bytes takes more than 160000000 steps",
+		"some.findAll('x*y' + '|x').size() == 10":                   "error: finding all matches in a string of 10000 bytes takes more than",
+		"some.findAll('x').size()":                                  "10000",
+		"long.findAll('x{1000}').size()":                            "error: matching a string",
+		"long.findAll('xx').size()":                                 "700000",
+		"some.findAll('x(.*y)?', 2)":                                "[x x]",
+		"some.findAll('x(.*y)?', 0)":                                "[]",
 		"'x'.matches(bad)":                                          "error: error parsing regexp: missing closing ): `(`",
 		"'x'.find(bad)":                                             "error: Illegal regex: error parsing regexp: missing closing ): `(`",
 		"dyn.matches('x')":                                          "error: no such overload",
@@ -51,9 +58,14 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	// Each call is within the limit, and the loop is not.
-	loop := "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, some.matches('" + costly + "'))"
-	if got, want := evaluate(t, env, loop, values, 1e6), "error: operation cancelled: actual cost limit exceeded"; got != want {
-		t.Errorf("%s: %s, want %s", loop, got, want)
+	for _, loop := range []string{
+		"[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, some.matches('" + costly + "'))",
+		"[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, some.findAll('x(.*y)?', 300).size() == 300)",
+		"lists.range(4000).all(i, 'x'.matches(costly))",
+	} {
+		if got, want := evaluate(t, env, loop, values, 1e6), "error: operation cancelled: actual cost limit exceeded"; got != want {
+			t.Errorf("%s: %s, want %s", loop, got, want)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ var definitions = grammar{
 		"«badschema»",
 	},
 	"badschema":    {`{"type":"string","format":"«word»","maxLength":«int»}`, `{"type":"integer","enum":[«json»,«json»],"default":«json»}`, `{"allOf":[«openapi»,{"not":{}}],"type":"object"}`, "«json»", `{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":[«string»],"items":«openapi»}`, `{"type":"string","x-kubernetes-validations":[{"rule":"«celquoted»"}]}`},
-	"selfrule":     {"self.matches('«pattern»')", "self == oldSelf", "self.split('').all(i, self.contains(i))", "self.replace('x', self).size() > 1", "self.findAll('«pattern»').size() > 0", "self.lowerAscii().upperAscii() != 'a'", "self.startsWith('«word»')"},
+	"selfrule":     {"self.matches('«pattern»')", "self == oldSelf", "self.split('').all(i, self.contains(i))", "self.replace('x', self).size() > 1", "self.findAll('«pattern»').size() > 0", "self.findAll('x(.*y)?').size() > 0", "self.lowerAscii().upperAscii() != 'a'", "self.startsWith('«word»')"},
 	"selflistrule": {"self.all(a, self.exists(b, a == b))", "self.all(a, a.matches('«pattern»'))", "self.map(a, a + a).size() > 0", "self.isSorted()", "self.all(a, self.all(b, self.all(c, a == b && b == c)))"},
 	"pattern":      {"^a*$", "(((x{0,10}){0,10}){0,10})*$", "(((x{0,9}){0,9}){0,9})*y", "(a|a)*b", "(x+x+)+y", "x{1000}", "((x{1,30}){1,30})", "[^\\\\x00-\\\\x{10FFFF}]", "«paren*500»", "(?i)«x*20000»", "\\\\pL{1,900}"},
 	"thing":        {"{}", `{"a":{"x":1}}`, `["«x*90»","b","a"]`, "«json»", `{"a":«json»}`, `{"a":"«x*200000»"}`, `[«things*5000»{}]`, `"«x*1000000»"`, `{"a":{"a":{"a":«json»}}}`},
@@ -75,13 +75,13 @@ var expressions = grammar{
 	"variables": {"", `"variables":[{"name":"v","expression":"«celquoted»"}],`, `"matchConditions":[{"name":"m","expression":"«celquoted»"}],`},
 	"celquoted": {"«celbool»", "«celbool»", "«celbool»", "«celbool»", "«celbool»", "«celbool»", "«celbool»", "«celbool»", "«paren*3000»", "«word»"},
 	"celbool": {
-		"true", "«celstring».matches('«celpattern»')", "«celstring» == «celstring»", "«cellist».all(i, «celbool»)", "«cellist».exists(i, «celbool»)", "«strlist».all(i, i.matches('«celpattern»'))", "size(«celstring») < «celint»", "!(«celbool»)", "(«celbool» || «celbool»)", "«celint» > «celint»", "(«celbool» ? «celbool» : «celbool»)",
+		"true", "«celstring».matches('«celpattern»')", "«celstring» == «celstring»", "«cellist».all(i, «celbool»)", "«cellist».exists(i, «celbool»)", "«strlist».all(i, i.matches('«celpattern»'))", "«cellist».all(i, 'x'.matches('x' + '«celpattern»'))", "size(«celstring») < «celint»", "!(«celbool»)", "(«celbool» || «celbool»)", "«celint» > «celint»", "(«celbool» ? «celbool» : «celbool»)",
 		"quantity('«int»').isGreaterThan(quantity('1'))", "«celstring».contains(«celstring»)", "cidr('10.0.0.0/8').containsIP('10.0.0.1')", "«cellist».map(i, «cellist»).size() > 0", "authorizer.group('').resource('pods').check('get').allowed()", "has(object.data)", "url(«celstring»).getHost() == ''", "semver('«int».0.0').major() > 0", "optional.of(1).hasValue()",
 	},
 	"celstring":  {"'a'", "object.data.a", "string(object.data.a)", "(«celstring» + «celstring»)", "«strlist».join('ab')", "«celstring».replace('x', 'xxxxxxxx')", "'%s%s'.format([«celstring», «celstring»])", "«celstring».upperAscii()", "object.data.a.replace('', object.data.a)", "base64.encode(bytes(«celstring»))"},
 	"strlist":    {"['a']", "«celstring».split('')", "«cellist».map(i, «celstring»)", "(«strlist» + «strlist»)", "object.data.a.findAll('«celpattern»')", "«strlist».sort()"},
 	"cellist":    {"[1,2]", "lists.range(«celint»)", "[1,2,3,4,5,6,7,8,9].map(a, [1,2,3,4,5,6,7,8,9].map(b, [1,2,3,4,5,6,7,8,9].map(c, «celstring»)))", "[«strlist», «strlist»]", "«strlist»"},
-	"celpattern": {"«pattern»", "[^y]", "\\\\pL+"},
+	"celpattern": {"«pattern»", "[^y]", "\\\\pL+", "x(.*y)?", "x*y|x"},
 	"celint":     {"1", "size(«celstring»)", "int('«digit*9»')", "(«celint» * «celint»)", "duration('«digit*5»h').getHours()", "timestamp('2026-01-01T00:00:00Z').getFullYear()", "(-9223372036854775808 / -1)", "(1 % 0)", "1000000000"},
 }
 
