@@ -38,7 +38,7 @@ func findAll(re *regexp.Regexp, instructions int, args []ref.Val) ref.Val {
 		return types.NewErr("finding all matches in a string of %d bytes takes more than %d steps: shorten the string, or use a pattern that ends its matches earlier", len(text), maxSteps)
 	}
 	list := types.NewStringList(types.DefaultTypeAdapter, found)
-	if m.steps <= (len(text)+1)*instructions {
+	if m.steps <= (len(text)+1)*m.perByte {
 		return list
 	}
 	return rescanned{list, m.steps}
@@ -56,10 +56,14 @@ type meter struct {
 	first *regexp.Regexp
 	// next matches one character, which decides whether ^ and \b match behind it, any number of
 	// others, and the pattern as its first group.
-	next         *regexp.Regexp
-	instructions int
-	steps        int
+	next *regexp.Regexp
+	// perByte is the number of steps that reading a byte counts for.
+	perByte int
+	steps   int
 }
+
+// reading is how many instructions take as long as reading a character one by one.
+const reading = 16
 
 func newMeter(re *regexp.Regexp, instructions int, text string) (*meter, error) {
 	// The pattern is printed from its tree, because \Q would quote the parenthesis behind it.
@@ -71,7 +75,7 @@ func newMeter(re *regexp.Regexp, instructions int, text string) (*meter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &meter{text: text, first: re, next: next, instructions: instructions}, nil
+	return &meter{text: text, first: re, next: next, perByte: instructions + reading}, nil
 }
 
 // findAll returns what regexp.Regexp.FindAllString returns, or false if it takes too many steps.
@@ -133,6 +137,6 @@ func (r *meteredReader) ReadRune() (rune, int, error) {
 	}
 	character, width := utf8.DecodeRuneInString(r.text[r.at:])
 	r.at += width
-	r.steps += width * r.instructions
+	r.steps += width * r.perByte
 	return character, width, nil
 }

@@ -40,7 +40,7 @@ func TestFindAllGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, ok := m.findAll(-1); ok || m.steps > maxSteps+10 {
+	if found, ok := m.findAll(-1); ok || m.steps > maxSteps+6+reading {
 		t.Errorf("%d matches after %d steps", len(found), m.steps)
 	}
 }
