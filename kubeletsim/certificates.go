@@ -3,7 +3,6 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podcertificates"
 )
@@ -27,21 +25,10 @@ type certificateWatch struct {
 	err  error
 }
 
-// certificates returns the credentials of the pod's volumes.
-func (f *podFiles) certificates(pod *corev1.Pod) []*podcertificates.Credential {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.credentials == nil {
-		all := podcertificates.Of(pod)
-		f.credentials = &all
-	}
-	return *f.credentials
-}
-
 // syncCertificates takes the next step with each credential of a pod that has not ended. It
 // returns when it must be called again; zero if only after a change of a request.
 func (k *Kubelets) syncCertificates(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (again time.Time, err error) {
-	credentials := e.files.certificates(pod)
+	credentials := e.files.Certificates(pod)
 	if len(credentials) == 0 || e.state.Ended || lifecycle.Finished(pod) {
 		return time.Time{}, nil
 	}
@@ -128,25 +115,4 @@ func (k *Kubelets) watchCertificates() error {
 		}
 	})
 	return w.err
-}
-
-// fillCertificate writes the files of a podCertificate source.
-func (in *containerRef) fillCertificate(tree *memfs.Tree, volume string, index int, mode *int32) error {
-	for _, c := range in.entry.files.certificates(in.pod) {
-		if c.Volume != volume || c.Index != index {
-			continue
-		}
-		key, chain, err := c.Bundle()
-		if err != nil {
-			return err
-		}
-		for path, content := range map[string][]byte{
-			c.Source.CredentialBundlePath: slices.Concat(key, chain), c.Source.KeyPath: key, c.Source.CertificateChainPath: chain,
-		} {
-			if path != "" {
-				tree.Put(path, permOf(nil, mode), content)
-			}
-		}
-	}
-	return nil
 }

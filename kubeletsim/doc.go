@@ -23,8 +23,8 @@
 //     RANDOM follows from the cluster's seed.
 //   - its command, if its program is a simulated one (see package box) or comes from a volume.
 //     A command that uses files, pipes, functions or values that only the cluster knows is run
-//     on the cluster's clock, on the files that exec sees (liveRun). If it starts a program
-//     that does not exist, the next rule applies from then on.
+//     on the cluster's clock, on the files that exec sees (package containers). If it starts a
+//     program that does not exist, the next rule applies from then on.
 //   - the image, if it is Kubernetes' pause image and there is no command: it runs until it is
 //     stopped.
 //   - otherwise an init container takes Latencies.InitRun; a container of a pod that a Job

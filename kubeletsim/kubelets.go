@@ -17,10 +17,9 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/kubeletsim/containers"
 	"minikcm.dev/minikcm/kubeletsim/images"
-	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 // Kubelets are the kubelets of all simulated nodes of one cluster. Create it with New, then
@@ -48,14 +47,8 @@ type Kubelets struct {
 	certificates    certificateWatch
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
-	// share and memory are what the commands in all containers use of this machine.
-	share  *shell.Share
-	memory *shell.Budget
-	// space holds the files of all containers; shared are the volumes that outlive pods.
-	space  *memfs.Space
-	shared sharedVolumes
-	// processes are the goroutines of containers and probes. Run waits for them.
-	processes *inflight.Group
+	// containers are the containers of all pods. Run waits for their goroutines.
+	containers *containers.Runtime
 	// ended is closed when Run ends.
 	ended <-chan struct{}
 
@@ -80,15 +73,13 @@ func New(opts Options) (*Kubelets, error) {
 		return nil, err
 	}
 	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable(), shards: newShards(opts.ShardOf)}
-	k.pods = newPodTable(&k.images)
+	k.pods = newPodTable(&k.images, k.queuePod)
 	k.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
 		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled,
 	}, loop.TypedFunc[key](k.sync))
 	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
-	k.processes = inflight.NewGroup(opts.Ledger, inflight.Action)
-	k.space = memfs.NewSpace(opts.Clock.Now, 0)
-	k.share, k.memory = shell.NewShare(), shell.NewBudget(memoryOfAll, nil)
+	k.containers = k.newContainers()
 	factory := opts.Informers
 	if factory == nil {
 		own, err := opts.ownInformers()
@@ -141,6 +132,7 @@ func (k *Kubelets) Run(ctx context.Context) error {
 	defer k.begin()
 	defer k.stop()
 	k.ended = ctx.Done()
+	k.containers.Serve(k.ended)
 	if k.own != nil {
 		k.own.Start(ctx.Done())
 	}
@@ -154,7 +146,7 @@ func (k *Kubelets) Run(ctx context.Context) error {
 	if err := k.loop.Run(ctx); err != nil {
 		return err
 	}
-	k.processes.Close()
+	k.containers.Close()
 	return nil
 }
 

@@ -26,16 +26,16 @@ func (k *Kubelets) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write f
 	}
 	e := k.pods.get(pod.UID)
 	if e == nil {
-		e = &podEntry{pod: pod, images: &k.images}
+		e = k.pods.newEntry(pod)
 	}
-	shown := e.see()
-	id, err := lifecycle.LoggedRun(shown.pod, &shown.state, opts.Container, opts.Previous)
+	shown := e.See()
+	id, err := lifecycle.LoggedRun(shown.Pod, &shown.State, opts.Container, opts.Previous)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	reader := &logReader{kubelets: k, entry: e, container: opts.Container, id: id, opts: opts}
-	if first := reader.run(shown); first.Began.IsZero() {
+	reader := k.containers.Log(e, id, opts)
+	if !reader.HasBegun(shown) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("unable to retrieve container logs for %s", id))
 	}
-	return reader.write, nil
+	return reader.Write, nil
 }

@@ -49,7 +49,7 @@ func (k *Kubelets) podsOf(n *nodes.Node) *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
 	for _, uid := range k.pods.on(n.Name) {
 		if e := k.pods.get(uid); e != nil {
-			list.Items = append(list.Items, *e.see().pod)
+			list.Items = append(list.Items, *e.See().Pod)
 		}
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
@@ -76,12 +76,12 @@ func (k *Kubelets) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 		if e == nil {
 			continue
 		}
-		shown := e.see()
-		if shown.state.Sandbox && !shown.state.Ended {
+		shown := e.See()
+		if shown.State.Sandbox && !shown.State.Ended {
 			pods++
 		}
-		for i := range shown.state.Containers {
-			switch shown.state.Containers[i].Phase {
+		for i := range shown.State.Containers {
+			switch shown.State.Containers[i].Phase {
 			case lifecycle.Created:
 				containers["created"]++
 			case lifecycle.Running:

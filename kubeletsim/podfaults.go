@@ -60,8 +60,7 @@ func (k *Kubelets) hit(name types.NamespacedName, f lifecycle.Occurrence) error 
 	if f.Container != "" && !hasContainer(pod, f.Container) {
 		return fmt.Errorf("breaking pod %s: it has no container %s", name, f.Container)
 	}
-	e.occur(f)
-	k.loop.Add(podKey(string(pod.UID)))
+	e.Occur(f)
 	return nil
 }
 

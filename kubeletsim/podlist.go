@@ -35,7 +35,7 @@ func (t *podTable) takeList(pods []corev1.Pod) {
 
 // addLocked adds a pod that the table does not have.
 func (t *podTable) addLocked(pod *corev1.Pod) {
-	e := &podEntry{pod: pod, node: pod.Spec.NodeName, images: t.images}
+	e := t.newEntry(pod)
 	t.byUID[pod.UID] = e
 	if t.byNode[e.node] == nil {
 		t.byNode[e.node] = map[types.UID]bool{}
@@ -49,7 +49,9 @@ func (t *podTable) renew(e *podEntry) {
 	defer t.mu.Unlock()
 	pod, gone, _ := e.look()
 	if t.byUID[pod.UID] == e {
-		t.byUID[pod.UID] = &podEntry{pod: pod, gone: gone, node: e.node, images: e.images}
+		renewed := t.newEntry(pod)
+		renewed.gone = gone
+		t.byUID[pod.UID] = renewed
 	}
 }
 

@@ -18,7 +18,7 @@ func TestTakeList(t *testing.T) {
 			Spec:       corev1.PodSpec{NodeName: "node-0"},
 		}
 	}
-	table := newPodTable(&images.Profiles{})
+	table := newPodTable(&images.Profiles{}, nil)
 	table.observe(pod("older", "90"))
 	table.observe(pod("newer", "99"))
 	table.expectList()

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/kubeletsim/containers"
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
@@ -24,12 +25,19 @@ type podTable struct {
 	// byNode has the pods of each node. A pod never changes its node.
 	byNode map[string]map[types.UID]bool
 	images *images.Profiles
+	// sync queues a pod.
+	sync func(types.UID)
 	// lost are the pods that were deleted since expectList; nil if no list is under way.
 	lost map[types.UID]bool
 }
 
-func newPodTable(images *images.Profiles) *podTable {
-	return &podTable{byUID: map[types.UID]*podEntry{}, byNode: map[string]map[types.UID]bool{}, images: images}
+func newPodTable(images *images.Profiles, sync func(types.UID)) *podTable {
+	return &podTable{byUID: map[types.UID]*podEntry{}, byNode: map[string]map[types.UID]bool{}, images: images, sync: sync}
+}
+
+// newEntry returns an entry, which is not in the table, of a pod whose runtime is unknown.
+func (t *podTable) newEntry(pod *corev1.Pod) *podEntry {
+	return &podEntry{pod: pod, node: pod.Spec.NodeName, images: t.images, sync: t.sync}
 }
 
 // podEntry is one pod: its object in the API and the state of its runtime.
@@ -47,7 +55,9 @@ type podEntry struct {
 	goneAt  time.Time
 	changed chan struct{}
 	// files are the files and processes of its containers.
-	files podFiles
+	files containers.Files
+	// sync queues a pod.
+	sync func(types.UID)
 	// images are the image profiles. stale means that they have changed since the worker
 	// looked.
 	images *images.Profiles
@@ -178,25 +188,6 @@ func (e *podEntry) rests(now time.Time) bool {
 	defer e.mu.Unlock()
 	return !e.gone && len(e.occurrences) == 0 && e.settled != "" && e.settled == e.pod.ResourceVersion &&
 		!e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(now))
-}
-
-// shownPod is a snapshot of a pod for readers other than its worker. state must not be
-// modified. changed is closed when the snapshot is out of date.
-type shownPod struct {
-	pod     *corev1.Pod
-	state   lifecycle.State
-	gone    bool
-	goneAt  time.Time
-	changed <-chan struct{}
-}
-
-func (e *podEntry) see() shownPod {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.changed == nil {
-		e.changed = make(chan struct{})
-	}
-	return shownPod{e.images.Annotate(e.pod), e.shown, !e.goneAt.IsZero(), e.goneAt, e.changed}
 }
 
 // show publishes the worker's state.

@@ -217,7 +217,7 @@ func (k *Kubelets) drop(key key) {
 		return
 	}
 	e.showEnd(k.opts.Clock.Now())
-	e.files.free()
+	e.files.Free()
 	if e.lacking {
 		k.supplies.forget(pod.UID)
 	}

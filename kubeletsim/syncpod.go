@@ -69,12 +69,12 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	out := k.step(n, in)
 	e.state = out.State
 	for _, name := range out.Signals {
-		e.files.signal(name, "TERM")
+		e.files.Signal(name, "TERM")
 	}
 	e.deferred = e.state.Resize.Pending != ""
 	e.show()
-	k.syncProcesses(serving, n, e, annotated)
-	k.runProbes(serving, n, e, annotated, out.ProbesDue)
+	k.containers.SyncProcesses(serving, n, e, annotated, &e.state)
+	k.containers.RunProbes(serving, n, e, annotated, &e.state, out.ProbesDue)
 	e.dropOccurrences(len(occurrences))
 	n.AddImages(out.Images)
 	settled, err := k.syncStatus(ctx, e, pod, n)
@@ -113,7 +113,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 		return nil, nil
 	}
 	missing, err := k.missing(ctx, pod)
-	for _, c := range e.files.certificates(pod) {
+	for _, c := range e.files.Certificates(pod) {
 		if _, _, why := c.Bundle(); why != nil {
 			missing = append(missing, lifecycle.NotIssued(c.Volume, why))
 		}
@@ -278,7 +278,7 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.pods.remove(pod.UID)
 	k.freeAddresses(e.node)
 	e.showEnd(k.opts.Clock.Now())
-	e.files.free()
+	e.files.Free()
 	if e.lacking {
 		k.supplies.forget(pod.UID)
 	}

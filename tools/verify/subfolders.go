@@ -112,6 +112,7 @@ var inFolder = map[string][]string{
 	"kubeletsim":                 {"*"},
 	"kubeletsim/applets":         {"span"},
 	"kubeletsim/box":             {"applets", "memfs", "shell", "span"},
+	"kubeletsim/containers":      {"applets", "box", "images", "lifecycle", "logs", "memfs", "nodes", "podcertificates", "podspec", "responses", "script", "shell", "span", "usage"},
 	"kubeletsim/images":          {"podspec", "responses"},
 	"kubeletsim/lifecycle":       {"podspec", "responses", "script", "span", "usage"},
 	"kubeletsim/logs":            {"script"},

@@ -1,9 +1,8 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -13,25 +12,17 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// OpenAttach finds the running container opts.Container. The returned function connects the
-// streams until the container's end or ctx's: with the container's process if that reads its
-// input (see console), else with the log from now on.
-func (k *Kubelets) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
-	in, err := k.findRunning(pod, opts.Container, "attach")
-	if err != nil {
-		return nil, err
-	}
-	if in == nil {
-		return nil, fmt.Errorf("container %s not found in pod %s_%s", opts.Container, pod.Name, pod.Namespace)
-	}
+// Attach connects the streams until the container's end or ctx's: with the container's process
+// if that reads its input (see console), else with the log from now on.
+func (in *Ref) Attach(ctx context.Context, streams remotecommand.StreamOptions) error {
 	if in.reads() {
-		return in.attachConsole, nil
+		return in.attachConsole(ctx, streams)
 	}
-	return in.attachLog, nil
+	return in.attachLog(ctx, streams)
 }
 
 // attachLog follows the container's log from now on. It discards the client's input.
-func (in *containerRef) attachLog(ctx context.Context, streams remotecommand.StreamOptions) error {
+func (in *Ref) attachLog(ctx context.Context, streams remotecommand.StreamOptions) error {
 	if streams.Stdin != nil {
 		go func() { _, _ = io.Copy(io.Discard, streams.Stdin) }() // until the connection ends
 	}
@@ -54,14 +45,14 @@ func (in *containerRef) attachLog(ctx context.Context, streams remotecommand.Str
 }
 
 // follow copies what the container writes to one of its streams from now on.
-func (in *containerRef) follow(ctx context.Context, from string, w io.Writer) error {
+func (in *Ref) follow(ctx context.Context, from string, w io.Writer) error {
 	if w == nil {
 		w = io.Discard
 	}
-	now := metav1.NewTime(in.kubelets.opts.Clock.Now())
+	now := metav1.NewTime(in.runtime.opts.Clock.Now())
 	opts := &corev1.PodLogOptions{Container: in.spec.Name, Follow: true, SinceTime: &now, Stream: &from}
-	reader := &logReader{kubelets: in.kubelets, entry: in.entry, container: in.spec.Name, id: in.id, opts: opts}
-	err := reader.write(ctx, w)
+	reader := &LogReader{runtime: in.runtime, entry: in.entry, container: in.spec.Name, id: in.id, opts: opts}
+	err := reader.Write(ctx, w)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ const cpuPeriod = 100_000
 
 // kernelFiles returns the files in which the kernel shows the limits of the container and the
 // sysctls of the pod, by path.
-func (in *containerRef) kernelFiles() map[string]string {
-	files := cgroupFiles(podspec.ActualResources(in.entry.see().pod, in.spec))
+func (in *Ref) kernelFiles() map[string]string {
+	files := cgroupFiles(podspec.ActualResources(in.entry.See().Pod, in.spec))
 	for name, value := range safeSysctls {
 		files["proc/sys/"+strings.ReplaceAll(name, ".", "/")] = value + "\n"
 	}

@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
@@ -17,35 +17,35 @@ import (
 // sharedVolumes are the volumes that outlive pods: host paths of nodes and persistent volumes,
 // by a unique key.
 type sharedVolumes struct {
-	podFiles
+	Files
 	// watching starts the watch that frees the content of deleted volumes.
 	watching sync.Once
 }
 
 // volume returns the content of a volume. Content from the API is created for the caller alone
 // (own).
-func (in *containerRef) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, own bool, err error) {
-	k := in.kubelets
+func (in *Ref) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, own bool, err error) {
+	rt := in.runtime
 	switch {
 	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
-		tree := k.space.NewTree(0o755)
+		tree := rt.space.NewTree(0o755)
 		if err := in.fill(ctx, tree, v); err != nil {
 			tree.Free()
 			return nil, false, err
 		}
 		return tree, true, nil
 	case v.HostPath != nil:
-		return k.shared.volume(k.space, hostKey(in.node.Name, v.HostPath.Path)), false, nil
+		return rt.shared.volume(rt.space, hostKey(in.node.Name, v.HostPath.Path)), false, nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
 	case v.Ephemeral != nil:
 		return in.claim(ctx, ephemeral.VolumeClaimName(in.pod, v))
 	}
-	return in.entry.files.volume(k.space, v.Name), false, nil
+	return in.entry.Files().volume(rt.space, v.Name), false, nil
 }
 
 // fill writes a volume's content from the API into a tree.
-func (in *containerRef) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) error {
+func (in *Ref) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) error {
 	switch {
 	case v.ConfigMap != nil:
 		return in.fillKeys(ctx, tree, false, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional, v.ConfigMap.DefaultMode)
@@ -88,7 +88,7 @@ func permOf(mode, fallback *int32) fs.FileMode {
 	return 0o644
 }
 
-func (in *containerRef) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
+func (in *Ref) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
 	data, err := in.data(ctx, secret, name, optional)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (in *containerRef) fillKeys(ctx context.Context, tree *memfs.Tree, secret b
 	return nil
 }
 
-func (in *containerRef) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
+func (in *Ref) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFile, mode *int32) error {
 	for _, item := range items {
 		var value string
 		var err error
@@ -126,7 +126,7 @@ func (in *containerRef) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIV
 }
 
 // fillToken requests a token that is bound to the pod, as its kubelet does.
-func (in *containerRef) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1.ServiceAccountTokenProjection, mode *int32) error {
+func (in *Ref) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1.ServiceAccountTokenProjection, mode *int32) error {
 	account := in.pod.Spec.ServiceAccountName
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: source.ExpirationSeconds,
@@ -135,7 +135,7 @@ func (in *containerRef) fillToken(ctx context.Context, tree *memfs.Tree, source 
 	if source.Audience != "" {
 		request.Spec.Audiences = []string{source.Audience}
 	}
-	answer, err := in.kubelets.opts.Client.CoreV1().ServiceAccounts(in.pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	answer, err := in.runtime.opts.Client.CoreV1().ServiceAccounts(in.pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("requesting a token of service account %s: %w", account, err)
 	}

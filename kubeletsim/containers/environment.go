@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // environment returns the container's complete environment: service variables, envFrom and env.
 // It reads the referenced objects from the API.
-func (in *containerRef) environment(ctx context.Context) ([]string, error) {
+func (in *Ref) environment(ctx context.Context) ([]string, error) {
 	vars := map[string]string{}
 	var order []string
 	set := func(name, value string) {
@@ -54,7 +54,7 @@ func (in *containerRef) environment(ctx context.Context) ([]string, error) {
 }
 
 // variablesFrom sets a variable for each key of a ConfigMap or Secret.
-func (in *containerRef) variablesFrom(ctx context.Context, from corev1.EnvFromSource, set func(name, value string)) error {
+func (in *Ref) variablesFrom(ctx context.Context, from corev1.EnvFromSource, set func(name, value string)) error {
 	var data map[string][]byte
 	var err error
 	switch {
@@ -71,7 +71,7 @@ func (in *containerRef) variablesFrom(ctx context.Context, from corev1.EnvFromSo
 
 // variable returns the value of one variable; not present if it refers to a missing optional
 // key.
-func (in *containerRef) variable(ctx context.Context, v *corev1.EnvVar, vars map[string]string) (value string, present bool, err error) {
+func (in *Ref) variable(ctx context.Context, v *corev1.EnvVar, vars map[string]string) (value string, present bool, err error) {
 	from := v.ValueFrom
 	switch {
 	case from == nil:
@@ -94,7 +94,7 @@ func (in *containerRef) variable(ctx context.Context, v *corev1.EnvVar, vars map
 	return "", false, nil
 }
 
-func (in *containerRef) key(ctx context.Context, secret bool, name, key string, optional *bool) (value string, present bool, err error) {
+func (in *Ref) key(ctx context.Context, secret bool, name, key string, optional *bool) (value string, present bool, err error) {
 	data, err := in.data(ctx, secret, name, optional)
 	if err != nil {
 		return "", false, err
@@ -104,8 +104,8 @@ func (in *containerRef) key(ctx context.Context, secret bool, name, key string, 
 }
 
 // data returns the content of a ConfigMap or Secret; nil if it is optional and does not exist.
-func (in *containerRef) data(ctx context.Context, secret bool, name string, optional *bool) (map[string][]byte, error) {
-	client := in.kubelets.opts.Client.CoreV1()
+func (in *Ref) data(ctx context.Context, secret bool, name string, optional *bool) (map[string][]byte, error) {
+	client := in.runtime.opts.Client.CoreV1()
 	data := map[string][]byte{}
 	var err error
 	if secret {
@@ -129,8 +129,8 @@ func (in *containerRef) data(ctx context.Context, secret bool, name string, opti
 }
 
 // field returns the value of a field of the pod in the downward API.
-func (in *containerRef) field(ref *corev1.ObjectFieldSelector) (string, error) {
-	pod := in.entry.see().pod
+func (in *Ref) field(ref *corev1.ObjectFieldSelector) (string, error) {
+	pod := in.entry.See().Pod
 	switch ref.FieldPath {
 	case "metadata.labels":
 		return quotedPairs(pod.Labels), nil
@@ -159,7 +159,7 @@ func quotedPairs(pairs map[string]string) string {
 
 // resource returns a request or limit in the downward API. Without a limit it is the node's
 // allocatable.
-func (in *containerRef) resource(ref *corev1.ResourceFieldSelector) (string, error) {
+func (in *Ref) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 	for _, other := range podspec.Containers(in.pod) {
 		if other.Name != ref.ContainerName && (ref.ContainerName != "" || other.Name != in.spec.Name) {
 			continue
@@ -181,8 +181,8 @@ func (in *containerRef) resource(ref *corev1.ResourceFieldSelector) (string, err
 // serviceVariables sets the environment variables for services (Kubernetes documentation,
 // "Accessing the Service"): for the API's own service and, with enableServiceLinks, for those
 // of the pod's namespace.
-func (in *containerRef) serviceVariables(ctx context.Context, set func(name, value string)) error {
-	services := in.kubelets.opts.Client.CoreV1().Services
+func (in *Ref) serviceVariables(ctx context.Context, set func(name, value string)) error {
+	services := in.runtime.opts.Client.CoreV1().Services
 	own, err := services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 	if err == nil {
 		serviceLinks(own, set)

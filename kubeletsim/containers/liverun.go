@@ -1,8 +1,9 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,24 +31,25 @@ type liveRun struct {
 	files *memfs.View
 }
 
-// syncProcesses starts the processes of containers that have started, and ends those of
+// SyncProcesses starts the processes of containers that have started by state, and ends those of
 // containers that have ended. They end with ctx at the latest.
-func (k *Kubelets) syncProcesses(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) {
-	for i := range e.state.Containers {
-		c := &e.state.Containers[i]
-		if !c.Live && e.files.runs == nil {
+func (rt *Runtime) SyncProcesses(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State) {
+	files := e.Files()
+	for i := range state.Containers {
+		c := &state.Containers[i]
+		if !c.Live && files.runs == nil {
 			continue
 		}
 		id := ""
 		if c.Live && c.Phase == lifecycle.Running {
 			id = lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)
 		}
-		if e.files.keepRun(c.Name, id) {
+		if files.keepRun(c.Name, id) {
 			continue
 		}
 		for _, ref := range podspec.Containers(pod) {
 			if ref.Name == c.Name {
-				k.beginRun(ctx, &containerRef{kubelets: k, node: n, entry: e, pod: pod, spec: ref.Container, id: id})
+				rt.beginRun(ctx, &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: id})
 			}
 		}
 	}
@@ -55,7 +57,7 @@ func (k *Kubelets) syncProcesses(ctx context.Context, n *nodes.Node, e *podEntry
 
 // keepRun ends the container's process unless it belongs to the run with the ID. It reports
 // whether no process has to be started.
-func (f *podFiles) keepRun(name, id string) bool {
+func (f *Files) keepRun(name, id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	runs := f.runs[name]
@@ -72,7 +74,7 @@ func (f *podFiles) keepRun(name, id string) bool {
 // keepRuns is the number of runs of a container whose logs are kept.
 const keepRuns = 2
 
-func (f *podFiles) addRun(name string, run *liveRun) {
+func (f *Files) addRun(name string, run *liveRun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.runs == nil {
@@ -83,7 +85,7 @@ func (f *podFiles) addRun(name string, run *liveRun) {
 }
 
 // run returns the run with the ID; nil if it has no process.
-func (f *podFiles) run(name, id string) *liveRun {
+func (f *Files) run(name, id string) *liveRun {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, run := range f.runs[name] {
@@ -94,8 +96,8 @@ func (f *podFiles) run(name, id string) *liveRun {
 	return nil
 }
 
-// signal sends a signal to the container's process.
-func (f *podFiles) signal(name, signal string) {
+// Signal sends a signal to the container's process.
+func (f *Files) Signal(name, signal string) {
 	f.mu.Lock()
 	runs := f.runs[name]
 	f.mu.Unlock()
@@ -105,9 +107,9 @@ func (f *podFiles) signal(name, signal string) {
 }
 
 // beginRun starts the container's process. The ledger counts it from now on.
-func (k *Kubelets) beginRun(ctx context.Context, in *containerRef) {
+func (rt *Runtime) beginRun(ctx context.Context, in *Ref) {
 	ctx, cancel := context.WithCancel(ctx)
-	run := &liveRun{id: in.id, cancel: cancel, log: logs.NewBuffer(k.opts.Clock.Now)}
+	run := &liveRun{id: in.id, cancel: cancel, log: logs.NewBuffer(rt.opts.Clock.Now)}
 	run.main = &box.Main{
 		Ended: func(code int, err error) { in.runEnded(ctx, run, code, err) },
 		Lost: func(spins bool) {
@@ -125,8 +127,8 @@ func (k *Kubelets) beginRun(ctx context.Context, in *containerRef) {
 			}
 		},
 	}
-	in.entry.files.addRun(in.spec.Name, run)
-	started := k.processes.Go(func(work *inflight.Work) {
+	in.entry.Files().addRun(in.spec.Name, run)
+	started := rt.processes.Go(func(work *inflight.Work) {
 		defer cancel()
 		defer run.log.End()
 		run.main.Work = work
@@ -137,12 +139,15 @@ func (k *Kubelets) beginRun(ctx context.Context, in *containerRef) {
 	}
 }
 
+// machineRetry is the delay between attempts to make a machine.
+const machineRetry = 10 * time.Second
+
 // live runs the process to its end.
-func (in *containerRef) live(ctx context.Context, run *liveRun) {
+func (in *Ref) live(ctx context.Context, run *liveRun) {
 	machine, release, err := in.machine(ctx)
 	for err != nil {
-		in.kubelets.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
-		if inflight.Sleep(ctx, in.kubelets.opts.Clock, lastRetry) != nil {
+		in.runtime.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
+		if inflight.Sleep(ctx, in.runtime.opts.Clock, machineRetry) != nil {
 			return
 		}
 		machine, release, err = in.machine(ctx)
@@ -155,54 +160,28 @@ func (in *containerRef) live(ctx context.Context, run *liveRun) {
 }
 
 // runEnded reports the end of the process to the pod's worker.
-func (in *containerRef) runEnded(ctx context.Context, run *liveRun, code int, err error) {
+func (in *Ref) runEnded(ctx context.Context, run *liveRun, code int, err error) {
 	var notStarted *box.NotStartedError
 	switch {
 	case ctx.Err() != nil:
 	case errors.As(err, &notStarted):
 		in.note(lifecycle.Lost)
 	case errors.Is(err, box.ErrOutOfMemory):
-		in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
+		in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
 	case err != nil:
-		in.kubelets.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
+		in.runtime.opts.Logger.Error(err, "A container's command is not followed any more", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
 		in.note(lifecycle.Lost)
 	default:
-		in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: int32(code & 0xff), Message: in.terminationMessage(run, code)}) // a byte
+		in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: int32(code & 0xff), Message: in.terminationMessage(run, code)}) // a byte
 	}
 }
 
-// The limits of termination messages, in bytes and lines: of a file, and of the log.
-const (
-	maxMessage         = 4096
-	maxMessageLog      = 2048
-	maxMessageLogLines = 80
-)
-
-// terminationMessage returns what the process has written to its terminationMessagePath. If that
-// is nothing and the process has failed, it is the end of the log, if the container's
-// terminationMessagePolicy says so.
-func (in *containerRef) terminationMessage(run *liveRun, code int) string {
-	var text []byte
-	if run.files != nil && in.spec.TerminationMessagePath != "" {
-		text, _ = run.files.ReadFile(in.spec.TerminationMessagePath)
-	}
-	if len(text) == 0 && code != 0 && in.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
-		return run.log.Tail(maxMessageLogLines, maxMessageLog)
-	}
-	return string(text[:min(len(text), maxMessage)])
-}
-
-func (in *containerRef) note(kind lifecycle.OccurrenceKind) {
-	in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Kind: kind})
-}
-
-func (in *containerRef) occur(f lifecycle.Occurrence) {
-	in.entry.occur(f)
-	in.kubelets.loop.Add(podKey(string(in.pod.UID)))
+func (in *Ref) note(kind lifecycle.OccurrenceKind) {
+	in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Kind: kind})
 }
 
 // command returns the command line of the container's process, with variables expanded.
-func (in *containerRef) command(env []string) []string {
+func (in *Ref) command(env []string) []string {
 	g := podspec.VariablesOf(env)
 	var words []string
 	for _, word := range podspec.CommandLine(in.spec.Command, in.spec.Args) {

@@ -1,14 +1,11 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"path"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,100 +14,19 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
-	"minikcm.dev/minikcm/kubeletsim/podcertificates"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
-// podFiles are the files and processes of one pod's containers.
-type podFiles struct {
-	mu sync.Mutex
-	// volumes live as long as the pod, by name. roots are the containers' root file systems, by
-	// container.
-	volumes map[string]*memfs.Tree
-	roots   map[string]containerRoot
-	// consoles are the processes that clients have attached to, by container.
-	consoles map[string]*console
-	// runs are the live processes, the present and the last of each container.
-	runs map[string][]*liveRun
-	// machines are the machines that probes share, by container.
-	machines map[string]*keptMachine
-	// credentials are those of the podCertificate sources; nil until they are looked for.
-	credentials *[]*podcertificates.Credential
-}
-
-// containerRoot is what the commands of one run of a container share.
-type containerRoot struct {
-	id   string
-	tree *memfs.Tree
-	// memory pays for the commands and for the files that they write.
-	memory *shell.Budget
-}
-
-// free releases the pod's files and ends its processes.
-func (f *podFiles) free() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, tree := range f.volumes {
-		tree.Free()
-	}
-	for _, root := range f.roots {
-		root.tree.Free()
-	}
-	for _, kept := range f.machines {
-		kept.leave()
-	}
-	f.volumes, f.roots, f.machines = nil, nil, nil
-	for _, runs := range f.runs {
-		for _, run := range runs {
-			run.cancel()
-		}
-	}
-}
-
-// volume returns a volume that lives as long as the pod.
-func (f *podFiles) volume(space *memfs.Space, name string) *memfs.Tree {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.volumes == nil {
-		f.volumes = map[string]*memfs.Tree{}
-	}
-	if f.volumes[name] == nil {
-		f.volumes[name] = space.NewTree(0o777)
-	}
-	return f.volumes[name]
-}
-
-// root returns a container's root file system, which is new for each run.
-func (f *podFiles) root(space *memfs.Space, name, id string, files map[string]images.File, memory func() *shell.Budget) containerRoot {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.roots == nil {
-		f.roots = map[string]containerRoot{}
-	}
-	root := f.roots[name]
-	if root.id != id {
-		if root.tree != nil {
-			root.tree.Free()
-		}
-		root = containerRoot{id, box.NewImage(space), memory()}
-		for _, path := range slices.Sorted(maps.Keys(files)) {
-			root.tree.Put(path, files[path].Mode, []byte(files[path].Text))
-		}
-		f.roots[name] = root
-	}
-	return root
-}
-
 // machine returns the machine for commands in the container. The caller must call release.
-func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
-	ctx = in.kubelets.asNode(ctx, in.node.Name)
+func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
+	ctx = in.runtime.opts.AsNode(ctx, in.node.Name)
 	env, err := in.environment(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	space := in.kubelets.space
-	image := in.kubelets.images.Of(in.spec)
+	space := in.runtime.space
+	image := in.runtime.opts.Images.Of(in.spec)
 	files := image.Files(images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
 	if at := in.spec.TerminationMessagePath; path.IsAbs(at) {
 		if files == nil {
@@ -118,7 +34,7 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 		}
 		files[at] = images.File{Mode: 0o666}
 	}
-	run := in.entry.files.root(space, in.spec.Name, in.id, files, in.memory)
+	run := in.entry.Files().root(space, in.spec.Name, in.id, files, in.memory)
 	root := run.tree
 	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
@@ -161,8 +77,8 @@ func (in *containerRef) machine(ctx context.Context) (m *box.Machine, release fu
 	uid, gid, groups := podspec.User(in.pod, in.spec, image.UID, image.GID)
 	return &box.Machine{
 		User:  box.User{UID: uid, GID: gid, Groups: groups},
-		Files: view, Clock: in.kubelets.opts.Clock, Ledger: in.kubelets.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
-		Processes: in.processes(), Signal: in.signal, Memory: run.memory, Share: in.kubelets.share, Seed: in.seed(in.kubelets.opts.Clock.Now().Format(time.RFC3339Nano)),
+		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
+		Processes: in.processes(), Signal: in.signal, Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
 }
 
@@ -174,17 +90,17 @@ const (
 )
 
 // memory returns the budget of one run of the container.
-func (in *containerRef) memory() *shell.Budget {
+func (in *Ref) memory() *shell.Budget {
 	limit := int64(defaultMemory)
 	if given, ok := in.spec.Resources.Limits[corev1.ResourceMemory]; ok && !given.IsZero() {
 		limit = given.Value()
 	}
-	return shell.NewBudget(limit, in.kubelets.memory)
+	return shell.NewBudget(limit, in.runtime.memory)
 }
 
 // seed returns what random numbers of a command follow from: the run's ID, and so the cluster's seed. The
 // commands of one run differ in what names them.
-func (in *containerRef) seed(command string) uint64 {
+func (in *Ref) seed(command string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(in.id + "/" + command))
 	return h.Sum64()
@@ -215,8 +131,8 @@ func subPath(mount corev1.VolumeMount, env []string) string {
 
 // processes returns the processes that the container sees: its own; with a target container,
 // the target's before it; with a shared namespace, those of all running containers.
-func (in *containerRef) processes() []box.Process {
-	shown := in.entry.see()
+func (in *Ref) processes() []box.Process {
+	shown := in.entry.See()
 	target := ""
 	for i := range in.pod.Spec.EphemeralContainers {
 		if c := &in.pod.Spec.EphemeralContainers[i]; c.Name == in.spec.Name {
@@ -228,8 +144,8 @@ func (in *containerRef) processes() []box.Process {
 	if shared {
 		processes = append(processes, box.Process{PID: 1, Command: "/pause"})
 	}
-	for _, ref := range podspec.Containers(shown.pod) {
-		if ref.Name == in.spec.Name || (shared || ref.Name == target) && shown.runOf(ref.Name) != "" {
+	for _, ref := range podspec.Containers(shown.Pod) {
+		if ref.Name == in.spec.Name || (shared || ref.Name == target) && shown.RunOf(ref.Name) != "" {
 			processes = append(processes, box.Process{PID: len(processes) + 1, Command: title(ref.Container), Owner: ref.Name})
 		}
 	}
@@ -247,7 +163,7 @@ func title(c *corev1.Container) string {
 
 // signal handles a signal that a command in the container sends to a container's process. As in
 // any PID namespace, KILL does not reach the first process.
-func (in *containerRef) signal(to box.Process, name string) error {
+func (in *Ref) signal(to box.Process, name string) error {
 	switch name {
 	case "USR1", "USR2", "HUP":
 	case "KILL":
@@ -263,7 +179,7 @@ func (in *containerRef) signal(to box.Process, name string) error {
 }
 
 // hosts returns the content of /etc/hosts.
-func (in *containerRef) hosts(name string) string {
+func (in *Ref) hosts(name string) string {
 	var b strings.Builder
 	b.WriteString("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
 		"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
@@ -283,11 +199,11 @@ func (in *containerRef) hosts(name string) string {
 	return b.String()
 }
 
-func (in *containerRef) podIP() string {
+func (in *Ref) podIP() string {
 	if in.pod.Spec.HostNetwork {
 		return in.node.Address
 	}
-	if address := in.entry.see().state.Address; address.IsValid() {
+	if address := in.entry.See().State.Address; address.IsValid() {
 		return address.String()
 	}
 	return ""
@@ -295,7 +211,7 @@ func (in *containerRef) podIP() string {
 
 // resolvConf returns the content of /etc/resolv.conf. It has no nameserver but those of
 // dnsConfig, since the simulation has no DNS server.
-func (in *containerRef) resolvConf() string {
+func (in *Ref) resolvConf() string {
 	var b strings.Builder
 	search := []string{in.pod.Namespace + ".svc.cluster.local", "svc.cluster.local", "cluster.local"}
 	options := []string{"ndots:5"}
@@ -324,7 +240,7 @@ func (in *containerRef) resolvConf() string {
 	return b.String()
 }
 
-func (in *containerRef) kind() podspec.Kind {
+func (in *Ref) kind() podspec.Kind {
 	for _, ref := range podspec.Containers(in.pod) {
 		if ref.Name == in.spec.Name {
 			return ref.Kind

@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func (m *keptMachine) enter() {
 }
 
 // machineFor returns a machine for a probe, from the cache if possible.
-func (k *Kubelets) machineFor(ctx context.Context, in *containerRef) (*box.Machine, func(), error) {
-	f, now := &in.entry.files, k.opts.Clock.Now()
+func (rt *Runtime) machineFor(ctx context.Context, in *Ref) (*box.Machine, func(), error) {
+	f, now := in.entry.Files(), rt.opts.Clock.Now()
 	f.mu.Lock()
 	kept := f.machines[in.spec.Name]
 	if kept != nil && kept.id == in.id && now.Sub(kept.made) < machineLife {

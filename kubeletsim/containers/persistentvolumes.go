@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
@@ -14,27 +14,27 @@ import (
 // claim returns the content of the volume that a claim is bound to. All pods that use what is
 // behind the volume share it, on all nodes. If the claim is not bound, which a running pod does
 // not see unless the claim is Lost, the content is the pod's own.
-func (in *containerRef) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
-	k := in.kubelets
-	own := func() (*memfs.Tree, bool, error) { return in.entry.files.volume(k.space, "claim "+name), false, nil }
-	claim, err := k.opts.Client.CoreV1().PersistentVolumeClaims(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+func (in *Ref) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
+	rt := in.runtime
+	own := func() (*memfs.Tree, bool, error) { return in.entry.Files().volume(rt.space, "claim "+name), false, nil }
+	claim, err := rt.opts.Client.CoreV1().PersistentVolumeClaims(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && claim.Spec.VolumeName == "" {
 		return own()
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	volume, err := k.opts.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	volume, err := rt.opts.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return own()
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("getting the volume of claim %s/%s: %w", in.pod.Namespace, name, err)
 	}
-	if err := k.freeDeletedVolumes(); err != nil {
+	if err := rt.freeDeletedVolumes(); err != nil {
 		return nil, false, err
 	}
-	return k.shared.volume(k.space, contentKey(volume, in.node.Name)), false, nil
+	return rt.shared.volume(rt.space, contentKey(volume, in.node.Name)), false, nil
 }
 
 // contentKey identifies what is behind a volume, seen from a node.
@@ -59,23 +59,18 @@ func hostKey(node, path string) string { return "host " + node + " " + path }
 // volume with the policy Delete is freed with the volume, as is that of a source without an
 // identity of its own. With other policies the content stays for the next volume of the same
 // source.
-func (k *Kubelets) freeDeletedVolumes() error {
+func (rt *Runtime) freeDeletedVolumes() error {
 	var err error
-	k.shared.watching.Do(func() {
-		lost := func(obj any) {
-			volume, ok := obj.(*corev1.PersistentVolume)
-			if !ok || volume.Spec.HostPath != nil || volume.Spec.Local != nil {
+	rt.shared.watching.Do(func() {
+		err = rt.opts.WatchVolumes(func(volume *corev1.PersistentVolume) {
+			if volume.Spec.HostPath != nil || volume.Spec.Local != nil {
 				return
 			}
 			key := contentKey(volume, "")
 			if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete || key == "volume "+string(volume.UID) {
-				k.shared.drop(key)
+				rt.shared.drop(key)
 			}
-		}
-		err = k.handle(k.factory.Core().V1().PersistentVolumes().Informer(), func(any) {}, lost)
-		if err == nil {
-			k.factory.Start(k.ended)
-		}
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("watching volumes: %w", err)

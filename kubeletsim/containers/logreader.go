@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
-// logReader produces the log of one run. It runs a predictable program again along with the
+// LogReader produces the log of one run. It runs a predictable program again along with the
 // clock, or reads the log buffer of a live run.
-type logReader struct {
-	kubelets  *Kubelets
-	entry     *podEntry
+type LogReader struct {
+	runtime   *Runtime
+	entry     Pod
 	container string
 	id        string
 	opts      *corev1.PodLogOptions
@@ -38,13 +38,21 @@ type logReader struct {
 	work *inflight.Work
 }
 
-// write writes the log to w; with Follow, until the run has ended.
-func (l *logReader) write(ctx context.Context, w io.Writer) error {
+// Log returns a reader of the log of the run with the container ID.
+func (rt *Runtime) Log(of Pod, id string, opts *corev1.PodLogOptions) *LogReader {
+	return &LogReader{runtime: rt, entry: of, container: opts.Container, id: id, opts: opts}
+}
+
+// HasBegun reports whether the run had begun when shown was taken.
+func (l *LogReader) HasBegun(shown Shown) bool { return !l.run(shown).Began.IsZero() }
+
+// Write writes the log to w; with Follow, until the run has ended.
+func (l *LogReader) Write(ctx context.Context, w io.Writer) error {
 	defer l.settle()
-	now := l.kubelets.opts.Clock.Now()
+	now := l.runtime.opts.Clock.Now()
 	l.out = logs.NewWriter(w, l.opts, now)
 	l.partial = map[script.Stream]string{}
-	shown := l.entry.see()
+	shown := l.entry.See()
 	times := l.run(shown)
 	if times.Began.IsZero() { // it is not the last run but one any more
 		return nil
@@ -52,7 +60,7 @@ func (l *logReader) write(ctx context.Context, w io.Writer) error {
 	p := &script.Process{Began: times.Began, Budget: script.OutputBudget, Settled: settledAt(times, now)}
 	p.Write = func(to script.Stream, text string) { l.take(p, to, text) }
 	p.Advance = func(took time.Duration) error { return l.until(ctx, span.After(times.Began, took)) }
-	err := l.produce(ctx, shown.pod, p)
+	err := l.produce(ctx, shown.Pod, p)
 	if errors.Is(err, script.ErrNotPredictable) || errors.Is(err, script.ErrStopped) || errors.Is(err, script.ErrRunsForever) {
 		err = nil
 	}
@@ -80,7 +88,7 @@ func settledAt(times lifecycle.RunTimes, now time.Time) time.Duration {
 }
 
 // produce runs the container's program, or replays its log buffer.
-func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Process) error {
+func (l *LogReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Process) error {
 	for _, ref := range podspec.Containers(pod) {
 		if ref.Name != l.container {
 			continue
@@ -88,7 +96,7 @@ func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Proc
 		if log, ok := script.AnnotatedLogOf(pod, ref); ok {
 			return log.Run(p)
 		}
-		if run := l.entry.files.run(l.container, l.id); run != nil {
+		if run := l.entry.Files().run(l.container, l.id); run != nil {
 			return l.replay(ctx, run.log)
 		}
 		program := script.ProgramOf(pod, ref.Container)
@@ -103,23 +111,23 @@ func (l *logReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Proc
 }
 
 // run returns the times of the run that is read.
-func (l *logReader) run(shown shownPod) lifecycle.RunTimes {
-	times := shown.state.TimesOf(shown.pod, l.container, l.id)
-	if times.Ended.IsZero() && shown.gone {
-		times.Ended = shown.goneAt
+func (l *LogReader) run(shown Shown) lifecycle.RunTimes {
+	times := shown.State.TimesOf(shown.Pod, l.container, l.id)
+	if times.Ended.IsZero() && shown.Gone {
+		times.Ended = shown.GoneAt
 	}
 	return times
 }
 
-func (l *logReader) ended() bool { return !l.run(l.entry.see()).Ended.IsZero() }
+func (l *LogReader) ended() bool { return !l.run(l.entry.See()).Ended.IsZero() }
 
 // until returns nil when the run has reached the time at, or its end for the zero time. It
 // returns ErrStopped if the run ends before, or the reader does not follow the log.
-func (l *logReader) until(ctx context.Context, at time.Time) error {
+func (l *LogReader) until(ctx context.Context, at time.Time) error {
 	for {
-		shown := l.entry.see()
+		shown := l.entry.See()
 		times := l.run(shown)
-		now := l.kubelets.opts.Clock.Now()
+		now := l.runtime.opts.Clock.Now()
 		switch {
 		case times.Began.IsZero(), !times.Ended.IsZero() && (at.IsZero() || at.After(times.Ended)):
 			return script.ErrStopped
@@ -132,7 +140,7 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 			return err
 		}
 		l.live = true
-		if err := l.wait(ctx, shown.changed, at); err != nil {
+		if err := l.wait(ctx, shown.Changed, at); err != nil {
 			return err
 		}
 	}
@@ -140,7 +148,7 @@ func (l *logReader) until(ctx context.Context, at time.Time) error {
 
 // wait returns when the pod has changed or the time has come. The output that is due then
 // counts in the ledger.
-func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.Time) error {
+func (l *LogReader) wait(ctx context.Context, changed <-chan struct{}, at time.Time) error {
 	if at.IsZero() {
 		l.settle()
 		select {
@@ -150,7 +158,7 @@ func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.T
 			return ctx.Err()
 		}
 	}
-	opts := &l.kubelets.opts
+	opts := &l.runtime.opts
 	if l.work == nil { // no time may pass between the two looks at the clock
 		l.work = inflight.Begin(opts.Ledger, inflight.Action)
 	}
@@ -160,13 +168,13 @@ func (l *logReader) wait(ctx context.Context, changed <-chan struct{}, at time.T
 	return due.WaitOr(inflight.With(inflight.Alone(ctx), l.work), changed)
 }
 
-func (l *logReader) settle() {
+func (l *LogReader) settle() {
 	l.work.End()
 	l.work = nil
 }
 
 // take splits output into lines.
-func (l *logReader) take(p *script.Process, to script.Stream, text string) {
+func (l *LogReader) take(p *script.Process, to script.Stream, text string) {
 	text = l.partial[to] + text
 	for {
 		line, rest, ended := strings.Cut(text, "\n")
@@ -181,7 +189,7 @@ func (l *logReader) take(p *script.Process, to script.Stream, text string) {
 
 // line holds a line until the present has been reached, and then passes lines on. It holds up
 // to twice as many as wanted, so that dropping the rest is rare.
-func (l *logReader) line(line logs.Line) {
+func (l *LogReader) line(line logs.Line) {
 	if l.live {
 		l.out.Line(line)
 		return
@@ -193,7 +201,7 @@ func (l *logReader) line(line logs.Line) {
 }
 
 // wanted returns the number of past lines to write.
-func (l *logReader) wanted() int {
+func (l *LogReader) wanted() int {
 	if n := l.opts.TailLines; n != nil && *n < script.KeepLines {
 		return int(*n)
 	}
@@ -201,7 +209,7 @@ func (l *logReader) wanted() int {
 }
 
 // flush writes the held lines.
-func (l *logReader) flush() error {
+func (l *LogReader) flush() error {
 	if n := l.wanted(); len(l.ring) > n {
 		l.ring = l.ring[len(l.ring)-n:]
 	}
@@ -213,10 +221,10 @@ func (l *logReader) flush() error {
 }
 
 // replay passes on the lines of a log buffer; with Follow, until the run's end.
-func (l *logReader) replay(ctx context.Context, t *logs.Buffer) error {
+func (l *LogReader) replay(ctx context.Context, t *logs.Buffer) error {
 	next := 0
 	for {
-		shown := l.entry.see()
+		shown := l.entry.See()
 		over := !l.run(shown).Ended.IsZero()
 		var lines []logs.Line
 		var more <-chan struct{}
@@ -234,7 +242,7 @@ func (l *logReader) replay(ctx context.Context, t *logs.Buffer) error {
 		l.settle()
 		select {
 		case <-more:
-		case <-shown.changed:
+		case <-shown.Changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"bytes"
@@ -19,14 +19,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/responses"
 )
 
-// runProbes runs the probes that are due and reports their results to the pod's worker. The
+// RunProbes runs the probes that are due and reports their results to the pod's worker. The
 // ledger counts them.
-func (k *Kubelets) runProbes(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod, questions []lifecycle.ProbeRequest) {
+func (rt *Runtime) RunProbes(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State, questions []lifecycle.ProbeRequest) {
 	for _, q := range questions {
 		ref := podspec.Containers(pod)[q.Container]
-		c := &e.state.Containers[q.Container]
-		in := &containerRef{kubelets: k, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
-		k.processes.Go(func(work *inflight.Work) {
+		c := &state.Containers[q.Container]
+		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
+		rt.processes.Go(func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.Kind.Of(ref.Container)
 			if probe.Exec != nil {
@@ -38,8 +38,8 @@ func (k *Kubelets) runProbes(ctx context.Context, n *nodes.Node, e *podEntry, po
 	}
 }
 
-func (in *containerRef) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
-	in.occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
+func (in *Ref) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
+	in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
 }
 
 // maxProbeOutput bounds the command output in the event, in bytes.
@@ -47,10 +47,10 @@ const maxProbeOutput = 10 << 10
 
 // probeCommand runs a probe's command in the container. A command that cannot be simulated
 // succeeds.
-func (in *containerRef) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	machine, release, err := in.kubelets.machineFor(ctx, in)
+	machine, release, err := in.runtime.machineFor(ctx, in)
 	if err != nil {
 		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
 		return
@@ -61,7 +61,7 @@ func (in *containerRef) probeCommand(ctx context.Context, work *inflight.Work, k
 		once.Do(func() { in.probeAnswered(kind, answer, why) })
 	}
 	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
-	timer := in.kubelets.opts.Clock.AfterFunc(timeout, func() {
+	timer := in.runtime.opts.Clock.AfterFunc(timeout, func() {
 		answer(lifecycle.ProbeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout))
 		cancel()
 	})
@@ -109,7 +109,7 @@ func (o *output) String() string {
 }
 
 // probeFile serves an HTTP probe from the container's files.
-func (in *containerRef) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	a, _, _ := responses.ProbedHTTP(in.pod, ref, probe.HTTPGet)
 	status, _, err := in.serveFile(ctx, a, responses.ProbePath(probe.HTTPGet))
 	why := responses.HTTPFailure(status)

@@ -1,4 +1,4 @@
-package kubeletsim
+package containers
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type console struct {
 type consoleClient struct{ out, err io.Writer }
 
 // consoleCommand returns the command of the container's console; nil if it has none.
-func (in *containerRef) consoleCommand() []string {
+func (in *Ref) consoleCommand() []string {
 	if !in.spec.Stdin {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (in *containerRef) consoleCommand() []string {
 	return nil
 }
 
-func (in *containerRef) annotatedLog() (script.AnnotatedLog, bool) {
+func (in *Ref) annotatedLog() (script.AnnotatedLog, bool) {
 	for _, ref := range podspec.Containers(in.pod) {
 		if ref.Name == in.spec.Name {
 			return script.AnnotatedLogOf(in.pod, ref)
@@ -72,10 +72,10 @@ func (in *containerRef) annotatedLog() (script.AnnotatedLog, bool) {
 }
 
 // reads reports whether the container's process reads its input.
-func (in *containerRef) reads() bool { return in.consoleCommand() != nil }
+func (in *Ref) reads() bool { return in.consoleCommand() != nil }
 
 // attachConsole connects the streams with the container's process.
-func (in *containerRef) attachConsole(ctx context.Context, streams remotecommand.StreamOptions) error {
+func (in *Ref) attachConsole(ctx context.Context, streams remotecommand.StreamOptions) error {
 	c := in.console()
 	client := &consoleClient{out: streams.Stdout, err: streams.Stderr}
 	first := c.enter(client)
@@ -97,8 +97,8 @@ func (in *containerRef) attachConsole(ctx context.Context, streams remotecommand
 }
 
 // console returns the console of the container's present run.
-func (in *containerRef) console() *console {
-	f := &in.entry.files
+func (in *Ref) console() *console {
+	f := in.entry.Files()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.consoles == nil {
@@ -114,12 +114,12 @@ func (in *containerRef) console() *console {
 }
 
 // start begins the process.
-func (in *containerRef) start(c *console) {
+func (in *Ref) start(c *console) {
 	run := func(starting *inflight.Work) {
 		starting.End() // Machine.Run counts the command itself
 		defer close(c.ended)
 		defer c.read.CloseWithError(io.ErrClosedPipe)
-		ctx, stop := in.kubelets.whileServing()
+		ctx, stop := in.runtime.whileServing()
 		defer stop()
 		ctx, stopWatching := in.whileRunning(ctx)
 		defer stopWatching()
@@ -133,24 +133,23 @@ func (in *containerRef) start(c *console) {
 		switch {
 		case ctx.Err() != nil:
 		case killed:
-			in.entry.occur(lifecycle.Occurrence{Container: in.spec.Name, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
-			in.kubelets.loop.Add(podKey(string(in.pod.UID)))
+			in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
 		default:
 			in.crash(in.spec.Name, exitCodeOf(err))
 		}
 	}
-	if !in.kubelets.processes.Go(run) {
+	if !in.runtime.processes.Go(run) {
 		close(c.ended)
 	}
 }
 
-// whileServing returns a context that ends with Run.
-func (k *Kubelets) whileServing() (context.Context, func()) {
+// whileServing returns a context that ends with what Serve was given.
+func (rt *Runtime) whileServing() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
-		case <-k.ended:
+		case <-rt.ended:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -162,12 +161,11 @@ func (k *Kubelets) whileServing() (context.Context, func()) {
 }
 
 // crash ends a container of the pod.
-func (in *containerRef) crash(container string, exitCode int32) {
+func (in *Ref) crash(container string, exitCode int32) {
 	if container == "" {
 		return // the sandbox's process ignores signals
 	}
-	in.entry.occur(lifecycle.Occurrence{Container: container, ExitCode: exitCode})
-	in.kubelets.loop.Add(podKey(string(in.pod.UID)))
+	in.entry.Occur(lifecycle.Occurrence{Container: container, ExitCode: exitCode})
 }
 
 func exitCodeOf(err error) int32 {

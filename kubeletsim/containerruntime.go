@@ -1,0 +1,55 @@
+package kubeletsim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/containers"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+)
+
+// newContainers returns the container runtime of all nodes. It knows pods as podEntry shows them.
+func (k *Kubelets) newContainers() *containers.Runtime {
+	return containers.New(containers.Options{
+		Client: k.opts.Client, AsNode: k.asNode, WatchVolumes: k.watchVolumes, Images: &k.images,
+		Clock: k.opts.Clock, Ledger: k.opts.Ledger, Logger: k.opts.Logger,
+	})
+}
+
+// watchVolumes calls deleted for each PersistentVolume that is deleted from now on.
+func (k *Kubelets) watchVolumes(deleted func(*corev1.PersistentVolume)) error {
+	lost := func(obj any) {
+		if volume, ok := obj.(*corev1.PersistentVolume); ok {
+			deleted(volume)
+		}
+	}
+	err := k.handle(k.factory.Core().V1().PersistentVolumes().Informer(), func(any) {}, lost)
+	if err == nil {
+		k.factory.Start(k.ended)
+	}
+	return err
+}
+
+func (k *Kubelets) queuePod(uid types.UID) { k.loop.Add(podKey(string(uid))) }
+
+var _ containers.Pod = (*podEntry)(nil)
+
+// See returns the latest snapshot of the pod for readers other than its worker.
+func (e *podEntry) See() containers.Shown {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.changed == nil {
+		e.changed = make(chan struct{})
+	}
+	return containers.Shown{Pod: e.images.Annotate(e.pod), State: e.shown, Gone: !e.goneAt.IsZero(), GoneAt: e.goneAt, Changed: e.changed}
+}
+
+// Occur passes an occurrence to the pod's worker, and queues the pod.
+func (e *podEntry) Occur(f lifecycle.Occurrence) {
+	e.occur(f)
+	pod, _, _ := e.look()
+	e.sync(pod.UID)
+}
+
+// Files returns the files and processes of the pod's containers.
+func (e *podEntry) Files() *containers.Files { return &e.files }

@@ -1,0 +1,93 @@
+package containers
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/podcertificates"
+	"minikcm.dev/minikcm/kubeletsim/shell"
+)
+
+// Files are the files and processes of one pod's containers.
+type Files struct {
+	mu sync.Mutex
+	// volumes live as long as the pod, by name. roots are the containers' root file systems, by
+	// container.
+	volumes map[string]*memfs.Tree
+	roots   map[string]containerRoot
+	// consoles are the processes that clients have attached to, by container.
+	consoles map[string]*console
+	// runs are the live processes, the present and the last of each container.
+	runs map[string][]*liveRun
+	// machines are the machines that probes share, by container.
+	machines map[string]*keptMachine
+	// credentials are those of the podCertificate sources; nil until they are looked for.
+	credentials *[]*podcertificates.Credential
+}
+
+// containerRoot is what the commands of one run of a container share.
+type containerRoot struct {
+	id   string
+	tree *memfs.Tree
+	// memory pays for the commands and for the files that they write.
+	memory *shell.Budget
+}
+
+// Free releases the pod's files and ends its processes.
+func (f *Files) Free() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, tree := range f.volumes {
+		tree.Free()
+	}
+	for _, root := range f.roots {
+		root.tree.Free()
+	}
+	for _, kept := range f.machines {
+		kept.leave()
+	}
+	f.volumes, f.roots, f.machines = nil, nil, nil
+	for _, runs := range f.runs {
+		for _, run := range runs {
+			run.cancel()
+		}
+	}
+}
+
+// volume returns a volume that lives as long as the pod.
+func (f *Files) volume(space *memfs.Space, name string) *memfs.Tree {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.volumes == nil {
+		f.volumes = map[string]*memfs.Tree{}
+	}
+	if f.volumes[name] == nil {
+		f.volumes[name] = space.NewTree(0o777)
+	}
+	return f.volumes[name]
+}
+
+// root returns a container's root file system, which is new for each run.
+func (f *Files) root(space *memfs.Space, name, id string, files map[string]images.File, memory func() *shell.Budget) containerRoot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.roots == nil {
+		f.roots = map[string]containerRoot{}
+	}
+	root := f.roots[name]
+	if root.id != id {
+		if root.tree != nil {
+			root.tree.Free()
+		}
+		root = containerRoot{id, box.NewImage(space), memory()}
+		for _, path := range slices.Sorted(maps.Keys(files)) {
+			root.tree.Put(path, files[path].Mode, []byte(files[path].Text))
+		}
+		f.roots[name] = root
+	}
+	return root
+}
