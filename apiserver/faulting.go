@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -103,7 +104,7 @@ func refusal(rule *faults.Rule, rq *faults.Request) error {
 		if message == "" {
 			message = "the object has been modified; please apply your changes to the latest version and try again"
 		}
-		err = apierrors.NewConflict(resource, rq.Name, errorText(message))
+		err = apierrors.NewConflict(resource, rq.Name, errors.New(message))
 	case http.StatusTooManyRequests:
 		if message == "" {
 			message = "Too many requests, please try again later."
@@ -126,10 +127,6 @@ func refusal(rule *faults.Rule, rq *faults.Request) error {
 	}
 	return err
 }
-
-type errorText string
-
-func (e errorText) Error() string { return string(e) }
 
 // maxRetries is the number of client-go's retries after Retry-After.
 const maxRetries = 10

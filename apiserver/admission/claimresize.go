@@ -8,12 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// upstreamText is an error whose text is upstream's, whatever its form.
-type upstreamText string
-
-func (e upstreamText) Error() string { return string(e) }
-
-const errNotBound = upstreamText("Only bound persistent volume claims can be expanded")
+const errNotBound = UpstreamText("Only bound persistent volume claims can be expanded")
 
 // ClaimResize rejects a larger request of a PersistentVolumeClaim that is not bound, or whose
 // class does not allow expansion, as upstream's PersistentVolumeClaimResize (KEP-284).

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-var errExternalIPs = upstreamText("Use of external IPs is denied by admission control")
+const errExternalIPs = UpstreamText("Use of external IPs is denied by admission control")
 
 // DenyServiceExternalIPs rejects Services with external IPs that they did not have.
 type DenyServiceExternalIPs struct{}

@@ -120,7 +120,7 @@ func blocks(owner metav1.OwnerReference) bool {
 // orNil returns an error with the text that upstream prints for the absence of one.
 func orNil(err error) error {
 	if err == nil {
-		return upstreamText("<nil>")
+		return UpstreamText("<nil>")
 	}
 	return err
 }

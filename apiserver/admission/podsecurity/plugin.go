@@ -104,12 +104,7 @@ func refusal(a *admission.Attributes, result *admissionv1.AdmissionResponse) err
 	return refused
 }
 
-// errorText is an error whose text is upstream's, whatever its form.
-type errorText string
-
-func (e errorText) Error() string { return string(e) }
-
-const errNotAllowed = errorText("Not allowed by PodSecurity")
+const errNotAllowed = admission.UpstreamText("Not allowed by PodSecurity")
 
 // attributes is a write in the form of the library. Kinds with a pod template are only
 // served in their v1.
