@@ -15,19 +15,7 @@ import (
 
 // ServeAnswer serves POST for a kind that is not stored.
 func (rq *Call) ServeAnswer(ctx context.Context, answer func(ctx context.Context, asked runtime.Object, admit func() error) (runtime.Object, error)) error {
-	opts, err := rq.CreateOptions()
-	if err != nil {
-		return err
-	}
-	data, err := rq.Body()
-	if err != nil {
-		return err
-	}
-	newObject := rq.Row.New
-	if rq.Sub != nil {
-		newObject = rq.Sub.New
-	}
-	asked, err := rq.Decode(data, rq.Kind(), newObject(), opts.FieldValidation)
+	opts, asked, err := rq.readCreate()
 	if err != nil {
 		return err
 	}

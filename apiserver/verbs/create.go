@@ -14,15 +14,7 @@ import (
 
 // serveCreate serves POST on a collection.
 func serveCreate(ctx context.Context, rq *Call) error {
-	opts, err := rq.CreateOptions()
-	if err != nil {
-		return err
-	}
-	data, err := rq.Body()
-	if err != nil {
-		return err
-	}
-	obj, err := rq.Decode(data, rq.Row.GroupVersionKind, rq.Row.New(), opts.FieldValidation)
+	opts, obj, err := rq.readCreate()
 	if err != nil {
 		return err
 	}

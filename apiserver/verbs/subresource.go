@@ -24,15 +24,7 @@ var errNoSuchCreate = errors.New("the row does not say what creating this subres
 // serveSubresourceCreate serves POST on a subresource: the body changes the parent (a
 // Binding sets a Pod's node), and the response is a Status.
 func serveSubresourceCreate(ctx context.Context, rq *Call) error {
-	opts, err := rq.CreateOptions()
-	if err != nil {
-		return err
-	}
-	data, err := rq.Body()
-	if err != nil {
-		return err
-	}
-	sent, err := rq.Decode(data, rq.Sub.GroupVersionKind, rq.Sub.New(), opts.FieldValidation)
+	opts, sent, err := rq.readCreate()
 	if err != nil {
 		return err
 	}
@@ -50,17 +42,27 @@ func serveSubresourceCreate(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
+	return rq.writeCreated()
+}
+
+// writeCreated answers that a subresource was created.
+func (rq *Call) writeCreated() error {
 	return rq.WriteObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 }
 
-// changeParent applies the body of a subresource create to the parent.
-func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+// admitSubresource runs the body of a subresource create through admission.
+func (rq *Call) admitSubresource(ctx context.Context, sent runtime.Object, dryRun bool) error {
 	attributes := rq.Attributes(admission.Create, sent, nil, dryRun)
 	attributes.Kind = rq.Kind()
 	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
-	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
+	return rq.backend.Admission.Check(ctx, attributes)
+}
+
+// changeParent applies the body of a subresource create to the parent.
+func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
+	if err := rq.admitSubresource(ctx, sent, dryRun); err != nil {
 		return err
 	}
 	change := func(stored runtime.Object) (runtime.Object, error) {
@@ -89,12 +91,7 @@ func (rq *Call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 	if len(dryRun) > 0 {
 		opts.DryRun = dryRun
 	}
-	attributes := rq.Attributes(admission.Create, sent, nil, request.IsDryRun(opts.DryRun))
-	attributes.Kind = rq.Kind()
-	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
-		return err
-	}
-	if err := rq.backend.Admission.Check(ctx, attributes); err != nil {
+	if err := rq.admitSubresource(ctx, sent, request.IsDryRun(opts.DryRun)); err != nil {
 		return err
 	}
 	if rq.Sub.BeforeDelete != nil {
@@ -109,11 +106,7 @@ func (rq *Call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 // ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
 // of the other resource's object that the body names.
 func (rq *Call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
-	data, err := rq.Body()
-	if err != nil {
-		return err
-	}
-	sent, err := rq.Decode(data, rq.Row.GroupVersionKind, rq.Row.New(), "")
+	sent, err := rq.readObject("")
 	if err != nil {
 		return err
 	}
@@ -130,5 +123,5 @@ func (rq *Call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionR
 	if err := rq.changeParent(ctx, sent, request.IsDryRun(rq.Query["dryRun"])); err != nil {
 		return err
 	}
-	return rq.WriteObject(http.StatusCreated, response.StatusKind, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return rq.writeCreated()
 }

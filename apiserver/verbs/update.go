@@ -24,11 +24,7 @@ func serveUpdate(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
-	data, err := rq.Body()
-	if err != nil {
-		return err
-	}
-	sent, err := rq.Decode(data, rq.Kind(), rq.NewBody(), opts.FieldValidation)
+	sent, err := rq.readObject(opts.FieldValidation)
 	if err != nil {
 		return err
 	}
