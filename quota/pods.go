@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/internal/resourcename"
 )
 
 // pods evaluates Pods: their requests and limits until they end, and always their number.
@@ -128,13 +130,7 @@ func isPodResource(name corev1.ResourceName) bool {
 		return true
 	}
 	asked, isRequest := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
-	return isRequest && isExtended(corev1.ResourceName(asked))
-}
-
-// isExtended reports whether a resource does not belong to Kubernetes.
-func isExtended(name corev1.ResourceName) bool {
-	domain, _, qualified := strings.Cut(string(name), "/")
-	return qualified && !strings.HasSuffix(domain, "kubernetes.io") && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+	return isRequest && resourcename.IsExtended(corev1.ResourceName(asked))
 }
 
 // Usage returns the usage of one pod.
@@ -175,7 +171,7 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 			strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
 			usage[name] = quantity
 			usage[corev1.DefaultResourceRequestsPrefix+name] = quantity
-		case isExtended(name):
+		case resourcename.IsExtended(name):
 			usage[corev1.DefaultResourceRequestsPrefix+name] = quantity
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubectl/pkg/util/qos"
 
 	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/internal/resourcename"
 )
 
 // The annotations of a namespace that PodTolerationRestriction reads.
@@ -136,7 +137,7 @@ func (ExtendedResourceToleration) Mutate(_ context.Context, a *Attributes) error
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
 			for name := range list[i].Resources.Requests {
-				if validation.IsExtendedResource(name) {
+				if resourcename.IsExtended(name) {
 					extended[name] = true
 				}
 			}

@@ -8,7 +8,7 @@ import "strings"
 var mayImport = map[string][]string{
 	"clock":    {},
 	"store":    {"clock"},
-	"quota":    {},
+	"quota":    {"internal"},
 	"reasons":  {},
 	"internal": {},
 	// Adapters of the root package.

@@ -50,6 +50,7 @@ var pure = []string{
 	"controllers/statefulset/decide",
 	"controllers/tainteviction/decide",
 	"controllers/volumeprovisioner/decide",
+	"internal/resourcename",
 	"internal/spell",
 	"kubeletsim/applets",
 	"kubeletsim/lifecycle",

@@ -10,9 +10,9 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-const kubernetesDomain = "kubernetes.io/"
+	"minikcm.dev/minikcm/internal/resourcename"
+)
 
 // validateResources validates the requests and limits of a container.
 func validateResources(p *field.Path, r *corev1.ResourceRequirements) field.ErrorList {
@@ -65,7 +65,7 @@ func validateRequirements(p *field.Path, r *corev1.ResourceRequirements, check f
 // resources that cannot be overcommitted.
 func validateRequestAgainstLimit(p *field.Path, name corev1.ResourceName, request resource.Quantity, limits corev1.ResourceList) field.ErrorList {
 	limit, limited := limits[name]
-	whole := isHugePages(name) || IsExtendedResource(name)
+	whole := isHugePages(name) || resourcename.IsExtended(name)
 	switch {
 	case limited && whole && request.Cmp(limit) != 0:
 		return field.ErrorList{field.Invalid(p.Child("requests"), request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))}
@@ -101,7 +101,7 @@ func validateQuantity(p *field.Path, name corev1.ResourceName, quantity resource
 	if quantity.Sign() < 0 {
 		return field.ErrorList{field.Invalid(p, quantity.String(), apivalidation.IsNegativeErrorMsg)}
 	}
-	integer := isHugePages(name) || IsExtendedResource(name) || name == corev1.ResourcePods
+	integer := isHugePages(name) || resourcename.IsExtended(name) || name == corev1.ResourcePods
 	if integer && quantity.MilliValue()%1000 != 0 {
 		return field.ErrorList{field.Invalid(p, quantity.String(), "must be an integer")}
 	}
@@ -110,12 +110,6 @@ func validateQuantity(p *field.Path, name corev1.ResourceName, quantity resource
 
 func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-}
-
-// IsExtendedResource reports whether a resource is an extended one, such as a device plugin's.
-func IsExtendedResource(name corev1.ResourceName) bool {
-	s := string(name)
-	return strings.Contains(s, "/") && !strings.Contains(s, kubernetesDomain) && !strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix)
 }
 
 func sortedNames(list corev1.ResourceList) []corev1.ResourceName {

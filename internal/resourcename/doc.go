@@ -1,0 +1,3 @@
+// Package resourcename classifies the names of compute resources, for the validation of pods and
+// for quotas.
+package resourcename
