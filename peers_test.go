@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -22,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/utils/exec"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/members"
@@ -111,19 +115,57 @@ func (c remoteClient) run(ctx context.Context, t *testing.T, pod *corev1.Pod) {
 func (c remoteClient) exec(ctx context.Context, protocol string, stdin io.Reader, command ...string) (string, error) {
 	request := c.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("talker").SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdin: stdin != nil, Stdout: true, Stderr: true}, scheme.ParameterCodec)
-	var executor remotecommand.Executor
-	var err error
-	if protocol == "SPDY" {
-		executor, err = remotecommand.NewSPDYExecutor(c.config, http.MethodPost, request.URL())
-	} else {
-		executor, err = remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, request.URL().String())
-	}
+	executor, err := c.executor(protocol, request.URL())
 	if err != nil {
 		return "", err
 	}
 	var out, errors bytes.Buffer // the streams are copied at the same time
 	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: stdin, Stdout: &out, Stderr: &errors})
 	return out.String() + errors.String(), err
+}
+
+func (c remoteClient) executor(protocol string, target *url.URL) (remotecommand.Executor, error) {
+	if protocol == "SPDY" {
+		return remotecommand.NewSPDYExecutor(c.config, http.MethodPost, target)
+	}
+	return remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, target.String())
+}
+
+// attach returns what the talker writes until there is some, and then calls detach.
+func (c remoteClient) attach(ctx context.Context, protocol string, detach func()) (string, error) {
+	request := c.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("talker").SubResource("attach").
+		VersionedParams(&corev1.PodAttachOptions{Stdout: true}, scheme.ParameterCodec)
+	executor, err := c.executor(protocol, request.URL())
+	if err != nil {
+		return "", err
+	}
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: writer})
+		_ = writer.Close()
+	}()
+	line, err := bufio.NewReader(reader).ReadString('\n')
+	detach()
+	_ = reader.Close()
+	return line, errors.Join(err, <-ended)
+}
+
+// untilEndpoint waits until a Service has a ready endpoint.
+func (c remoteClient) untilEndpoint(ctx context.Context, t *testing.T, service string) {
+	t.Helper()
+	w, err := c.DiscoveryV1().EndpointSlices("default").Watch(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		slice, ok := event.Object.(*discoveryv1.EndpointSlice)
+		if ok && len(slice.Endpoints) > 0 && ptr.Deref(slice.Endpoints[0].Conditions.Ready, false) {
+			return
+		}
+	}
+	t.Fatalf("Service %s gets no endpoint: %v", service, ctx.Err())
 }
 
 // TestContainersOfPeers reaches a pod and a kubelet through the process that does not simulate
@@ -173,11 +215,31 @@ func TestContainersOfPeers(t *testing.T) {
 			}
 		})
 	}
+	for _, protocol := range []string{"SPDY", "WebSocket"} {
+		t.Run("attach "+protocol, func(t *testing.T) {
+			attached, detach := context.WithCancel(ctx)
+			defer detach()
+			if out, err := c.attach(attached, protocol, detach); !strings.HasPrefix(out, "tick\n") || !errors.Is(err, context.Canceled) {
+				t.Errorf("attached to the talker: %q, %v", out, err)
+			}
+		})
+	}
 	t.Run("port-forward", func(t *testing.T) { c.forward(ctx, t) })
 	t.Run("proxy", func(t *testing.T) {
 		body, err := pods.ProxyGet("", "talker", "80", "/", nil).DoRaw(ctx)
 		if err != nil || string(body) != "hello from inside\n" {
 			t.Errorf("proxy to the pod: %q, %v", body, err)
+		}
+		if _, err := c.CoreV1().Services("default").Create(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "talkers"},
+			Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "talker"}, Ports: []corev1.ServicePort{{Port: 8080, TargetPort: intstr.FromInt32(80)}}},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		c.untilEndpoint(ctx, t, "talkers")
+		body, err = c.CoreV1().Services("default").ProxyGet("", "talkers", "8080", "/", nil).DoRaw(ctx)
+		if err != nil || string(body) != "hello from inside\n" {
+			t.Errorf("proxy to the Service: %q, %v", body, err)
 		}
 		_, err = pods.ProxyGet("", "talker", "81", "/", nil).DoRaw(ctx)
 		if !apierrors.IsServiceUnavailable(err) {

@@ -31,7 +31,7 @@ func IsPeer(user *auth.User) bool {
 	return user != nil && user.Name == User && slices.Contains(user.Groups, auth.GroupMasters)
 }
 
-// Options configure New. All are required.
+// Options configure New. All but ResponseTimeout are required.
 type Options struct {
 	// Authority signs the client certificate of the requests.
 	Authority *auth.Authority
@@ -40,7 +40,14 @@ type Options struct {
 	// Owner returns the address and port of the API server of the process that simulates a
 	// node; empty if it is this process.
 	Owner func(ctx context.Context, node string) (address string, err error)
+	// ResponseTimeout bounds, in real time, the waits for the TLS handshake and then for the
+	// header of a response: a process that is paused accepts connections and does not answer. 0
+	// means DefaultResponseTimeout.
+	ResponseTimeout time.Duration
 }
+
+// DefaultResponseTimeout is the default of Options.ResponseTimeout.
+const DefaultResponseTimeout = 10 * time.Second
 
 // Peers passes requests on to other processes. Create it with New.
 type Peers struct {
@@ -51,14 +58,14 @@ type Peers struct {
 // Durations of real time, as for everything on sockets.
 const (
 	dialTimeout = 5 * time.Second
-	// answerTimeout bounds the wait for the header of a response: a process that is paused
-	// accepts connections and does not answer.
-	answerTimeout = 10 * time.Second
-	idleTimeout   = 30 * time.Second
+	idleTimeout = 30 * time.Second
 )
 
 // New returns Peers without connections.
 func New(opts Options) (*Peers, error) {
+	if opts.ResponseTimeout == 0 {
+		opts.ResponseTimeout = DefaultResponseTimeout
+	}
 	pair, err := opts.Authority.Client(User, auth.GroupMasters)
 	if err != nil {
 		return nil, err
@@ -71,8 +78,8 @@ func New(opts Options) (*Peers, error) {
 	// It speaks HTTP/1.1 only, because HTTP/2 does not upgrade connections.
 	return &Peers{opts: opts, transport: &http.Transport{
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair.TLS()}},
-		DialContext:     dialer.DialContext, TLSHandshakeTimeout: dialTimeout,
-		ResponseHeaderTimeout: answerTimeout, IdleConnTimeout: idleTimeout,
+		DialContext:     dialer.DialContext, TLSHandshakeTimeout: opts.ResponseTimeout,
+		ResponseHeaderTimeout: opts.ResponseTimeout, IdleConnTimeout: idleTimeout,
 	}}, nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -36,7 +38,13 @@ func otherProcess(t *testing.T, authority *auth.Authority, handler http.HandlerF
 // newPeers returns Peers of which one owns all nodes.
 func newPeers(t *testing.T, authority *auth.Authority, address string) *peers.Peers {
 	t.Helper()
-	p, err := peers.New(peers.Options{Authority: authority, RootCAs: authority.CertPEM(), Owner: func(_ context.Context, node string) (string, error) {
+	return newPeersWithin(t, authority, address, 0)
+}
+
+// newPeersWithin is newPeers with a ResponseTimeout.
+func newPeersWithin(t *testing.T, authority *auth.Authority, address string, timeout time.Duration) *peers.Peers {
+	t.Helper()
+	p, err := peers.New(peers.Options{ResponseTimeout: timeout, Authority: authority, RootCAs: authority.CertPEM(), Owner: func(_ context.Context, node string) (string, error) {
 		switch node {
 		case "own":
 			return "", nil
@@ -137,5 +145,32 @@ func TestFind(t *testing.T) {
 		if peers.IsPeer(user) {
 			t.Errorf("%v counts as a peer", user)
 		}
+	}
+}
+
+// TestPaused passes requests on to a process that was paused before a connection was made to
+// it, and to one that was paused afterwards.
+func TestPaused(t *testing.T) {
+	authority := newAuthority(t)
+	before, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = before.Close() })
+	resumed := make(chan struct{})
+	after := otherProcess(t, authority, func(http.ResponseWriter, *http.Request) { <-resumed })
+	t.Cleanup(func() { close(resumed) })
+	for name, address := range map[string]string{"before": before.Addr().String(), "after": after.Listener.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			peer, err := newPeersWithin(t, authority, address, 50*time.Millisecond).Find(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := httptest.NewRecorder()
+			err = peer.Pass(w, httptest.NewRequest(http.MethodGet, "/", nil), "/", "")
+			if err == nil || !strings.Contains(err.Error(), "timeout") || w.Body.Len() > 0 {
+				t.Errorf("the request ends with %v and %q", err, w.Body)
+			}
+		})
 	}
 }
