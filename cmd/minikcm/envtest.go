@@ -29,8 +29,9 @@ func newEnvtest() *cobra.Command {
 minikcm, and print the shell command that sets the variable. Test suites that start
 controller-runtime's envtest.Environment then run on minikcm, unchanged.
 
-As with envtest's own binaries, only the API server and etcd run. MINIKCM_CONTROLLERS,
-MINIKCM_NODES and MINIKCM_SEED add controllers and nodes, see docs/envtest.md.`,
+As with envtest's own binaries, only the API server and etcd run. MINIKCM_CONTROLLERS and
+MINIKCM_NODES add controllers and nodes, MINIKCM_SEED sets the seed, and MINIKCM_WRITES
+saves a record of all writes for "minikcm why --run FILE", see docs/envtest.md.`,
 		Example: `  eval "$(minikcm envtest)" && go test ./...
   minikcm envtest --dir ./bin/k8s
   MINIKCM_CONTROLLERS=namespace,garbage-collector go test ./...`,

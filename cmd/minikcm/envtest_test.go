@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -165,6 +166,25 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+func TestWritesFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, test := range map[string]struct{ value, want, err string }{
+		"unset":           {},
+		"a file":          {value: filepath.Join(dir, "w.json"), want: filepath.Join(dir, "w.json")},
+		"a folder":        {value: dir, want: filepath.Join(dir, fmt.Sprintf("kube-apiserver-6443-%d.json", os.Getpid()))},
+		"no such folder":  {value: filepath.Join(dir, "no") + "/", err: "the folder does not exist"},
+		"no parent":       {value: filepath.Join(dir, "no", "w.json"), err: "does not exist"},
+		"neither of them": {value: os.DevNull, err: "must be a file or a folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := writesFile(func(string) (string, bool) { return test.value, test.value != "" }, 6443)
+			if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
 // TestPrograms runs both programs as envtest does, with a flag that has no effect.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
@@ -173,7 +193,8 @@ func TestPrograms(t *testing.T) {
 	if got := etcd.line(); got != "Serving "+etcdURL {
 		t.Errorf("etcd prints %q", got)
 	}
-	server := launch(t, t.TempDir(), "run-"+programAPIServer, "--etcd-servers", etcdURL, "--secure-port", port, "--authorization-mode=RBAC", "--watch-cache=false")
+	writes := filepath.Join(t.TempDir(), "writes.json")
+	server := launchWith(t, []string{"MINIKCM_WRITES=" + writes}, t.TempDir(), "run-"+programAPIServer, "--etcd-servers", etcdURL, "--secure-port", port, "--authorization-mode=RBAC", "--watch-cache=false")
 	if want, got := "Serving https://127.0.0.1:"+port+" (seed ", server.line(); !strings.HasPrefix(got, want) {
 		t.Errorf("kube-apiserver prints %q, want %q", got, want)
 	}
@@ -182,6 +203,10 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("on a port in use it ends with %d: %s", code, taken.stderr.String())
 	}
 	server.stop()
+	why := launch(t, t.TempDir(), "run", "why", "configmap/extension-apiserver-authentication", "-n", "kube-system", "--run", writes)
+	if code, out := why.end(); code != 0 || !strings.Contains(out, "created") {
+		t.Errorf("why ends with %d: %s%s", code, out, why.stderr.String())
+	}
 	if want := "kube-apiserver: --watch-cache has no effect: minikcm does not have what it configures\n"; server.stderr.String() != want {
 		t.Errorf("stderr says %q, want %q", server.stderr.String(), want)
 	}

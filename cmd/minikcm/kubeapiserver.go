@@ -52,7 +52,9 @@ The environment changes that:
   MINIKCM_CONTROLLERS  controllers to run, separated by commas, such as namespace,garbage-collector;
                        '*' is all that are on by default
   MINIKCM_NODES        number of simulated nodes; above 0, the scheduler runs, too
-  MINIKCM_SEED         seed of names, UIDs and all other random choices`,
+  MINIKCM_SEED         seed of names, UIDs and all other random choices
+  MINIKCM_WRITES       file, or folder of files, that gets the record of all writes when the server
+                       is stopped: "minikcm why KIND/NAME --run FILE" explains them`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArgs,
@@ -67,9 +69,13 @@ The environment changes that:
 			if err := extrasFromEnv(&opts, os.LookupEnv); err != nil {
 				return badInput{err}
 			}
+			writes, err := writesFile(os.LookupEnv, flags.port)
+			if err != nil {
+				return badInput{err}
+			}
 			opts.Notices = notices(cmd.ErrOrStderr())
 			flags.absent.report(cmd.ErrOrStderr(), programAPIServer)
-			return serveAPI(cmd, opts)
+			return serveAPI(cmd, opts, writes)
 		},
 	}
 	cmd.SetFlagErrorFunc(badFlag)
@@ -207,8 +213,9 @@ func selection(text string) []string {
 	return items
 }
 
-// serveAPI serves until the command is interrupted or the cluster fails.
-func serveAPI(cmd *cobra.Command, opts minikcm.Options) (err error) {
+// serveAPI serves until the command is interrupted or the cluster fails, and saves the record of
+// writes to a file then, if there is one.
+func serveAPI(cmd *cobra.Command, opts minikcm.Options, writes string) (err error) {
 	cluster, err := minikcm.Start(cmd.Context(), opts)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %d of %s is in use: choose another --secure-port, or stop the process that listens on it", opts.Port, opts.BindAddress)
@@ -219,7 +226,8 @@ func serveAPI(cmd *cobra.Command, opts minikcm.Options) (err error) {
 	if err != nil {
 		return startError(cmd.Context(), err)
 	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
+	recording := record(writes, cluster)
+	defer func() { err = errors.Join(err, recording.save(), cluster.Close()) }()
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving https://%s (seed %d)\n", cluster.Address(), cluster.Seed()); err != nil {
 		return err
 	}

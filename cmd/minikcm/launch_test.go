@@ -46,8 +46,15 @@ const hungAfter = 5 * time.Minute
 // launch starts the command with the given home directory.
 func launch(t *testing.T, home, mode string, args ...string) *process {
 	t.Helper()
+	return launchWith(t, nil, home, mode, args...)
+}
+
+// launchWith is launch with further environment variables.
+func launchWith(t *testing.T, environment []string, home, mode string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, Cmd: exec.CommandContext(t.Context(), self(t), args...)}
 	p.Env = append(os.Environ(), asCommand+"="+mode, "HOME="+home, "KUBECONFIG=", "NO_COLOR=1")
+	p.Env = append(p.Env, environment...)
 	p.Stderr = &p.stderr
 	stdout, err := p.StdoutPipe()
 	if err != nil {
