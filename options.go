@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/apiserver/admission/plugins"
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -250,8 +251,8 @@ func (o *Options) Validate() error {
 }
 
 // admission returns the options of the admission plugins.
-func (o *Options) admission() apiserver.AdmissionOptions {
-	options := apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
+func (o *Options) admission() plugins.Options {
+	options := plugins.Options{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
 	const taints = "TaintNodesByCondition"
 	selected, err := manager.ParseSelection(strings.Join(o.Controllers, ","))
 	if err == nil && !slices.Contains(selected, nodelifecycle.Name) && !slices.Contains(options.Enable, taints) {

@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 // impersonate returns the user that a request acts as, if its headers name another than the
@@ -95,17 +96,17 @@ func unauthorized() error {
 type tokenObjects struct{ server *Server }
 
 func (o tokenObjects) ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
-	return lookup[*corev1.ServiceAccount](ctx, o.server.storedCore("serviceaccounts"), namespace, name)
+	return storage.Lookup[*corev1.ServiceAccount](ctx, o.server.storedCore("serviceaccounts"), namespace, name)
 }
 
 func (o tokenObjects) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
-	return lookup[*corev1.Pod](ctx, o.server.storedCore("pods"), namespace, name)
+	return storage.Lookup[*corev1.Pod](ctx, o.server.storedCore("pods"), namespace, name)
 }
 
 func (o tokenObjects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	return lookup[*corev1.Secret](ctx, o.server.storedCore("secrets"), namespace, name)
+	return storage.Lookup[*corev1.Secret](ctx, o.server.storedCore("secrets"), namespace, name)
 }
 
 func (o tokenObjects) Node(ctx context.Context, name string) (*corev1.Node, error) {
-	return lookup[*corev1.Node](ctx, o.server.storedCore("nodes"), "", name)
+	return storage.Lookup[*corev1.Node](ctx, o.server.storedCore("nodes"), "", name)
 }

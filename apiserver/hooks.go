@@ -4,7 +4,6 @@ import (
 	"context"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,7 +23,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Objects: func(resource string) hooks.Objects {
 			return s.stored[admissionv1.SchemeGroupVersion.WithResource(resource)]
 		},
-		Namespaces: s.storedAs(corev1.SchemeGroupVersion, "namespaces"),
+		Namespaces: s.storedCore("namespaces"),
 		Params:     s.knownAs,
 		Types:      s.typesOf,
 		Config:     func() *rest.Config { return Protobuf(s.Config("system:apiserver", auth.GroupMasters)) },

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
 	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
+	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/transport"
 )
 
@@ -84,13 +85,13 @@ func (s *Server) nodeRestriction() admission.NodeRestriction {
 	return admission.NodeRestriction{
 		Authorizer: s.opts.Authorizer, Node: objects.Node, Pod: objects.Pod, Account: objects.ServiceAccount,
 		Claim: func(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
-			return lookup[*corev1.PersistentVolumeClaim](ctx, claims, namespace, name)
+			return storage.Lookup[*corev1.PersistentVolumeClaim](ctx, claims, namespace, name)
 		},
 		Volume: func(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
-			return lookup[*corev1.PersistentVolume](ctx, volumes, "", name)
+			return storage.Lookup[*corev1.PersistentVolume](ctx, volumes, "", name)
 		},
 		Driver: func(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
-			return lookup[*storagev1.CSIDriver](ctx, drivers, "", name)
+			return storage.Lookup[*storagev1.CSIDriver](ctx, drivers, "", name)
 		},
 		OwnAudiences: func() []string { return s.tokens.Audiences() },
 	}

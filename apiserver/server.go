@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/admission/hooks"
+	"minikcm.dev/minikcm/apiserver/admission/plugins"
 	"minikcm.dev/minikcm/apiserver/aggregator"
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/audit"
@@ -161,7 +162,7 @@ type Options struct {
 	// DefaultObjects are created if the store has no object of their kind.
 	DefaultObjects []runtime.Object
 	// Admission selects and configures the admission plugins.
-	Admission AdmissionOptions
+	Admission plugins.Options
 	// Authorizer, if not nil, authorizes every request instead.
 	Authorizer auth.Authorizer
 }

@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 const (
@@ -37,7 +37,7 @@ func (rq kindCall) RequestToken(ctx context.Context, asked *authenticationv1.Tok
 			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified"),
 		})
 	}
-	account, err := storedAs[*corev1.ServiceAccount](ctx, rq.server, "serviceaccounts", rq.Namespace, rq.Name)
+	account, err := storage.Get[*corev1.ServiceAccount](ctx, rq.server.storedCore("serviceaccounts"), rq.Namespace, rq.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +108,11 @@ func (rq kindCall) bindToken(ctx context.Context, b *auth.Binding, ref *authenti
 			uid = b.Pod.UID
 		}
 	case schema.GroupKind{Kind: "Secret"}:
-		if b.Secret, err = storedAs[*corev1.Secret](ctx, rq.server, "secrets", rq.Namespace, ref.Name); err == nil {
+		if b.Secret, err = storage.Get[*corev1.Secret](ctx, rq.server.storedCore("secrets"), rq.Namespace, ref.Name); err == nil {
 			uid = b.Secret.UID
 		}
 	case schema.GroupKind{Kind: "Node"}:
-		if b.Node, err = storedAs[*corev1.Node](ctx, rq.server, "nodes", "", ref.Name); err == nil {
+		if b.Node, err = storage.Get[*corev1.Node](ctx, rq.server.storedCore("nodes"), "", ref.Name); err == nil {
 			uid = b.Node.UID
 		}
 	default:
@@ -131,7 +131,7 @@ func (rq kindCall) bindToken(ctx context.Context, b *auth.Binding, ref *authenti
 // podToBind returns a pod of the request's service account, and its node if it has one. If
 // the node does not exist, it has a name only.
 func (rq kindCall) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
-	pod, err := storedAs[*corev1.Pod](ctx, rq.server, "pods", rq.Namespace, name)
+	pod, err := storage.Get[*corev1.Pod](ctx, rq.server.storedCore("pods"), rq.Namespace, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,24 +141,9 @@ func (rq kindCall) podToBind(ctx context.Context, name string) (*corev1.Pod, *co
 	if pod.Spec.NodeName == "" {
 		return pod, nil, nil
 	}
-	node, err := storedAs[*corev1.Node](ctx, rq.server, "nodes", "", pod.Spec.NodeName)
+	node, err := storage.Get[*corev1.Node](ctx, rq.server.storedCore("nodes"), "", pod.Spec.NodeName)
 	if apierrors.IsNotFound(err) {
 		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
 	}
 	return pod, node, err
-}
-
-// storedAs reads an object of the core group from the store.
-func storedAs[T runtime.Object](ctx context.Context, s *Server, plural, namespace, name string) (T, error) {
-	var none T
-	objects := s.storedCore(plural)
-	obj, err := objects.Get(ctx, objects.Key(namespace, name), name)
-	if err != nil {
-		return none, err
-	}
-	typed, ok := obj.(T)
-	if !ok {
-		return none, apierrors.NewNotFound(corev1.Resource(plural), name)
-	}
-	return typed, nil
 }

@@ -26,6 +26,7 @@ var inFolder = map[string][]string{
 	"apiserver/admission/podsecurity": {"admission"},
 	"apiserver/admission/imagepolicy": {"admission", "outbound"},
 	"apiserver/admission/hooks":       {"admission", "auth", "outbound", "resources"},
+	"apiserver/admission/plugins":     {"admission", "admission/hooks", "admission/imagepolicy", "admission/podsecurity", "auth", "resources", "storage", "strategy", "watchcache"},
 	"apiserver/audit":                 {"auth", "codec"},
 	"apiserver/aggregator":            {"apiservices", "auth", "discovery", "flow", "openapi", "outbound", "storage", "watchcache"},
 	"apiserver/apiservices":           {"resources", "resources/columns"},

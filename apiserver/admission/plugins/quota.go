@@ -1,4 +1,4 @@
-package apiserver
+package plugins
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 )
 
 // newQuota returns the ResourceQuota plugin, which must be the last.
-func (s *Server) newQuota() *admission.ResourceQuota {
-	quotas := s.stored[corev1.SchemeGroupVersion.WithResource("resourcequotas")]
-	plugin := admission.NewResourceQuota(s.opts.Clock)
+func (h *Host) newQuota() *admission.ResourceQuota {
+	quotas := h.core("resourcequotas")
+	plugin := admission.NewResourceQuota(h.Clock)
 	plugin.In = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
-		return inNamespace[*corev1.ResourceQuota](ctx, quotas, namespace)
+		return storage.KnownIn[*corev1.ResourceQuota](ctx, quotas, namespace)
 	}
 	plugin.Save = func(ctx context.Context, counted *corev1.ResourceQuota) error {
 		change := func(current runtime.Object) (runtime.Object, error) {
@@ -53,11 +53,11 @@ func (s *Server) newQuota() *admission.ResourceQuota {
 		}
 		return renewed, nil
 	}
-	if s.opts.SharedStore {
+	if h.SharedStore {
 		plugin.Stored = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
-			return storedIn[*corev1.ResourceQuota](ctx, quotas, namespace)
+			return storage.ListIn[*corev1.ResourceQuota](ctx, quotas, namespace)
 		}
-		plugin.Epochs = quotaEpochs{s.opts.Store}
+		plugin.Epochs = quotaEpochs{h.Store}
 	}
 	return plugin
 }

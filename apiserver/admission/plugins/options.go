@@ -1,4 +1,4 @@
-package apiserver
+package plugins
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// AdmissionOptions select and configure the admission plugins, as the flags of
+// Options select and configure the admission plugins, as the flags of
 // kube-apiserver do. The zero value runs those that are on by default.
-type AdmissionOptions struct {
+type Options struct {
 	// Enable and Disable name plugins (--enable-admission-plugins,
 	// --disable-admission-plugins).
 	Enable, Disable []string
@@ -26,11 +26,11 @@ type AdmissionOptions struct {
 
 // Check returns an error for plugins that do not exist, for plugins that are both enabled and
 // disabled, and for a file that cannot be read.
-func (o AdmissionOptions) Check() error {
+func (o Options) Check() error {
 	var errs []error
 	named := func(flag string, names []string) {
 		for _, name := range names {
-			if admissionPlugin(name) == nil {
+			if pluginOf(name) == nil {
 				errs = append(errs, fmt.Errorf("%s plugin %q is unknown", flag, name))
 			}
 		}
@@ -54,21 +54,21 @@ func (o AdmissionOptions) Check() error {
 }
 
 // enables reports whether a plugin runs.
-func (o AdmissionOptions) enables(row AdmissionPlugin) bool {
+func (o Options) enables(row Plugin) bool {
 	return slices.Contains(o.Enable, row.Name) || row.Default && !slices.Contains(o.Disable, row.Name)
 }
 
-func admissionPlugin(name string) *AdmissionPlugin {
-	rows := AdmissionPlugins()
-	i := slices.IndexFunc(rows, func(row AdmissionPlugin) bool { return row.Name == name })
+func pluginOf(name string) *Plugin {
+	rows := Table()
+	i := slices.IndexFunc(rows, func(row Plugin) bool { return row.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return &rows[i]
 }
 
-// admissionConfiguration is the content of AdmissionOptions.ConfigFile.
-type admissionConfiguration struct {
+// configuration is the content of Options.ConfigFile.
+type configuration struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Plugins    []struct {
@@ -79,18 +79,18 @@ type admissionConfiguration struct {
 }
 
 // readConfig returns the configurations of plugins by their names.
-func (o AdmissionOptions) readConfig() (map[string][]byte, error) {
+func (o Options) readConfig() (map[string][]byte, error) {
 	if o.ConfigFile == "" {
 		return nil, nil
 	}
-	configs, err := readAdmissionConfig(o.ConfigFile)
+	configs, err := readFile(o.ConfigFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the admission control configuration %s: %w", o.ConfigFile, err)
 	}
 	return configs, nil
 }
 
-func readAdmissionConfig(path string) (map[string][]byte, error) {
+func readFile(path string) (map[string][]byte, error) {
 	data, err := readLimited(path)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func readAdmissionConfig(path string) (map[string][]byte, error) {
 	if has.Kind != "AdmissionConfiguration" || has.APIVersion != "apiserver.config.k8s.io/v1" && has.APIVersion != "apiserver.k8s.io/v1alpha1" {
 		return nil, fmt.Errorf("its apiVersion and kind are %q and %q: they must be apiserver.config.k8s.io/v1 and AdmissionConfiguration", has.APIVersion, has.Kind)
 	}
-	var parsed admissionConfiguration
+	var parsed configuration
 	if err := yaml.UnmarshalStrict(data, &parsed); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func readAdmissionConfig(path string) (map[string][]byte, error) {
 			continue // as upstream, the first one counts
 		}
 		switch {
-		case admissionPlugin(plugin.Name) == nil:
+		case pluginOf(plugin.Name) == nil:
 			return nil, fmt.Errorf("plugin %q is unknown", plugin.Name)
 		case len(plugin.Configuration) > 0 && string(plugin.Configuration) != "null":
 			configs[plugin.Name] = plugin.Configuration
