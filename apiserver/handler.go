@@ -172,7 +172,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		s.metrics.Observe(measured, coded.Code, elapsed())
 	}()
 	if rq.Row.GetAny != nil {
-		err = kindCall{rq, s}.serveAny()
+		err = s.kindCall(rq).serveAny()
 	} else {
 		err = rq.Serve()
 	}

@@ -3,7 +3,9 @@ package apiserver
 import (
 	"context"
 
+	"minikcm.dev/minikcm/apiserver/eviction"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/reviews"
 	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/clock/inflight"
 )
@@ -12,13 +14,27 @@ import (
 // does for single kinds.
 type kindCall struct {
 	*verbs.Call
+	reviews.Answers
+	eviction.Evictions
 	server *Server
+}
+
+// newReviewer returns what answers reviews.
+func (s *Server) newReviewer() *reviews.Reviewer {
+	return &reviews.Reviewer{
+		Authorizer: s.opts.Authorizer, Questions: s.recorder.Questions(), Verify: s.verifyToken, Tokens: s.tokens,
+		Objects: s.storedCore, Now: s.preparer.Now,
+	}
+}
+
+func (s *Server) kindCall(rq *verbs.Call) kindCall {
+	return kindCall{rq, s.reviewer.Answers(&rq.Request), s.evictor.Evictions(rq), s}
 }
 
 // newVerbs returns the verbs on the server's objects.
 func (s *Server) newVerbs() *verbs.Backend {
 	return &verbs.Backend{
-		Table: s.table, Objects: s.objects, Special: func(rq *verbs.Call) resources.Request { return kindCall{rq, s} },
+		Table: s.table, Objects: s.objects, Special: func(rq *verbs.Call) resources.Request { return s.kindCall(rq) },
 		Preparer: s.preparer, Fields: s.fields, Admission: s.admission, Writes: s.log, Expires: s.expirer.wrote,
 		Pause: func(ctx context.Context, work *inflight.Work) context.Context {
 			if waits := s.opts.StoreWaits; waits != nil && waits() {

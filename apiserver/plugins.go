@@ -6,13 +6,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/admission/plugins"
 	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/storage"
 )
 
 // newAdmission assembles the plugins: the server's own and, between them, those of the table.
 func (s *Server) newAdmission() (admission.Chain, error) {
 	selected, err := plugins.New(s.opts.Admission, &plugins.Host{
-		Objects:         func(resource schema.GroupVersionResource) *storage.Objects { return s.stored[resource] },
+		Objects:         s.storedObjects,
 		CreateOwn:       s.createOwn,
 		Kind:            func(kind schema.GroupVersionKind) *resources.Resource { return s.current().Table.ByKind(kind) },
 		Authorizer:      s.opts.Authorizer,

@@ -29,6 +29,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/encodings"
 	"minikcm.dev/minikcm/apiserver/encryption"
+	"minikcm.dev/minikcm/apiserver/eviction"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/flow"
@@ -43,6 +44,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/reload"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/reviews"
 	"minikcm.dev/minikcm/apiserver/served"
 	"minikcm.dev/minikcm/apiserver/serviceip"
 	"minikcm.dev/minikcm/apiserver/services"
@@ -199,6 +201,8 @@ type Server struct {
 	shared    []*periodic
 	registrar atomic.Pointer[registrar]
 	expirer   *expirer
+	reviewer  *reviews.Reviewer
+	evictor   *eviction.Evictor
 	tokens    *auth.Tokens
 	// authn authenticates in the configured ways; nil: there are none.
 	authn *authn.Authenticators
@@ -319,6 +323,8 @@ func (s *Server) prepare(ctx context.Context) error {
 	if s.admission, err = s.newAdmission(); err != nil {
 		return err
 	}
+	s.reviewer = s.newReviewer()
+	s.evictor = &eviction.Evictor{Objects: s.storedObjects, Now: s.preparer.Now}
 	s.verbs = s.newVerbs()
 	s.handler = s.newHandler()
 	if err := s.definitions.Load(ctx); err != nil {

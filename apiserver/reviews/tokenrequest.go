@@ -1,4 +1,4 @@
-package apiserver
+package reviews
 
 import (
 	"context"
@@ -30,26 +30,26 @@ const (
 )
 
 // RequestToken serves serviceaccounts/token (Kubernetes API reference, "TokenRequest").
-func (rq kindCall) RequestToken(ctx context.Context, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
-	kind := rq.Kind().GroupKind()
-	if asked.Name != "" && asked.Name != rq.Name {
-		return nil, apierrors.NewInvalid(kind, rq.Name, field.ErrorList{
+func (a Answers) RequestToken(ctx context.Context, asked *authenticationv1.TokenRequest, admit func() error) (*authenticationv1.TokenRequest, error) {
+	kind := a.rq.Kind().GroupKind()
+	if asked.Name != "" && asked.Name != a.rq.Name {
+		return nil, apierrors.NewInvalid(kind, a.rq.Name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified"),
 		})
 	}
-	account, err := storage.Get[*corev1.ServiceAccount](ctx, rq.server.storedCore("serviceaccounts"), rq.Namespace, rq.Name)
+	account, err := storage.Get[*corev1.ServiceAccount](ctx, a.reviewer.Objects("serviceaccounts"), a.rq.Namespace, a.rq.Name)
 	if err != nil {
 		return nil, err
 	}
 	if asked.UID != "" && asked.UID != account.UID {
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, rq.Name,
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, a.rq.Name,
 			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
 	}
-	now := rq.server.preparer.Now()
+	now := a.reviewer.Now()
 	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = account.Name, account.Namespace, account.UID, now
 	asked.Status = authenticationv1.TokenRequestStatus{}
 	if len(asked.Spec.Audiences) == 0 {
-		asked.Spec.Audiences = rq.server.tokens.Audiences()
+		asked.Spec.Audiences = a.reviewer.Tokens.Audiences()
 	}
 	if asked.Spec.ExpirationSeconds == nil {
 		asked.Spec.ExpirationSeconds = ptr.To[int64](defaultTokenSeconds)
@@ -62,15 +62,15 @@ func (rq kindCall) RequestToken(ctx context.Context, asked *authenticationv1.Tok
 	}
 	binding := &auth.Binding{Account: account}
 	if asked.Spec.BoundObjectRef != nil {
-		if err := rq.bindToken(ctx, binding, asked.Spec.BoundObjectRef); err != nil {
+		if err := a.bindToken(ctx, binding, asked.Spec.BoundObjectRef); err != nil {
 			return nil, err
 		}
 	}
 	seconds, warnAfter := *asked.Spec.ExpirationSeconds, int64(0)
-	if binding.Pod != nil && seconds == warnTokenSeconds && rq.isOwnAudience(asked.Spec.Audiences) {
+	if binding.Pod != nil && seconds == warnTokenSeconds && a.isOwnAudience(asked.Spec.Audiences) {
 		seconds, warnAfter = extendedTokenSeconds, seconds
 	}
-	token, err := rq.server.tokens.Issue(binding, asked.Spec.Audiences, inSeconds(seconds), inSeconds(warnAfter))
+	token, err := a.reviewer.Tokens.Issue(binding, asked.Spec.Audiences, inSeconds(seconds), inSeconds(warnAfter))
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("failed to generate token: %w", err))
 	}
@@ -81,8 +81,8 @@ func (rq kindCall) RequestToken(ctx context.Context, asked *authenticationv1.Tok
 
 func inSeconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-func (rq kindCall) isOwnAudience(audiences []string) bool {
-	own := rq.server.tokens.Audiences()
+func (a Answers) isOwnAudience(audiences []string) bool {
+	own := a.reviewer.Tokens.Audiences()
 	return !slices.ContainsFunc(audiences, func(a string) bool { return !slices.Contains(own, a) })
 }
 
@@ -98,21 +98,21 @@ func validateTokenRequest(asked *authenticationv1.TokenRequest) field.ErrorList 
 }
 
 // bindToken binds the token to an object: it becomes invalid when the object is deleted.
-func (rq kindCall) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
+func (a Answers) bindToken(ctx context.Context, b *auth.Binding, ref *authenticationv1.BoundObjectReference) error {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	var uid types.UID
 	var err error
 	switch kind.GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
-		if b.Pod, b.Node, err = rq.podToBind(ctx, ref.Name); err == nil {
+		if b.Pod, b.Node, err = a.podToBind(ctx, ref.Name); err == nil {
 			uid = b.Pod.UID
 		}
 	case schema.GroupKind{Kind: "Secret"}:
-		if b.Secret, err = storage.Get[*corev1.Secret](ctx, rq.server.storedCore("secrets"), rq.Namespace, ref.Name); err == nil {
+		if b.Secret, err = storage.Get[*corev1.Secret](ctx, a.reviewer.Objects("secrets"), a.rq.Namespace, ref.Name); err == nil {
 			uid = b.Secret.UID
 		}
 	case schema.GroupKind{Kind: "Node"}:
-		if b.Node, err = storage.Get[*corev1.Node](ctx, rq.server.storedCore("nodes"), "", ref.Name); err == nil {
+		if b.Node, err = storage.Get[*corev1.Node](ctx, a.reviewer.Objects("nodes"), "", ref.Name); err == nil {
 			uid = b.Node.UID
 		}
 	default:
@@ -130,18 +130,18 @@ func (rq kindCall) bindToken(ctx context.Context, b *auth.Binding, ref *authenti
 
 // podToBind returns a pod of the request's service account, and its node if it has one. If
 // the node does not exist, it has a name only.
-func (rq kindCall) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
-	pod, err := storage.Get[*corev1.Pod](ctx, rq.server.storedCore("pods"), rq.Namespace, name)
+func (a Answers) podToBind(ctx context.Context, name string) (*corev1.Pod, *corev1.Node, error) {
+	pod, err := storage.Get[*corev1.Pod](ctx, a.reviewer.Objects("pods"), a.rq.Namespace, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if pod.Spec.ServiceAccountName != rq.Name {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", rq.Name))
+	if pod.Spec.ServiceAccountName != a.rq.Name {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", a.rq.Name))
 	}
 	if pod.Spec.NodeName == "" {
 		return pod, nil, nil
 	}
-	node, err := storage.Get[*corev1.Node](ctx, rq.server.storedCore("nodes"), "", pod.Spec.NodeName)
+	node, err := storage.Get[*corev1.Node](ctx, a.reviewer.Objects("nodes"), "", pod.Spec.NodeName)
 	if apierrors.IsNotFound(err) {
 		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
 	}

@@ -1,4 +1,4 @@
-package apiserver
+package reviews
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // ReviewToken returns the user of a token (Kubernetes API reference, "TokenReview").
-func (rq kindCall) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
+func (a Answers) ReviewToken(ctx context.Context, asked *authenticationv1.TokenReview, admit func() error) (*authenticationv1.TokenReview, error) {
 	if asked.Spec.Token == "" {
 		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
@@ -19,7 +19,7 @@ func (rq kindCall) ReviewToken(ctx context.Context, asked *authenticationv1.Toke
 		return nil, err
 	}
 	asked.Status = authenticationv1.TokenReviewStatus{}
-	verified, err := rq.server.verifyToken(ctx, asked.Spec.Token, asked.Spec.Audiences)
+	verified, err := a.reviewer.Verify(ctx, asked.Spec.Token, asked.Spec.Audiences)
 	if err != nil {
 		asked.Status.Error = err.Error()
 		return asked, nil
@@ -31,13 +31,13 @@ func (rq kindCall) ReviewToken(ctx context.Context, asked *authenticationv1.Toke
 }
 
 // ReviewSelf returns the requesting user (KEP-3325).
-func (rq kindCall) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
+func (a Answers) ReviewSelf(_ context.Context, _ *authenticationv1.SelfSubjectReview, admit func() error) (*authenticationv1.SelfSubjectReview, error) {
 	if err := admit(); err != nil {
 		return nil, err
 	}
 	return &authenticationv1.SelfSubjectReview{
-		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: rq.server.preparer.Now()},
-		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(rq.User)},
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: a.reviewer.Now()},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: userInfo(a.rq.User)},
 	}, nil
 }
 
