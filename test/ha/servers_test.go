@@ -21,8 +21,9 @@ import (
 // server is a minikcm process, and its links to the members of etcd.
 type server struct {
 	*process
-	links  []*proxy
-	client kubernetes.Interface
+	links      []*proxy
+	kubeconfig string
+	client     kubernetes.Interface
 }
 
 const requestTimeout = 10 * time.Second
@@ -44,24 +45,24 @@ func newServers(t *testing.T, binary string, n int, etcd []string) []*server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kubeconfig := filepath.Join(dir, fmt.Sprintf("kubeconfig-%d", i))
+		s.kubeconfig = filepath.Join(dir, fmt.Sprintf("kubeconfig-%d", i))
 		s.process = &process{t: t, name: fmt.Sprintf("minikcm-%d", i), command: func() *exec.Cmd {
-			return exec.Command(binary, "up", "--nodes", "6", "--port", port, "--kubeconfig", kubeconfig, "--etcd-servers", strings.Join(urls, ","))
+			return exec.Command(binary, "up", "--nodes", "6", "--port", port, "--kubeconfig", s.kubeconfig, "--etcd-servers", strings.Join(urls, ","))
 		}}
 		t.Cleanup(s.kill)
 		s.start()
 		servers = append(servers, s)
-		s.connect(t, kubeconfig)
+		s.connect(t)
 	}
 	return servers
 }
 
 // connect waits until the process serves, and connects the client.
-func (s *server) connect(t *testing.T, kubeconfig string) {
+func (s *server) connect(t *testing.T) {
 	t.Helper()
 	eventually(t, s.name+" to start", func(ctx context.Context) error {
 		s.alive()
-		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 		if err != nil {
 			return err
 		}
