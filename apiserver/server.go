@@ -51,6 +51,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/streaming"
+	"minikcm.dev/minikcm/apiserver/upkeep"
 	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
@@ -194,13 +195,13 @@ type Server struct {
 	preparer  *strategy.Preparer
 	env       *request.Env
 	handler   http.Handler
-	compactor *periodic
+	compactor *upkeep.Periodic
 	services  *services.Services
-	repair    *periodic
+	repair    *upkeep.Periodic
 	// shared is what a server on a shared store does because of the others.
-	shared    []*periodic
+	shared    []*upkeep.Periodic
 	registrar atomic.Pointer[registrar]
-	expirer   *expirer
+	expirer   *upkeep.Expirer
 	reviewer  *reviews.Reviewer
 	evictor   *eviction.Evictor
 	tokens    *auth.Tokens
@@ -291,19 +292,14 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.definitions = s.newDefinitions()
 	s.aggregator = s.newAggregator()
 	s.hooks = s.newHooks()
-	s.expirer = s.newExpirer()
+	s.expirer = upkeep.NewExpirer(upkeep.ExpirerOptions{
+		Rows: s.table.All(), Objects: s.objects, Store: opts.Store, Clock: opts.Clock, Logger: opts.Logger,
+	})
 	if err := s.prepare(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
-	s.repair = startPeriodic(opts.Clock, serviceip.RepairInterval, s.services.Repair)
-	if opts.SharedStore {
-		s.shared = []*periodic{
-			startPeriodic(opts.Clock, advertiseInterval, s.services.Readvertise),
-			startPeriodic(opts.Clock, expiryInterval, s.expirer.reload),
-		}
-	}
-	s.compactor = startCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
+	s.startUpkeep()
 	s.ready.Store(true)
 	if opts.Local != nil {
 		opts.Local.server.Store(s)
@@ -315,6 +311,19 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// startUpkeep starts what the server does from time to time.
+func (s *Server) startUpkeep() {
+	opts := &s.opts
+	s.repair = upkeep.Start(opts.Clock, serviceip.RepairInterval, s.services.Repair)
+	if opts.SharedStore {
+		s.shared = []*upkeep.Periodic{
+			upkeep.Start(opts.Clock, advertiseInterval, s.services.Readvertise),
+			upkeep.Start(opts.Clock, upkeep.ReloadInterval, s.expirer.Reload),
+		}
+	}
+	s.compactor = upkeep.StartCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
 }
 
 // prepare makes what serves requests, and the objects that every cluster has.
@@ -333,7 +342,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if err := s.bootstrap(ctx); err != nil {
 		return err
 	}
-	if err := s.expirer.load(ctx); err != nil {
+	if err := s.expirer.Load(ctx); err != nil {
 		return fmt.Errorf("listing the objects that expire: %w", err)
 	}
 	return nil
@@ -418,14 +427,14 @@ func (s *Server) Close() {
 	for _, f := range s.followers {
 		f.Close()
 	}
-	s.compactor.stop()
-	s.repair.stop()
+	s.compactor.Stop()
+	s.repair.Stop()
 	for _, p := range s.shared {
-		p.stop()
+		p.Stop()
 	}
 	s.registrar.Load().stop()
 	s.aggregator.Close()
-	s.expirer.stop()
+	s.expirer.Stop()
 	s.hooks.Close()
 	s.flow.Load().Stop()
 	s.inFlight.Wait()

@@ -63,6 +63,7 @@ var inFolder = map[string][]string{
 	"apiserver/strategy":              {"resources"},
 	"apiserver/streaming":             {"peers", "remote", "response", "slowclient"},
 	"apiserver/transport":             {"auth"},
+	"apiserver/upkeep":                {"resources", "storage"},
 	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
 
 	"controllers/certificates/approving":  {"certificates", "env", "loop"},

@@ -1,4 +1,4 @@
-package apiserver
+package upkeep
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// periodic calls do repeatedly, each time an interval of cluster time after the
+// Periodic calls do repeatedly, each time an interval of cluster time after the
 // previous call ended.
-type periodic struct {
+type Periodic struct {
 	clock    clock.Clock
 	interval time.Duration
 	do       func()
@@ -22,14 +22,15 @@ type periodic struct {
 	running sync.WaitGroup
 }
 
-func startPeriodic(c clock.Clock, interval time.Duration, do func(ctx context.Context)) *periodic {
+// Start begins to call do, first after the interval.
+func Start(c clock.Clock, interval time.Duration, do func(ctx context.Context)) *Periodic {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &periodic{clock: c, interval: interval, do: func() { do(ctx) }, cancel: cancel}
+	p := &Periodic{clock: c, interval: interval, do: func() { do(ctx) }, cancel: cancel}
 	p.schedule()
 	return p
 }
 
-func (p *periodic) schedule() {
+func (p *Periodic) schedule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.stopped {
@@ -37,7 +38,7 @@ func (p *periodic) schedule() {
 	}
 }
 
-func (p *periodic) run() {
+func (p *Periodic) run() {
 	p.mu.Lock()
 	if p.stopped {
 		p.mu.Unlock()
@@ -50,8 +51,8 @@ func (p *periodic) run() {
 	p.schedule()
 }
 
-// stop ends the repetition and waits for a running do. A nil periodic is valid.
-func (p *periodic) stop() {
+// Stop ends the repetition and waits for a running do. A nil Periodic is valid.
+func (p *Periodic) Stop() {
 	if p == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package apiserver
+package upkeep
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// startCompactor starts the periodic compaction of the store. Each run compacts the
+// StartCompactor starts the periodic compaction of the store. Each run compacts the
 // revision that was newest one interval earlier, so that a client can resume from any
 // revision that it has seen within the last interval. It returns nil if interval is
 // negative, which disables compaction.
-func startCompactor(s store.Store, c clock.Clock, interval time.Duration, logger klog.Logger) *periodic {
+func StartCompactor(s store.Store, c clock.Clock, interval time.Duration, logger klog.Logger) *Periodic {
 	if interval < 0 {
 		return nil
 	}
 	var previous int64
-	return startPeriodic(c, interval, func(ctx context.Context) {
+	return Start(c, interval, func(ctx context.Context) {
 		if previous > 0 {
 			var already *store.CompactedError
 			if err := s.Compact(ctx, previous); err != nil && !errors.As(err, &already) && ctx.Err() == nil {

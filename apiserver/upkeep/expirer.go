@@ -1,4 +1,4 @@
-package apiserver
+package upkeep
 
 import (
 	"container/list"
@@ -7,15 +7,29 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
 )
 
-// expirer deletes objects of rows with a TTL (Events, one hour) when the TTL has passed
+// ExpirerOptions are what an Expirer needs of the API server.
+type ExpirerOptions struct {
+	// Rows are the built-in rows, and Objects returns the storage of one.
+	Rows    []*resources.Resource
+	Objects func(row *resources.Resource) *storage.Objects
+	Store   store.Store
+	Clock   clock.Clock
+	Logger  klog.Logger
+}
+
+// Expirer deletes objects of rows with a TTL (Events, one hour) when the TTL has passed
 // since their last write. Objects with the same TTL expire in the order of their
 // writes, so one timer per TTL, for the oldest object, is enough.
-type expirer struct {
-	server *Server
+type Expirer struct {
+	opts ExpirerOptions
 	// remove deletes an object, unless the expirer is stopped.
 	remove func(*expiry)
 	cancel context.CancelFunc // ends remove
@@ -41,35 +55,36 @@ type expiry struct {
 	objects  *storage.Objects
 }
 
-func (s *Server) newExpirer() *expirer {
-	e := &expirer{server: s, queues: map[time.Duration]*expiryQueue{}}
+// NewExpirer returns an Expirer that knows of no objects yet.
+func NewExpirer(opts ExpirerOptions) *Expirer {
+	e := &Expirer{opts: opts, queues: map[time.Duration]*expiryQueue{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	e.remove, e.cancel = func(x *expiry) { s.removeExpired(ctx, x) }, cancel
+	e.remove, e.cancel = func(x *expiry) { e.removeExpired(ctx, x) }, cancel
 	return e
 }
 
 // removeExpired deletes an object unless it was written after its expiry was scheduled.
-func (s *Server) removeExpired(ctx context.Context, x *expiry) {
+func (e *Expirer) removeExpired(ctx context.Context, x *expiry) {
 	_, err := x.objects.Remove(ctx, x.key, x.revision)
 	var conflict *store.ConflictError
 	if err != nil && !errors.As(err, &conflict) && ctx.Err() == nil {
-		s.opts.Logger.Error(err, "Removing an expired object", "key", x.key)
+		e.opts.Logger.Error(err, "Removing an expired object", "key", x.key)
 	}
 }
 
-// expiryInterval is the interval of reloads.
-const expiryInterval = 10 * time.Minute
+// ReloadInterval is the interval of reloads.
+const ReloadInterval = 10 * time.Minute
 
-// reload schedules what other processes on the store have written: nothing would delete it if
+// Reload schedules what other processes on the store have written: nothing would delete it if
 // they ended before it expires. If they do not, the second deletion finds a conflict.
-func (e *expirer) reload(ctx context.Context) {
-	if err := e.load(ctx); err != nil && ctx.Err() == nil {
-		e.server.opts.Logger.Error(err, "Listing the objects that expire")
+func (e *Expirer) Reload(ctx context.Context) {
+	if err := e.Load(ctx); err != nil && ctx.Err() == nil {
+		e.opts.Logger.Error(err, "Listing the objects that expire")
 	}
 }
 
 // knows reports whether the expiry of an object's revision is scheduled.
-func (e *expirer) knows(ttl time.Duration, key string, revision int64) bool {
+func (e *Expirer) knows(ttl time.Duration, key string, revision int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := e.queues[ttl]
@@ -79,28 +94,28 @@ func (e *expirer) knows(ttl time.Duration, key string, revision int64) bool {
 	return q.byKey[key].Value.(*expiry).revision >= revision
 }
 
-// load schedules the objects that are stored and were not written by this server.
-func (e *expirer) load(ctx context.Context) error {
-	for _, row := range e.server.table.All() {
+// Load schedules the objects that are stored and were not written by this server.
+func (e *Expirer) Load(ctx context.Context) error {
+	for _, row := range e.opts.Rows {
 		if row.Strategy.TTL == 0 || row.Storage != nil {
 			continue
 		}
-		objects := e.server.objects(row)
-		page, err := e.server.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{KeysOnly: true})
+		objects := e.opts.Objects(row)
+		page, err := e.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{KeysOnly: true})
 		if err != nil {
 			return err
 		}
 		for _, kv := range page.KeyValues {
 			if !e.knows(row.Strategy.TTL, kv.Key, kv.ModRevision) {
-				e.wrote(row.Strategy.TTL, objects, kv.Key, kv.ModRevision)
+				e.Wrote(row.Strategy.TTL, objects, kv.Key, kv.ModRevision)
 			}
 		}
 	}
 	return nil
 }
 
-// wrote schedules the expiry of an object that has just been written.
-func (e *expirer) wrote(ttl time.Duration, objects *storage.Objects, key string, revision int64) {
+// Wrote schedules the expiry of an object that has just been written.
+func (e *Expirer) Wrote(ttl time.Duration, objects *storage.Objects, key string, revision int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
@@ -114,24 +129,24 @@ func (e *expirer) wrote(ttl time.Duration, objects *storage.Objects, key string,
 	if old := q.byKey[key]; old != nil {
 		q.due.Remove(old)
 	}
-	q.byKey[key] = q.due.PushBack(&expiry{key: key, revision: revision, at: e.server.opts.Clock.Now().Add(ttl), objects: objects})
+	q.byKey[key] = q.due.PushBack(&expiry{key: key, revision: revision, at: e.opts.Clock.Now().Add(ttl), objects: objects})
 	if q.timer == nil {
 		e.schedule(q)
 	}
 }
 
 // schedule sets the timer for the oldest object. The caller holds mu.
-func (e *expirer) schedule(q *expiryQueue) {
+func (e *Expirer) schedule(q *expiryQueue) {
 	q.timer = nil
 	front := q.due.Front()
 	if front == nil || e.stopped {
 		return
 	}
-	wait := front.Value.(*expiry).at.Sub(e.server.opts.Clock.Now())
-	q.timer = e.server.opts.Clock.AfterFunc(wait, func() { e.expire(q) })
+	wait := front.Value.(*expiry).at.Sub(e.opts.Clock.Now())
+	q.timer = e.opts.Clock.AfterFunc(wait, func() { e.expire(q) })
 }
 
-func (e *expirer) expire(q *expiryQueue) {
+func (e *Expirer) expire(q *expiryQueue) {
 	due := e.take(q)
 	defer e.running.Done()
 	for _, x := range due {
@@ -142,11 +157,11 @@ func (e *expirer) expire(q *expiryQueue) {
 	e.schedule(q)
 }
 
-func (e *expirer) take(q *expiryQueue) []*expiry {
+func (e *Expirer) take(q *expiryQueue) []*expiry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.running.Add(1)
-	now := e.server.opts.Clock.Now()
+	now := e.opts.Clock.Now()
 	var due []*expiry
 	for front := q.due.Front(); front != nil && !e.stopped; front = q.due.Front() {
 		x := front.Value.(*expiry)
@@ -160,7 +175,8 @@ func (e *expirer) take(q *expiryQueue) []*expiry {
 	return due
 }
 
-func (e *expirer) stop() {
+// Stop waits for running deletions; objects expire no more.
+func (e *Expirer) Stop() {
 	e.mu.Lock()
 	e.stopped = true
 	for _, q := range e.queues {
