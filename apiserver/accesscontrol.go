@@ -8,18 +8,13 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/component-helpers/auth/rbac/reconciliation"
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/rbac"
 	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
-	"minikcm.dev/minikcm/apiserver/rbac/policy"
 )
 
 // useAccessControl sets the server's authorizer, unless the options have one. The error is that of
@@ -95,75 +90,6 @@ func (s *Server) escalation() admission.Mutator {
 		return nil
 	}
 	return rbac.Escalation{Rules: s.rules, Authorizer: s.opts.Authorizer, Record: s.recorder.Grant}
-}
-
-// bootstrapRoles creates the roles and bindings that every cluster has. It completes
-// existing ones, as upstream: missing rules and subjects are added, and additional ones
-// kept. An object whose annotation rbac.authorization.kubernetes.io/autoupdate is "false"
-// stays as it is.
-func (s *Server) bootstrapRoles(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(Protobuf(s.ownConfig()))
-	if err != nil {
-		return fmt.Errorf("making the client for roles: %w", err)
-	}
-	roles, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
-	for _, role := range policy.ClusterRoles() {
-		if err := s.createOr(ctx, role, completeRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, reconciliation.ClusterRoleModifier{Client: roles.ClusterRoles()})); err != nil {
-			return err
-		}
-	}
-	for _, role := range policy.Roles() {
-		if err := s.createOr(ctx, role, completeRole(reconciliation.RoleRuleOwner{Role: role}, reconciliation.RoleModifier{Client: roles, NamespaceClient: namespaces})); err != nil {
-			return err
-		}
-	}
-	for _, binding := range policy.ClusterRoleBindings() {
-		adapter := reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}
-		if err := s.createOr(ctx, binding, completeBinding(adapter, reconciliation.ClusterRoleBindingClientAdapter{Client: roles.ClusterRoleBindings()})); err != nil {
-			return err
-		}
-	}
-	for _, binding := range policy.RoleBindings() {
-		adapter := reconciliation.RoleBindingAdapter{RoleBinding: binding}
-		if err := s.createOr(ctx, binding, completeBinding(adapter, reconciliation.RoleBindingClientAdapter{Client: roles, NamespaceClient: namespaces})); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// completeRole returns a function that adds the rules that an existing role lacks.
-func completeRole(role reconciliation.RuleOwner, client reconciliation.RuleOwnerModifier) func() error {
-	return func() error {
-		options := reconciliation.ReconcileRoleOptions{Role: role, Client: client, Confirm: true}
-		_, err := options.Run()
-		return err
-	}
-}
-
-// completeBinding returns a function that adds the subjects that an existing binding lacks.
-func completeBinding(binding reconciliation.RoleBinding, client reconciliation.RoleBindingModifier) func() error {
-	return func() error {
-		options := reconciliation.ReconcileRoleBindingOptions{RoleBinding: binding, Client: client, Confirm: true}
-		_, err := options.Run()
-		return err
-	}
-}
-
-// createOr creates an object of the cluster itself, and calls reconcile if it exists.
-func (s *Server) createOr(ctx context.Context, obj interface {
-	runtime.Object
-	metav1.Object
-}, reconcile func() error,
-) error {
-	err := s.createOwn(ctx, obj.DeepCopyObject())
-	if apierrors.IsAlreadyExists(err) {
-		err = reconcile()
-	}
-	if err != nil {
-		return fmt.Errorf("creating %T %s: %w", obj, obj.GetName(), err)
-	}
-	return nil
 }
 
 // The modes of authorization, as in kube-apiserver's --authorization-mode.

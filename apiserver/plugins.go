@@ -12,7 +12,7 @@ import (
 func (s *Server) newAdmission() (admission.Chain, error) {
 	selected, err := plugins.New(s.opts.Admission, &plugins.Host{
 		Objects:         s.storedObjects,
-		CreateOwn:       s.createOwn,
+		CreateOwn:       s.own.Create,
 		Kind:            func(kind schema.GroupVersionKind) *resources.Resource { return s.current().Table.ByKind(kind) },
 		Authorizer:      s.opts.Authorizer,
 		Questions:       s.recorder.Questions(),

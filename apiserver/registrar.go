@@ -54,9 +54,9 @@ func (r *registrar) wake() {
 func (r *registrar) run(ctx context.Context) {
 	first := true
 	r.looks.Run(ctx, 1, func(ctx context.Context, _ struct{}) {
-		err := errors.Join(r.server.registerServed(ctx), r.server.bootstrapFlows(ctx, first))
+		err := errors.Join(r.server.registerServed(ctx), r.server.flows.Ensure(ctx, first))
 		if !first {
-			err = errors.Join(err, r.server.settleDangling(ctx))
+			err = errors.Join(err, r.server.flows.SettleDangling(ctx))
 		}
 		if first {
 			close(r.registered)
@@ -117,7 +117,7 @@ func (s *Server) registerServed(ctx context.Context) error {
 		}
 	}
 	for gv, custom := range served {
-		if err := s.ensure(ctx, apiservices.Local(gv, custom)); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := s.own.Ensure(ctx, apiservices.Local(gv, custom)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating the APIService of %s: %w", gv, err)
 		}
 	}

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -21,6 +22,30 @@ func (s reservations) ReserveService(ctx context.Context, obj, old runtime.Objec
 	return s.services.Reserve(ctx, obj, old, dryRun)
 }
 
+// ReserveFlow sets the condition Dangling of a FlowSchema that is about to be written.
+// When a priority level is created or deleted, it updates the conditions of the
+// FlowSchemas.
+func (s reservations) ReserveFlow(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
+	if schema, ok := obj.(*flowcontrolv1.FlowSchema); ok {
+		was, _ := old.(*flowcontrolv1.FlowSchema)
+		if was == nil || was.Spec.PriorityLevelConfiguration != schema.Spec.PriorityLevelConfiguration || len(schema.Status.Conditions) == 0 {
+			if err := s.flows.SetDangling(ctx, schema); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return func(outcome error) {
+		if outcome == nil && (obj == nil || isLevel(obj) && old == nil) {
+			s.registrar.Load().wake()
+		}
+	}, nil
+}
+
+func isLevel(obj runtime.Object) bool {
+	_, is := obj.(*flowcontrolv1.PriorityLevelConfiguration)
+	return is
+}
+
 // reserveFor returns the row's function that reserves what a write needs and what is
 // unique in the cluster; nil if there is none.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
@@ -36,7 +61,7 @@ func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 // newServices returns what the server does for Services.
 func (s *Server) newServices() *services.Services {
 	return services.New(services.Options{
-		Objects: s.storedObjects, Row: s.table.ByKind, Ensure: s.ensure, Started: s.ready.Load,
+		Objects: s.storedObjects, Row: s.table.ByKind, Ensure: s.own.Ensure, Started: s.ready.Load,
 		Client: func() *rest.Config { return Protobuf(s.Config(serverName, auth.GroupMasters)) },
 		Scheme: s.scheme, Preparer: s.preparer, Fields: s.fields, Log: s.log,
 		Store: s.opts.Encryption.Store(s.opts.Store, schema.GroupResource{Resource: "servicenodeportallocations"}), Decoder: s.decoder, Random: s.opts.Random, Clock: s.opts.Clock, Logger: s.opts.Logger,

@@ -37,6 +37,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
+	"minikcm.dev/minikcm/apiserver/ownobjects"
 	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/rbac"
@@ -194,6 +195,8 @@ type Server struct {
 	chance    *clock.Keyed
 	preparer  *strategy.Preparer
 	env       *request.Env
+	own       *ownobjects.Writer
+	flows     *ownobjects.Flows
 	handler   http.Handler
 	compactor *upkeep.Periodic
 	services  *services.Services
@@ -354,6 +357,8 @@ func (s *Server) addStorage() {
 	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
 	s.env = &request.Env{Decoder: s.decoder, Scheme: s.scheme, Clock: opts.Clock, Lists: encodings.New(opts.MemoryLimit)}
 	s.fields = fieldmanager.New(s.scheme)
+	s.own = &ownobjects.Writer{Scheme: s.scheme, Table: s.table, Objects: s.objects, Preparer: s.preparer, Fields: s.fields}
+	s.flows = &ownobjects.Flows{Writer: s.own, Stored: s.storedObjects, Store: opts.Store}
 	s.services = s.newServices()
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.IsStored() {

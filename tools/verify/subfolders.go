@@ -46,6 +46,7 @@ var inFolder = map[string][]string{
 	"apiserver/openapi":               {"resources"},
 	"apiserver/ownership":             {"openapi"},
 	"apiserver/flow":                  {"auth"},
+	"apiserver/ownobjects":            {"fieldmanager", "rbac/policy", "resources", "storage", "strategy"},
 	"apiserver/peers":                 {"auth"},
 	"apiserver/pressure":              {},
 	"apiserver/rbac":                  {"admission", "auth"},

@@ -1,4 +1,4 @@
-package apiserver
+package ownobjects
 
 import (
 	"context"
@@ -11,17 +11,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	flowbootstrap "k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/store"
 )
 
-// bootstrapFlows creates upstream's FlowSchemas and PriorityLevelConfigurations
+// Flows writes the objects of API Priority and Fairness that every cluster has.
+type Flows struct {
+	Writer *Writer
+	// Stored returns the storage of a built-in resource, or nil.
+	Stored func(resource schema.GroupVersionResource) *storage.Objects
+	Store  store.Store
+}
+
+func (f *Flows) objects(resource string) *storage.Objects {
+	return f.Stored(flowcontrolv1.SchemeGroupVersion.WithResource(resource))
+}
+
+// Ensure creates upstream's FlowSchemas and PriorityLevelConfigurations
 // (k8s.io/apiserver, pkg/apis/flowcontrol/bootstrap). The first pass creates the
 // suggested ones too; later passes restore the mandatory ones only.
-func (s *Server) bootstrapFlows(ctx context.Context, first bool) error {
-	if s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")] == nil {
+func (f *Flows) Ensure(ctx context.Context, first bool) error {
+	if f.objects("flowschemas") == nil {
 		return nil // a custom table without flow control
 	}
 	levels, schemas := slices.Clone(flowbootstrap.MandatoryPriorityLevelConfigurations), slices.Clone(flowbootstrap.MandatoryFlowSchemas)
@@ -29,23 +42,23 @@ func (s *Server) bootstrapFlows(ctx context.Context, first bool) error {
 		levels = append(levels, flowbootstrap.SuggestedPriorityLevelConfigurations...)
 		schemas = append(schemas, flowbootstrap.SuggestedFlowSchemas...)
 	}
-	known, err := s.names(ctx, "prioritylevelconfigurations")
+	known, err := f.names(ctx, "prioritylevelconfigurations")
 	if err != nil {
 		return err
 	}
 	for _, level := range levels {
 		if !known[level.Name] {
-			if err := s.ensure(ctx, updatable(level.DeepCopy())); err != nil {
+			if err := f.Writer.Ensure(ctx, updatable(level.DeepCopy())); err != nil {
 				return fmt.Errorf("creating the priority level %s: %w", level.Name, err)
 			}
 		}
 	}
-	if known, err = s.names(ctx, "flowschemas"); err != nil {
+	if known, err = f.names(ctx, "flowschemas"); err != nil {
 		return err
 	}
 	for _, schema := range schemas {
 		if !known[schema.Name] {
-			if err := s.ensure(ctx, updatable(schema.DeepCopy())); err != nil {
+			if err := f.Writer.Ensure(ctx, updatable(schema.DeepCopy())); err != nil {
 				return fmt.Errorf("creating the flow schema %s: %w", schema.Name, err)
 			}
 		}
@@ -54,9 +67,9 @@ func (s *Server) bootstrapFlows(ctx context.Context, first bool) error {
 }
 
 // names returns the names of the stored objects of a flow control resource.
-func (s *Server) names(ctx context.Context, resource string) (map[string]bool, error) {
-	objects := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource(resource)]
-	page, err := s.opts.Store.List(ctx, objects.Prefix(""), store.ListOptions{KeysOnly: true})
+func (f *Flows) names(ctx context.Context, resource string) (map[string]bool, error) {
+	objects := f.objects(resource)
+	page, err := f.Store.List(ctx, objects.Prefix(""), store.ListOptions{KeysOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("listing the %s: %w", resource, err)
 	}
@@ -73,37 +86,13 @@ func updatable[T metav1.Object](obj T) T {
 	return obj
 }
 
-// ReserveFlow sets the condition Dangling of a FlowSchema that is about to be written.
-// When a priority level is created or deleted, it updates the conditions of the
-// FlowSchemas.
-func (s reservations) ReserveFlow(ctx context.Context, obj, old runtime.Object, _ bool) (func(error), error) {
-	if schema, ok := obj.(*flowcontrolv1.FlowSchema); ok {
-		was, _ := old.(*flowcontrolv1.FlowSchema)
-		if was == nil || was.Spec.PriorityLevelConfiguration != schema.Spec.PriorityLevelConfiguration || len(schema.Status.Conditions) == 0 {
-			if err := s.setDangling(ctx, schema); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return func(outcome error) {
-		if outcome == nil && (obj == nil || isLevel(obj) && old == nil) {
-			s.registrar.Load().wake()
-		}
-	}, nil
-}
-
-func isLevel(obj runtime.Object) bool {
-	_, is := obj.(*flowcontrolv1.PriorityLevelConfiguration)
-	return is
-}
-
-// setDangling sets the condition Dangling, with upstream's texts.
-func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSchema) error {
-	levels := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations")]
+// SetDangling sets the condition Dangling, with upstream's texts.
+func (f *Flows) SetDangling(ctx context.Context, schema *flowcontrolv1.FlowSchema) error {
+	levels := f.objects("prioritylevelconfigurations")
 	name := schema.Spec.PriorityLevelConfiguration.Name
 	_, err := levels.Get(ctx, levels.Key("", name), name)
 	condition := flowcontrolv1.FlowSchemaCondition{
-		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: s.preparer.Now(),
+		Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found", LastTransitionTime: f.Writer.Preparer.Now(),
 		Message: fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists", name),
 	}
 	if apierrors.IsNotFound(err) {
@@ -128,10 +117,10 @@ func (s *Server) setDangling(ctx context.Context, schema *flowcontrolv1.FlowSche
 	return nil
 }
 
-// settleDangling updates the conditions of all FlowSchemas after priority levels were
+// SettleDangling updates the conditions of all FlowSchemas after priority levels were
 // created or deleted.
-func (s *Server) settleDangling(ctx context.Context) error {
-	schemas := s.stored[flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")]
+func (f *Flows) SettleDangling(ctx context.Context) error {
+	schemas := f.objects("flowschemas")
 	if schemas == nil {
 		return nil
 	}
@@ -142,7 +131,7 @@ func (s *Server) settleDangling(ctx context.Context) error {
 	var errs []error
 	for _, schema := range all {
 		settled := schema.DeepCopy()
-		if err := s.setDangling(ctx, settled); err != nil {
+		if err := f.SetDangling(ctx, settled); err != nil {
 			return err
 		}
 		if apiequality.Semantic.DeepEqual(schema.Status, settled.Status) {
@@ -153,7 +142,7 @@ func (s *Server) settleDangling(ctx context.Context) error {
 			if !ok {
 				return current, nil
 			}
-			return changed, s.setDangling(ctx, changed)
+			return changed, f.SetDangling(ctx, changed)
 		}, storage.UpdateOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("updating the flow schema %s: %w", schema.Name, err))
