@@ -145,7 +145,7 @@ func TestMutations(t *testing.T) {
 		"pod-kill-without-endpointslices":    {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -endpointslice-controller]"},
 		"pod-kill-without-nodes":             {"pod-kill", "nodes: 3", "nodes: 0"},
 		"pod-kill-of-two":                    {"pod-kill", "replicas: 3\n              sel", "replicas: 2\n              sel"},
-		"pod-kill-of-more-than-there-are":    {"pod-kill", "selector: app=web\n    - name: a new", "selector: app=web\n          count: 4\n    - name: a new"},
+		"pod-kill-of-more-than-there-are":    {"pod-kill", "selector: app=web\n    - name: a replacement", "selector: app=web\n          count: 4\n    - name: a replacement"},
 		"pod-kill-of-none":                   {"pod-kill", "- kill:\n        pods:\n          selector: app=web", "- wait: {target: deployment/web, for: condition=Available}"},
 		"node-loss-without-lifecycle":        {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -node-lifecycle-controller]"},
 		"node-loss-without-eviction":         {"node-loss", "nodes: 3", "nodes: 3\n    controllers: ['*', -taint-eviction-controller]"},
