@@ -32,8 +32,8 @@ demo: build ## Run the pod-kill scenario.
 .PHONY: test
 test: export GOGC ?= 300
 test: ## Run all tests, those of RACE under the race detector.
-	$(GO) test -vet=off -race $(TESTFLAGS) $(RACE)
-	$(GO) test -vet=off $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE))")
+	$(GO) test -vet=off -race -timeout 30m $(TESTFLAGS) $(RACE)
+	$(GO) test -vet=off -timeout 30m $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE))")
 
 .PHONY: race
 race: ## Run all tests under the race detector (slow to build).
