@@ -31,8 +31,14 @@ type cluster struct {
 
 func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster {
 	t.Helper()
+	return newClusterOn(t, clock.NewLedger(), opts, objects...)
+}
+
+// newClusterOn is newCluster with a ledger, whose work may take turns.
+func newClusterOn(t *testing.T, ledger *clock.Ledger, opts Options, objects ...runtime.Object) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	c := &cluster{t: t, ctx: ctx, client: fake.NewClientset(), ledger: clock.NewLedger()}
+	c := &cluster{t: t, ctx: ctx, client: fake.NewClientset(), ledger: ledger}
 	for _, object := range objects {
 		if err := c.client.Tracker().Add(object); err != nil {
 			t.Fatal(err)

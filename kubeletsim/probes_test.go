@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 	"minikcm.dev/minikcm/kubeletsim/responses"
@@ -71,6 +73,25 @@ func TestExecReadiness(t *testing.T) {
 	}
 	if got := c.pod("web").Status.ContainerStatuses[0].RestartCount; got != 0 {
 		t.Errorf("%d restarts", got)
+	}
+}
+
+// If work takes turns, a probe follows what the container's commands do at the same instant,
+// however long that takes them.
+func TestProbesTakeTurns(t *testing.T) {
+	ledger := clock.NewLedger()
+	ledger.TakeTurns(1, false)
+	c := newClusterOn(t, ledger, Options{Nodes: 1})
+	for i := range 10 {
+		name := "web-" + strconv.Itoa(i)
+		script := "i=0; while [ $i -lt 600 ]; do i=$((i+1)); done; touch /tmp/ready; sleep 1000"
+		c.begin(podtest.Pod(name, "node-0", podtest.Command("sh", "-c", script), func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].ReadinessProbe = execProbe("cat /tmp/ready")
+		}))
+		c.advance(time.Second)
+		if got := c.messages(name, "Unhealthy"); len(got) > 0 || !isReady(c.pod(name)) {
+			t.Errorf("%s is not ready from the beginning: %q", name, got)
+		}
 	}
 }
 

@@ -38,6 +38,28 @@ func (g *Group) Go(do func(w *Work)) (started bool) {
 	return true
 }
 
+// GoInTurn is Go for work that begins in its turn, if work takes turns: when no other work is in
+// flight any more. Name and key identify it in the order of turns, as in Line. If ctx ends
+// before, do is not called.
+func (g *Group) GoInTurn(ctx context.Context, name, key string, do func(w *Work)) (started bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	line := NewLine[struct{}](g.ledger, g.kind, name)
+	ticket := line.Join(key, struct{}{})
+	g.left++
+	g.members.Go(func() {
+		defer ticket.End()
+		defer g.leave()
+		if _, granted := line.Next(ctx); granted && ctx.Err() == nil {
+			do(ticket.Work())
+		}
+	})
+	return true
+}
+
 func (g *Group) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

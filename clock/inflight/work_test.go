@@ -201,6 +201,39 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// Work in a group that begins in its turn waits for all other work in flight.
+func TestGroupInTurn(t *testing.T) {
+	l := inflight.NewLedger()
+	l.TakeTurns(1, false)
+	g := inflight.NewGroup(l, inflight.Action)
+	before := inflight.Begin(l, inflight.Request)
+	var order []string // written by one piece of work at a time
+	for _, key := range []string{"a", "b"} {
+		if !g.GoInTurn(t.Context(), "probe", key, func(w *inflight.Work) {
+			if l.Idle() {
+				t.Error("it runs and is not counted")
+			}
+			order = append(order, key)
+		}) {
+			t.Error("it has not started")
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	g.GoInTurn(ended, "probe", "c", func(*inflight.Work) { t.Error("it runs although its context has ended") })
+	if len(order) > 0 {
+		t.Errorf("%q began beside other work", order)
+	}
+	before.End()
+	g.Close()
+	if len(order) != 2 || !l.Idle() {
+		t.Errorf("%q ran; %s", order, l)
+	}
+	if g.GoInTurn(t.Context(), "probe", "d", func(*inflight.Work) {}) {
+		t.Error("a closed group starts something")
+	}
+}
+
 func TestFlagAndTally(t *testing.T) {
 	l := newLedger(t, false)
 	flag, tally := inflight.NewFlag(l, inflight.Event), inflight.NewTally(l, inflight.Event)

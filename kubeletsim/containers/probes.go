@@ -20,13 +20,15 @@ import (
 )
 
 // RunProbes runs the probes that are due and reports their results to the pod's worker. The
-// ledger counts them.
+// ledger counts them. If work takes turns, a probe waits until the commands that run in containers
+// at this instant have ended or sleep: what it finds does not depend on the speed of goroutines.
 func (rt *Runtime) RunProbes(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State, questions []lifecycle.ProbeRequest) {
 	for _, q := range questions {
 		ref := podspec.Containers(pod)[q.Container]
 		c := &state.Containers[q.Container]
 		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
-		rt.processes.Go(func(work *inflight.Work) {
+		key := pod.Namespace + "/" + pod.Name + "/" + c.Name + "/" + q.Kind.String()
+		rt.processes.GoInTurn(ctx, "probe", key, func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.Kind.Of(ref.Container)
 			if probe.Exec != nil {
