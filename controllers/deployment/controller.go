@@ -26,7 +26,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	apps := e.Informers.Apps().V1()
 	deployments, replicaSets, pods := apps.Deployments().Informer(), apps.ReplicaSets().Informer(), e.Informers.Core().V1().Pods().Informer()
 	r, err := NewReconciler(Sources{
-		Clock: e.Clock, Deployments: deployments.GetIndexer(), ReplicaSets: replicaSets.GetIndexer(), Pods: pods.GetIndexer(),
+		Clock: e.Clock, Deployments: deployments.GetIndexer(), ReplicaSets: replicaSets.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
 	c.loop.Watch(deployments, r.OnDeployment)
 	c.loop.Watch(replicaSets, r.OnReplicaSet)
-	c.loop.Watch(pods, r.OnPod)
+	c.loop.Watch(pods, r.OnPod, r.ObservePod)
 	return c, nil
 }
 

@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,19 +13,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/controllerref"
 	"minikcm.dev/minikcm/controllers/dependents"
 	"minikcm.dev/minikcm/controllers/deployment/decide"
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
+	"minikcm.dev/minikcm/controllers/tally"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
-	// Deployments, ReplicaSets and Pods are the informers' caches.
-	Deployments, ReplicaSets, Pods cache.Indexer
+	// Deployments and ReplicaSets are the informers' caches.
+	Deployments, ReplicaSets cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
 	// Decide replaces decide.Deployment if not nil: model tests plant mistakes here.
@@ -34,12 +33,14 @@ type Sources struct {
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
+// Pass every event of a pod to ObservePod before OnPod.
 type Reconciler struct {
 	*owner.Reconciler[*appsv1.Deployment, decide.Snapshot, decide.Plan]
 	deployments appslisters.DeploymentLister
 	replicaSets appslisters.ReplicaSetLister
 	sets        dependents.Index[*appsv1.ReplicaSet]
-	pods        dependents.Index[*corev1.Pod]
+	// running has the pods that have not ended, by ReplicaSet.
+	running *tally.Tally[*corev1.Pod, running]
 }
 
 // NewReconciler returns a reconciler. It adds the indexes that it needs to the caches.
@@ -47,16 +48,18 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = decide.Deployment
 	}
-	sets, setsErr := dependents.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
-	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
+	sets, err := dependents.NewIndex[*appsv1.ReplicaSet](s.ReplicaSets)
+	if err != nil {
+		return nil, err
+	}
 	r := &Reconciler{
 		deployments: appslisters.NewDeploymentLister(s.Deployments), replicaSets: appslisters.NewReplicaSetLister(s.ReplicaSets),
-		sets: sets, pods: pods,
+		sets: sets, running: tally.New(replicaSetOfRunning, func() running { return running{} }),
 	}
 	r.Reconciler = owner.New(s.Clock, s.Deployments, s.Executor, owner.Steps[*appsv1.Deployment, decide.Snapshot, decide.Plan]{
 		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
-	return r, errors.Join(setsErr, podsErr)
+	return r, nil
 }
 
 func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (decide.Snapshot, error) {
@@ -65,13 +68,13 @@ func (r *Reconciler) gather(_ context.Context, d *appsv1.Deployment) (decide.Sna
 		return in, nil
 	}
 	in.Running = map[types.UID]int{}
-	for _, rs := range in.ReplicaSets {
-		for _, pod := range r.pods.Of(rs.UID) {
-			if !controllerref.Ended(pod) {
-				in.Running[rs.UID]++
+	r.running.Read(func(of func(string) running) {
+		for _, rs := range in.ReplicaSets {
+			if n := of(string(rs.UID)).Len(); n > 0 {
+				in.Running[rs.UID] = n
 			}
 		}
-	}
+	})
 	return in, nil
 }
 

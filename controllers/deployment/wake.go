@@ -39,6 +39,10 @@ func (r *Reconciler) matching(orphan metav1.Object) []types.NamespacedName {
 	return dependents.Adopters(orphan, r.deployments.Deployments(orphan.GetNamespace()).List, func(owner *appsv1.Deployment) *metav1.LabelSelector { return owner.Spec.Selector })
 }
 
+// ObservePod applies an event of a pod to the counts of running pods. Every event has to be
+// passed to it, in the order of delivery.
+func (r *Reconciler) ObservePod(ev loop.Event) { r.running.Observe(ev) }
+
 // OnPod enqueues a Deployment that waits for its old pods to end, when one of them has
 // ended or is gone. For all other decisions, the counts of the ReplicaSets suffice.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +12,8 @@ import (
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 
+	"minikcm.dev/minikcm/controllers/dependents"
+	"minikcm.dev/minikcm/controllers/endpointslice/difference"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -21,25 +24,34 @@ type boundClient struct {
 	kubernetes.Interface
 	slices discoverylisters.EndpointSliceLister
 
+	// expectations and records get the writes.
+	expectations *dependents.Expectations
+	records      *difference.Records
+
 	mu sync.Mutex
-	// contexts holds the context of each running reconcile, and late the events of its
-	// slices that have arrived since it began.
+	// contexts holds the context of each running reconcile, uids the UID of its service, and
+	// late the events of its slices that have arrived since it began.
 	contexts map[types.NamespacedName]context.Context
+	uids     map[types.NamespacedName]types.UID
 	late     map[types.NamespacedName][]loop.Event
 }
 
 // during makes ctx the context of the service's writes while f runs. It returns the events
 // that postpone has kept.
-func (c *boundClient) during(ctx context.Context, service types.NamespacedName, f func() error) (late []loop.Event, err error) {
+func (c *boundClient) during(ctx context.Context, service *corev1.Service, f func() error) (late []loop.Event, err error) {
+	key := loop.KeyOf(service)
 	c.mu.Lock()
-	c.contexts[service] = ctx
+	c.contexts[key], c.uids[key] = ctx, service.UID
 	c.mu.Unlock()
+	c.expectations.Begin(service.UID)
 	defer func() { // also if f panics, which the loop survives
+		c.expectations.End(service.UID)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		late = c.late[service]
-		delete(c.contexts, service)
-		delete(c.late, service)
+		late = c.late[key]
+		delete(c.contexts, key)
+		delete(c.uids, key)
+		delete(c.late, key)
 	}()
 	return nil, f()
 }
@@ -65,16 +77,24 @@ func (c *boundClient) postpone(service types.NamespacedName, ev loop.Event) bool
 	return runs
 }
 
-func (c *boundClient) contextOf(fallback context.Context, slice *discoveryv1.EndpointSlice) context.Context {
-	if slice == nil {
-		return fallback
-	}
+// runOf returns the context of the slice's writes, and the UID of its service, which is empty
+// if the service is not being reconciled.
+func (c *boundClient) runOf(fallback context.Context, slice *discoveryv1.EndpointSlice) (context.Context, types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ctx, ok := c.contexts[serviceOf(slice)]; ok {
-		return ctx
+	service := serviceOf(slice)
+	if ctx, runs := c.contexts[service]; runs {
+		return ctx, c.uids[service]
 	}
-	return fallback
+	return fallback, ""
+}
+
+// wrote records a write whose response is slice.
+func (c *boundClient) wrote(service types.UID, slice *discoveryv1.EndpointSlice, err error) {
+	if err == nil {
+		c.expectations.Written(service, slice)
+		c.records.Written(serviceOf(slice), slice)
+	}
 }
 
 // DiscoveryV1 shadows that of the clientset.
@@ -98,18 +118,31 @@ type boundSlices struct {
 }
 
 func (s boundSlices) Create(ctx context.Context, slice *discoveryv1.EndpointSlice, opts metav1.CreateOptions) (*discoveryv1.EndpointSlice, error) {
-	return s.EndpointSliceInterface.Create(s.client.contextOf(ctx, slice), inOrder(slice), opts)
+	ctx, service := s.client.runOf(ctx, slice)
+	made, err := s.EndpointSliceInterface.Create(ctx, inOrder(slice), opts)
+	s.client.wrote(service, made, err)
+	return made, err
 }
 
 func (s boundSlices) Update(ctx context.Context, slice *discoveryv1.EndpointSlice, opts metav1.UpdateOptions) (*discoveryv1.EndpointSlice, error) {
-	return s.EndpointSliceInterface.Update(s.client.contextOf(ctx, slice), inOrder(slice), opts)
+	ctx, service := s.client.runOf(ctx, slice)
+	updated, err := s.EndpointSliceInterface.Update(ctx, inOrder(slice), opts)
+	s.client.wrote(service, updated, err)
+	return updated, err
 }
 
 func (s boundSlices) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
 	// The reconciler deletes only slices that are in the cache.
 	slice, err := s.client.slices.EndpointSlices(s.namespace).Get(name)
 	if err != nil {
-		slice = nil
+		return s.EndpointSliceInterface.Delete(ctx, name, opts)
 	}
-	return s.EndpointSliceInterface.Delete(s.client.contextOf(ctx, slice), name, opts)
+	ctx, service := s.client.runOf(ctx, slice)
+	s.client.expectations.Deleting(service, slice)
+	if err := s.EndpointSliceInterface.Delete(ctx, name, opts); err != nil {
+		s.client.expectations.Kept(service, slice)
+		return err
+	}
+	s.client.records.Removed(serviceOf(slice), name)
+	return nil
 }

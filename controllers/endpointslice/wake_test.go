@@ -2,6 +2,7 @@ package endpointslice
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -9,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	upstream "k8s.io/endpointslice"
-	endpointsliceutil "k8s.io/endpointslice/util"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"minikcm.dev/minikcm/controllers/loop"
 )
@@ -22,7 +23,7 @@ func testSlice(service, manager string, generation int64) *discoveryv1.EndpointS
 	}}
 }
 
-func TestWakeForSlice(t *testing.T) {
+func TestOnSlice(t *testing.T) {
 	web, other := types.NamespacedName{Namespace: "a", Name: "web"}, types.NamespacedName{Namespace: "a", Name: "other"}
 	for name, tt := range map[string]struct {
 		tracked *discoveryv1.EndpointSlice
@@ -40,12 +41,15 @@ func TestWakeForSlice(t *testing.T) {
 		"of no service, but ours": {nil, loop.Event{Type: loop.Added, Object: testSlice("", ManagedBy, 1)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker := endpointsliceutil.NewEndpointSliceTracker()
-			c := &Controller{client: &boundClient{}, tracker: tracker, reconciler: upstream.NewReconciler(nil, nil, 100, tracker, nil, nil, ManagedBy)}
-			if tt.tracked != nil {
-				tracker.Update(tt.tracked)
+			cache := func() cache.Indexer { return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}) }
+			r, err := NewReconciler(Sources{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Services: cache(), Pods: cache(), Nodes: cache(), Slices: cache()})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, c.wakeForSlice(tt.ev)); diff != "" {
+			if tt.tracked != nil {
+				r.tracker.Update(tt.tracked)
+			}
+			if diff := cmp.Diff(tt.want, r.OnSlice(tt.ev)); diff != "" {
 				t.Error(diff)
 			}
 		})

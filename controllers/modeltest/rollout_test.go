@@ -50,15 +50,15 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 	executorOf := func(a *modeltest.Actor) executor.Executor { return executor.Executor{Writer: a.Writer(), Parallel: 1} }
 	c.must(run.Actor("deployment-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := deployment.NewReconciler(deployment.Sources{
-			Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
-			Executor: executorOf(a), Decide: mistakes.deployment,
+			Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}),
+			Executor: executorOf(a), Decide: c.counting(a.Watch(&corev1.Pod{}), mistakes.deployment),
 		})
 		if err != nil {
 			return nil, err
 		}
 		a.OnEvent(&appsv1.Deployment{}, r.OnDeployment)
 		a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
-		a.OnEvent(&corev1.Pod{}, r.OnPod)
+		a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 		return r, nil
 	}))
 	c.must(run.Actor("replicaset-controller", func(a *modeltest.Actor) (loop.Reconciler, error) {
@@ -74,6 +74,32 @@ func newCluster(t *rapid.T, mistakes planted) *cluster {
 	}))
 	run.Other(func(draw modeltest.Draw) bool { return c.kubelet(draw) })
 	return c
+}
+
+// counting returns a decision that compares the numbers of running pods with a count from
+// scratch of the cached pods before it calls decide.
+func (c *cluster) counting(pods cache.Indexer, decide func(deploymentdecide.Snapshot, time.Time) (deploymentdecide.Plan, error)) func(deploymentdecide.Snapshot, time.Time) (deploymentdecide.Plan, error) {
+	if decide == nil {
+		decide = deploymentdecide.Deployment
+	}
+	return func(in deploymentdecide.Snapshot, now time.Time) (deploymentdecide.Plan, error) {
+		if in.Running == nil {
+			return decide(in, now)
+		}
+		known, want := map[types.UID]bool{}, map[types.UID]int{}
+		for _, rs := range in.ReplicaSets {
+			known[rs.UID] = true
+		}
+		for _, o := range pods.List() {
+			if uid := controllerref.ControllerUID(o.(*corev1.Pod)); known[uid] && !controllerref.Ended(o.(*corev1.Pod)) {
+				want[uid]++
+			}
+		}
+		if diff := cmp.Diff(want, in.Running); diff != "" {
+			c.t.Fatalf("the counts of running pods differ (-from scratch +counted):\n%s", diff)
+		}
+		return decide(in, now)
+	}
 }
 
 // surveying returns a decision that compares what the account of the pods says with a count

@@ -64,6 +64,7 @@ func sceneries() map[string]func(n int) modeltest.Scenery {
 	return map[string]func(n int) modeltest.Scenery{
 		"replicaset": replicaSetOf, "deployment": deploymentOf, "deployment-recreate": recreatedOf,
 		"statefulset": statefulSetOf, "daemonset": daemonSetOf, "job": jobOf, "indexed-job": indexedJobOf, "cronjob": cronJobOf,
+		"endpointslice": endpointSlicesOf, "endpoints": endpointsOf,
 		"ending-job": ending(jobOf), "ending-indexed-job": ending(indexedJobOf),
 	}
 }
@@ -151,15 +152,15 @@ func recreatedOf(n int) modeltest.Scenery {
 
 func setUpDeployment(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 	r, err := deployment.NewReconciler(deployment.Sources{
-		Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Pods: a.Watch(&corev1.Pod{}),
-		Executor: executorOf(a),
+		Clock: run.Clock, Deployments: a.Watch(&appsv1.Deployment{}), ReplicaSets: a.Watch(&appsv1.ReplicaSet{}), Executor: executorOf(a),
 	})
 	if err != nil {
 		return nil, err
 	}
+	a.Watch(&corev1.Pod{})
 	a.OnEvent(&appsv1.Deployment{}, r.OnDeployment)
 	a.OnEvent(&appsv1.ReplicaSet{}, r.OnReplicaSet)
-	a.OnEvent(&corev1.Pod{}, r.OnPod)
+	a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 	return r, nil
 }
 
@@ -171,14 +172,15 @@ func statefulSetOf(n int) modeltest.Scenery {
 		}},
 		Setup: func(run *modeltest.Run, a *modeltest.Actor) (loop.Reconciler, error) {
 			r, err := statefulset.NewReconciler(statefulset.Sources{
-				Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}), Pods: a.Watch(&corev1.Pod{}),
+				Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}),
 				Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}), Executor: executorOf(a),
 			})
 			if err != nil {
 				return nil, err
 			}
+			a.Watch(&corev1.Pod{})
 			a.OnEvent(&appsv1.StatefulSet{}, r.OnStatefulSet)
-			a.OnEvent(&corev1.Pod{}, r.OnPod)
+			a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 			a.OnEvent(&appsv1.ControllerRevision{}, r.OnRevision)
 			return r, nil
 		},
@@ -298,8 +300,11 @@ func TestCostGrowsWithChildren(t *testing.T) {
 // TestEventCostsTheSame checks that an event of one pod costs the same whatever the number of
 // its siblings.
 func TestEventCostsTheSame(t *testing.T) {
-	for _, name := range []string{"replicaset", "job", "indexed-job", "ending-job", "ending-indexed-job"} {
+	for _, name := range []string{"replicaset", "statefulset", "deployment-recreate", "job", "indexed-job", "ending-job", "ending-indexed-job"} {
 		t.Run(name, func(t *testing.T) { modeltest.CheckConstant(t, modeltest.Changing(sceneries()[name], togglePod)) })
+	}
+	for name, work := range events() {
+		t.Run(name, func(t *testing.T) { modeltest.CheckConstant(t, work) })
 	}
 }
 
@@ -314,7 +319,11 @@ func togglePod(run *modeltest.Run) func(i int) {
 	pods := modeltest.List[*corev1.Pod](run.World)
 	return func(i int) {
 		run.World.Change(pods[i%len(pods)], func(o plan.Object) {
-			ready := &o.(*corev1.Pod).Status.Conditions[0]
+			status := &o.(*corev1.Pod).Status
+			if len(status.Conditions) == 0 {
+				status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+			}
+			ready := &status.Conditions[0]
 			if ready.Status == corev1.ConditionTrue {
 				ready.Status = corev1.ConditionFalse
 			} else {
@@ -327,7 +336,10 @@ func togglePod(run *modeltest.Run) func(i int) {
 
 // BenchmarkEvent measures one further event of a pod of a converged owner.
 func BenchmarkEvent(b *testing.B) {
-	for _, name := range []string{"replicaset", "statefulset", "daemonset", "job", "indexed-job", "ending-job", "ending-indexed-job"} {
+	for _, name := range []string{"replicaset", "statefulset", "daemonset", "job", "indexed-job", "ending-job", "ending-indexed-job", "endpointslice", "endpoints", "deployment-recreate"} {
 		b.Run(name, func(b *testing.B) { modeltest.BenchmarkEvent(b, modeltest.Changing(sceneries()[name], togglePod)) })
+	}
+	for name, work := range events() {
+		b.Run(name, func(b *testing.B) { modeltest.BenchmarkEvent(b, work) })
 	}
 }

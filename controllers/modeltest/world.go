@@ -186,8 +186,10 @@ func (w *World) replace(updated, old plan.Object) plan.Object {
 	if equality.Semantic.DeepEqual(updated, old) {
 		return clone(old)
 	}
-	if spec := field(updated, "Spec"); spec.IsValid() && !equality.Semantic.DeepEqual(spec.Interface(), field(old, "Spec").Interface()) {
-		updated.SetGeneration(old.GetGeneration() + 1)
+	for _, name := range []string{"Spec", "Endpoints"} { // an EndpointSlice has no spec
+		if spec := field(updated, name); spec.IsValid() && !equality.Semantic.DeepEqual(spec.Interface(), field(old, name).Interface()) {
+			updated.SetGeneration(old.GetGeneration() + 1)
+		}
 	}
 	w.store(updated, old)
 	return clone(updated)

@@ -28,7 +28,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	sets, revisions := apps.StatefulSets().Informer(), apps.ControllerRevisions().Informer()
 	pods, claims := core.Pods().Informer(), core.PersistentVolumeClaims().Informer()
 	r, err := NewReconciler(Sources{
-		Clock: e.Clock, StatefulSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Claims: claims.GetIndexer(),
+		Clock: e.Clock, StatefulSets: sets.GetIndexer(), Revisions: revisions.GetIndexer(), Claims: claims.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
 	c.loop.Watch(sets, r.OnStatefulSet)
 	c.loop.Watch(revisions, r.OnRevision)
-	c.loop.Watch(pods, r.OnPod)
+	c.loop.Watch(pods, r.OnPod, r.ObservePod)
 	c.loop.Watch(claims, r.OnClaim)
 	return c, nil
 }

@@ -3,14 +3,18 @@ package statefulset_test
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
@@ -39,15 +43,15 @@ func newModel(t *rapid.T, decide decision) *model {
 	run.World.Graceful = func(o plan.Object) bool { _, ok := o.(*corev1.Pod); return ok }
 	m.must(run.Actor(statefulset.Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
 		r, err := statefulset.NewReconciler(statefulset.Sources{
-			Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}), Pods: a.Watch(&corev1.Pod{}),
+			Clock: run.Clock, StatefulSets: a.Watch(&appsv1.StatefulSet{}),
 			Revisions: a.Watch(&appsv1.ControllerRevision{}), Claims: a.Watch(&corev1.PersistentVolumeClaim{}),
-			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: decide,
+			Executor: executor.Executor{Writer: a.Writer(), Parallel: 1}, Decide: m.surveying(a.Watch(&corev1.Pod{}), decide),
 		})
 		if err != nil {
 			return nil, err
 		}
 		a.OnEvent(&appsv1.StatefulSet{}, r.OnStatefulSet)
-		a.OnEvent(&corev1.Pod{}, r.OnPod)
+		a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
 		a.OnEvent(&appsv1.ControllerRevision{}, r.OnRevision)
 		a.OnEvent(&corev1.PersistentVolumeClaim{}, r.OnClaim)
 		return r, nil
@@ -55,6 +59,30 @@ func newModel(t *rapid.T, decide decision) *model {
 	run.Other(func(draw modeltest.Draw) bool { return m.kubelet(draw) })
 	run.Other(func(modeltest.Draw) bool { return m.collect() })
 	return m
+}
+
+// surveying returns a decision that compares what is decided on the account of the pods with
+// what is decided on all cached pods before it calls decision.
+func (m *model) surveying(pods cache.Indexer, decision decision) decision {
+	if decision == nil {
+		decision = decide.StatefulSet
+	}
+	return func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
+		survey := in
+		survey.Plain, survey.Pods = decide.Plain{}, nil
+		for _, o := range pods.List() {
+			if uid := controllerref.ControllerUID(o.(*corev1.Pod)); uid == in.Set.UID || uid == "" {
+				survey.Pods = append(survey.Pods, o.(*corev1.Pod))
+			}
+		}
+		slices.SortFunc(survey.Pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+		want, wantErr := decide.StatefulSet(survey, now)
+		got, err := decide.StatefulSet(in, now)
+		if diff := cmp.Diff(want, got); diff != "" || (wantErr == nil) != (err == nil) {
+			m.t.Fatalf("the decision on the account differs (-survey +account): %v, %v\n%s", wantErr, err, diff)
+		}
+		return decision(in, now)
+	}
 }
 
 func (m *model) must(err error) {

@@ -2,7 +2,6 @@ package statefulset
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,13 +17,14 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/owner"
 	"minikcm.dev/minikcm/controllers/statefulset/decide"
+	"minikcm.dev/minikcm/controllers/tally"
 )
 
 // Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
-	// StatefulSets, Pods, Revisions and Claims are the informers' caches.
-	StatefulSets, Pods, Revisions, Claims cache.Indexer
+	// StatefulSets, Revisions and Claims are the informers' caches.
+	StatefulSets, Revisions, Claims cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
 	// Decide replaces decide.StatefulSet if not nil: model tests plant mistakes here.
@@ -32,11 +32,12 @@ type Sources struct {
 }
 
 // Reconciler is the controller without its loop. It maps events to keys and reconciles them.
+// Pass every event of a pod to ObservePod before OnPod.
 type Reconciler struct {
 	*owner.Reconciler[*appsv1.StatefulSet, decide.Snapshot, decide.Plan]
 	sets      appslisters.StatefulSetLister
 	claims    corelisters.PersistentVolumeClaimLister
-	pods      dependents.Index[*corev1.Pod]
+	pods      *tally.Tally[*corev1.Pod, *decide.Account]
 	revisions dependents.Index[*appsv1.ControllerRevision]
 }
 
@@ -45,22 +46,21 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 	if s.Decide == nil {
 		s.Decide = decide.StatefulSet
 	}
-	pods, podsErr := dependents.NewIndex[*corev1.Pod](s.Pods)
-	revisions, revisionsErr := dependents.NewIndex[*appsv1.ControllerRevision](s.Revisions)
+	revisions, err := dependents.NewIndex[*appsv1.ControllerRevision](s.Revisions)
 	r := &Reconciler{
 		sets: appslisters.NewStatefulSetLister(s.StatefulSets), claims: corelisters.NewPersistentVolumeClaimLister(s.Claims),
-		pods: pods, revisions: revisions,
+		pods: tally.New(tally.ByController[*corev1.Pod](decide.Kind.Kind), decide.NewAccount), revisions: revisions,
 	}
 	r.Reconciler = owner.New(s.Clock, s.StatefulSets, s.Executor, owner.Steps[*appsv1.StatefulSet, decide.Snapshot, decide.Plan]{
 		Kind: decide.Kind, Gather: r.gather, Decide: s.Decide, Execute: r.execute,
 	})
-	return r, errors.Join(podsErr, revisionsErr)
+	return r, err
 }
 
 func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (decide.Snapshot, error) {
 	claims := r.claims.PersistentVolumeClaims(set.Namespace)
-	return decide.Snapshot{
-		Set: set, Pods: r.pods.Candidates(set), Revisions: r.revisions.Candidates(set),
+	in := decide.Snapshot{
+		Set: set, Revisions: r.revisions.Candidates(set),
 		Claim: func(name string) *corev1.PersistentVolumeClaim {
 			claim, err := claims.Get(name)
 			if err != nil {
@@ -68,7 +68,15 @@ func (r *Reconciler) gather(_ context.Context, set *appsv1.StatefulSet) (decide.
 			}
 			return claim
 		},
-	}, nil
+	}
+	revision, err := decide.NewestRevision(set, in.Revisions)
+	if err != nil {
+		return in, err
+	}
+	r.pods.Read(func(of func(string) *decide.Account) {
+		in.Plain, in.Pods, err = of(string(set.UID)).Look(set, revision, of(tally.Orphans(set.Namespace)), r.Clock.Now())
+	})
+	return in, err
 }
 
 func (r *Reconciler) execute(ctx context.Context, set *appsv1.StatefulSet, _ decide.Snapshot, p decide.Plan) (loop.Result, error) {

@@ -22,6 +22,10 @@ func (r *Reconciler) OnStatefulSet(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
+// ObservePod applies an event of a pod to the accounts of the sets. Every event has to be
+// passed to it, in the order of delivery.
+func (r *Reconciler) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
+
 // OnPod enqueues the StatefulSet that controls a pod, or the one that could adopt an
 // orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {

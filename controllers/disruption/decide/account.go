@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/btree"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"minikcm.dev/minikcm/controllers/controllerref"
 )
@@ -25,10 +27,14 @@ type Pods struct {
 }
 
 // Account holds the pods of a namespace, and counts those that look the same to all budgets:
-// those with the same labels and the same controller. There are few such kinds, one for each
-// template that is in use, unless pods have labels of their own, as those of a StatefulSet.
-// Therefore the cost of a decision does not follow the number of pods.
+// those with the same controller and the same values of the labels that selectors have asked
+// for. There are few such kinds, one for each template that is in use: labels that each pod
+// has with a value of its own, as those of a StatefulSet, are in no selector. Therefore the
+// cost of a decision does not follow the number of pods. A selector that asks for another
+// label counts all pods again.
 type Account struct {
+	// asked are the labels of the selectors.
+	asked sets.Set[string]
 	pods  map[string]*entry
 	kinds map[string]*kind
 }
@@ -42,17 +48,17 @@ type entry struct {
 
 // kind counts pods with the same labels and the same controller.
 type kind struct {
-	key             string
-	labels          labels.Set
-	controller      types.UID
-	number, healthy int32
-	// first is the pod whose name sorts first; nil if it has to be searched.
-	first *corev1.Pod
+	key        string
+	labels     labels.Set
+	controller types.UID
+	healthy    int32
+	// pods are sorted by name.
+	pods *btree.BTreeG[*corev1.Pod]
 }
 
 // NewAccount returns an empty account.
 func NewAccount() *Account {
-	return &Account{pods: map[string]*entry{}, kinds: map[string]*kind{}}
+	return &Account{asked: sets.New[string](), pods: map[string]*entry{}, kinds: map[string]*kind{}}
 }
 
 // Len returns the number of pods.
@@ -61,26 +67,13 @@ func (a *Account) Len() int { return len(a.pods) }
 // Set adds a pod, or replaces its earlier state.
 func (a *Account) Set(pod *corev1.Pod) {
 	e, known := a.pods[pod.Name]
-	controller := controllerref.ControllerUID(pod)
-	switch {
-	case !known:
+	if known {
+		a.leave(e)
+	} else {
 		e = &entry{}
 		a.pods[pod.Name] = e
-		a.enter(e, pod, controller)
-	case e.kind.controller != controller || !maps.Equal(e.kind.labels, pod.Labels):
-		a.leave(e)
-		a.enter(e, pod, controller)
 	}
-	if e.kind.first == nil && e.kind.number == 1 || e.kind.first != nil && pod.Name <= e.kind.first.Name {
-		e.kind.first = pod
-	}
-	if e.healthy {
-		e.kind.healthy--
-	}
-	e.pod, e.healthy = pod, isHealthy(pod)
-	if e.healthy {
-		e.kind.healthy++
-	}
+	a.enter(e, pod)
 }
 
 // Unset removes a pod.
@@ -91,50 +84,77 @@ func (a *Account) Unset(key types.NamespacedName) {
 	}
 }
 
-// enter counts an entry, which is not healthy yet, in the kind of the pod.
-func (a *Account) enter(e *entry, pod *corev1.Pod, controller types.UID) {
-	key := string(controller) + "/" + labels.Set(pod.Labels).String()
+// enter counts a pod in its kind.
+func (a *Account) enter(e *entry, pod *corev1.Pod) {
+	controller, seen := controllerref.ControllerUID(pod), a.seen(pod)
+	key := string(controller) + "/" + seen.String()
 	k, ok := a.kinds[key]
 	if !ok {
-		k = &kind{key: key, labels: pod.Labels, controller: controller}
+		k = &kind{key: key, labels: seen, controller: controller, pods: btree.NewG(32, func(a, b *corev1.Pod) bool { return a.Name < b.Name })}
 		a.kinds[key] = k
 	}
-	k.number++
-	e.kind = k
+	k.pods.ReplaceOrInsert(pod)
+	e.pod, e.kind, e.healthy = pod, k, isHealthy(pod)
+	if e.healthy {
+		k.healthy++
+	}
 }
 
-// leave reverses enter, and what has been counted since.
+// seen returns the labels of a pod that selectors ask for.
+func (a *Account) seen(pod *corev1.Pod) labels.Set {
+	seen := labels.Set{}
+	for key := range a.asked {
+		if value, has := pod.Labels[key]; has {
+			seen[key] = value
+		}
+	}
+	return seen
+}
+
+// leave reverses enter.
 func (a *Account) leave(e *entry) {
-	k := e.kind
-	k.number--
+	e.kind.pods.Delete(e.pod)
 	if e.healthy {
-		k.healthy--
-		e.healthy = false
+		e.kind.healthy--
 	}
-	if k.first == e.pod {
-		k.first = nil
+	if e.kind.pods.Len() == 0 {
+		delete(a.kinds, e.kind.key)
 	}
-	if k.number == 0 {
-		delete(a.kinds, k.key)
+}
+
+// ask counts all pods again if the selector asks for a label that none has asked for before.
+func (a *Account) ask(selector labels.Selector) {
+	before := a.asked.Len()
+	requirements, _ := selector.Requirements()
+	for i := range requirements {
+		a.asked.Insert(requirements[i].Key())
+	}
+	if a.asked.Len() == before {
+		return
+	}
+	clear(a.kinds)
+	for _, e := range a.pods {
+		a.enter(e, e.pod)
 	}
 }
 
 // Look returns what the budget with this selector reads. disrupted are the names in its
 // status.
 func (a *Account) Look(selector labels.Selector, disrupted map[string]metav1.Time) Pods {
+	a.ask(selector)
 	var found Pods
 	first := map[types.UID]*corev1.Pod{}
 	for _, k := range a.kinds {
 		if !selector.Matches(k.labels) {
 			continue
 		}
-		found.Number += k.number
+		found.Number += int32(k.pods.Len()) // a namespace has fewer pods
 		found.Healthy += k.healthy
 		if k.controller == "" {
 			found.Unmanaged = true
 			continue
 		}
-		pod := a.firstOf(k)
+		pod, _ := k.pods.Min()
 		if known := first[k.controller]; known == nil || pod.Name < known.Name {
 			first[k.controller] = pod
 		}
@@ -147,19 +167,6 @@ func (a *Account) Look(selector labels.Selector, disrupted map[string]metav1.Tim
 	found.Controlled = slices.SortedFunc(maps.Values(first), byName)
 	slices.SortFunc(found.Evicted, byName)
 	return found
-}
-
-// firstOf returns the pod of a kind whose name sorts first.
-func (a *Account) firstOf(k *kind) *corev1.Pod {
-	if k.first != nil {
-		return k.first
-	}
-	for _, e := range a.pods {
-		if e.kind == k && (k.first == nil || e.pod.Name < k.first.Name) {
-			k.first = e.pod
-		}
-	}
-	return k.first
 }
 
 // Survey returns what an Account returns, from all pods of the namespace at once. It is the

@@ -22,9 +22,8 @@ func Managed(endpoints metav1.Object) bool { return endpoints.GetLabels()[labelM
 // Endpoints returns the Endpoints object that the service should have, or nil if current (nil:
 // there is none) needs no change. trigger is the time of the change that leads to the new
 // object; zero: unknown.
-func Endpoints(service *corev1.Service, pods []*corev1.Pod, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
-	subsets := subsetsOf(service, pods)
-	over := truncate(subsets)
+func Endpoints(service *corev1.Service, account *Account, current *corev1.Endpoints, trigger time.Time) *corev1.Endpoints {
+	subsets, over := account.subsets()
 	labels := labelsOf(service)
 	if current != nil &&
 		apiequality.Semantic.DeepEqual(current.Subsets, subsets) &&

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/md5"
 	"fmt"
 	"math"
@@ -19,45 +18,14 @@ import (
 // maxAddresses caps the addresses in an Endpoints object.
 const maxAddresses = 1000
 
-// subsetsOf returns the service's endpoints: the ready and not ready addresses of its pods,
-// grouped by the ports that they serve. The order is that of upstream's controller.
-func subsetsOf(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
-	groups := map[string]*corev1.EndpointSubset{}
-	for _, pod := range pods {
-		if !endpointsliceutil.ShouldPodBeInEndpoints(pod, service.Spec.PublishNotReadyAddresses) {
-			continue
-		}
-		address, ok := addressOf(service, pod)
-		if !ok {
-			continue
-		}
-		ports := portsOf(service, pod)
-		if len(ports) == 0 && !isPortless(service) {
-			continue
-		}
-		key := groupKey(ports)
-		group, known := groups[key]
-		if !known {
-			group = &corev1.EndpointSubset{Ports: ports}
-			groups[key] = group
-		}
-		if service.Spec.PublishNotReadyAddresses || endpointsliceutil.IsPodReady(pod) {
-			group.Addresses = append(group.Addresses, address)
-		} else {
-			group.NotReadyAddresses = append(group.NotReadyAddresses, address)
-		}
-	}
-	return sortSubsets(groups)
-}
-
 // isPortless reports whether the service only resolves names.
 func isPortless(service *corev1.Service) bool {
 	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// addressOf returns the pod's address of the service's first IP family; false if it has
+// memberOf returns the pod with its address of the service's first IP family; false if it has
 // none.
-func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress, bool) {
+func memberOf(service *corev1.Service, pod *corev1.Pod) (member, bool) {
 	ipv6 := utilnet.IsIPv6String(service.Spec.ClusterIP)
 	if len(service.Spec.IPFamilies) > 0 {
 		ipv6 = service.Spec.IPFamilies[0] == corev1.IPv6Protocol
@@ -72,19 +40,13 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress
 		if ip.IP == "" || utilnet.IsIPv6String(ip.IP) != ipv6 {
 			continue
 		}
-		address := corev1.EndpointAddress{
-			IP:        ip.IP,
-			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		}
-		if pod.Spec.NodeName != "" {
-			address.NodeName = &pod.Spec.NodeName
-		}
+		m := member{ip: ip.IP, uid: pod.UID, name: pod.Name, node: pod.Spec.NodeName}
 		if endpointsliceutil.ShouldSetHostname(pod, service) {
-			address.Hostname = pod.Spec.Hostname
+			m.hostname = pod.Spec.Hostname
 		}
-		return address, true
+		return m, true
 	}
-	return corev1.EndpointAddress{}, false
+	return member{}, false
 }
 
 // portsOf returns the service's ports as the pod serves them, without those whose target
@@ -119,22 +81,6 @@ func groupKey(ports []corev1.EndpointPort) string {
 	return b.String()
 }
 
-func sortSubsets(groups map[string]*corev1.EndpointSubset) []corev1.EndpointSubset {
-	subsets := make([]corev1.EndpointSubset, 0, len(groups))
-	for _, group := range groups {
-		slices.SortFunc(group.Addresses, compareAddresses)
-		slices.SortFunc(group.NotReadyAddresses, compareAddresses)
-		sortByHash(group.Ports)
-		subsets = append(subsets, *group)
-	}
-	sortByHash(subsets)
-	return subsets
-}
-
-func compareAddresses(a, b corev1.EndpointAddress) int {
-	return cmp.Or(cmp.Compare(a.IP, b.IP), cmp.Compare(a.TargetRef.UID, b.TargetRef.UID))
-}
-
 // sortByHash sorts by hash, as upstream does, so that both list the same object in the same
 // order. The order has no meaning that clients could rely on.
 func sortByHash[T any](items []T) {
@@ -155,32 +101,31 @@ func sortByHash[T any](items []T) {
 	}
 }
 
-// truncate reduces the subsets to maxAddresses, ready addresses first, each subset in
-// proportion. It reports whether it removed any.
-func truncate(subsets []corev1.EndpointSubset) bool {
-	ready, notReady := 0, 0
-	for i := range subsets {
-		ready += len(subsets[i].Addresses)
-		notReady += len(subsets[i].NotReadyAddresses)
+// shares returns how many addresses of each group are listed, if there are more than
+// maxAddresses: ready addresses first, each group in proportion.
+func shares(groups []*subset) (ready, notReady []int, over bool) {
+	var allReady, allNotReady int
+	for _, g := range groups {
+		ready, notReady = append(ready, g.ready.Len()), append(notReady, g.notReady.Len())
+		allReady += g.ready.Len()
+		allNotReady += g.notReady.Len()
 	}
-	if ready+notReady <= maxAddresses {
-		return false
+	if allReady+allNotReady <= maxAddresses {
+		return ready, notReady, false
 	}
-	readyLeft := min(ready, maxAddresses)
-	notReadyLeft := min(notReady, maxAddresses-readyLeft)
-	share := func(have, all, room int, left *int) int {
+	readyRoom := min(allReady, maxAddresses)
+	reduce(ready, allReady, readyRoom)
+	reduce(notReady, allNotReady, min(allNotReady, maxAddresses-readyRoom))
+	return ready, notReady, true
+}
+
+func reduce(have []int, all, room int) {
+	left := room
+	for i := range have {
 		if all == 0 {
-			return 0
+			return
 		}
-		n := min(int(math.Round(float64(have)*float64(room)/float64(all))), *left)
-		*left -= n
-		return n
+		have[i] = min(int(math.Round(float64(have[i])*float64(room)/float64(all))), left)
+		left -= have[i]
 	}
-	readyRoom, notReadyRoom := readyLeft, notReadyLeft
-	for i := range subsets {
-		s := &subsets[i]
-		s.Addresses = s.Addresses[:share(len(s.Addresses), ready, readyRoom, &readyLeft)]
-		s.NotReadyAddresses = s.NotReadyAddresses[:share(len(s.NotReadyAddresses), notReady, notReadyRoom, &notReadyLeft)]
-	}
-	return true
 }

@@ -2,14 +2,18 @@ package decide
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/btree"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
 )
 
 func testService(mutate ...func(*corev1.Service)) *corev1.Service {
@@ -102,7 +106,7 @@ func TestSubsets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := subsetsOf(tt.service, tt.pods)
+			got, _ := NewAccount(tt.service, tt.pods).subsets()
 			lines := brief(got)
 			// Subsets are sorted by hash.
 			if len(lines) == 2 && lines[0] > lines[1] {
@@ -116,7 +120,13 @@ func TestSubsets(t *testing.T) {
 }
 
 func TestTruncateKeepsReadyOnesFirst(t *testing.T) {
-	addresses := func(n int) []corev1.EndpointAddress { return make([]corev1.EndpointAddress, n) }
+	members := func(n int) *btree.BTreeG[member] {
+		tree := btree.NewG(32, before)
+		for i := range n {
+			tree.ReplaceOrInsert(member{name: fmt.Sprint(i)})
+		}
+		return tree
+	}
 	for name, tt := range map[string]struct {
 		in, want [][2]int
 		over     bool
@@ -130,16 +140,17 @@ func TestTruncateKeepsReadyOnesFirst(t *testing.T) {
 		"none of either sort": {nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var subsets []corev1.EndpointSubset
+			var groups []*subset
 			for _, n := range tt.in {
-				subsets = append(subsets, corev1.EndpointSubset{Addresses: addresses(n[0]), NotReadyAddresses: addresses(n[1])})
+				groups = append(groups, &subset{ready: members(n[0]), notReady: members(n[1])})
 			}
-			if over := truncate(subsets); over != tt.over {
-				t.Errorf("truncate() = %v", over)
+			ready, notReady, over := shares(groups)
+			if over != tt.over {
+				t.Errorf("shares() = %v", over)
 			}
 			var got [][2]int
-			for _, s := range subsets {
-				got = append(got, [2]int{len(s.Addresses), len(s.NotReadyAddresses)})
+			for i := range groups {
+				got = append(got, [2]int{ready[i], notReady[i]})
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
@@ -152,7 +163,7 @@ func TestDecide(t *testing.T) {
 	service := testService()
 	pods := []*corev1.Pod{testPod("a", "10.0.0.1", 80, true)}
 	trigger := time.Unix(5, 0)
-	first := Endpoints(service, pods, nil, trigger)
+	first := Endpoints(service, NewAccount(service, pods), nil, trigger)
 	if first == nil || first.Name != "web" || first.ResourceVersion != "" {
 		t.Fatalf("first: %+v", first)
 	}
@@ -164,12 +175,12 @@ func TestDecide(t *testing.T) {
 		t.Errorf("trigger time %q", got)
 	}
 	first.ResourceVersion = "7"
-	if again := Endpoints(service, pods, first, trigger); again != nil {
+	if again := Endpoints(service, NewAccount(service, pods), first, trigger); again != nil {
 		t.Errorf("nothing changed, but: %+v", again)
 	}
 	first.Annotations["mine"] = "kept"
 	headless := testService(func(s *corev1.Service) { s.Spec.ClusterIP = corev1.ClusterIPNone })
-	second := Endpoints(headless, pods, first, time.Time{})
+	second := Endpoints(headless, NewAccount(headless, pods), first, time.Time{})
 	if second == nil || second.ResourceVersion != "7" {
 		t.Fatalf("second: %+v", second)
 	}
@@ -186,8 +197,34 @@ func TestDecide(t *testing.T) {
 	for i := range maxAddresses + 1 {
 		many = append(many, testPod(fmt.Sprint(i), fmt.Sprintf("10.1.%d.%d", i/256, i%256), 80, true))
 	}
-	third := Endpoints(service, many, first, trigger)
+	third := Endpoints(service, NewAccount(service, many), first, trigger)
 	if third.Annotations[corev1.EndpointsOverCapacity] != "truncated" || len(third.Subsets[0].Addresses) != maxAddresses {
 		t.Errorf("over capacity: %v, %d addresses", third.Annotations, len(third.Subsets[0].Addresses))
 	}
+}
+
+// TestAccountAgrees compares an account that is changed pod by pod with one that is made from
+// all pods, after every change.
+func TestAccountAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		service := testService(func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = rapid.Bool().Draw(t, "publish") })
+		account, shown := NewAccount(service, nil), map[string]*corev1.Pod{}
+		for range 40 {
+			name := fmt.Sprint("p", rapid.IntRange(0, 5).Draw(t, "pod"))
+			if rapid.IntRange(0, 3).Draw(t, "change") == 0 {
+				account.Unset(name)
+				delete(shown, name)
+			} else {
+				ip := rapid.SampledFrom([]string{"", "10.0.0.1", "10.0.0.2", "10.0.0.3"}).Draw(t, "ip")
+				pod := testPod(name, ip, int32(rapid.IntRange(80, 81).Draw(t, "port")), rapid.Bool().Draw(t, "ready"))
+				account.Set(pod)
+				shown[name] = pod
+			}
+			want, _ := NewAccount(service, slices.Collect(maps.Values(shown))).subsets()
+			got, _ := account.subsets()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("-from scratch +account:\n%s", diff)
+			}
+		}
+	})
 }

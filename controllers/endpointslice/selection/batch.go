@@ -10,10 +10,10 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
-// The calculation of a service's endpoints takes time for each of its pods. If the event of
-// each pod led to a calculation, a rollout would take time in proportion to the square of
-// the service's size. Up to batchFree endpoints, a pod's event does not wait; beyond, it
-// waits batchEach for each endpoint, and other events join it.
+// An event of a pod leads to the write of an object that lists other pods, too: up to 100 in
+// an EndpointSlice, 1,000 in Endpoints. If each pod of a rollout led to a write, that would
+// cost more than the rest of the pod's start. Up to batchFree endpoints, a pod's event does not
+// wait; beyond, it waits batchEach for each endpoint, and other events join it.
 const (
 	batchFree    = 100
 	batchEach    = 100 * time.Microsecond

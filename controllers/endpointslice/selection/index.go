@@ -24,22 +24,23 @@ type Selection struct {
 	pods, services cache.Indexer
 }
 
-// New adds the indices to the informers, unless they exist already.
-func New(pods, services cache.SharedIndexInformer) (*Selection, error) {
+// New adds the indices to the caches of informers, unless they exist already. Call it before
+// the informers start.
+func New(pods, services cache.Indexer) (*Selection, error) {
 	if err := addIndex(pods, byLabel, podLabels); err != nil {
 		return nil, fmt.Errorf("indexing pods by their labels: %w", err)
 	}
 	if err := addIndex(services, bySelector, serviceSelector); err != nil {
 		return nil, fmt.Errorf("indexing services by their selectors: %w", err)
 	}
-	return &Selection{pods: pods.GetIndexer(), services: services.GetIndexer()}, nil
+	return &Selection{pods: pods, services: services}, nil
 }
 
-func addIndex(informer cache.SharedIndexInformer, name string, f cache.IndexFunc) error {
-	if _, has := informer.GetIndexer().GetIndexers()[name]; has {
+func addIndex(indexer cache.Indexer, name string, f cache.IndexFunc) error {
+	if _, has := indexer.GetIndexers()[name]; has {
 		return nil
 	}
-	return informer.AddIndexers(cache.Indexers{name: f})
+	return indexer.AddIndexers(cache.Indexers{name: f})
 }
 
 // indexKey returns the key of a label in a namespace. No label contains a zero byte.
@@ -91,6 +92,23 @@ func (s *Selection) Pods(namespace string, selector map[string]string) ([]*corev
 		}
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods, nil
+}
+
+// Named returns the pods of these names that the selector matches, in the order of the names.
+// They belong to the informer and must not be changed.
+func (s *Selection) Named(namespace string, names []string, selector map[string]string) ([]*corev1.Pod, error) {
+	matches := labels.SelectorFromSet(selector)
+	pods := make([]*corev1.Pod, 0, len(names))
+	for _, name := range names {
+		object, exists, err := s.pods.GetByKey(namespace + "/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("looking up pod %s/%s: %w", namespace, name, err)
+		}
+		if pod, ok := object.(*corev1.Pod); exists && ok && matches.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
 	return pods, nil
 }
 

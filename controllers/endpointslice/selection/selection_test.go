@@ -16,7 +16,7 @@ import (
 func newSelection(t *testing.T, objects ...any) *Selection {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(nil, 0)
-	pods, services := factory.Core().V1().Pods().Informer(), factory.Core().V1().Services().Informer()
+	pods, services := factory.Core().V1().Pods().Informer().GetIndexer(), factory.Core().V1().Services().Informer().GetIndexer()
 	s, err := New(pods, services)
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func (g *Graph) Seen(o Observation) Changes {
 	var changes Changes
 	n, known := g.nodes[o.UID]
 	if !known {
-		n = &node{Observation: Observation{Coordinates: o.Coordinates}, dependents: map[types.UID]*node{}}
+		n = &node{Observation: Observation{Coordinates: o.Coordinates}, dependents: map[types.UID]dependent{}}
 		g.nodes[o.UID] = n
 	}
 	if n.seen && n.ResourceVersion == o.ResourceVersion {
@@ -83,7 +83,7 @@ func (g *Graph) becomeReal(n *node, c Coordinates, changes *Changes) {
 			continue
 		}
 		if c.Namespace != "" && c.Namespace != dependent.Namespace {
-			changes.Invalid = append(changes.Invalid, invalidOwner(dependent, n.UID))
+			changes.Invalid = append(changes.Invalid, invalidOwner(dependent.node, n.UID))
 		}
 		changes.wake(uid)
 	}
@@ -111,8 +111,10 @@ func (g *Graph) changeOwners(n *node, owners []metav1.OwnerReference, changes *C
 		if !known {
 			continue
 		}
-		if _, still := n.references(ref.UID); !still {
-			delete(owner.dependents, n.UID)
+		if _, still := n.references(ref.UID); still {
+			owner.attach(n)
+		} else {
+			owner.detach(n.UID)
 			g.dropIfUnused(owner)
 		}
 		if before.blocks(ref.UID) && !n.blocks(ref.UID) {
@@ -136,13 +138,13 @@ func (g *Graph) link(n *node, ref metav1.OwnerReference, changes *Changes) (susp
 	owner, known := g.nodes[ref.UID]
 	if !known {
 		// A look-up has to confirm that the owner is absent before n may be deleted.
-		owner = &node{Observation: Observation{Coordinates: OwnerAt(ref, n.Namespace)}, dependents: map[types.UID]*node{}}
+		owner = &node{Observation: Observation{Coordinates: OwnerAt(ref, n.Namespace)}, dependents: map[types.UID]dependent{}}
 		g.nodes[ref.UID] = owner
-		owner.dependents[n.UID] = n
+		owner.attach(n)
 		changes.wake(ref.UID)
 		return false
 	}
-	owner.dependents[n.UID] = n
+	owner.attach(n)
 	switch {
 	case owner.Namespace != "" && owner.Namespace != n.Namespace:
 		if owner.seen {
@@ -186,7 +188,7 @@ func (g *Graph) remove(n *node, changes *Changes) {
 		if !known {
 			continue
 		}
-		delete(owner.dependents, n.UID)
+		owner.detach(n.UID)
 		g.wakeUnblocked(owner, changes)
 		g.dropIfUnused(owner)
 	}
@@ -287,7 +289,7 @@ func (g *Graph) LookedUp(uid types.UID, clusterScoped bool) {
 // Len returns the number of objects in the graph, including virtual ones.
 func (g *Graph) Len() int { return len(g.nodes) }
 
-func sortedUIDs(nodes map[types.UID]*node) []types.UID {
+func sortedUIDs(nodes map[types.UID]dependent) []types.UID {
 	uids := make([]types.UID, 0, len(nodes))
 	for uid := range nodes {
 		uids = append(uids, uid)

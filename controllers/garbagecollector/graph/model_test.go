@@ -37,6 +37,22 @@ func (w *world) follow(c Changes) {
 	for _, uid := range c.Wake {
 		w.queue[uid] = true
 	}
+	w.agree()
+}
+
+// agree compares the numbers of blocking dependents with a count from scratch.
+func (w *world) agree() {
+	for uid, n := range w.graph.nodes {
+		count := 0
+		for _, d := range n.dependents {
+			if d.node.blocks(uid) {
+				count++
+			}
+		}
+		if count != n.blockers {
+			w.t.Fatalf("%s has %d blocking dependents, the graph counts %d", uid, count, n.blockers)
+		}
+	}
 }
 
 // put stores a new version, or removes an object that is being deleted and has no

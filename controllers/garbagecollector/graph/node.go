@@ -102,18 +102,38 @@ func (o *Observation) agrees(owner Coordinates) bool {
 type node struct {
 	Observation
 	seen       bool
-	dependents map[types.UID]*node
+	dependents map[types.UID]dependent
+	// blockers is the number of dependents that block.
+	blockers int
+}
+
+// dependent is an object that refers to an owner.
+type dependent struct {
+	*node
+	// blocks is true if it blocks the owner's foreground deletion.
+	blocks bool
+}
+
+// attach makes d a dependent of the node, or records whether it blocks now.
+func (n *node) attach(d *node) {
+	n.detach(d.UID)
+	blocks := d.blocks(n.UID)
+	n.dependents[d.UID] = dependent{d, blocks}
+	if blocks {
+		n.blockers++
+	}
+}
+
+// detach removes a dependent.
+func (n *node) detach(uid types.UID) {
+	if n.dependents[uid].blocks {
+		n.blockers--
+	}
+	delete(n.dependents, uid)
 }
 
 // blocked reports whether any dependent blocks the node's foreground deletion.
-func (n *node) blocked() bool {
-	for _, dependent := range n.dependents {
-		if dependent.blocks(n.UID) {
-			return true
-		}
-	}
-	return false
-}
+func (n *node) blocked() bool { return n.blockers > 0 }
 
 func sameOwners(a, b []metav1.OwnerReference) bool {
 	return slices.EqualFunc(a, b, func(x, y metav1.OwnerReference) bool {

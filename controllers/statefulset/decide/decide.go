@@ -19,8 +19,9 @@ var Kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 type Snapshot struct {
 	Set *appsv1.StatefulSet
 	// Pods and Revisions are those that the set controls, and those in its namespace
-	// without a controller.
+	// without a controller. Pods that Plain counts are not listed.
 	Pods      []*corev1.Pod
+	Plain     Plain
 	Revisions []*appsv1.ControllerRevision
 	// Claim returns the claim of that name in the namespace, or nil.
 	Claim func(name string) *corev1.PersistentVolumeClaim
@@ -44,7 +45,7 @@ func StatefulSet(in Snapshot, now time.Time) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	status, soonest := count(set, pods.Owned, revs, now)
+	status, soonest := count(set, in.Plain, pods.Owned, revs, now)
 	p := Plan{Status: status, RequeueAfter: soonest}
 	if set.DeletionTimestamp != nil {
 		return p, nil

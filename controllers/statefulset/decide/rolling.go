@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -15,15 +17,15 @@ func (s *step) update() {
 		return
 	}
 	budget := maxUnavailable(s.set)
-	for _, pod := range s.replicas {
-		if !s.available(pod) {
+	for _, r := range s.replicas {
+		if !s.available(r.pod) {
 			budget--
 		}
 	}
 	var outdated []*corev1.Pod
-	for i := len(s.replicas) - 1; i >= partition(s.set); i-- {
-		if pod := s.replicas[i]; pod != nil && pod.DeletionTimestamp == nil && !s.revs.updated(pod) {
-			outdated = append(outdated, pod)
+	for _, r := range slices.Backward(s.replicas) {
+		if r.ordinal >= start(s.set)+partition(s.set) && r.pod != nil && r.pod.DeletionTimestamp == nil && !s.revs.updated(r.pod) {
+			outdated = append(outdated, r.pod)
 		}
 	}
 	for _, pod := range outdated {

@@ -13,7 +13,7 @@ import (
 
 // count returns the status that follows from the pods, and the time until the next ready
 // pod becomes available.
-func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now time.Time) (*appsv1.StatefulSetStatus, time.Duration) {
+func count(set *appsv1.StatefulSet, plain Plain, pods []*corev1.Pod, revs *revisions, now time.Time) (*appsv1.StatefulSetStatus, time.Duration) {
 	collisions := int32(0)
 	if set.Status.CollisionCount != nil {
 		collisions = *set.Status.CollisionCount
@@ -24,6 +24,11 @@ func count(set *appsv1.StatefulSet, pods []*corev1.Pod, revs *revisions, now tim
 		UpdateRevision:     revs.update.Name,
 		CollisionCount:     &collisions,
 		Conditions:         set.Status.Conditions,
+	}
+	n := int32(plain.Count) // no more than the replicas
+	status.Replicas, status.UpdatedReplicas, status.ReadyReplicas, status.AvailableReplicas = n, n, n, n
+	if revs.current.Name == revs.update.Name {
+		status.CurrentReplicas = n
 	}
 	var soonest time.Duration
 	for _, pod := range pods {

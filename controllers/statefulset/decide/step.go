@@ -20,9 +20,10 @@ type step struct {
 	now  time.Time
 	// ordered is true if the pod management policy is OrderedReady.
 	ordered bool
-	// replicas are the pods in the set's range of ordinals, nil where one is missing;
-	// condemned are the others, the highest ordinal first.
-	replicas, condemned []*corev1.Pod
+	// replicas are the set's range of ordinals, without those of plain pods; condemned are the
+	// pods beyond it, the highest ordinal first.
+	replicas  []replica
+	condemned []*corev1.Pod
 	// taken are the names of all pods, owned or not.
 	taken map[string]bool
 
@@ -31,22 +32,31 @@ type step struct {
 	events                         []plan.Event
 }
 
+// replica is an ordinal and its pod, which is nil if it is missing.
+type replica struct {
+	ordinal int
+	pod     *corev1.Pod
+}
+
 func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *step {
 	s := &step{
 		in: in, set: in.Set, revs: revs, now: now,
-		ordered:  in.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
-		replicas: make([]*corev1.Pod, replicas(in.Set)),
-		taken:    make(map[string]bool, len(in.Pods)),
+		ordered: in.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		taken:   make(map[string]bool, len(in.Pods)),
 	}
 	for _, pod := range in.Pods {
 		s.taken[pod.Name] = true
 	}
+	known := make(map[int]*corev1.Pod, len(pods))
 	for _, pod := range pods {
 		if ordinal, _ := member(s.set, pod); inRange(s.set, ordinal) {
-			s.replicas[ordinal-start(s.set)] = pod
+			known[ordinal] = pod
 		} else {
 			s.condemned = append(s.condemned, pod)
 		}
+	}
+	for _, ordinal := range s.ordinals() {
+		s.replicas = append(s.replicas, replica{ordinal, known[ordinal]})
 	}
 	slices.SortFunc(s.condemned, func(a, b *corev1.Pod) int {
 		x, _ := member(s.set, a)
@@ -56,12 +66,24 @@ func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *s
 	return s
 }
 
+// ordinals returns those of the set's range that no plain pod has.
+func (s *step) ordinals() []int {
+	if s.in.Plain.Count > 0 {
+		return s.in.Plain.Others
+	}
+	all := make([]int, replicas(s.set))
+	for i := range all {
+		all[i] = start(s.set) + i
+	}
+	return all
+}
+
 // take decides: it first creates all pods, then deletes surplus ones, and only then
 // replaces others.
 func (s *step) take() {
 	proceed := true
-	for i, pod := range s.replicas {
-		if !s.keep(start(s.set)+i, pod) {
+	for _, r := range s.replicas {
+		if !s.keep(r.ordinal, r.pod) {
 			proceed = false
 			if s.ordered {
 				return
