@@ -94,6 +94,17 @@ func (v *Virtual) Now() time.Time { return v.at(v.now.Load()) }
 // Since returns the cluster's time that has passed since t.
 func (v *Virtual) Since(t time.Time) time.Duration { return v.Now().Sub(t) }
 
+// NextTimer returns when the next timer is due that waits for time to pass; false if there is
+// none.
+func (v *Virtual) NextTimer() (due time.Time, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.armed) == 0 {
+		return time.Time{}, false
+	}
+	return v.at(v.armed[0].due), true
+}
+
 func (v *Virtual) at(offset int64) time.Time {
 	return v.start.Add(time.Duration(offset + v.jumped.Load()))
 }
