@@ -88,14 +88,22 @@ func (c Claims) Unbound(class string) []*corev1.PersistentVolumeClaim {
 
 // add adds an index with at most one value for each object, unless the cache has it.
 func add[T metav1.Object](indexer cache.Indexer, name string, value func(T) (string, bool)) error {
+	return addMany(indexer, name, func(o T) []string {
+		if v, has := value(o); has {
+			return []string{v}
+		}
+		return nil
+	})
+}
+
+// addMany adds an index unless the cache has it.
+func addMany[T metav1.Object](indexer cache.Indexer, name string, values func(T) []string) error {
 	if _, has := indexer.GetIndexers()[name]; has {
 		return nil
 	}
 	err := indexer.AddIndexers(cache.Indexers{name: func(obj any) ([]string, error) {
 		if o, ok := obj.(T); ok {
-			if v, has := value(o); has {
-				return []string{v}, nil
-			}
+			return values(o), nil
 		}
 		return nil, nil
 	}})

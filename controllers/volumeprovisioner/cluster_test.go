@@ -242,8 +242,25 @@ func TestExpansion(t *testing.T) {
 	b.must(b.Advance(b.ctx, time.Minute))
 	name := b.expand("3Gi", "3Gi")
 	b.wantEvent("c", "VolumeResizeSuccessful", "Resize volume succeeded")
+	b.wantEvent("c", "ExternalExpanding", "waiting for an external controller to expand this PVC")
+	b.wantResizing(false, "3Gi")
 	b.expand("5Gi", "3Gi")
+	b.wantResizing(true, "5Gi")
 	b.wantEvent("c", "VolumeResizeFailed", `resize volume "`+name+`" failed: not enough capacity: 1Gi of 4Gi are left, and the claim requests 2Gi`)
+}
+
+// wantResizing checks whether claim c says that it is being expanded, and to what it was last.
+func (b *bench) wantResizing(want bool, allocated string) {
+	b.t.Helper()
+	claim, err := b.Client().CoreV1().PersistentVolumeClaims("default").Get(b.ctx, "c", metav1.GetOptions{})
+	b.must(err)
+	condition := slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
+		return c.Type == corev1.PersistentVolumeClaimResizing && c.Status == corev1.ConditionTrue
+	})
+	status := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
+	if condition != want || (status == corev1.PersistentVolumeClaimControllerResizeInProgress) != want || claim.Status.AllocatedResources.Storage().String() != allocated {
+		b.t.Errorf("the status is %+v", claim.Status)
+	}
 }
 
 // expand changes the request of claim c, compares the capacities of the claim and its volume,

@@ -41,8 +41,10 @@ type Controller struct {
 	clock    clock.Clock
 	claims   volumeindex.Claims
 	volumes  cache.Store
-	nodes    corelisters.NodeLister
-	classes  storagelisters.StorageClassLister
+	// attachments are those that volumes are deleted after.
+	attachments volumeindex.Attachments
+	nodes       corelisters.NodeLister
+	classes     storagelisters.StorageClassLister
 	// begun has the claims whose provisioning has begun. Only the worker uses it.
 	begun map[types.NamespacedName]beginning
 	loop  *loop.Loop
@@ -68,10 +70,15 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if c.claims, err = volumeindex.NewClaims(core.PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
 		return nil, err
 	}
+	attachments := e.Informers.Storage().V1().VolumeAttachments().Informer()
+	if c.attachments, err = volumeindex.NewAttachments(attachments.GetIndexer()); err != nil {
+		return nil, err
+	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(core.PersistentVolumeClaims().Informer(), loop.Self)
 	c.loop.Watch(core.PersistentVolumes().Informer(), c.onVolume)
 	c.loop.Watch(classes.Informer(), c.onClass)
+	c.loop.Watch(attachments, onAttachment)
 	// The loop waits for the nodes, whose labels the volumes of some classes depend on.
 	c.loop.Watch(core.Nodes().Informer(), loop.None)
 	return c, nil
@@ -95,6 +102,15 @@ func (c *Controller) onVolume(ev loop.Event) []types.NamespacedName {
 		return loop.Self(ev)
 	}
 	return nil
+}
+
+// onAttachment wakes the volume of an attachment that is gone.
+func onAttachment(ev loop.Event) []types.NamespacedName {
+	attachment, ok := ev.Object.(*storagev1.VolumeAttachment)
+	if !ok || ev.Type != loop.Deleted || volumeindex.VolumeOf(attachment) == "" {
+		return nil
+	}
+	return []types.NamespacedName{{Name: volumeindex.VolumeOf(attachment)}}
 }
 
 // onClass wakes the claims and the released volumes of a class.

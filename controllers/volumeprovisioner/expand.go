@@ -14,8 +14,12 @@ import (
 	"minikcm.dev/minikcm/controllers/volumeprovisioner/decide"
 )
 
-// expand gives a bound claim the storage that it requests: first its volume, then its status.
+// expand gives a bound claim the storage that it requests: its status says so, then its volume is
+// expanded, and then its status has the new capacity.
 func (c *Controller) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass) (loop.Result, error) {
+	if expanding := decide.ExpandingClaim(claim, c.clock.Now()); expanding != nil {
+		return loop.Result{}, c.writeStatus(ctx, expanding) // its event follows
+	}
 	expanded, err := c.expandVolume(ctx, claim, volume, class)
 	if apierrors.IsConflict(err) || ctx.Err() != nil {
 		return loop.Result{}, err
@@ -24,12 +28,19 @@ func (c *Controller) expand(ctx context.Context, claim *corev1.PersistentVolumeC
 		c.recorder.Eventf(claim, corev1.EventTypeWarning, "VolumeResizeFailed", "resize volume %q failed: %v", volume.Name, err)
 		return loop.Result{RequeueAfter: retryDelay}, nil
 	}
-	_, err = c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, decide.ExpandedClaim(claim, expanded), metav1.UpdateOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("writing the capacity of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+	if err := c.writeStatus(ctx, decide.ExpandedClaim(claim, expanded)); err != nil {
+		return loop.Result{}, err
 	}
 	c.recorder.Event(claim, corev1.EventTypeNormal, "VolumeResizeSuccessful", "Resize volume succeeded")
 	return loop.Result{}, nil
+}
+
+func (c *Controller) writeStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing the status of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+	}
+	return nil
 }
 
 // expandVolume returns the volume with the storage that the claim requests.

@@ -109,8 +109,8 @@ func (c *Controller) reconcileVolume(ctx context.Context, name string) (loop.Res
 		return loop.Result{}, nil
 	}
 	class, err := c.class(volume.Spec.StorageClassName)
-	if err != nil || !decide.Deletes(volume, class) {
-		return loop.Result{}, err
+	if err != nil || !decide.Deletes(volume, class) || len(c.attachments.Of(name)) > 0 {
+		return loop.Result{}, err // the event of the attachment's deletion follows
 	}
 	if why := decide.Annotated(volume, class, decide.DeleteErrorAnnotation); why != "" {
 		c.recorder.Event(volume, corev1.EventTypeWarning, "VolumeFailedDelete", why)

@@ -1,9 +1,13 @@
 package decide
 
 import (
+	"slices"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
@@ -35,9 +39,37 @@ func ExpandedVolume(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	return changed
 }
 
+// ExpandingClaim returns the claim with a status that says that its volume is being expanded to
+// what the claim requests; nil: it says so.
+func ExpandingClaim(claim *corev1.PersistentVolumeClaim, now time.Time) *corev1.PersistentVolumeClaim {
+	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	resizes := slices.ContainsFunc(claim.Status.Conditions, isResizing)
+	if allocated, ok := claim.Status.AllocatedResources[corev1.ResourceStorage]; ok && allocated.Equal(request) && resizes &&
+		claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimControllerResizeInProgress {
+		return nil
+	}
+	changed := claim.DeepCopy()
+	changed.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{
+		corev1.ResourceStorage: corev1.PersistentVolumeClaimControllerResizeInProgress,
+	}
+	changed.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: request}
+	if !resizes {
+		changed.Status.Conditions = append(changed.Status.Conditions, corev1.PersistentVolumeClaimCondition{
+			Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	return changed
+}
+
+func isResizing(c corev1.PersistentVolumeClaimCondition) bool {
+	return c.Type == corev1.PersistentVolumeClaimResizing && c.Status == corev1.ConditionTrue
+}
+
 // ExpandedClaim returns the claim with the capacity of its expanded volume in its status.
 func ExpandedClaim(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	changed := claim.DeepCopy()
+	changed.Status.AllocatedResourceStatuses = nil
+	changed.Status.Conditions = slices.DeleteFunc(changed.Status.Conditions, isResizing)
 	if changed.Status.Capacity == nil {
 		changed.Status.Capacity = corev1.ResourceList{}
 	}

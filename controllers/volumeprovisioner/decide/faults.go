@@ -33,13 +33,17 @@ func Annotated(o metav1.Object, class *storagev1.StorageClass, key string) strin
 
 // Delay returns how long the provisioning for a claim takes.
 func Delay(claim metav1.Object, class *storagev1.StorageClass) (time.Duration, error) {
-	text := Annotated(claim, class, DelayAnnotation)
+	return ParseDelay(DelayAnnotation, Annotated(claim, class, DelayAnnotation))
+}
+
+// ParseDelay returns the delay that the value of an annotation states; "": none.
+func ParseDelay(annotation, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	delay, err := time.ParseDuration(text)
 	if err != nil || delay < 0 || delay > maxDelay {
-		return 0, fmt.Errorf("the annotation %s is %q: it must be a duration from 0s to %s, such as 5s", DelayAnnotation, text, maxDelay)
+		return 0, fmt.Errorf("the annotation %s is %q: it must be a duration from 0s to %s, such as 5s", annotation, text, maxDelay)
 	}
 	return delay, nil
 }

@@ -11,15 +11,15 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// Provisioner is the name of the simulated provisioner in StorageClasses, and driver that of its
+// Provisioner is the name of the simulated provisioner in StorageClasses, and Driver that of its
 // CSI driver: the API allows no slash in it.
 const (
 	Provisioner = "minikcm.dev/simulated"
-	driver      = "simulated.minikcm.dev"
+	Driver      = "simulated.minikcm.dev"
 )
 
-// Simulated is the annotation of a StorageClass of another provisioner that is simulated if
-// its value is "true".
+// Simulated is the annotation of a StorageClass of another provisioner, and of the CSIDriver of
+// another driver, that is simulated if its value is "true".
 const Simulated = "minikcm.dev/simulated"
 
 // CapacityParameter is the parameter of a StorageClass that limits the sum of the capacities of
@@ -109,7 +109,7 @@ func Volume(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, 
 			AccessModes: claim.Spec.AccessModes, VolumeMode: claim.Spec.VolumeMode, MountOptions: class.MountOptions,
 			StorageClassName: class.Name, VolumeAttributesClassName: claim.Spec.VolumeAttributesClassName,
 			PersistentVolumeReclaimPolicy: policy, NodeAffinity: affinity,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: name}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: Driver, VolumeHandle: name}},
 			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 			},

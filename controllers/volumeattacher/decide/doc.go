@@ -1,0 +1,3 @@
+// Package decide decides which attachments the simulated attacher serves, and how fast or with
+// which error. It does not change its arguments.
+package decide
