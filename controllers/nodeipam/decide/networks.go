@@ -1,0 +1,128 @@
+package decide
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Cluster is a range of pod addresses, and the length of the prefix of each node's network in it.
+type Cluster struct {
+	Range    netip.Prefix
+	NodeBits int
+}
+
+// maxIPv6Bits bounds the difference between the lengths of the prefixes of an IPv6 range and of
+// its networks, as upstream.
+const maxIPv6Bits = 16
+
+// Networks are the pod networks of the nodes of a cluster. It is not safe for concurrent use.
+type Networks struct {
+	pools   []*pool
+	holders map[string]holding
+}
+
+// holding is what a Node has, under the Node's name.
+type holding struct {
+	uid      types.UID
+	networks []netip.Prefix
+	// stated means that the Node has the networks in its spec, which cannot change any more.
+	stated bool
+}
+
+// New returns the networks of a cluster without nodes. Networks that overlap a reserved range,
+// such as that of the Services, are never handed out.
+func New(clusters []Cluster, reserved ...netip.Prefix) (*Networks, error) {
+	n := &Networks{holders: map[string]holding{}}
+	for _, c := range clusters {
+		p, err := newPool(c)
+		if err != nil {
+			return nil, err
+		}
+		n.pools = append(n.pools, p)
+	}
+	for _, r := range reserved {
+		n.hold([]netip.Prefix{r.Masked()})
+	}
+	return n, nil
+}
+
+// Holder returns the UID of the Node of that name that holds networks; false if none does.
+func (n *Networks) Holder(name string) (types.UID, bool) {
+	h, ok := n.holders[name]
+	return h.uid, ok
+}
+
+// Hold records the networks that a Node has in its spec, in place of what was held under its
+// name. What overlaps none of the cluster's ranges has no effect.
+func (n *Networks) Hold(name string, uid types.UID, podCIDRs []string) error {
+	if h := n.holders[name]; h.stated && h.uid == uid {
+		return nil
+	}
+	var stated []netip.Prefix
+	for _, text := range podCIDRs {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return fmt.Errorf("the pod network %q of node %s: %w", text, name, err)
+		}
+		stated = append(stated, p.Masked())
+	}
+	n.Free(name)
+	n.hold(stated)
+	n.holders[name] = holding{uid: uid, networks: stated, stated: true}
+	return nil
+}
+
+// Take returns networks for a Node, one of each of the cluster's ranges: those that it took
+// before, or else free ones. It returns false, and takes nothing, if a range has none left, and
+// nil, true if the Node is known to have networks in its spec.
+func (n *Networks) Take(name string, uid types.UID) ([]netip.Prefix, bool) {
+	switch h, ok := n.holders[name]; {
+	case ok && h.uid == uid && h.stated:
+		return nil, true
+	case ok && h.uid == uid:
+		return slices.Clone(h.networks), true
+	case ok:
+		n.Free(name)
+	}
+	var taken []netip.Prefix
+	for _, p := range n.pools {
+		network, ok := p.take()
+		if !ok {
+			n.release(taken)
+			return nil, false
+		}
+		n.hold([]netip.Prefix{network})
+		taken = append(taken, network)
+	}
+	n.holders[name] = holding{uid: uid, networks: taken}
+	return slices.Clone(taken), true
+}
+
+// Free gives back what is held under a name; false if that is nothing.
+func (n *Networks) Free(name string) bool {
+	h, ok := n.holders[name]
+	if ok {
+		n.release(h.networks)
+		delete(n.holders, name)
+	}
+	return ok
+}
+
+func (n *Networks) hold(networks []netip.Prefix) {
+	for _, network := range networks {
+		for _, p := range n.pools {
+			p.count(network, 1)
+		}
+	}
+}
+
+func (n *Networks) release(networks []netip.Prefix) {
+	for _, network := range networks {
+		for _, p := range n.pools {
+			p.count(network, -1)
+		}
+	}
+}
