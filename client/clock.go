@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Clock is the state of the cluster's clock.
+type Clock struct {
+	// Mode is virtual, or real with RealClock.
+	Mode string `json:"mode"`
+	// Factor is the speed, as a multiple of the machine's time; 0 for a real clock.
+	Factor float64 `json:"factor"`
+	// Paused reports that time stands still until Resume.
+	Paused bool `json:"paused"`
+	// Moving reports that Advance or Step moves the clock, whatever its speed.
+	Moving bool `json:"moving"`
+	// Now is the cluster's time.
+	Now time.Time `json:"now"`
+	// NextTimer is when the next timer of a virtual clock is due; nil: none is set.
+	NextTimer *time.Time `json:"nextTimer"`
+	// InFlight is the work for which virtual time stands still; empty: none.
+	InFlight string `json:"inFlight"`
+}
+
+const clockPath = "/minikcm/v1/clock"
+
+// Clock returns the state of the cluster's clock.
+func (c *Cluster) Clock(ctx context.Context) (*Clock, error) {
+	state := &Clock{}
+	return state, c.ask(ctx, http.MethodGet, clockPath, nil, nil, state)
+}
+
+// Pause makes time stand still, except during Advance and Step.
+func (c *Cluster) Pause(ctx context.Context) (*Clock, error) { return c.control(ctx, "pause", nil) }
+
+// Resume lets time pass again, at the speed that it had.
+func (c *Cluster) Resume(ctx context.Context) (*Clock, error) { return c.control(ctx, "resume", nil) }
+
+// Step moves the clock to its next timer, and returns when the work that it starts is done.
+func (c *Cluster) Step(ctx context.Context) (*Clock, error) { return c.control(ctx, "step", nil) }
+
+// SetSpeed sets the speed of the clock, as a multiple of the machine's time: above 0, at most
+// 1,000,000. A paused clock stays paused.
+func (c *Cluster) SetSpeed(ctx context.Context, speed float64) (*Clock, error) {
+	return c.control(ctx, "speed", map[string]any{"speed": speed})
+}
+
+// Advance moves the clock by d, and returns when all work that was due by then is done. If ctx
+// ends first, the clock stays where it is.
+func (c *Cluster) Advance(ctx context.Context, d time.Duration) (*Clock, error) {
+	return c.control(ctx, "advance", map[string]any{"duration": d.String()})
+}
+
+// Settle waits until nothing is in flight in the cluster: its controllers, scheduler and nodes
+// have done all that needs no time. It does not wait for programs outside the cluster.
+func (c *Cluster) Settle(ctx context.Context) (*Clock, error) { return c.Advance(ctx, 0) }
+
+func (c *Cluster) control(ctx context.Context, verb string, body any) (*Clock, error) {
+	var data []byte
+	if body != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	state := &Clock{}
+	return state, c.ask(ctx, http.MethodPost, clockPath+"/"+verb, nil, data, state)
+}

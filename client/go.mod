@@ -1,0 +1,3 @@
+module minikcm.dev/minikcm/client
+
+go 1.21

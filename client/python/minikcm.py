@@ -1,0 +1,267 @@
+"""Starts the minikcm binary and controls the cluster that it runs.
+
+Only the standard library is used (Python 3.9 or later): copy this file, or put its folder on
+the path. A test uses a cluster like this:
+
+    with minikcm.Cluster(nodes=3) as mk:
+        kubernetes.config.load_kube_config(mk.kubeconfig)
+        ...
+        mk.advance("24h")
+        mk.fail({"nodes": {"action": "crash", "names": ["node-1"]}, "for": "5m"})
+        print(mk.why("deployments", "web", namespace="default"))
+
+The binary is the file that the environment variable MINIKCM names, or "minikcm" in PATH. The
+methods return the JSON objects of the OpenAPI document at /minikcm/v1/openapi.json.
+"""
+
+import base64
+import collections
+import http.client
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+
+__all__ = ["Cluster", "MinikcmError", "StatusError"]
+
+_STOP_TIMEOUT = 30  # seconds until a cluster that does not stop is killed
+_RESET_RETRY = 0.02  # seconds until a refused connection is tried again
+_TAIL_LINES = 100  # of standard error are kept for errors
+
+
+class MinikcmError(Exception):
+    """A cluster could not be started, or has ended."""
+
+
+class StatusError(MinikcmError):
+    """The cluster refused a request. code is the HTTP status, reason that of the Status."""
+
+    def __init__(self, code, reason, message):
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+
+class Cluster:
+    """A cluster that a minikcm process runs, from its construction until close().
+
+    nodes is the number of simulated nodes; seed determines names, UIDs and all other random
+    choices; clock is "virtual", "virtual=N" for time that runs N times as fast, or "real" for
+    the machine's time, which cannot be controlled; args are further flags of "minikcm up";
+    timeout limits the start, in seconds. The cluster also ends when this process ends.
+
+    kubeconfig is the path of the administrator's kubeconfig, url the API server's address.
+    """
+
+    def __init__(self, nodes=1, seed=0, clock="virtual", args=(), binary=None, timeout=60):
+        binary = binary or os.environ.get("MINIKCM") or shutil.which("minikcm")
+        if not binary:
+            raise MinikcmError('minikcm is not in PATH: install it with "go install minikcm.dev/minikcm/cmd/minikcm@latest", or set MINIKCM to its path')
+        self._dir = tempfile.TemporaryDirectory(prefix="minikcm-")
+        self.kubeconfig = os.path.join(self._dir.name, "kubeconfig.json")
+        self._stderr = collections.deque(maxlen=_TAIL_LINES)
+        command = [binary, "up", "--stop-with-stdin", "--kubeconfig", self.kubeconfig, "--clock", clock, "--nodes", str(nodes), "--seed", str(seed), *args]
+        self._process = None
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self._reader = threading.Thread(target=self._stderr.extend, args=(self._process.stderr,), daemon=True)
+            self._reader.start()
+            self._await_ready(timeout)
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _await_ready(self, timeout):
+        timer = threading.Timer(timeout, self._process.kill)
+        timer.start()
+        try:
+            if not self._process.stdout.readline().startswith("export KUBECONFIG="):
+                raise self._ended()
+        finally:
+            timer.cancel()
+
+    def _ended(self):
+        code = self._process.wait()
+        self._reader.join()
+        return MinikcmError(f"minikcm ended with exit code {code}: {''.join(self._stderr).strip()}")
+
+    def _connect(self):
+        with open(self.kubeconfig, encoding="utf-8") as file:
+            config = json.load(file)
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.url = cluster["server"]
+        self._tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        pair = os.path.join(self._dir.name, "client.pem")
+        with open(os.open(pair, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(base64.b64decode(user["client-certificate-data"]))
+            file.write(base64.b64decode(user["client-key-data"]))
+        self._tls.load_cert_chain(pair)
+        os.remove(pair)
+
+    def close(self):
+        """Stops the cluster and removes its kubeconfig. It may be called more than once."""
+        if self._process is not None:
+            self._process.stdin.close()
+            try:
+                self._process.wait(_STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._reader.join()
+            self._process.stdout.close()
+            self._process.stderr.close()
+        self._dir.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # What the cluster is.
+
+    def info(self):
+        """Describes the cluster: version, kubernetes, features, seed, clock."""
+        return self._ask("GET", "")
+
+    def controllers(self):
+        """Returns the state of every controller."""
+        return self._ask("GET", "/controllers")
+
+    def resets(self):
+        """Waits until the cluster is ready, and returns how often it has been reset."""
+        return self._ask("GET", "/reset")["resets"]
+
+    def reset(self):
+        """Resets the cluster to its initial state, and returns when it is ready again."""
+        wanted = self._ask("POST", "/reset")["resets"]
+        while True:
+            try:
+                if self.resets() >= wanted:
+                    return
+            except StatusError as error:
+                if error.code != http.client.SERVICE_UNAVAILABLE:  # the cluster is starting
+                    raise
+            except OSError:  # between the two clusters, connections are refused
+                if self._process.poll() is not None:
+                    raise self._ended() from None
+            time.sleep(_RESET_RETRY)
+
+    def snapshot(self, path):
+        """Writes a snapshot of the store to a new file, in etcd's format."""
+        connection, response = self._send("GET", "/snapshot")
+        try:
+            with open(path, "xb") as file:
+                shutil.copyfileobj(response, file)
+        finally:
+            connection.close()
+
+    # Its clock.
+
+    def clock(self):
+        """Returns the state of the clock: mode, factor, paused, now, nextTimer, inFlight."""
+        return self._ask("GET", "/clock")
+
+    def pause(self):
+        """Makes time stand still, except during advance and step."""
+        return self._ask("POST", "/clock/pause")
+
+    def resume(self):
+        """Lets time pass again, at the speed that it had."""
+        return self._ask("POST", "/clock/resume")
+
+    def step(self):
+        """Moves the clock to its next timer, and returns when the work that it starts is done."""
+        return self._ask("POST", "/clock/step")
+
+    def set_speed(self, speed):
+        """Sets the speed of the clock, as a multiple of the machine's time."""
+        return self._ask("POST", "/clock/speed", body={"speed": speed})
+
+    def advance(self, duration):
+        """Moves the clock by a duration: a number of seconds, a timedelta, or a text such as
+        "24h". Returns when all work that was due by then is done."""
+        if hasattr(duration, "total_seconds"):
+            duration = duration.total_seconds()
+        if not isinstance(duration, str):
+            duration = f"{duration:.9f}s"
+        return self._ask("POST", "/clock/advance", body={"duration": duration})
+
+    def settle(self):
+        """Waits until nothing is in flight in the cluster."""
+        return self.advance("0s")
+
+    # Its faults.
+
+    def fail(self, fault, seed=None):
+        """Injects a fault, a dict or a text in YAML, and returns when the cluster has accepted
+        it. docs/faults.md of minikcm describes all faults."""
+        return self._ask("POST", "/faults", {"seed": seed}, fault)
+
+    def fault(self, id):
+        """Returns the state of a fault."""
+        return self._ask("GET", "/faults/" + urllib.parse.quote(id, safe=""))
+
+    def faults(self):
+        """Returns the faults that are not over and the newest of those that are."""
+        return self._ask("GET", "/faults")["items"]
+
+    def stop_fault(self, id):
+        """Takes a fault back, and returns when that is done."""
+        return self._ask("DELETE", "/faults/" + urllib.parse.quote(id, safe=""))
+
+    # What was written, and why.
+
+    def writes(self, resource=None, namespace=None, name=None, since=None):
+        """Returns the write record, oldest first. resource is a plural name, such as pods;
+        since selects later revisions only."""
+        return self._ask("GET", "/writes", {"resource": resource, "namespace": namespace, "name": name, "since": since})
+
+    def why(self, resource, name, namespace=None):
+        """Explains an object by the causes of its writes. resource is a plural name."""
+        return self._ask("GET", "/why", {"resource": resource, "namespace": namespace, "name": name})
+
+    def _send(self, method, path, query=None, body=None):
+        """Returns a connection, which the caller closes, and the response."""
+        target = "/minikcm/v1" + path
+        query = {name: value for name, value in (query or {}).items() if value is not None}
+        if query:
+            target += "?" + urllib.parse.urlencode(query)
+        headers = {"Accept": "application/json, */*;q=0.5"}
+        if isinstance(body, str):
+            headers["Content-Type"] = "application/yaml"
+            body = body.encode()
+        elif body is not None:
+            headers["Content-Type"] = "application/json"
+            body = json.dumps(body).encode()
+        connection = http.client.HTTPSConnection(urllib.parse.urlsplit(self.url).netloc, context=self._tls)
+        try:
+            connection.request(method, target, body, headers)
+            response = connection.getresponse()
+            if response.status >= 300:
+                raise _status_error(response)
+            return connection, response
+        except BaseException:
+            connection.close()
+            raise
+
+    def _ask(self, method, path, query=None, body=None):
+        connection, response = self._send(method, path, query, body)
+        try:
+            return json.load(response)
+        finally:
+            connection.close()
+
+
+def _status_error(response):
+    text = response.read().decode(errors="replace")
+    try:
+        status = json.loads(text)
+        return StatusError(response.status, status.get("reason", ""), status["message"])
+    except (ValueError, KeyError, AttributeError):
+        return StatusError(response.status, "", f"{response.status} {response.reason}: {text.strip()}")

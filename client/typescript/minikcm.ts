@@ -1,0 +1,382 @@
+/**
+ * Starts the minikcm binary and controls the cluster that it runs.
+ *
+ * Only Node's own modules are used (version 18 or later): copy this file. A test uses a cluster
+ * like this:
+ *
+ *     const mk = await Cluster.start({ nodes: 3 });
+ *     try {
+ *       kubeConfig.loadFromFile(mk.kubeconfig);
+ *       ...
+ *       await mk.advance("24h");
+ *       await mk.fail({ nodes: { action: "crash", names: ["node-1"] }, for: "5m" });
+ *       console.log(await mk.why("deployments", "web", "default"));
+ *     } finally {
+ *       await mk.close();
+ *     }
+ *
+ * The binary is the file that the environment variable MINIKCM names, or "minikcm" in PATH. The
+ * types are those of the OpenAPI document at /minikcm/v1/openapi.json.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { Agent, request } from "node:https";
+import type { IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface Options {
+  /** The path of the minikcm binary. */
+  binary?: string;
+  /** The number of simulated nodes; 1 by default. */
+  nodes?: number;
+  /** Determines names, UIDs and all other random choices; 0 selects a new seed. */
+  seed?: number | bigint;
+  /** "virtual" (the default), "virtual=N" for N times as fast, or "real", which cannot be controlled. */
+  clock?: string;
+  /** Further flags of "minikcm up". */
+  args?: string[];
+  /** Limits the start, in milliseconds; 60,000 by default. */
+  timeout?: number;
+}
+
+export interface Clock {
+  mode: "real" | "scaled" | "virtual";
+  /** The speed, as a multiple of the machine's time; absent for a real clock. */
+  factor?: number;
+  paused?: boolean;
+  /** Whether a request moves the clock, whatever its speed. */
+  moving?: boolean;
+  now: string;
+  nextTimer?: string;
+  /** The work for which virtual time stands still. */
+  inFlight?: string;
+}
+
+export interface Info {
+  version: string;
+  kubernetes: string;
+  features: string[];
+  /** An unsigned number of 64 bits, of which JavaScript keeps 53. */
+  seed: number;
+  clock: Clock;
+  roles?: string[];
+}
+
+export interface Controller {
+  name: string;
+  about: string;
+  state: string;
+  queued: number;
+  reconciles: number;
+  failures: number;
+  [field: string]: unknown;
+}
+
+export interface Fault {
+  id: string;
+  title: string;
+  fault: Record<string, unknown>;
+  user?: string;
+  state: "Pending" | "Active" | "Ending" | "Over" | "Stopped" | "Failed";
+  since: string;
+  until?: string;
+  times: number;
+  notes?: { time: string; text: string }[];
+  forgotten?: number;
+  error?: string;
+}
+
+export interface Write {
+  revision: number;
+  time: string;
+  actor: string;
+  userAgent?: string;
+  verb: string;
+  resource: { group: string; version: string; resource: string };
+  subresource?: string;
+  kind?: string;
+  effect?: "created" | "changed" | "removed";
+  namespace?: string;
+  name: string;
+  uid?: string;
+  causes?: number[];
+  controller?: { kind: string; name: string; uid: string };
+  changes?: { path: string; from?: string; to?: string }[];
+}
+
+export interface Link extends Write {
+  because?: Link[];
+  inferred?: string;
+  note?: string;
+}
+
+export interface Explanation {
+  object: Write;
+  creation?: Link;
+  change?: Link;
+  deletion?: Link;
+  now?: Record<string, unknown>;
+  writes: number;
+  forgotten?: number;
+  since: number;
+}
+
+/** The cluster refused a request. */
+export class StatusError extends Error {
+  constructor(
+    readonly code: number,
+    readonly reason: string,
+    message: string,
+  ) {
+    super(message);
+    this.name = "StatusError";
+  }
+}
+
+const stopTimeout = 30_000; // milliseconds until a cluster that does not stop is killed
+const resetRetry = 20; // milliseconds until a refused connection is tried again
+const tailSize = 8 << 10; // characters of standard error that errors contain at most
+
+/** A cluster that a minikcm process runs, until close() or the end of this process. */
+export class Cluster {
+  /** The address of the API server. */
+  readonly url: string;
+  readonly #process: Process;
+  readonly #agent: Agent;
+
+  private constructor(
+    /** The path of the administrator's kubeconfig. */
+    readonly kubeconfig: string,
+    process: Process,
+    config: Kubeconfig,
+  ) {
+    const { cluster } = config.clusters[0]!;
+    const { user } = config.users[0]!;
+    const decode = (text: string) => Buffer.from(text, "base64");
+    this.url = cluster.server;
+    this.#process = process;
+    this.#agent = new Agent({
+      ca: decode(cluster["certificate-authority-data"]),
+      cert: decode(user["client-certificate-data"]),
+      key: decode(user["client-key-data"]),
+      keepAlive: true,
+    });
+  }
+
+  /** Starts a cluster, and resolves when it is ready. */
+  static async start(options: Options = {}): Promise<Cluster> {
+    const dir = await mkdtemp(join(tmpdir(), "minikcm-"));
+    const kubeconfig = join(dir, "kubeconfig.json");
+    const process = new Process(dir, kubeconfig, options);
+    try {
+      await process.ready(options.timeout ?? 60_000);
+      return new Cluster(kubeconfig, process, JSON.parse(await readFile(kubeconfig, "utf8")) as Kubeconfig);
+    } catch (error) {
+      await process.close();
+      throw error;
+    }
+  }
+
+  /** Stops the cluster and removes its kubeconfig. It may be called more than once. */
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    await this.#process.close();
+  }
+
+  /** Describes the cluster. */
+  info(): Promise<Info> {
+    return this.#ask("GET", "");
+  }
+
+  /** Returns the state of every controller. */
+  controllers(): Promise<Controller[]> {
+    return this.#ask("GET", "/controllers");
+  }
+
+  /** Waits until the cluster is ready, and returns how often it has been reset. */
+  async resets(): Promise<number> {
+    return (await this.#ask<{ resets: number }>("GET", "/reset")).resets;
+  }
+
+  /** Resets the cluster to its initial state, and resolves when it is ready again. */
+  async reset(): Promise<void> {
+    const wanted = (await this.#ask<{ resets: number }>("POST", "/reset")).resets;
+    for (;;) {
+      try {
+        if ((await this.resets()) >= wanted) return;
+      } catch (error) {
+        const starting = !(error instanceof StatusError) || error.code === 503;
+        if (!starting || this.#process.ended) throw error;
+      }
+      await delay(resetRetry); // between the two clusters, connections are refused
+    }
+  }
+
+  /** Writes a snapshot of the store to a new file, in etcd's format. */
+  async snapshot(path: string): Promise<void> {
+    await pipeline(await this.#send("GET", "/snapshot"), createWriteStream(path, { flags: "wx", mode: 0o600 }));
+  }
+
+  /** Returns the state of the clock. */
+  clock(): Promise<Clock> {
+    return this.#ask("GET", "/clock");
+  }
+
+  /** Makes time stand still, except during advance and step. */
+  pause(): Promise<Clock> {
+    return this.#ask("POST", "/clock/pause");
+  }
+
+  /** Lets time pass again, at the speed that it had. */
+  resume(): Promise<Clock> {
+    return this.#ask("POST", "/clock/resume");
+  }
+
+  /** Moves the clock to its next timer, and resolves when the work that it starts is done. */
+  step(): Promise<Clock> {
+    return this.#ask("POST", "/clock/step");
+  }
+
+  /** Sets the speed of the clock, as a multiple of the machine's time. */
+  setSpeed(speed: number): Promise<Clock> {
+    return this.#ask("POST", "/clock/speed", {}, { speed });
+  }
+
+  /** Moves the clock by a duration such as "24h", and resolves when all work that was due by then is done. */
+  advance(duration: string): Promise<Clock> {
+    return this.#ask("POST", "/clock/advance", {}, { duration });
+  }
+
+  /** Waits until nothing is in flight in the cluster. */
+  settle(): Promise<Clock> {
+    return this.advance("0s");
+  }
+
+  /** Injects a fault, an object or a text in YAML, and resolves when the cluster has accepted it. */
+  fail(fault: object | string, seed?: number | bigint): Promise<Fault> {
+    return this.#ask("POST", "/faults", { seed }, fault);
+  }
+
+  /** Returns the state of a fault. */
+  fault(id: string): Promise<Fault> {
+    return this.#ask("GET", `/faults/${encodeURIComponent(id)}`);
+  }
+
+  /** Returns the faults that are not over and the newest of those that are. */
+  async faults(): Promise<Fault[]> {
+    return (await this.#ask<{ items: Fault[] }>("GET", "/faults")).items;
+  }
+
+  /** Takes a fault back, and resolves when that is done. */
+  stopFault(id: string): Promise<Fault> {
+    return this.#ask("DELETE", `/faults/${encodeURIComponent(id)}`);
+  }
+
+  /** Returns the write record, oldest first. */
+  writes(of: { resource?: string; namespace?: string; name?: string; since?: number } = {}): Promise<Write[]> {
+    return this.#ask("GET", "/writes", { ...of });
+  }
+
+  /** Explains an object by the causes of its writes. resource is a plural name, such as pods. */
+  why(resource: string, name: string, namespace?: string): Promise<Explanation> {
+    return this.#ask("GET", "/why", { resource, name, namespace });
+  }
+
+  async #ask<T>(method: string, path: string, query: Query = {}, body?: object | string): Promise<T> {
+    return JSON.parse(await text(await this.#send(method, path, query, body))) as T;
+  }
+
+  async #send(method: string, path: string, query: Query = {}, body?: object | string): Promise<IncomingMessage> {
+    const target = new URL(`${this.url}/minikcm/v1${path}`);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) target.searchParams.set(name, String(value));
+    }
+    const headers: Record<string, string> = { Accept: "application/json, */*;q=0.5" };
+    if (body !== undefined) headers["Content-Type"] = typeof body === "string" ? "application/yaml" : "application/json";
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const sent = request(target, { agent: this.#agent, method, headers }, resolve);
+      sent.on("error", reject);
+      sent.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body));
+    });
+    if ((response.statusCode ?? 0) < 300) return response;
+    throw statusError(response.statusCode ?? 0, await text(response));
+  }
+}
+
+type Query = Record<string, string | number | bigint | undefined>;
+
+interface Kubeconfig {
+  clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
+  users: { user: { "client-certificate-data": string; "client-key-data": string } }[];
+}
+
+/** The process of a cluster. */
+class Process {
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<void>;
+  #stderr = "";
+  ended = false;
+
+  constructor(
+    readonly dir: string,
+    kubeconfig: string,
+    options: Options,
+  ) {
+    const binary = options.binary ?? (process.env["MINIKCM"] || "minikcm");
+    const args = ["up", "--stop-with-stdin", "--kubeconfig", kubeconfig, "--clock", options.clock ?? "virtual"];
+    args.push("--nodes", String(options.nodes ?? 1), "--seed", String(options.seed ?? 0), ...(options.args ?? []));
+    this.#child = spawn(binary, args, { stdio: "pipe" });
+    this.#child.stdin!.on("error", () => {}); // the process may end first
+    this.#child.stderr!.setEncoding("utf8").on("data", (data: string) => (this.#stderr = (this.#stderr + data).slice(-tailSize)));
+    this.#exit = new Promise((resolve) => {
+      const end = (why: string) => {
+        this.#stderr += why;
+        this.ended = true;
+        resolve();
+      };
+      this.#child.once("error", (error) => end(`${error.message}: is minikcm in PATH, or MINIKCM set to its path?`));
+      this.#child.once("close", () => end(""));
+    });
+  }
+
+  /** Resolves when the cluster is ready. */
+  async ready(timeout: number): Promise<void> {
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), timeout);
+    const lines = createInterface(this.#child.stdout!);
+    const first = new Promise<string>((resolve) => lines.once("line", resolve));
+    const line = await Promise.race([first, this.#exit.then(() => "")]);
+    clearTimeout(timer);
+    if (line.startsWith("export KUBECONFIG=")) return;
+    await this.#exit;
+    throw new Error(`minikcm ended: ${this.#stderr.trim()}`);
+  }
+
+  async close(): Promise<void> {
+    this.#child.stdin!.end();
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), stopTimeout);
+    await this.#exit;
+    clearTimeout(timer);
+    await rm(this.dir, { recursive: true, force: true });
+  }
+}
+
+async function text(response: IncomingMessage): Promise<string> {
+  let data = "";
+  for await (const chunk of response.setEncoding("utf8")) data += chunk as string;
+  return data;
+}
+
+function statusError(code: number, data: string): StatusError {
+  try {
+    const { reason, message } = JSON.parse(data) as { reason?: string; message?: string };
+    if (message) return new StatusError(code, reason ?? "", message);
+  } catch {
+    // it is no Status
+  }
+  return new StatusError(code, "", `${code}: ${data.trim()}`);
+}
