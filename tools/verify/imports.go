@@ -15,21 +15,25 @@ var mayImport = map[string][]string{
 	"internal/simulatedmetrics": {"clock", "apiserver", "kubeletsim"},
 	"internal/sharing":          {"clock", "internal"},
 	"internal/accessapi":        {"clock", "apiserver", "."},
+	"internal/clockapi":         {"clock", "."},
+	"internal/writeexport":      {"."},
+	"internal/ui":               {"ui", "."},
+	"ui":                        {},
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
 	"controllers":               {"clock", "quota", "internal"},
-	"kubeletsim":                {"clock", "controllers/loop"},
+	"kubeletsim":                {"clock", "controllers/loop", "internal/csivolume"},
 	"dump":                      {"reasons"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "."},
-	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
+	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "internal/clockapi", "internal/ui", "internal/writeexport", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
 	"test":                      {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
 	"examples":                  {"clock", "minikcmtest", "."},
 }
 
 // testsOnClusters are the folders whose tests may start whole clusters.
-var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "."}
+var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "internal/clockapi", "internal/ui", "."}
 
 // neverImport are modules that must not be imported, with the reasons.
 var neverImport = map[string]string{

@@ -35,7 +35,7 @@ type file struct {
 }
 
 // load parses every Go file of the module at the root of fsys and finds its Markdown files. It
-// skips folders with their own go.mod, testdata and hidden folders.
+// skips folders with their own go.mod, testdata, npm's packages and hidden folders.
 func load(fsys fs.FS) (*tree, error) {
 	t := &tree{fsys: fsys, fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -64,7 +64,7 @@ func skip(fsys fs.FS, dir string) error {
 	if dir == "." {
 		return nil
 	}
-	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" {
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "node_modules" {
 		return fs.SkipDir
 	}
 	if _, err := fs.Stat(fsys, path.Join(dir, "go.mod")); err == nil {
