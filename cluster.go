@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
@@ -33,6 +34,7 @@ type Cluster struct {
 	opts       Options
 	clock      clock.Clock
 	virtual    *clock.Virtual
+	pace       pace
 	ledger     *clock.Ledger
 	random     *clock.Random
 	store      store.Store
@@ -59,8 +61,8 @@ type Cluster struct {
 	trustedServing []byte
 	// lastRevision is the store's revision when the cluster was closed.
 	lastRevision atomic.Int64
-	// kubeconfigWritten reports that kubeconfig is in the file that the options name.
-	kubeconfigWritten bool
+	// kubeconfigFile is the content of the file that the options name; nil: none was written.
+	kubeconfigFile []byte
 
 	client kubernetes.Interface
 	shared sharedRoles
@@ -170,6 +172,12 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
+	return c.begin(ctx, shared)
+}
+
+// begin starts what uses the API server, and returns when the nodes are Ready unless the options
+// say otherwise.
+func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
 	if err := c.loadObjects(ctx); err != nil {
 		return err
 	}
@@ -182,10 +190,13 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startExtensions(ctx); err != nil {
 		return err
 	}
-	if c.opts.NoWait {
-		return nil
+	if !c.opts.NoWait {
+		if err := c.waitReady(ctx); err != nil {
+			return err
+		}
 	}
-	return c.waitReady(ctx)
+	c.pace.start()
+	return nil
 }
 
 // publish serves HTTPS, unless the options exclude it, and creates the ConfigMaps that
@@ -206,9 +217,14 @@ func (c *Cluster) publish(ctx context.Context) error {
 func (c *Cluster) startClock() {
 	switch c.opts.ClockMode {
 	case clock.ModeVirtual:
-		c.ledger.TakeTurns(c.opts.Seed, c.opts.Driven)
+		if !c.opts.isPaced() { // then its clients determine the order of events
+			c.ledger.TakeTurns(c.opts.Seed, c.opts.Driven)
+		}
 		c.virtual = clock.NewVirtual(c.opts.ClockStart, c.ledger)
 		c.clock = c.virtual
+		if c.opts.isPaced() {
+			c.pace.pacer = clock.NewPacer(c.virtual, c.opts.ClockFactor)
+		}
 		c.ledger.RetryOn(c.clock, c.random)
 	case clock.ModeScaled:
 		c.clock = clock.Scaled(c.opts.ClockFactor)
@@ -256,10 +272,14 @@ func (c *Cluster) listen(ctx context.Context) error {
 	if c.opts.KubeconfigPath == "" {
 		return nil
 	}
-	if err := writeKubeconfig(c.opts.KubeconfigPath, c.kubeconfig); err != nil {
+	file, err := encodedFor(c.opts.KubeconfigPath, c.kubeconfig)
+	if err != nil {
 		return err
 	}
-	c.kubeconfigWritten = true
+	if err := writeKubeconfig(c.opts.KubeconfigPath, file); err != nil {
+		return err
+	}
+	c.kubeconfigFile = file
 	return nil
 }
 
@@ -358,6 +378,7 @@ func (c *Cluster) keepRevision() {
 // close stops in the reverse order of start: the users of a part before the part.
 func (c *Cluster) close() error {
 	err := c.services.close()
+	c.pace.stop()
 	err = errors.Join(err, c.stopParts())
 	if c.server != nil {
 		c.server.Close()
@@ -377,8 +398,8 @@ func (c *Cluster) close() error {
 	if c.virtual != nil {
 		c.virtual.Close()
 	}
-	if c.kubeconfigWritten {
-		err = errors.Join(err, removeKubeconfig(c.opts.KubeconfigPath, c.kubeconfig))
+	if c.kubeconfigFile != nil {
+		err = errors.Join(err, removeKubeconfig(c.opts.KubeconfigPath, c.kubeconfigFile))
 	}
 	return err
 }

@@ -136,7 +136,7 @@ func TestInfo(t *testing.T) {
 		clock.ModeVirtual: {Mode: clock.ModeVirtual, Now: minikcm.DefaultClockStart},
 	} {
 		cluster := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-			o.ClockMode, o.ClockFactor = mode, 60
+			o.ClockMode, o.ClockFactor = mode, want.Factor
 			o.AuthorizationModes = []string{apiserver.AuthorizeAlways}
 			o.Extensions = []minikcm.Extension{extension("greeting", func(string, error) {})}
 		}))

@@ -34,8 +34,11 @@ type Info struct {
 // ClockInfo describes a cluster's clock.
 type ClockInfo struct {
 	Mode clock.Mode `json:"mode"`
-	// Factor is the speed of a scaled clock, as a multiple of real time.
+	// Factor is the speed of a scaled clock, as a multiple of real time, and that of a virtual
+	// clock that runs by itself.
 	Factor float64 `json:"factor,omitempty"`
+	// Paused reports that a virtual clock stands still until it is resumed.
+	Paused bool `json:"paused,omitempty"`
 	// Now is the cluster's time.
 	Now time.Time `json:"now"`
 }
@@ -59,6 +62,11 @@ func (c *Cluster) Info() Info {
 		info.Clock.Mode = clock.ModeReal
 	case clock.ModeScaled:
 		info.Clock.Factor = c.opts.ClockFactor
+	case clock.ModeVirtual:
+		if c.pace.pacer != nil {
+			now, _ := c.pace.pacer.Pace()
+			info.Clock.Factor, info.Clock.Paused = now.Speed, now.Paused
+		}
 	}
 	return info
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/apiserver/auth"
 )
@@ -62,6 +63,19 @@ func newKubeconfig(authority *auth.Authority, servers []byte, address, user stri
 	config.Contexts[ContextName] = &clientcmdapi.Context{Cluster: ContextName, AuthInfo: ContextName}
 	config.CurrentContext = ContextName
 	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
+	}
+	return data, nil
+}
+
+// encodedFor returns a kubeconfig as a file with the path contains it: in JSON if the name ends
+// in .json, for programs that cannot read YAML.
+func encodedFor(path string, kubeconfig []byte) ([]byte, error) {
+	if filepath.Ext(path) != ".json" {
+		return kubeconfig, nil
+	}
+	data, err := yaml.YAMLToJSON(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
 	}

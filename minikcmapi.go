@@ -22,7 +22,7 @@ func (c *Cluster) Controllers() []manager.Status {
 }
 
 // serveOwn serves the paths beneath /minikcm/v1 that the apiserver does not: an Info at
-// /minikcm/v1, the states of the controllers as a JSON array at /controllers, the debug
+// /minikcm/v1, its OpenAPI document at /openapi.json, the states of the controllers as a JSON array at /controllers, the debug
 // information of a controller at /controllers/NAME/debug, and explanations at /why.
 // Extensions serve the rest.
 func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
@@ -36,6 +36,9 @@ func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case ownPath:
 		c.serveInfo(w)
+		return
+	case openAPIPath:
+		serveOpenAPI(w)
 		return
 	case whyPath:
 		c.serveWhy(w, r)

@@ -36,6 +36,8 @@ type Options struct {
 	// ManageNodes selects which Nodes that clients create through the API are simulated:
 	// those that are marked (the default), all, or none.
 	ManageNodes nodes.ManagePolicy
+	// PodNetworks are the networks of the pods' addresses.
+	PodNetworks PodNetworks
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
 	// clients can observe pods that terminate; negative means no delay.
 	Latencies lifecycle.Latencies
@@ -134,14 +136,16 @@ type Options struct {
 	// RecordedWrites is how many writes the write record keeps, the newest ones; 0 means
 	// 100,000. A write takes about 500 bytes.
 	RecordedWrites int
-	// KubeconfigPath is the file to which the administrator's kubeconfig is written; empty:
-	// it is not written. An existing file is replaced only if minikcm wrote it. Close
+	// KubeconfigPath is the file to which the administrator's kubeconfig is written, as JSON if
+	// its name ends in .json; empty: it is not written. An existing file is replaced only if minikcm wrote it. Close
 	// removes what was written.
 	KubeconfigPath string
 
 	// ClockMode is real (the default), scaled or virtual.
 	ClockMode clock.Mode
-	// ClockFactor is the speed of a scaled clock, as a multiple of real time.
+	// ClockFactor is the speed of a scaled clock, as a multiple of real time. A virtual clock
+	// runs at that speed once the nodes are Ready, and Cluster.Pacer changes the speed; with 0,
+	// its time passes only during a call of Advance, Wait or Until.
 	ClockFactor float64
 	// ClockStart is the time at which a virtual clock starts; the zero time means
 	// DefaultClockStart.
@@ -230,7 +234,11 @@ func (o *Options) Validate() error {
 		return err
 	}
 	switch o.ClockMode {
-	case "", clock.ModeReal, clock.ModeVirtual:
+	case "", clock.ModeReal:
+	case clock.ModeVirtual:
+		if err := o.validatePace(); err != nil {
+			return err
+		}
 	case clock.ModeScaled:
 		if !(o.ClockFactor > 0) || math.IsInf(o.ClockFactor, 1) { // not a number is neither
 			return fmt.Errorf("a scaled clock needs a factor above 0, not %v", o.ClockFactor)
@@ -245,6 +253,9 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := nodes.Check(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
+		return err
+	}
+	if err := o.PodNetworks.check(o.declaredNodes()); err != nil {
 		return err
 	}
 	return o.ManageNodes.Validate()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -21,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
+	"minikcm.dev/minikcm/controllers/volumeattacher"
 	"minikcm.dev/minikcm/internal/fence"
 	"minikcm.dev/minikcm/internal/members"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -104,7 +106,7 @@ func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (
 	if err != nil {
 		return nil, err
 	}
-	m, err := manager.New(e, manager.Options{Selected: selected, Up: up})
+	m, err := manager.New(e, manager.Options{Selected: selected, Settings: c.opts.controllerSettings(), Up: up})
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +144,15 @@ func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 }
 
 // accountConfig returns the configuration of a controller, which acts as its service
-// account.
+// account. No role of upstream's allows what the simulated attacher does: a CSI driver is
+// installed with its own.
 func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 	const namespace = metav1.NamespaceSystem
-	return c.ownConfig(auth.AccountName(namespace, account), auth.AccountGroups(namespace)...), nil
+	groups := auth.AccountGroups(namespace)
+	if account == volumeattacher.Account {
+		groups = append(groups, user.SystemPrivilegedGroup)
+	}
+	return c.ownConfig(auth.AccountName(namespace, account), groups...), nil
 }
 
 // denied reports that a controller or the scheduler lacks a permission. Other service accounts
@@ -193,6 +200,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 		AsNode: c.asNode(), MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
+		AwaitPodCIDRs: c.opts.PodNetworks.Allocate,
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -25,7 +24,6 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/utils/exec"
-	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/members"
@@ -151,17 +149,19 @@ func (c remoteClient) attach(ctx context.Context, protocol string, detach func()
 	return line, errors.Join(err, <-ended)
 }
 
-// untilEndpoint waits until a Service has a ready endpoint.
+// untilEndpoint waits until a Service has a ready endpoint: in its Endpoints, which the proxy
+// reads, and which another controller writes than the EndpointSlices.
 func (c remoteClient) untilEndpoint(ctx context.Context, t *testing.T, service string) {
 	t.Helper()
-	w, err := c.DiscoveryV1().EndpointSlices("default").Watch(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+	w, err := c.CoreV1().Endpoints("default").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + service})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
 	for event := range w.ResultChan() {
-		slice, ok := event.Object.(*discoveryv1.EndpointSlice)
-		if ok && len(slice.Endpoints) > 0 && ptr.Deref(slice.Endpoints[0].Conditions.Ready, false) {
+		//lint:ignore SA1019 the proxy reads them, as upstream's does
+		endpoints, ok := event.Object.(*corev1.Endpoints)
+		if ok && len(endpoints.Subsets) > 0 && len(endpoints.Subsets[0].Addresses) > 0 {
 			return
 		}
 	}

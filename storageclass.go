@@ -36,9 +36,9 @@ func (c *Cluster) provisionsVolumes() bool {
 	return err == nil && slices.Contains(selected, volumeprovisioner.Name) // Validate has reported an error
 }
 
-// simulateStorageClasses marks the StorageClasses of loaded objects or of a snapshot as
-// simulated, because their provisioners do not run in this cluster. Without any, it creates
-// the default one.
+// simulateStorageClasses marks the StorageClasses and CSIDrivers of loaded objects or of a snapshot
+// as simulated, because their provisioners and attachers do not run in this cluster. Without any
+// class, it creates the default one.
 func (c *Cluster) simulateStorageClasses(ctx context.Context) error {
 	if !c.provisionsVolumes() {
 		return nil
@@ -47,6 +47,9 @@ func (c *Cluster) simulateStorageClasses(ctx context.Context) error {
 	classes, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing the StorageClasses of the cluster: %w", err)
+	}
+	if err := c.simulateDrivers(ctx); err != nil {
+		return err
 	}
 	if len(classes.Items) == 0 {
 		if _, err := client.Create(ctx, defaultStorageClass(), metav1.CreateOptions{}); err != nil {
@@ -62,6 +65,26 @@ func (c *Cluster) simulateStorageClasses(ctx context.Context) error {
 		metav1.SetMetaDataAnnotation(&class.ObjectMeta, decide.Simulated, "true")
 		if _, err := client.Update(ctx, class, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("marking StorageClass %s as simulated: %w", class.Name, err)
+		}
+	}
+	return nil
+}
+
+// simulateDrivers marks the CSIDrivers as simulated.
+func (c *Cluster) simulateDrivers(ctx context.Context) error {
+	client := c.client.StorageV1().CSIDrivers()
+	drivers, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the CSIDrivers of the cluster: %w", err)
+	}
+	for i := range drivers.Items {
+		driver := drivers.Items[i].DeepCopy()
+		if _, decided := driver.Annotations[decide.Simulated]; decided {
+			continue
+		}
+		metav1.SetMetaDataAnnotation(&driver.ObjectMeta, decide.Simulated, "true")
+		if _, err := client.Update(ctx, driver, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("marking CSIDriver %s as simulated: %w", driver.Name, err)
 		}
 	}
 	return nil

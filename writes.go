@@ -24,9 +24,11 @@ const (
 	Removed = writerecord.Removed
 )
 
-// Explanation explains the state of the object that a Query names.
+// Explanation explains the state of the object that a Query names, by Links of writes to their
+// causes.
 type (
 	Explanation = writerecord.Explanation
+	Link        = writerecord.Link
 	Query       = writerecord.Query
 )
 

@@ -46,6 +46,10 @@ func leftOut(o *unstructured.Unstructured) string {
 		return leftWebhook
 	case "CertificateSigningRequest.certificates.k8s.io", "PodCertificateRequest.certificates.k8s.io":
 		return leftSigning
+	case "ClusterTrustBundle.certificates.k8s.io":
+		if signer, _, _ := unstructured.NestedString(o.Object, "spec", "signerName"); signer == "kubernetes.io/kube-apiserver-serving" {
+			return leftOwn
+		}
 	case "IPAddress.networking.k8s.io":
 		return leftAddress
 	case "APIService.apiregistration.k8s.io":

@@ -42,7 +42,7 @@ func (k *Kubelets) StartAssigning(ctx context.Context, fence Fence) error {
 	if err != nil {
 		return fmt.Errorf("listing the nodes that have addresses: %w", err)
 	}
-	table := nodes.NewTable()
+	table := k.opts.newTable()
 	for i := range list.Items {
 		if assigned, ok := nodes.AssignmentOf(&list.Items[i]); ok {
 			table.Place(&list.Items[i], assigned)
@@ -92,7 +92,7 @@ func (k *Kubelets) assign(ctx context.Context, table *nodes.Table, name string) 
 		return nil
 	case err != nil:
 		return fmt.Errorf("looking for node %s: %w", name, err)
-	case !k.manages(object):
+	case !k.manages(object), k.opts.AwaitPodCIDRs && object.Spec.PodCIDR == "":
 		return nil
 	}
 	assigned, err := table.Assign(object)

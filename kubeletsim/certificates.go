@@ -49,7 +49,7 @@ func (k *Kubelets) syncCertificate(ctx context.Context, n *nodes.Node, pod *core
 	if name := c.Open(); name != "" {
 		request, err := k.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err), isNotOurs(err):
 			again = c.Missing(k.opts.Clock.Now())
 		case err != nil:
 			return again, fmt.Errorf("reading PodCertificateRequest %s: %w", name, err)

@@ -58,8 +58,9 @@
 // rules of restartPolicy (the pod's and its own), first at once, then with Backoff.
 //
 // A pod waits, as on a real node, for the ConfigMaps and Secrets, and their keys, that its
-// volumes and environment require, for ClusterTrustBundles (KEP-3257), bound claims, and for the
-// certificates that it requests (KEP-4317); other volumes count as mounted. A pod that does not suit
+// volumes and environment require, for ClusterTrustBundles (KEP-3257), for bound claims, until
+// the volumes of CSI drivers are attached to its node, and for the certificates that it requests
+// (KEP-4317); other volumes count as mounted. A pod that does not suit
 // its node is rejected (OutOfcpu, OutOfpods, NodeAffinity, NodePorts). Changed resources are
 // applied in place, or by a restart if resizePolicy requires one; a resize that does not fit
 // is deferred (KEP-1287).

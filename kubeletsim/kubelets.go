@@ -44,6 +44,7 @@ type Kubelets struct {
 	configMapLister corev1listers.ConfigMapLister
 	factory         kubeinformers.SharedInformerFactory
 	supplies        supplies
+	attaching       attaching
 	certificates    certificateWatch
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
@@ -72,7 +73,7 @@ func New(opts Options) (*Kubelets, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: nodes.NewTable(), shards: newShards(opts.ShardOf)}
+	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: opts.newTable(), shards: newShards(opts.ShardOf)}
 	k.pods = newPodTable(&k.images, k.queuePod)
 	k.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,

@@ -17,21 +17,25 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// observeNode queues a Node that is to be simulated and is not yet. It ignores other events,
-// which are mostly echoes of the kubelets' heartbeats.
+// observeNode queues a Node that is to be simulated and is not yet, and the pods whose volumes have
+// been attached. It ignores other events, which are mostly echoes of the kubelets' heartbeats.
 //
 // A Node that was deleted and created again between two lists of the informer arrives as an
 // update with another UID.
 func (k *Kubelets) observeNode(obj any) {
 	object, ok := obj.(*corev1.Node)
-	if !ok || !k.manages(object) || k.nodes.Refuses(object) {
+	if !ok {
+		return
+	}
+	k.observeAttached(object)
+	if !k.manages(object) || k.nodes.Refuses(object) {
 		return
 	}
 	if k.shards != nil {
 		k.observeShared(object)
 		return
 	}
-	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) {
+	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) || n.AwaitsRange() && object.Spec.PodCIDR != "" {
 		k.loop.Add(nodeKey(object.Name))
 	}
 }
@@ -61,6 +65,7 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 		return nil, fmt.Errorf("looking for node %s: %w", name, err)
 	}
 	if err == nil && lost != nil && lost.Regain(object.UID) {
+		k.releaseLost(lost)
 		return lost, nil
 	}
 	if err != nil || !k.manages(object) {
@@ -116,6 +121,7 @@ func (k *Kubelets) settle(n *nodes.Node) {
 		}
 	}
 	n.Settled()
+	k.releaseLost(n)
 }
 
 // endNode ends the simulation of a node whose Node was deleted. Its pods are left to the pod

@@ -40,7 +40,7 @@ func (c *cluster) deleteNode(name string) {
 func TestNodeWithoutRoom(t *testing.T) {
 	c := newCluster(t, Options{})
 	c.createNode("first", "1", func(n *corev1.Node) {
-		n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.240.0.0/12", []string{"10.240.0.0/12"} // all addresses for pods
+		n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.192.0.0/10", []string{"10.192.0.0/10"} // all addresses for pods
 	})
 	c.until("the first is ready", func() bool { return nodeReady(c, "first") })
 	c.createNode("second", "2")
@@ -53,7 +53,7 @@ func TestNodeWithoutRoom(t *testing.T) {
 		return ""
 	}
 	c.until("the second is refused", func() bool { return message() != "" })
-	if !strings.Contains(message(), "at most 3072 nodes can be simulated") {
+	if !strings.Contains(message(), "at most 16384 nodes can be simulated") {
 		t.Errorf("it says %q", message())
 	}
 	if err := c.ledger.WaitIdle(c.ctx); err != nil {

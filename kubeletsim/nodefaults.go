@@ -59,6 +59,7 @@ func (k *Kubelets) StartNode(name string) error {
 	if crashed {
 		k.rebootPods(name)
 	}
+	k.releaseLost(n)
 	k.wakeNode(name)
 	return nil
 }

@@ -63,7 +63,7 @@ func (k *Kubelets) configOf(n *nodes.Node) any {
 	pods := n.Allocatable[corev1.ResourcePods]
 	return map[string]any{"kubeletconfig": map[string]any{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
-		"maxPods": pods.Value(), "clusterDomain": "cluster.local", "podCIDR": n.PodRange.String(),
+		"maxPods": pods.Value(), "clusterDomain": "cluster.local", "podCIDR": podRangeOf(n),
 	}}
 }
 
@@ -115,4 +115,12 @@ func (k *Kubelets) serveContainerLog(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	_ = write(r.Context(), w) // the answer has begun
+}
+
+// podRangeOf returns the range of the node's pod addresses; empty if the node awaits one.
+func podRangeOf(n *nodes.Node) string {
+	if n.AwaitsRange() {
+		return ""
+	}
+	return n.PodRange().String()
 }

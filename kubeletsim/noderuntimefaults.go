@@ -36,6 +36,7 @@ func (k *Kubelets) UnhangNode(name string) error {
 		return fmt.Errorf("unhanging node %s: %w", name, ErrNoNode)
 	}
 	n.Unhang()
+	k.releaseLost(n)
 	if err := k.SetNodeCondition(name, corev1.NodeReady, false); err != nil {
 		return err
 	}

@@ -59,6 +59,9 @@ type Options struct {
 	// are then created in the API, and StartAssigning makes one process assign the addresses of
 	// all nodes.
 	ShardOf func(node string) int
+	// AwaitPodCIDRs makes nodes wait until a controller has set the spec.podCIDR of their Nodes.
+	// Otherwise the kubelets set it themselves.
+	AwaitPodCIDRs bool
 	// KubeletVersion is the version that the nodes report. Default v1.37.2.
 	KubeletVersion string
 	// Version is that of the simulated container runtime. Default "dev".
@@ -134,4 +137,11 @@ func (k *Kubelets) create(ctx context.Context, node *corev1.Node) (*corev1.Node,
 
 func (o *Options) versions() nodes.Versions {
 	return nodes.Versions{Kubelet: o.KubeletVersion, Runtime: o.Version}
+}
+
+func (o *Options) newTable() *nodes.Table {
+	if o.AwaitPodCIDRs {
+		return nodes.NewAwaitingTable()
+	}
+	return nodes.NewTable()
 }

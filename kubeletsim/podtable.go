@@ -79,6 +79,9 @@ type podEntry struct {
 	// has.
 	released, returned bool
 	failures           int
+	// volumes are the attachable volumes among those that resolved has, by their names in the pod.
+	volumes  []attachable
+	resolved map[string]bool
 	restoring
 }
 

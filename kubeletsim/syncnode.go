@@ -52,6 +52,7 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		k.due.Set(key, time.Time{})
 		return
 	}
+	k.takeRange(n, now)
 	restarted, resumed := n.TakeStart()
 	if restarted {
 		n.Registered = false
@@ -86,6 +87,20 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		n.Failures = 0
 	}
 	k.due.Set(key, wake)
+}
+
+// takeRange gives a node the range of pod addresses that its Node has got, if it awaits one. Then
+// the node is ready, and its pods get addresses.
+func (k *Kubelets) takeRange(n *nodes.Node, now time.Time) {
+	if !n.AwaitsRange() {
+		return
+	}
+	object, err := k.nodeLister.Get(n.Name)
+	if err == nil && n.TakeRange(object) {
+		n.StatusDue = now
+		k.settle(n)
+		k.wakePods(n.Name)
+	}
 }
 
 func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Time) error {
@@ -138,7 +153,7 @@ func (k *Kubelets) register(unbound context.Context, n *nodes.Node, now time.Tim
 		return err
 	}
 	n.SetUID(created.UID)
-	_, events := nodes.Conditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}, n.Troubled(), now)
+	_, events := nodes.Conditions(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}, n, now)
 	k.reportNode(n, n.Starting(events))
 	return nil
 }
@@ -154,6 +169,7 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 		return err
 	}
 	n.SetUID(object.UID)
+	n.TakeRange(object)
 	if missing := nodes.MissingPatch(object, n, k.opts.versions()); missing != nil {
 		patch, err := json.Marshal(missing)
 		if err != nil {

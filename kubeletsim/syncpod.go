@@ -53,6 +53,11 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	if err == nil {
 		missing, err = k.missingFor(ctx, e, pod)
 	}
+	if err == nil {
+		var unattached []lifecycle.Need
+		unattached, err = k.syncVolumes(ctx, n, e, pod)
+		missing = append(missing, unattached...)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			k.due.Set(key, k.retryAt(e, pod, err))
@@ -129,7 +134,7 @@ func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	if (!in.State.Sandbox || rebooted) && !in.State.Ended && !in.Pod.Spec.HostNetwork {
 		lent = n.TakeAddress()
 	}
-	in.Now, in.Address = k.opts.Clock.Now(), lent
+	in.Now, in.Address, in.SecondAddress = k.opts.Clock.Now(), lent, n.SecondAddress(lent)
 	in.HasImage, in.PullError = n.HasImage, k.imageErrors.Get
 	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := lifecycle.Step(in)
@@ -151,6 +156,7 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		// Once the status says so, the scheduler may bind a pod to what this one had.
 		e.released = true
 		k.release(n, pod.UID)
+		k.releaseVolumes(n, pod.UID)
 	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
@@ -240,8 +246,9 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 	return nil, fmt.Errorf("writing the status of pod %s: %w", klog.KObj(pod), err)
 }
 
-// isNotOurs reports that the API refused a request about a pod because the pod of that name is
-// not bound to the node: it was deleted, or replaced, before the request.
+// isNotOurs reports that the API refused a request about a pod, or an object of one, because the
+// pod of that name is not bound to the node, or has no such object: it was deleted, or replaced,
+// before the request.
 func isNotOurs(err error) bool {
 	return apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, causeUnrelated)
 }
@@ -282,10 +289,14 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	if e.lacking {
 		k.supplies.forget(pod.UID)
 	}
+	if len(e.volumes) > 0 {
+		k.attaching.forget(e.node, pod.UID)
+	}
 	if n == nil {
 		return
 	}
 	k.release(n, pod.UID)
+	k.releaseVolumes(n, pod.UID)
 	if e.state.Address.IsValid() && !e.returned {
 		n.ReleaseAddress(e.state.Address)
 	}

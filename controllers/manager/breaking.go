@@ -161,6 +161,18 @@ func (m *Manager) TakeDown(name string) (up func(), err error) {
 	}), nil
 }
 
+// Idles reports whether a controller runs and has no queue, because its flags or keys give it
+// nothing to do.
+func (m *Manager) Idles(name string) bool {
+	c, err := m.member(name)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state == Running && len(c.loops.Loops()) == 0
+}
+
 // Pause stops a controller from taking keys off its queues until resume is called.
 func (m *Manager) Pause(name string) (resume func(), err error) {
 	return m.disturb(name, func(l *loop.Loop) func() { return l.Pause() })

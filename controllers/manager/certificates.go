@@ -6,10 +6,12 @@ import (
 	"minikcm.dev/minikcm/controllers/certificates/approving"
 	"minikcm.dev/minikcm/controllers/certificates/cleaner"
 	"minikcm.dev/minikcm/controllers/certificates/signing"
+	"minikcm.dev/minikcm/controllers/podcertificaterequestcleaner"
+	"minikcm.dev/minikcm/controllers/trustbundlepublisher"
 )
 
-// certificateControllers are the controllers of certificate signing requests. They share
-// one service account, as upstream's do.
+// certificateControllers are the controllers of certificates. Those of certificate signing
+// requests share one service account, as upstream's do.
 func certificateControllers() []Descriptor {
 	const docs = "reference/access-authn-authz/certificate-signing-requests/"
 	return []Descriptor{
@@ -30,6 +32,18 @@ func certificateControllers() []Descriptor {
 			About:   "deletes certificate signing requests that are no longer needed",
 			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests"},
 			Docs: docs, New: constructor(cleaner.New),
+		},
+		{
+			Name: podcertificaterequestcleaner.Name, Account: "podcertificaterequestcleaner",
+			About:   "deletes requests for certificates of pods 15 minutes after their creation",
+			Watches: []string{"podcertificaterequests"}, Writes: []string{"podcertificaterequests"},
+			Docs: docs + "#pod-certificate-requests", New: constructor(podcertificaterequestcleaner.New),
+		},
+		{
+			Name: trustbundlepublisher.Name, Account: "kube-apiserver-serving-clustertrustbundle-publisher",
+			About:   "publishes the certificates that the apiserver is verified by in a ClusterTrustBundle",
+			Watches: []string{"clustertrustbundles"}, Writes: []string{"clustertrustbundles"},
+			Docs: docs + "#cluster-trust-bundles", New: constructor(trustbundlepublisher.New),
 		},
 	}
 }

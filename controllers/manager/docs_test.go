@@ -37,9 +37,21 @@ shows what they are doing. The flags are those of ` + "`minikcm controller-manag
 	}
 	b.WriteString("\n## Not there\n\nOf kube-controller-manager's controllers, these are missing. To leave one out is fine, to select one an error.\n\n")
 	for _, name := range Absent() {
-		fmt.Fprintf(&b, "- `%s`\n", name)
+		fmt.Fprintf(&b, "- `%s`%s\n", name, whyAbsent()[name])
 	}
 	return b.String()
+}
+
+// whyAbsent says of some missing controllers why there is no use for them.
+func whyAbsent() map[string]string {
+	const (
+		cloud = ": needs a cloud, which kube-controller-manager does not have either"
+		gate  = ": is for a kind that upstream does not serve by default"
+	)
+	return map[string]string{
+		"cloud-node-lifecycle-controller": cloud, "node-route-controller": cloud,
+		"podgroup-protection-controller": gate, "storageversion-garbage-collector-controller": gate,
+	}
 }
 
 func section(b *strings.Builder, d *Descriptor) {

@@ -7,8 +7,10 @@ import (
 
 	"minikcm.dev/minikcm/controllers/certificates/signing"
 	"minikcm.dev/minikcm/controllers/legacyserviceaccounttokencleaner"
+	"minikcm.dev/minikcm/controllers/nodeipam"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/decide"
+	"minikcm.dev/minikcm/controllers/persistentvolumeattachdetach"
 	"minikcm.dev/minikcm/controllers/podgc"
 )
 
@@ -27,8 +29,10 @@ func Defaults() *Settings {
 	node.NodeMonitorPeriod.Duration = 5 * time.Second
 	node.NodeEvictionRate, node.SecondaryNodeEvictionRate = 0.1, 0.01
 	node.LargeClusterSizeThreshold, node.UnhealthyZoneThreshold = 50, 0.55
+	s.AttachDetachController.ReconcilerSyncLoopPeriod.Duration = time.Minute
 	podAutoscalerDefaults(s)
 	s.CSRSigningController.ClusterSigningDuration.Duration = signing.DefaultLifetime
+	s.KubeCloudShared.CIDRAllocatorType = nodeipam.RangeAllocator
 	s.PodGCController.TerminatedPodGCThreshold = 12500
 	s.LegacySATokenCleaner.CleanUpPeriod.Duration = legacyserviceaccounttokencleaner.DefaultCleanUpPeriod
 	return s
@@ -59,6 +63,19 @@ func nodeLifecycleOptions(s *Settings) nodelifecycle.Options {
 			LargeThreshold: int(c.LargeClusterSizeThreshold), UnhealthyThreshold: c.UnhealthyZoneThreshold,
 		},
 	}
+}
+
+// attachDetachFlags adds upstream's flags. The first two have no effect: the controller acts on each
+// change of an attachment, and needs no passes to find it.
+func attachDetachFlags(fs *pflag.FlagSet, s *Settings) {
+	c := &s.AttachDetachController
+	fs.BoolVar(&c.DisableAttachDetachReconcilerSync, "disable-attach-detach-reconcile-sync", c.DisableAttachDetachReconcilerSync, "accepted without effect: attachments are not compared periodically")
+	fs.DurationVar(&c.ReconcilerSyncLoopPeriod.Duration, "attach-detach-reconcile-sync-period", c.ReconcilerSyncLoopPeriod.Duration, "accepted without effect: attachments are not compared periodically")
+	fs.BoolVar(&c.DisableForceDetachOnTimeout, "disable-force-detach-on-timeout", c.DisableForceDetachOnTimeout, "never detach a volume that a node has in use because of the time that has passed")
+}
+
+func attachDetachOptions(s *Settings) persistentvolumeattachdetach.Options {
+	return persistentvolumeattachdetach.Options{NoForce: s.AttachDetachController.DisableForceDetachOnTimeout}
 }
 
 func podGCFlags(fs *pflag.FlagSet, s *Settings) {

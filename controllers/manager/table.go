@@ -16,8 +16,11 @@ import (
 	"minikcm.dev/minikcm/controllers/job"
 	"minikcm.dev/minikcm/controllers/legacyserviceaccounttokencleaner"
 	"minikcm.dev/minikcm/controllers/namespace"
+	"minikcm.dev/minikcm/controllers/nodeipam"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/persistentvolumeattachdetach"
 	"minikcm.dev/minikcm/controllers/persistentvolumebinder"
+	"minikcm.dev/minikcm/controllers/persistentvolumeexpander"
 	"minikcm.dev/minikcm/controllers/podautoscaler"
 	"minikcm.dev/minikcm/controllers/podgc"
 	"minikcm.dev/minikcm/controllers/pvcprotection"
@@ -26,16 +29,19 @@ import (
 	"minikcm.dev/minikcm/controllers/replicationcontroller"
 	"minikcm.dev/minikcm/controllers/resourcequota"
 	"minikcm.dev/minikcm/controllers/rootca"
+	"minikcm.dev/minikcm/controllers/selinuxwarning"
 	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/controllers/serviceaccounttoken"
 	"minikcm.dev/minikcm/controllers/servicecidrs"
 	"minikcm.dev/minikcm/controllers/serviceloadbalancer"
 	"minikcm.dev/minikcm/controllers/statefulset"
+	"minikcm.dev/minikcm/controllers/storageversionmigrator"
 	"minikcm.dev/minikcm/controllers/tainteviction"
 	"minikcm.dev/minikcm/controllers/tokencleaner"
 	"minikcm.dev/minikcm/controllers/ttl"
 	"minikcm.dev/minikcm/controllers/ttlafterfinished"
 	"minikcm.dev/minikcm/controllers/vacprotection"
+	"minikcm.dev/minikcm/controllers/volumeattacher"
 	"minikcm.dev/minikcm/controllers/volumeprovisioner"
 )
 
@@ -50,10 +56,11 @@ func Descriptors() []Descriptor {
 	table = append(table, certificateControllers()...)
 	table = append(table, bootstrapControllers()...)
 	table = append(table, cleaningControllers()...)
-	return append(table, storageControllers()...)
+	table = append(table, storageControllers()...)
+	return append(table, storageProtection()...)
 }
 
-// storageControllers bind claims to volumes, and protect storage objects in use.
+// storageControllers bind claims to volumes, and attach these.
 func storageControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -67,10 +74,33 @@ func storageControllers() []Descriptor {
 		{
 			Name: volumeprovisioner.Name, Account: "persistent-volume-binder",
 			About:   "creates, expands and deletes the volumes of simulated StorageClasses (not one of upstream's)",
-			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "nodes"},
+			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "volumeattachments", "nodes"},
 			Writes:  []string{"persistentvolumes", "persistentvolumeclaims", "persistentvolumeclaims/status"},
 			Docs:    "concepts/storage/dynamic-provisioning/",
 			New:     constructor(volumeprovisioner.New),
+		},
+		{
+			Name: persistentvolumeattachdetach.Name, Aliases: []string{"attachdetach"}, Account: "attachdetach-controller",
+			About:   "attaches the volumes of CSI drivers to the nodes of the pods that use them, and detaches them",
+			Watches: []string{"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "volumeattachments", "csidrivers"},
+			Writes:  []string{"volumeattachments", "nodes/status"},
+			Docs:    "concepts/storage/persistent-volumes/",
+			Flags:   attachDetachFlags, New: configured(persistentvolumeattachdetach.New, attachDetachOptions),
+		},
+		{
+			Name: volumeattacher.Name, Account: volumeattacher.Account,
+			About:   "attaches and detaches simulated volumes, as the attacher of a CSI driver does (not one of upstream's)",
+			Watches: []string{"volumeattachments", "persistentvolumes", "persistentvolumeclaims", "storageclasses", "csidrivers"},
+			Writes:  []string{"volumeattachments", "volumeattachments/status"},
+			Docs:    "concepts/storage/volumes/#csi",
+			New:     constructor(volumeattacher.New),
+		},
+		{
+			Name: persistentvolumeexpander.Name, Aliases: []string{"persistentvolume-expander"}, Account: "expand-controller",
+			About:   "reports which claims wait for an external controller to expand them",
+			Watches: []string{"persistentvolumeclaims", "persistentvolumes"}, Writes: []string{"events"},
+			Docs: "concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims",
+			New:  constructor(persistentvolumeexpander.New),
 		},
 		{
 			Name: ephemeralvolume.Name, Aliases: []string{"ephemeral-volume"}, Account: "ephemeral-volume-controller",
@@ -82,6 +112,12 @@ func storageControllers() []Descriptor {
 			}},
 			New: constructor(ephemeralvolume.New),
 		},
+	}
+}
+
+// storageProtection keeps storage objects that are in use, and warns of wrong uses.
+func storageProtection() []Descriptor {
+	return []Descriptor{
 		{
 			Name: pvcprotection.Name, Aliases: []string{"pvc-protection"}, Account: "pvc-protection-controller",
 			About:   "keeps claims that are being deleted until no pod uses them",
@@ -102,6 +138,13 @@ func storageControllers() []Descriptor {
 			Watches: []string{"volumeattributesclasses", "persistentvolumes", "persistentvolumeclaims"}, Writes: []string{"volumeattributesclasses"},
 			Docs: "concepts/storage/volume-attributes-classes/",
 			New:  constructor(vacprotection.New),
+		},
+		{
+			Name: selinuxwarning.Name, DisabledByDefault: true, Account: "selinux-warning-controller",
+			About:   "warns of pods that use a volume with different SELinux labels",
+			Watches: []string{"pods", "persistentvolumeclaims", "persistentvolumes", "csidrivers"}, Writes: []string{"events"},
+			Docs: "tasks/configure-pod-container/security-context/#selinux-warning-controller",
+			New:  constructor(selinuxwarning.New),
 		},
 	}
 }
@@ -163,6 +206,13 @@ func clusterControllers() []Descriptor {
 			Watches: []string{"nodes"}, Writes: []string{"nodes"},
 			Docs: "reference/labels-annotations-taints/#node-alpha-kubernetes-io-ttl",
 			New:  constructor(ttl.New),
+		},
+		{
+			Name: nodeipam.Name, Aliases: []string{"nodeipam"}, Account: "node-controller",
+			About:   "gives nodes their networks of pod addresses, if it is asked to",
+			Watches: []string{"nodes"}, Writes: []string{"nodes"},
+			Docs:  "reference/command-line-tools-reference/kube-controller-manager/",
+			Flags: nodeIPAMFlags, New: configured(nodeipam.New, nodeIPAMOptions),
 		},
 	}
 }
@@ -402,6 +452,14 @@ func cleaningControllers() []Descriptor {
 				return &s.ResourceQuotaController.ConcurrentResourceQuotaSyncs
 			}},
 			New: constructor(resourcequota.New),
+		},
+		{
+			Name: storageversionmigrator.Name, Aliases: []string{"svm"}, Account: "storage-version-migrator-controller",
+			About:   "writes the objects of a resource again, so that they are stored in its current version",
+			Watches: []string{"storageversionmigrations"},
+			Writes:  []string{"storageversionmigrations/status", "customresourcedefinitions/status", "every resource that can be patched"},
+			Docs:    "tasks/manage-kubernetes-objects/storage-version-migration/",
+			New:     constructor(storageversionmigrator.New),
 		},
 	}
 }

@@ -25,6 +25,9 @@ func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
 		if !pod.Spec.HostNetwork {
 			// An unparsable address was not assigned by the simulation.
 			s.Address, _ = netip.ParseAddr(status.PodIP)
+			if len(status.PodIPs) > 1 {
+				s.SecondAddress, _ = netip.ParseAddr(status.PodIPs[1].IP)
+			}
 		}
 	}
 	s.Ended = Finished(pod)

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
@@ -23,6 +24,13 @@ type Need struct {
 	Found bool
 	// why is upstream's reason if it does not follow from the other fields.
 	why string
+	// unattached means that volumes wait until they are attached.
+	unattached bool
+}
+
+// NotAttached returns the need of volumes that are not attached to the node yet.
+func NotAttached(volumes []string) Need {
+	return Need{volume: strings.Join(volumes, " "), unattached: true}
 }
 
 // NotIssued returns the need of a volume whose certificate has not been issued, with the reason.
@@ -48,6 +56,9 @@ func (n Need) Kind() string {
 
 // mountMessage is upstream's message for a volume whose source is missing.
 func (n Need) mountMessage(namespace string) string {
+	if n.unattached {
+		return fmt.Sprintf("Unable to attach or mount volumes: unmounted volumes=[%[1]s], unattached volumes=[%[1]s], failed to process volumes=[]: context deadline exceeded", n.volume)
+	}
 	if n.Claim {
 		why := fmt.Sprintf("failed to fetch PVC from API server: persistentvolumeclaims %q not found", n.Name)
 		if n.Found {

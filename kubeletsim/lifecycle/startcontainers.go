@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -83,14 +84,38 @@ func (s *stepper) mountFails() bool {
 		if n.volume == "" {
 			continue
 		}
+		if n.unattached {
+			s.awaitAttachment(n)
+			return true
+		}
 		if message := n.mountMessage(s.Pod.Namespace); s.State.mountError != message {
 			s.State.mountError = message
 			s.report(nil, corev1.EventTypeWarning, "FailedMount", message)
 		}
 		return true
 	}
-	s.State.mountError = ""
+	s.State.mountError, s.State.attachDue = "", time.Time{}
 	return false
+}
+
+// attachPatience is how long upstream's kubelet waits until volumes are attached before it reports
+// that they are not, and attachRetry the delay before it waits again.
+const (
+	attachPatience = 2*time.Minute + 3*time.Second
+	attachRetry    = 10 * time.Second
+)
+
+// awaitAttachment reports each attempt to wait until volumes are attached that ends without.
+func (s *stepper) awaitAttachment(n Need) {
+	st := &s.State
+	if st.attachDue.IsZero() {
+		st.attachDue = s.Now.Add(attachPatience)
+	}
+	if s.due(st.attachDue) {
+		s.report(nil, corev1.EventTypeWarning, "FailedMount", n.mountMessage(s.Pod.Namespace))
+		st.attachDue = s.Now.Add(attachRetry + attachPatience)
+		s.due(st.attachDue)
+	}
 }
 
 // configFails reports whether the source of a container's environment is missing. It emits one

@@ -21,11 +21,15 @@ type State struct {
 	Admitted   time.Time
 	sandboxDue time.Time
 	// Sandbox means that the pod's sandbox is ready. Address is the pod's IP; it is not valid
-	// for pods on their host's network.
-	Sandbox bool
-	Address netip.Addr
+	// for pods on their host's network. SecondAddress is that of the other IP family, on a node
+	// with two ranges.
+	Sandbox       bool
+	Address       netip.Addr
+	SecondAddress netip.Addr
 	// mountError is the message of the missing volume source that was reported last.
 	mountError string
+	// attachDue is when the kubelet gives up an attempt to wait until volumes are attached.
+	attachDue time.Time
 	// initialized means that all init containers have completed once.
 	initialized bool
 	// Containers are those of the pod's spec, in the order of podspec.Containers.

@@ -62,6 +62,9 @@ func setPodIP(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 	}
 	status.PodIP = ip
 	status.PodIPs = []corev1.PodIP{{IP: ip}}
+	if s.SecondAddress.IsValid() && !pod.Spec.HostNetwork {
+		status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: s.SecondAddress.String()})
+	}
 }
 
 // phaseOf follows the pod lifecycle of the Kubernetes documentation: Pending until every app

@@ -15,9 +15,11 @@ type Input struct {
 	Pod   *corev1.Pod
 	State State
 	Now   time.Time
-	// Address is a free address that the pod may take.
-	Address     netip.Addr
-	Occurrences []Occurrence
+	// Address is a free address that the pod may take, and SecondAddress goes with it on a node
+	// with two ranges.
+	Address       netip.Addr
+	SecondAddress netip.Addr
+	Occurrences   []Occurrence
 	// HasImage reports whether the node has an image. PullError returns why an image cannot be
 	// pulled, empty if it can.
 	HasImage  func(image string) bool
@@ -96,7 +98,7 @@ func (s *stepper) run() {
 				s.due(s.Now.Add(addressRetry))
 				return
 			}
-			st.Address = s.Address
+			st.Address, st.SecondAddress = s.Address, s.SecondAddress
 		}
 		st.Sandbox = true
 	}

@@ -64,7 +64,7 @@ func newAddressPool(prefix netip.Prefix) *addressPool {
 	return &addressPool{
 		prefix: prefix,
 		// The network's own address and the gateway's are never assigned.
-		next: addressAt(prefix.Addr(), 2),
+		next: prefix.Addr().Next().Next(),
 		used: map[netip.Addr]bool{},
 	}
 }

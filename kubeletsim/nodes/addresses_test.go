@@ -49,8 +49,12 @@ func TestBlocksGoRound(t *testing.T) {
 	second, _ := b.take(1)
 	b.release(first)
 	for i := 2; i < MaxNodes; i++ {
-		if got, err := b.take(253); err != nil || got == first {
+		got, err := b.take(253)
+		if err != nil || got == first {
 			t.Fatalf("range %d is %v, %v", i, got, err)
+		}
+		if i == 3071 && got.String() != "10.255.255.0/24" || i == 3072 && got.String() != "10.192.0.0/24" || i == MaxNodes-1 && got.String() != "10.243.255.0/24" {
+			t.Errorf("range %d is %v", i, got)
 		}
 	}
 	if got, err := b.take(1); err != nil || got != first {

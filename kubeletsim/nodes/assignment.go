@@ -33,7 +33,7 @@ func (a Assignment) String() string { return fmt.Sprintf("%s,%s", a.PodRange, a.
 func AssignmentOf(object *corev1.Node) (Assignment, bool) {
 	first, second, _ := strings.Cut(object.Annotations[AnnotationAddresses], ",")
 	podRange, err := netip.ParsePrefix(first)
-	if err != nil || !podRange.Addr().Is4() || podRange.Bits() > maxRangePrefix || podRange.Masked() != podRange {
+	if err != nil || podRange.Bits() > podRange.Addr().BitLen()-2 || podRange.Masked() != podRange {
 		return Assignment{}, false
 	}
 	address, err := netip.ParseAddr(second)
@@ -61,7 +61,7 @@ func (t *Table) Place(object *corev1.Node, a Assignment) *Node {
 	said := statementOf(object)
 	said.address = a.Address
 	t.blocks.hold(a.PodRange)
-	n := t.makeLocked(&said, a.PodRange, true)
+	n := t.makeLocked(&said, t.rangesLocked(object, a.PodRange), true)
 	n.uid, n.settling = object.UID, true
 	t.putLocked(n)
 	return n
@@ -81,7 +81,7 @@ func (t *Table) Assign(object *corev1.Node) (Assignment, error) {
 			}
 		}
 	}
-	return Assignment{n.PodRange, netip.MustParseAddr(n.Address)}, nil
+	return Assignment{n.PodRange(), netip.MustParseAddr(n.Address)}, nil
 }
 
 // Withdraw removes a node of the given UID that another process simulates from now on, or that

@@ -54,7 +54,7 @@ func TestAssign(t *testing.T) {
 func TestAssignmentOf(t *testing.T) {
 	for text, want := range map[string]bool{
 		"10.244.1.0/24,172.18.0.2": true, "": false, "10.244.1.0/24": false, "10.244.1.0/24,": false,
-		"10.244.1.7/24,172.18.0.2": false, "10.244.1.0/32,172.18.0.2": false, "fd00::/64,172.18.0.2": false, "x,y": false,
+		"10.244.1.7/24,172.18.0.2": false, "10.244.1.0/32,172.18.0.2": false, "fd00::/64,172.18.0.2": true, "fd00::/127,172.18.0.2": false, "x,y": false,
 	} {
 		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationAddresses: text}}}
 		got, ok := AssignmentOf(object)

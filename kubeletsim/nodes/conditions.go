@@ -49,19 +49,23 @@ func kubeletConditions() []nodeCondition {
 	}
 }
 
-// Conditions returns the conditions that other components own, followed by the kubelet's own,
-// of which the given ones are bad, and the events of the conditions that changed.
-func Conditions(object *corev1.Node, troubles map[corev1.NodeConditionType]bool, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
+// Conditions returns the conditions that other components own, followed by those of the node's
+// kubelet, and the events of the conditions that changed.
+func Conditions(object *corev1.Node, n *Node, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
 	old := map[corev1.NodeConditionType]corev1.NodeCondition{}
 	for _, c := range object.Status.Conditions {
 		old[c.Type] = c
 	}
+	troubles, networkless := n.Troubled(), n.AwaitsRange()
 	var own []corev1.NodeCondition
 	var events []lifecycle.Event
 	for _, k := range kubeletConditions() {
 		text, status := k.good, k.statusGood
-		if troubles[k.kind] {
+		switch {
+		case troubles[k.kind]:
 			text, status = k.bad, k.statusBad
+		case networkless && k.kind == corev1.NodeReady:
+			text, status = noNetwork(), k.statusBad
 		}
 		c := corev1.NodeCondition{
 			Type: k.kind, Status: status, Reason: text.reason, Message: text.message,

@@ -19,10 +19,9 @@ import (
 
 // Node is one simulated machine.
 type Node struct {
-	Name     string
-	spec     Spec
-	Address  string
-	PodRange netip.Prefix
+	Name    string
+	spec    Spec
+	Address string
 	// Allocatable is the spec's, with defaults.
 	Allocatable corev1.ResourceList
 	// Managed means that a client created the Node. Deleting the Node then ends the machine for
@@ -31,7 +30,9 @@ type Node struct {
 	// stated is what the Node stated when it was adopted.
 	stated statement
 
-	mu        sync.Mutex
+	mu sync.Mutex
+	// ranges are the node's ranges of pod addresses, and addresses those of the first one.
+	ranges    []netip.Prefix
 	addresses *addressPool
 	// stopped means that the machine is out of reach, lost that its Node was deleted, and
 	// settling that it has not taken over the pods bound to its name yet.
@@ -44,8 +45,8 @@ type Node struct {
 	crashed  bool
 	boots    int
 	rebooted bool
-	// troubled are the conditions that are bad; changed means that they have changed since the
-	// last report.
+	// troubled are the conditions that are bad; changed means that they or volumes have changed
+	// since the last report.
 	troubled map[corev1.NodeConditionType]bool
 	changed  bool
 	faults
@@ -54,6 +55,7 @@ type Node struct {
 	// hostPorts are the host ports of these pods.
 	hostPorts map[types.UID][]hostPort
 	load      lifecycle.Allocated
+	volumes   volumesInUse
 	// waitingForResources are the pods whose resize does not fit.
 	waitingForResources map[types.UID]bool
 
@@ -82,14 +84,16 @@ type Heartbeat struct {
 	Failures int
 }
 
-func newNode(spec Spec, address string, cidr netip.Prefix) *Node {
-	return &Node{
-		Name: spec.Name, spec: spec, Address: address, PodRange: cidr,
-		addresses:   newAddressPool(cidr),
+// newNode returns a node with the given ranges of pod addresses, or one that awaits them.
+func newNode(spec Spec, address string, ranges ...netip.Prefix) *Node {
+	n := &Node{
+		Name: spec.Name, spec: spec, Address: address,
 		images:      map[string]bool{},
 		admitted:    map[types.UID]corev1.ResourceList{},
 		Allocatable: spec.allocatable(),
 	}
+	n.setRangesLocked(ranges)
+	return n
 }
 
 // Reachable reports whether the node's kubelet reaches the API and can be reached.
@@ -118,7 +122,8 @@ func (n *Node) Troubled() map[corev1.NodeConditionType]bool {
 	return maps.Clone(n.troubled)
 }
 
-// TakeChanged reports whether the conditions have changed since the last call.
+// TakeChanged reports whether the conditions or the volumes in use have changed since the last
+// call.
 func (n *Node) TakeChanged() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -215,13 +220,18 @@ func (n *Node) WaitingForResources() []types.UID {
 func (n *Node) TakeAddress() netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.addresses == nil {
+		return netip.Addr{}
+	}
 	return n.addresses.take()
 }
 
 func (n *Node) ReleaseAddress(a netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.addresses.release(a)
+	if n.addresses != nil {
+		n.addresses.release(a)
+	}
 }
 
 // Readmit admits a pod that the node had before, with its address.
@@ -229,7 +239,7 @@ func (n *Node) Readmit(pod *corev1.Pod, address netip.Addr) {
 	n.Admit(pod, nil, true)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if address.IsValid() {
+	if address.IsValid() && n.addresses != nil {
 		n.addresses.reserve(address)
 	}
 }

@@ -6,14 +6,17 @@ import (
 	"net/netip"
 )
 
-// firstPodAddress begins the addresses for pods. Nodes get 10.244.0.0/24, 10.244.1.0/24 and so
-// on up to 10.255.255.0/24, as in a kubeadm cluster with flannel.
-var firstPodAddress = netip.MustParseAddr("10.244.0.0")
+// firstPodAddress begins the addresses for pods, 10.192.0.0/10. Nodes get 10.244.0.0/24,
+// 10.244.1.0/24 and so on up to 10.255.255.0/24, as in a kubeadm cluster with flannel, and then
+// 10.192.0.0/24 up to 10.243.255.0/24.
+var firstPodAddress = netip.MustParseAddr("10.192.0.0")
 
 const (
 	// MaxNodes is the maximum number of simulated nodes. Each holds a /24 of pod addresses, or
 	// more if its capacity is above 253 pods.
-	MaxNodes = 12 << 8
+	MaxNodes = 64 << 8
+	// firstUnit is the index of 10.244.0.0/24.
+	firstUnit = 52 << 8
 	// unitBits is the size of a unit, the smallest range that a node gets.
 	unitBits = 8
 	// maxRangeBits bounds the range of one node.
@@ -21,14 +24,14 @@ const (
 )
 
 // ErrTooManyNodes means that no pod addresses are left for another node.
-var ErrTooManyNodes = fmt.Errorf("at most %d nodes can be simulated: each has 256 or more of the pod addresses 10.244.0.0 to 10.255.255.255", MaxNodes)
+var ErrTooManyNodes = fmt.Errorf("at most %d nodes can be simulated: each has 256 or more of the pod addresses 10.192.0.0 to 10.255.255.255", MaxNodes)
 
 // blocks assigns pod ranges. It reuses a released range last, because pods of the node that had
 // it may outlive the node.
 type blocks struct {
 	// held counts the nodes that hold addresses of each unit.
 	held [MaxNodes]uint16
-	// next is the unit at which the search for the next range begins.
+	// next is the unit at which the search for the next range begins, counted from firstUnit.
 	next int
 }
 
@@ -42,7 +45,7 @@ func (b *blocks) take(pods int64) (netip.Prefix, error) {
 	units := 1 << (size - unitBits)
 	first := (b.next + units - 1) / units // a larger range begins at a multiple of its size
 	for i := range MaxNodes / units {
-		unit := (first + i) * units % MaxNodes
+		unit := (firstUnit + (first+i)*units) % MaxNodes
 		if b.free(unit, units) {
 			taken := netip.PrefixFrom(addressAt(firstPodAddress, uint32(unit)<<unitBits), 32-size)
 			b.hold(taken)
@@ -67,8 +70,8 @@ func (b *blocks) hold(used netip.Prefix) {
 	for unit := first; unit < past; unit++ {
 		b.held[unit]++
 	}
-	if past > first && b.next < past {
-		b.next = past
+	if after := (past + MaxNodes - firstUnit) % MaxNodes; past > first && b.next < after {
+		b.next = after
 	}
 }
 

@@ -77,8 +77,8 @@ func (s *statement) after(old *Node) {
 	if !s.address.IsValid() {
 		s.address = netip.MustParseAddr(old.Address)
 	}
-	if !s.statesRange && s.rangePods() <= 1<<(32-old.PodRange.Bits())-3 {
-		s.podRange = old.PodRange
+	if !s.statesRange && old.PodRange().Addr().Is4() && s.rangePods() <= 1<<(32-old.PodRange().Bits())-3 {
+		s.podRange = old.PodRange()
 	}
 }
 

@@ -145,7 +145,7 @@ func TestStatedPodRange(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, err := table.Adopt(tt.Node)
-			if err != nil || n.PodRange.String() != tt.want {
+			if err != nil || n.PodRange().String() != tt.want {
 				t.Errorf("got %v, %v; want %s", n, err, tt.want)
 			}
 		})

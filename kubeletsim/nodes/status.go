@@ -35,16 +35,17 @@ func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 			Name:   n.Name,
 			Labels: nodeLabels(n, versions),
 			Annotations: map[string]string{
-				AnnotationNode: Simulated,
-				"volumes.kubernetes.io/controller-managed-attach-detach": "true",
+				AnnotationNode:               Simulated,
+				annotationControllerAttaches: "true",
 			},
 		},
 		Spec: corev1.NodeSpec{
-			PodCIDR:       n.PodRange.String(),
-			PodCIDRs:      []string{n.PodRange.String()},
 			Taints:        n.spec.Taints,
 			Unschedulable: n.spec.Unschedulable,
 		},
+	}
+	if podRange := n.PodRange(); podRange.IsValid() {
+		object.Spec.PodCIDR, object.Spec.PodCIDRs = podRange.String(), []string{podRange.String()}
 	}
 	for k, v := range n.spec.Labels {
 		object.Labels[k] = v
@@ -85,8 +86,8 @@ type podRangesPatch struct {
 }
 
 // MissingPatch returns what a kubelet adds to an existing Node: default labels, the range of
-// pod addresses and, on a node that the kubelet would have created itself, AnnotationNode. Nil:
-// nothing is missing.
+// pod addresses, that a controller attaches its volumes and, on a node that the kubelet would have
+// created itself, AnnotationNode. Nil: nothing is missing.
 func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	var p nodePatch
 	for key, value := range nodeLabels(n, versions) {
@@ -97,11 +98,20 @@ func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 			p.Metadata.Labels[key] = value
 		}
 	}
-	if !n.Managed && object.Annotations[AnnotationNode] != Simulated {
-		p.Metadata.Annotations = map[string]string{AnnotationNode: Simulated}
+	annotate := func(key, value string) {
+		if p.Metadata.Annotations == nil {
+			p.Metadata.Annotations = map[string]string{}
+		}
+		p.Metadata.Annotations[key] = value
 	}
-	if object.Spec.PodCIDR == "" {
-		p.Spec = &podRangesPatch{n.PodRange.String(), []string{n.PodRange.String()}}
+	if !n.Managed && object.Annotations[AnnotationNode] != Simulated {
+		annotate(AnnotationNode, Simulated)
+	}
+	if object.Annotations[annotationControllerAttaches] != "true" {
+		annotate(annotationControllerAttaches, "true")
+	}
+	if podRange := n.PodRange(); object.Spec.PodCIDR == "" && podRange.IsValid() {
+		p.Spec = &podRangesPatch{podRange.String(), []string{podRange.String()}}
 	}
 	if p.Metadata.Labels == nil && p.Metadata.Annotations == nil && p.Spec == nil {
 		return nil
@@ -120,8 +130,9 @@ func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (cor
 	status.NodeInfo = nodeInfo(n, versions)
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
+	status.VolumesInUse = n.inUse()
 	var events []lifecycle.Event
-	status.Conditions, events = Conditions(object, n.Troubled(), now)
+	status.Conditions, events = Conditions(object, n, now)
 	return status, events
 }
 
@@ -129,7 +140,7 @@ func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (cor
 // and reflection would take ten times as long.
 func sameNodeStatus(a, b *corev1.NodeStatus) bool {
 	return lifecycle.SameAmounts(a.Capacity, b.Capacity) && lifecycle.SameAmounts(a.Allocatable, b.Allocatable) &&
-		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo &&
+		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo && slices.Equal(a.VolumesInUse, b.VolumesInUse) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b corev1.NodeCondition) bool {
 			sameTimes := a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 			a.LastHeartbeatTime, a.LastTransitionTime = b.LastHeartbeatTime, b.LastTransitionTime

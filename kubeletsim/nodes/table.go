@@ -14,6 +14,9 @@ import (
 
 // Table holds the simulated nodes and assigns their addresses.
 type Table struct {
+	// awaits means that the ranges of pod addresses are those that a controller gives to the
+	// Nodes: the table assigns none.
+	awaits    bool
 	mu        sync.Mutex
 	byName    map[string]*Node
 	order     []string
@@ -28,6 +31,13 @@ type Table struct {
 
 func NewTable() *Table {
 	return &Table{byName: map[string]*Node{}, refused: map[string]types.UID{}, retired: map[string]Spec{}}
+}
+
+// NewAwaitingTable returns a table that does not assign ranges of pod addresses.
+func NewAwaitingTable() *Table {
+	t := NewTable()
+	t.awaits = true
+	return t
 }
 
 func (t *Table) Get(name string) *Node {
@@ -57,6 +67,10 @@ func (t *Table) addLocked(spec Spec) error {
 	}
 	if t.byName[spec.Name] != nil {
 		return fmt.Errorf("adding node %s: there is one of that name", spec.Name)
+	}
+	if t.awaits {
+		t.putLocked(newNode(spec, t.addresses.take().String()))
+		return nil
 	}
 	pods := spec.capacity()[corev1.ResourcePods]
 	podRange, err := t.blocks.take(pods.Value())
@@ -125,14 +139,14 @@ func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*co
 			continue
 		}
 		said := statementOf(object)
-		if !said.address.IsValid() || !said.podRange.IsValid() || t.overlapsLocked(&said) {
+		if !said.address.IsValid() || !t.awaits && (!said.podRange.IsValid() || t.overlapsLocked(&said)) {
 			continue
 		}
 		if ours {
 			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images}
 		}
 		t.blocks.hold(said.podRange)
-		t.putLocked(t.makeLocked(&said, said.podRange, !ours))
+		t.putLocked(t.makeLocked(&said, t.rangesLocked(object, said.podRange), !ours))
 	}
 	for _, spec := range specs {
 		if t.byName[spec.Name] != nil {
@@ -170,7 +184,7 @@ func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
 		}
 		return nil, err
 	}
-	n := t.makeLocked(&said, podRange, !ours)
+	n := t.makeLocked(&said, t.rangesLocked(object, podRange), !ours)
 	n.uid, n.settling = object.UID, true
 	t.putLocked(n)
 	return n, nil
@@ -179,6 +193,9 @@ func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
 // placeLocked returns and holds a range of pod addresses: the one that the Node states, or
 // another if it would overlap.
 func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
+	if t.awaits {
+		return netip.Prefix{}, nil
+	}
 	if p := said.podRange; p.IsValid() && !t.overlapsLocked(said) {
 		t.blocks.hold(p)
 		return p, nil
@@ -186,37 +203,50 @@ func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
 	return t.blocks.take(said.rangePods())
 }
 
+// rangesLocked returns the ranges of a node's pod addresses: the given one, or in an awaiting table
+// those of its Node.
+func (t *Table) rangesLocked(object *corev1.Node, assigned netip.Prefix) []netip.Prefix {
+	if t.awaits {
+		return rangesOf(object)
+	}
+	return []netip.Prefix{assigned}
+}
+
 // overlapsLocked reports whether another node's range overlaps the stated one.
 func (t *Table) overlapsLocked(said *statement) bool {
 	for name, n := range t.byName {
-		if name != said.spec.Name && n.PodRange.Overlaps(said.podRange) {
+		if name != said.spec.Name && n.PodRange().Overlaps(said.podRange) {
 			return true
 		}
 	}
 	return false
 }
 
-// makeLocked makes a node from a statement and a held range.
-func (t *Table) makeLocked(said *statement, podRange netip.Prefix, managed bool) *Node {
+// makeLocked makes a node from a statement and held ranges.
+func (t *Table) makeLocked(said *statement, ranges []netip.Prefix, managed bool) *Node {
 	address := said.address
 	if address.IsValid() {
 		t.addresses.hold(address)
 	} else {
 		address = t.addresses.take()
 	}
-	n := newNode(said.spec, address.String(), podRange)
+	n := newNode(said.spec, address.String(), ranges...)
 	n.Managed, n.stated, n.troubled = managed, *said, said.troubles
 	n.seeImages(said.images)
 	return n
 }
 
 func (t *Table) holdLocked(n *Node) {
-	t.blocks.hold(n.PodRange)
+	if !t.awaits {
+		t.blocks.hold(n.PodRange())
+	}
 	t.addresses.hold(netip.MustParseAddr(n.Address))
 }
 
 func (t *Table) releaseLocked(n *Node) {
-	t.blocks.release(n.PodRange)
+	if !t.awaits {
+		t.blocks.release(n.PodRange())
+	}
 	t.addresses.release(netip.MustParseAddr(n.Address))
 }
 

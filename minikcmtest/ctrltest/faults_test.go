@@ -56,7 +56,7 @@ func underFaults(t *testing.T) []string {
 		}
 	}
 	var course []string
-	for _, w := range c.Writes().Writes(nil) {
+	for _, w := range seededWrites(c) {
 		course = append(course, fmt.Sprintf("%d %s %s %s by %s because of %v", w.Revision, w.Time.Format(time.RFC3339Nano), w.Verb, w.Name, w.Actor, w.Causes))
 	}
 	return course

@@ -89,10 +89,12 @@ func (k *Controllers) needs() Needs           { return Needs{} }
 
 func (k *Controllers) inject(_ context.Context, env *Env) (injected, error) {
 	m := env.Cluster.Manager()
-	candidates := m.Members()
-	if len(k.Names) > 0 {
-		candidates = slices.DeleteFunc(candidates, func(name string) bool { return !slices.Contains(k.Names, name) })
-	}
+	candidates := slices.DeleteFunc(m.Members(), func(name string) bool {
+		if len(k.Names) > 0 {
+			return !slices.Contains(k.Names, name)
+		}
+		return k.Action != ControllerCrash && m.Idles(name) // it has no queue to be broken
+	})
 	names, err := pick(candidates, &k.Share, env.Random, k.which(), func(name string) string { return name })
 	if err != nil {
 		return nil, err
