@@ -1,0 +1,8 @@
+package bundle
+
+import "embed"
+
+// Files has index.html and what it refers to.
+//
+//go:embed index.html page.js page.css worker.js
+var Files embed.FS

@@ -1,0 +1,76 @@
+// The cluster's time, and what the user may do with it at /minikcm/v1/clock.
+
+import { getJSON, lines, request, StatusError } from "./api.ts";
+
+export interface ClockState {
+  mode: string;
+  now: string;
+  /** factor is the speed, as a multiple of real time. */
+  factor?: number;
+  paused?: boolean;
+  /** moving is set while a request advances the clock, whatever its speed. */
+  moving?: boolean;
+  nextTimer?: string;
+  inFlight?: string;
+}
+
+const path = "/minikcm/v1/clock";
+const retryAfter = 2000;
+
+/** Clock follows the cluster's clock. */
+export class Clock {
+  state?: ClockState;
+  /** controllable is set if time can be paused and moved. */
+  controllable = false;
+  private readAt = 0;
+  private speed = 1;
+  private readonly listeners = new Set<() => void>();
+
+  listen(f: () => void): () => void {
+    this.listeners.add(f);
+    return () => this.listeners.delete(f);
+  }
+
+  private set(state: ClockState, controllable: boolean) {
+    this.state = state;
+    this.readAt = performance.now();
+    this.controllable = controllable;
+    this.speed = state.paused || state.moving ? 0 : (state.factor ?? 1);
+    for (const f of this.listeners) f();
+  }
+
+  /** now estimates the cluster's time in milliseconds from the state that was read last. */
+  now(): number {
+    if (!this.state) return Date.now();
+    const since = performance.now() - this.readAt;
+    return Date.parse(this.state.now) + since * this.speed;
+  }
+
+  /** follow reads the state, and its changes if the cluster serves them, until signal. */
+  async follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const state = await getJSON<ClockState>(path, signal);
+        this.set(state, state.mode === "virtual");
+        if (this.controllable) await lines<ClockState>(`${path}?follow=true`, (s) => this.set(s, true), signal);
+        else return;
+      } catch (error) {
+        if (error instanceof StatusError && error.code === 404) {
+          const info = await getJSON<{ clock: ClockState }>("/minikcm/v1", signal).catch(() => undefined);
+          if (info) {
+            this.set(info.clock, false);
+            return;
+          }
+        }
+      }
+      await new Promise((done) => setTimeout(done, retryAfter));
+    }
+  }
+
+  async ask(what: "pause" | "resume" | "step"): Promise<void>;
+  async ask(what: "speed", body: { speed: number }): Promise<void>;
+  async ask(what: "advance", body: { duration: string }): Promise<void>;
+  async ask(what: string, body?: unknown): Promise<void> {
+    await request("POST", `${path}/${what}`, body);
+  }
+}

@@ -1,0 +1,56 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Clock } from "./clock.ts";
+import { time } from "./words.ts";
+
+const speeds = [1, 10, 100, 1000];
+const jumps = { "+1 min": "1m", "+1 h": "1h", "+1 day": "24h" };
+
+/** ClockBar shows the cluster's time, and the controls if the clock has them. */
+export function ClockBar({ clock, report }: { clock: Clock; report: (error: unknown) => void }) {
+  const [, render] = useState(0);
+  useEffect(() => {
+    const again = () => render((n) => n + 1);
+    const stop = clock.listen(again);
+    const timer = setInterval(again, 500);
+    return () => {
+      stop();
+      clearInterval(timer);
+    };
+  }, [clock]);
+  const state = clock.state;
+  if (!state) return null;
+  const act = (p: Promise<void>) => void p.catch(report);
+  return (
+    <div class="clock" role="group" aria-label="Time">
+      {state.moving && <span class="dim">moving…</span>}
+      <time title={state.nextTimer ? `The cluster's time. Next timer: ${time(Date.parse(state.nextTimer))}` : "The cluster's time"}>{time(clock.now())}</time>
+      {clock.controllable ? (
+        <>
+          <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title="Pause or resume time (space)">
+            {state.paused ? "Resume" : "Pause"}
+          </button>
+          <button type="button" onClick={() => act(clock.ask("step"))} title="Go on to the next timer (.)">
+            Step
+          </button>
+          <label>
+            Speed{" "}
+            <select value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>
+              {[...new Set([...speeds, state.factor ?? 1])].map((s) => (
+                <option key={s} value={String(s)}>
+                  {s}×
+                </option>
+              ))}
+            </select>
+          </label>
+          {Object.entries(jumps).map(([label, duration]) => (
+            <button key={label} type="button" onClick={() => act(clock.ask("advance", { duration }))}>
+              {label}
+            </button>
+          ))}
+        </>
+      ) : (
+        <span class="dim">{state.mode === "scaled" ? `${state.factor}× real time` : "real time"}</span>
+      )}
+    </div>
+  );
+}

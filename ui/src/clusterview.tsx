@@ -1,0 +1,252 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { request } from "./api.ts";
+import { onTheme, palette } from "./colors.ts";
+import { type Filter, matcher, noFilter } from "./filter.ts";
+import { go } from "./route.ts";
+import { phases, type PodRow, type Row } from "./rows.ts";
+import { type Look, Scene } from "./scene.ts";
+import { type Store, useTopics } from "./store.ts";
+import type { Batch } from "./topics.ts";
+import { bytes, cpu } from "./words.ts";
+
+interface Selection {
+  node: string;
+  pod: string;
+}
+
+/** ClusterView draws the nodes with their pods. */
+export function ClusterView({ store, report }: { store: Store; report: (error: unknown) => void }) {
+  const [filter, setFilter] = useState<Filter>(noFilter);
+  const [by, setBy] = useState<Look["by"]>("phase");
+  const [selection, select] = useState<Selection>({ node: "", pod: "" });
+  const scene = useMemo(() => new Scene(), []);
+  useTopics([store.nodes, store.pods]);
+  const matches = matcher(filter);
+  const look: Look = {
+    by, matches: matches ?? (() => true), filtered: Object.values(filter).some(Boolean), selectedNode: selection.node, selectedPod: selection.pod,
+  };
+  return (
+    <div class="cluster">
+      <Toolbar store={store} filter={filter} setFilter={setFilter} valid={matches !== undefined} by={by} setBy={setBy} />
+      <div class="stage">
+        <Picture store={store} scene={scene} look={look} selection={selection} select={select} />
+        <Details store={store} scene={scene} selection={selection} report={report} />
+      </div>
+      <Legend store={store} matches={look.matches} />
+    </div>
+  );
+}
+
+function Toolbar(p: { store: Store; filter: Filter; setFilter: (f: Filter) => void; valid: boolean; by: Look["by"]; setBy: (by: Look["by"]) => void }) {
+  const namespaces = [...new Set([...p.store.pods.rows.values()].map((r) => r.namespace))].sort();
+  const change = (part: Partial<Filter>) => p.setFilter({ ...p.filter, ...part });
+  return (
+    <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
+      <label>
+        Namespace{" "}
+        <select value={p.filter.namespace} onChange={(e) => change({ namespace: e.currentTarget.value })}>
+          <option value="">all</option>
+          {namespaces.map((n) => (
+            <option key={n}>{n}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Labels{" "}
+        <input value={p.filter.labels} placeholder="app=web,tier in (a,b)" aria-invalid={!p.valid} onInput={(e) => change({ labels: e.currentTarget.value })} />
+      </label>
+      <label>
+        Owner <input value={p.filter.owner} placeholder="ReplicaSet/web" onInput={(e) => change({ owner: e.currentTarget.value })} />
+      </label>
+      <label>
+        Colours{" "}
+        <select value={p.by} onChange={(e) => p.setBy(e.currentTarget.value as Look["by"])}>
+          <option value="phase">by phase</option>
+          <option value="owner">by owner</option>
+        </select>
+      </label>
+      {!p.valid && <span role="alert">not a label selector</span>}
+    </form>
+  );
+}
+
+function Legend({ store, matches }: { store: Store; matches: (p: PodRow) => boolean }) {
+  const counts = Object.fromEntries(phases.map((p) => [p, 0])) as Record<string, number>;
+  for (const pod of store.pods.rows.values()) if (matches(pod)) counts[pod.phase]!++;
+  return (
+    <ul class="legend" aria-label="Pods by phase">
+      <li>
+        {store.nodes.rows.size} nodes, {store.pods.rows.size} pods
+      </li>
+      {phases.map((p) => (
+        <li key={p}>
+          <span class={`swatch ${p}`} /> {p} <b data-phase={p}>{counts[p]}</b>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Picture is the canvas. It draws when something has changed or moves, at most once a frame. */
+function Picture(p: { store: Store; scene: Scene; look: Look; selection: Selection; select: (s: Selection) => void }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const look = useRef(p.look);
+  const redraw = useRef(() => {});
+  look.current = p.look;
+  useEffect(() => redraw.current());
+  useEffect(() => {
+    const element = canvas.current!;
+    const ctx = element.getContext("2d", { alpha: true })!;
+    let colors = palette(element);
+    let frame = 0;
+    const draw = () => {
+      frame = 0;
+      const { clientWidth: w, clientHeight: h } = element;
+      const ratio = Math.min(2, devicePixelRatio);
+      if (element.width !== Math.round(w * ratio) || element.height !== Math.round(h * ratio)) {
+        element.width = Math.round(w * ratio);
+        element.height = Math.round(h * ratio);
+      }
+      ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+      const begun = performance.now();
+      const moves = p.scene.draw(ctx, w, h, begun, colors, look.current);
+      if (element.dataset.drawn === undefined && p.store.nodes.rows.size > 0) performance.mark("cluster-drawn");
+      if (p.store.nodes.rows.size > 0) element.dataset.drawn = (performance.now() - begun).toFixed(1);
+      if (moves) dirty();
+    };
+    const dirty = () => {
+      frame ||= requestAnimationFrame(draw);
+    };
+    redraw.current = dirty;
+    const names = new Map<string, string>();
+    const node = (r: Row) => {
+      names.set(r.uid, r.name);
+      p.scene.setNode(r as never);
+    };
+    const now = () => performance.now();
+    for (const r of p.store.nodes.rows.values()) node(r);
+    for (const r of p.store.pods.rows.values()) p.scene.setPod(r, now());
+    const stops = [
+      p.store.nodes.listen((b: Batch) => {
+        for (const uid of b.removed) p.scene.removeNode(names.get(uid) ?? "");
+        b.rows.forEach(node);
+        dirty();
+      }),
+      p.store.pods.listen((b: Batch) => {
+        for (const uid of b.removed) p.scene.removePod(uid, now());
+        for (const r of b.rows) p.scene.setPod(r as PodRow, now());
+        dirty();
+      }),
+      onTheme(() => {
+        colors = palette(element);
+        dirty();
+      }),
+    ];
+    const size = new ResizeObserver(dirty);
+    size.observe(element);
+    dirty();
+    return () => {
+      cancelAnimationFrame(frame);
+      size.disconnect();
+      for (const stop of stops) stop();
+    };
+  }, [p.store, p.scene]);
+
+  const pick = (e: MouseEvent) => {
+    const found = p.scene.find(e.offsetX, e.offsetY);
+    p.select({ node: found.node ?? found.pod?.node ?? "", pod: found.pod?.uid ?? "" });
+  };
+  const hover = (e: MouseEvent) => {
+    const { node, pod } = p.scene.find(e.offsetX, e.offsetY);
+    canvas.current!.title = pod ? `${pod.namespace}/${pod.name}: ${pod.status}` : (node ?? "");
+  };
+  const key = (e: KeyboardEvent) => {
+    const to = keyStep(e.key, p.selection, p.scene);
+    if (!to) return;
+    e.preventDefault();
+    p.select(to);
+  };
+  return (
+    // biome-ignore lint: the canvas is operated by keys, and described by the panel beside it
+    <canvas ref={canvas} tabIndex={0} role="img" aria-label="Nodes and their pods. Arrow keys select a node, Enter its pods, Escape goes back." onClick={pick} onMouseMove={hover} onKeyDown={key} />
+  );
+}
+
+const arrows: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+function keyStep(key: string, s: Selection, scene: Scene): Selection | undefined {
+  const arrow = arrows[key];
+  if (arrow && s.pod) return { ...s, pod: scene.stepPod(s.node, s.pod, arrow[0] + arrow[1]) };
+  if (arrow) return { node: scene.step(s.node, ...arrow), pod: "" };
+  if (key === "Enter" && s.node) return { ...s, pod: s.pod || scene.stepPod(s.node, "", 0) };
+  if (key === "Escape") return s.pod ? { ...s, pod: "" } : { node: "", pod: "" };
+  return undefined;
+}
+
+function Details({ store, scene, selection, report }: { store: Store; scene: Scene; selection: Selection; report: (error: unknown) => void }) {
+  const pod = store.pods.rows.get(selection.pod);
+  const node = [...store.nodes.rows.values()].find((n) => n.name === (pod?.node || selection.node));
+  const use = node && scene.use(node.name);
+  const remove = (p: PodRow) => void request("DELETE", `/api/v1/namespaces/${p.namespace}/pods/${p.name}`).catch(report);
+  return (
+    <aside aria-live="polite" aria-label="Selected">
+      {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter.</p>}
+      {pod && (
+        <section>
+          <h2>{pod.name}</h2>
+          <dl>
+            <dt>Namespace</dt>
+            <dd>{pod.namespace}</dd>
+            <dt>Status</dt>
+            <dd>{pod.status}</dd>
+            <dt>Owner</dt>
+            <dd>{pod.owner || "none"}</dd>
+            <dt>Restarts</dt>
+            <dd>{pod.restarts}</dd>
+            <dt>Requests</dt>
+            <dd>
+              {cpu(pod.cpu)} CPU, {bytes(pod.memory)}
+            </dd>
+            <dt>Labels</dt>
+            <dd>{Object.entries(pod.labels).map(([k, v]) => `${k}=${v}`).join(", ") || "none"}</dd>
+          </dl>
+          <p>
+            <button type="button" onClick={() => go("why", { resource: "pods", namespace: pod.namespace, name: pod.name })}>
+              Why?
+            </button>{" "}
+            <button type="button" onClick={() => remove(pod)}>
+              Delete pod
+            </button>
+          </p>
+        </section>
+      )}
+      {node && use && (
+        <section>
+          <h2>{node.name}</h2>
+          <dl>
+            <dt>Status</dt>
+            <dd>
+              {node.ready ? "Ready" : "Not ready"}
+              {node.schedulable ? "" : ", cordoned"}
+            </dd>
+            <dt>Pods</dt>
+            <dd>
+              {use.pods} of {node.pods}
+            </dd>
+            <dt>CPU</dt>
+            <dd>
+              {cpu(use.cpu)} of {cpu(node.cpu)} requested
+            </dd>
+            <dt>Memory</dt>
+            <dd>
+              {bytes(use.memory)} of {bytes(node.memory)} requested
+            </dd>
+          </dl>
+          <button type="button" onClick={() => go("why", { resource: "nodes", name: node.name })}>
+            Why?
+          </button>
+        </section>
+      )}
+    </aside>
+  );
+}

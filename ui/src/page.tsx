@@ -1,0 +1,110 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Clock } from "./clock.ts";
+import { ClockBar } from "./clockbar.tsx";
+import { ClusterView } from "./clusterview.tsx";
+import { RolloutsView } from "./rolloutsview.tsx";
+import { go, useRoute } from "./route.ts";
+import { Store, useTopics } from "./store.ts";
+import { TimelineView } from "./timelineview.tsx";
+import { WhyView } from "./whyview.tsx";
+import "./page.css";
+
+const views = [
+  { name: "cluster", title: "Cluster" },
+  { name: "why", title: "Why" },
+  { name: "timeline", title: "Timeline" },
+  { name: "rollouts", title: "Rollouts" },
+];
+
+const themes = ["auto", "light", "dark"];
+
+function Page({ store, clock }: { store: Store; clock: Clock }) {
+  const route = useRoute();
+  const { view } = route;
+  const [problem, setProblem] = useState("");
+  const [theme, setTheme] = useState(localStorage.getItem("theme") ?? "auto");
+  const report = (error: unknown) => setProblem(error instanceof Error ? error.message : String(error));
+  useEffect(() => {
+    localStorage.setItem("theme", theme);
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+  }, [theme]);
+  useEffect(() => {
+    const key = (e: KeyboardEvent) => shortcut(e, clock, report);
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, [clock]);
+  return (
+    <>
+      <header>
+        <h1>minikcm</h1>
+        <nav aria-label="Views">
+          {views.map((v, i) => (
+            <a key={v.name} href={`#${v.name}`} aria-current={v.name === view ? "page" : undefined} title={`${v.title} (${i + 1})`}>
+              {v.title}
+            </a>
+          ))}
+        </nav>
+        <ClockBar clock={clock} report={report} />
+        <Connection store={store} />
+        <label>
+          Theme{" "}
+          <select value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
+            {themes.map((t) => (
+              <option key={t}>{t}</option>
+            ))}
+          </select>
+        </label>
+      </header>
+      {problem && (
+        <p class="problem" role="alert">
+          {problem}{" "}
+          <button type="button" onClick={() => setProblem("")}>
+            Dismiss
+          </button>
+        </p>
+      )}
+      <main>
+        {view === "why" ? (
+          <WhyView route={route} />
+        ) : view === "timeline" ? (
+          <TimelineView report={report} />
+        ) : view === "rollouts" ? (
+          <RolloutsView store={store} clock={clock} route={route} />
+        ) : (
+          <ClusterView store={store} report={report} />
+        )}
+      </main>
+    </>
+  );
+}
+
+/** Connection says whether the page is up to date. */
+function Connection({ store }: { store: Store }) {
+  useTopics([store.nodes, store.pods]);
+  const topics = [store.nodes, store.pods];
+  const failed = topics.find((t) => t.state === "waiting" && t.error);
+  const live = topics.every((t) => t.state === "live" && t.complete);
+  if (failed?.code === 401) return <span class="connection bad">No session: open a new link from “minikcm ui”</span>;
+  return (
+    <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed?.error}>
+      {failed ? "reconnecting…" : live ? "live" : "loading…"}
+    </span>
+  );
+}
+
+function shortcut(e: KeyboardEvent, clock: Clock, report: (error: unknown) => void): void {
+  const target = e.target as HTMLElement;
+  if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+  const view = views[Number(e.key) - 1];
+  if (view) go(view.name);
+  else if (e.key === " " && clock.controllable && target.tagName !== "BUTTON") {
+    e.preventDefault();
+    void (clock.state?.paused ? clock.ask("resume") : clock.ask("pause")).catch(report);
+  } else if (e.key === "." && clock.controllable) void clock.ask("step").catch(report);
+}
+
+const clock = new Clock();
+void clock.follow(new AbortController().signal);
+render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} />, document.getElementById("page")!);

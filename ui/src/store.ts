@@ -1,0 +1,90 @@
+// The rows that the worker sends, and who is told when they change.
+
+import { useEffect, useState } from "preact/hooks";
+import type { NodeRow, PodRow, Row, ScalerRow, WorkloadRow } from "./rows.ts";
+import type { Batch, Command, TopicName } from "./topics.ts";
+
+export class Topic<T extends Row> {
+  readonly rows = new Map<string, T>();
+  state: Batch["state"] = "listing";
+  /** complete is set once all of a list has come. */
+  complete = false;
+  error = "";
+  code = 0;
+  private readonly listeners = new Set<(b: Batch) => void>();
+  private users = 0;
+
+  constructor(
+    readonly name: TopicName,
+    private readonly send: (c: Command) => void,
+  ) {}
+
+  apply(b: Batch) {
+    if (b.all) {
+      const kept = new Set(b.all);
+      for (const uid of this.rows.keys()) {
+        if (!kept.has(uid)) {
+          this.rows.delete(uid);
+          b.removed.push(uid);
+        }
+      }
+      this.complete = true;
+    }
+    for (const uid of b.removed) this.rows.delete(uid);
+    for (const row of b.rows) this.rows.set(row.uid, row as T);
+    this.state = b.state;
+    this.error = b.error ?? "";
+    this.code = b.code ?? 0;
+    for (const listen of this.listeners) listen(b);
+  }
+
+  /** listen keeps the topic watched until the returned function is called. */
+  listen(f: (b: Batch) => void): () => void {
+    this.listeners.add(f);
+    if (this.users++ === 0) this.send({ topic: this.name, watch: true });
+    return () => {
+      this.listeners.delete(f);
+      if (--this.users === 0) this.send({ topic: this.name, watch: false });
+    };
+  }
+}
+
+export class Store {
+  readonly nodes: Topic<NodeRow>;
+  readonly pods: Topic<PodRow>;
+  readonly scalers: Topic<ScalerRow>;
+  readonly workloads: Record<"deployments" | "replicasets" | "statefulsets" | "daemonsets" | "jobs", Topic<WorkloadRow>>;
+
+  constructor(worker: Worker) {
+    const send = (c: Command) => worker.postMessage(c);
+    const workload = (name: TopicName) => new Topic<WorkloadRow>(name, send);
+    this.nodes = new Topic("nodes", send);
+    this.pods = new Topic("pods", send);
+    this.scalers = new Topic("scalers", send);
+    this.workloads = {
+      deployments: workload("deployments"), replicasets: workload("replicasets"), statefulsets: workload("statefulsets"),
+      daemonsets: workload("daemonsets"), jobs: workload("jobs"),
+    };
+    const byName: Partial<Record<TopicName, { apply(b: Batch): void }>> = { nodes: this.nodes, pods: this.pods, scalers: this.scalers, ...this.workloads };
+    worker.onmessage = (m: MessageEvent<Batch>) => byName[m.data.topic]?.apply(m.data);
+  }
+}
+
+/** useTopics renders a component again after changes, at most every ms milliseconds. */
+export function useTopics(topics: Topic<never>[] | Topic<any>[], ms = 250): void {
+  const [, render] = useState(0);
+  useEffect(() => {
+    let timer = 0;
+    const soon = () => {
+      timer ||= window.setTimeout(() => {
+        timer = 0;
+        render((n) => n + 1);
+      }, ms);
+    };
+    const stops = topics.map((t) => t.listen(soon));
+    return () => {
+      window.clearTimeout(timer);
+      for (const stop of stops) stop();
+    };
+  }, topics);
+}

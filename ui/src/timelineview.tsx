@@ -1,0 +1,280 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { getJSON } from "./api.ts";
+import { onTheme, type Palette, palette } from "./colors.ts";
+import type { Page } from "./reflector.ts";
+import { firstAt, Lanes, type Mark, nearest, ticks } from "./timelinemodel.ts";
+import { Changes, whyLink } from "./whyview.tsx";
+import { clockTime } from "./words.ts";
+import { objectName, writer, writesSince } from "./writes.ts";
+
+const laneHeight = 26;
+const nameWidth = 190;
+const axisHeight = 24;
+/** backlog is the number of revisions that the view begins with. */
+const backlog = 5000;
+const pollEvery = 1000;
+const minSpan = 20;
+
+interface Window {
+  from: number;
+  to: number;
+  /** live keeps the end of the record in view. */
+  live: boolean;
+}
+const noise = { leases: "heartbeats (Leases)", events: "Events" };
+
+/** TimelineView shows the writes on a lane for each program that makes some. */
+export function TimelineView({ report }: { report: (error: unknown) => void }) {
+  const [shown, show] = useState<Record<string, boolean>>({ leases: false, events: true });
+  const lanes = useMemo(() => new Lanes(new Set(Object.keys(noise).filter((r) => !shown[r]))), [shown]);
+  const [count, setCount] = useState(0);
+  const [selected, select] = useState<Mark>();
+  const [win, setWin] = useState<Window>({ from: 0, to: 1, live: true });
+  useEffect(() => {
+    let stopped = false;
+    let timer = 0;
+    const poll = async () => {
+      try {
+        if (lanes.last === 0) {
+          const now = await getJSON<Page>("/api/v1/namespaces?limit=1");
+          lanes.last = Math.max(0, Number(now.metadata.resourceVersion) - backlog);
+        }
+        const writes = await writesSince(lanes.last);
+        if (stopped) return;
+        lanes.add(writes);
+        if (writes.length > 0) setCount((n) => n + 1);
+      } catch (error) {
+        if (!stopped) report(error);
+      }
+      if (!stopped) timer = window.setTimeout(poll, pollEvery);
+    };
+    void poll();
+    return () => {
+      stopped = true;
+      clearTimeout(timer);
+    };
+  }, [lanes]);
+  useEffect(() => {
+    if (win.live && lanes.total > 0) {
+      const span = win.to - win.from > 1 ? win.to - win.from : Math.max(minSpan, lanes.end - lanes.begin);
+      setWin({ from: lanes.end - span * 0.97, to: lanes.end + span * 0.03, live: true });
+    }
+  }, [count, lanes, win.live]);
+  return (
+    <div class="timeline">
+      <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
+        {Object.entries(noise).map(([resource, label]) => (
+          <label key={resource}>
+            <input type="checkbox" checked={shown[resource]} onChange={(e) => show({ ...shown, [resource]: e.currentTarget.checked })} /> {label}
+          </label>
+        ))}
+        <label>
+          <input type="checkbox" checked={win.live} onChange={(e) => setWin({ ...win, live: e.currentTarget.checked })} /> follow
+        </label>
+        <button type="button" onClick={() => setWin({ from: lanes.begin, to: lanes.end + 1, live: false })}>
+          All
+        </button>
+        <span class="dim">{lanes.total} writes. Wheel or + and − zoom, dragging or arrow keys move.</span>
+        <span class="key created">created</span> <span class="key changed">changed</span> <span class="key removed">removed</span>
+      </form>
+      <div class="stage">
+        <Strip lanes={lanes} win={win} setWin={setWin} selected={selected} select={select} />
+        <aside aria-live="polite" aria-label="Selected write">
+          {selected ? <Selected mark={selected} /> : <p class="dim">Select a write: click it, or press Enter for the newest in view, and n or p for the next or previous.</p>}
+        </aside>
+      </div>
+    </div>
+  );
+}
+
+function Selected({ mark: { write: w, at } }: { mark: Mark }) {
+  return (
+    <section>
+      <h2>{objectName(w)}</h2>
+      <dl>
+        <dt>Written by</dt>
+        <dd>{writer(w)}</dd>
+        <dt>Effect</dt>
+        <dd>
+          {w.effect ?? w.verb} {w.subresource ? `(${w.subresource})` : ""}
+        </dd>
+        <dt>Time</dt>
+        <dd>{clockTime(at, true)}</dd>
+        <dt>Revision</dt>
+        <dd>{w.revision}</dd>
+        {w.causes && (
+          <>
+            <dt>Caused by</dt>
+            <dd>{w.causes.length > 8 ? `${w.causes.slice(0, 8).join(", ")} …` : w.causes.join(", ")}</dd>
+          </>
+        )}
+        <dt>Namespace</dt>
+        <dd>{w.namespace || "none"}</dd>
+      </dl>
+      <Changes write={w} />
+      <p>
+        <a href={whyLink(w)}>Why?</a>
+      </p>
+    </section>
+  );
+}
+
+interface StripProps {
+  lanes: Lanes;
+  win: Window;
+  setWin: (w: Window) => void;
+  selected: Mark | undefined;
+  select: (m: Mark | undefined) => void;
+}
+
+function Strip(p: StripProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const colors = useRef<Palette | undefined>(undefined);
+  const [size, setSize] = useState({ w: 0, h: 0 });
+  const drag = useRef<{ x: number; win: Window; moved: boolean } | undefined>(undefined);
+  useEffect(() => {
+    const element = canvas.current!;
+    const observer = new ResizeObserver(() => setSize({ w: element.clientWidth, h: element.clientHeight }));
+    observer.observe(element);
+    const stop = onTheme(() => {
+      colors.current = palette(element);
+      setSize((s) => ({ ...s }));
+    });
+    return () => {
+      observer.disconnect();
+      stop();
+    };
+  }, []);
+  useEffect(() => {
+    const element = canvas.current!;
+    colors.current ??= palette(element);
+    const frame = requestAnimationFrame(() => drawLanes(element, p, colors.current!));
+    return () => cancelAnimationFrame(frame);
+  });
+  const width = Math.max(1, size.w - nameWidth);
+  const span = p.win.to - p.win.from;
+  const timeAt = (x: number) => p.win.from + ((x - nameWidth) / width) * span;
+  const zoom = (factor: number, center: number) => {
+    const next = Math.max(minSpan, span * factor);
+    const share = (center - p.win.from) / span;
+    p.setWin({ from: center - next * share, to: center + next * (1 - share), live: p.win.live && factor > 1 });
+  };
+  const move = (share: number) => p.setWin({ from: p.win.from + span * share, to: p.win.to + span * share, live: false });
+  const all = () => p.lanes.shown().flatMap((l) => l.marks).sort((a, b) => a.write.revision - b.write.revision);
+  const step = (by: number) => {
+    const marks = all();
+    const i = p.selected ? marks.findIndex((m) => m.write.revision === p.selected!.write.revision) + by : marks.findLastIndex((m) => m.at <= p.win.to);
+    const mark = marks[i];
+    if (!mark) return;
+    p.select(mark);
+    if (mark.at < p.win.from || mark.at > p.win.to) p.setWin({ from: mark.at - span / 2, to: mark.at + span / 2, live: false });
+  };
+  const keys: Record<string, () => void> = {
+    "+": () => zoom(0.6, (p.win.from + p.win.to) / 2), "=": () => zoom(0.6, (p.win.from + p.win.to) / 2), "-": () => zoom(1 / 0.6, (p.win.from + p.win.to) / 2),
+    ArrowLeft: () => move(-0.15), ArrowRight: () => move(0.15), Enter: () => step(0), n: () => step(1), p: () => step(-1), Escape: () => p.select(undefined),
+  };
+  return (
+    <canvas
+      ref={canvas} tabIndex={0} role="img" aria-label={`Writes by program: ${p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`).join(", ")}`}
+      onWheel={(e) => {
+        e.preventDefault();
+        zoom(e.deltaY > 0 ? 1.25 : 0.8, timeAt(e.offsetX));
+      }}
+      onPointerDown={(e) => {
+        drag.current = { x: e.offsetX, win: p.win, moved: false };
+        canvas.current!.setPointerCapture(e.pointerId);
+      }}
+      onPointerMove={(e) => {
+        const d = drag.current;
+        if (!d || (!d.moved && Math.abs(e.offsetX - d.x) < 4)) return;
+        d.moved = true;
+        const by = ((d.x - e.offsetX) / width) * span;
+        p.setWin({ from: d.win.from + by, to: d.win.to + by, live: false });
+      }}
+      onPointerUp={(e) => {
+        const moved = drag.current?.moved;
+        drag.current = undefined;
+        if (moved) return;
+        const lane = p.lanes.shown()[Math.floor((e.offsetY - axisHeight) / laneHeight)];
+        p.select(lane && nearest(lane.marks, timeAt(e.offsetX), (span / width) * 8));
+      }}
+      onKeyDown={(e) => {
+        const act = keys[e.key];
+        if (!act) return;
+        e.preventDefault();
+        act();
+      }}
+    />
+  );
+}
+
+function drawLanes(element: HTMLCanvasElement, { lanes, win, selected }: StripProps, colors: Palette): void {
+  const { clientWidth: w, clientHeight: h } = element;
+  const ratio = Math.min(2, devicePixelRatio);
+  element.width = Math.round(w * ratio);
+  element.height = Math.round(h * ratio);
+  const ctx = element.getContext("2d")!;
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  ctx.font = "12px system-ui, sans-serif";
+  ctx.textBaseline = "middle";
+  const scale = Math.max(1, w - nameWidth) / (win.to - win.from);
+  const xOf = (t: number) => nameWidth + (t - win.from) * scale;
+  const shown = lanes.shown();
+  ctx.strokeStyle = colors.line;
+  ctx.fillStyle = colors.dim;
+  ctx.lineWidth = 0.5;
+  for (const t of ticks(win.from, win.to, Math.max(2, (w - nameWidth) / 110))) {
+    const x = Math.round(xOf(t)) + 0.5;
+    ctx.beginPath();
+    ctx.moveTo(x, axisHeight - 4);
+    ctx.lineTo(x, axisHeight + shown.length * laneHeight);
+    ctx.stroke();
+    ctx.fillText(clockTime(t, win.to - win.from < 10_000), x + 3, axisHeight / 2);
+  }
+  shown.forEach((lane, i) => {
+    const y = axisHeight + i * laneHeight;
+    if (i % 2 === 0) {
+      ctx.fillStyle = colors.box;
+      ctx.globalAlpha = 0.5;
+      ctx.fillRect(0, y, w, laneHeight);
+      ctx.globalAlpha = 1;
+    }
+    ctx.fillStyle = colors.text;
+    ctx.fillText(lane.name, 6, y + laneHeight / 2, nameWidth - 12);
+    let lastX = -1;
+    let lastEffect = "";
+    for (let k = firstAt(lane.marks, win.from); k < lane.marks.length; k++) {
+      const m = lane.marks[k]!;
+      if (m.at > win.to) break;
+      const x = Math.round(xOf(m.at));
+      const effect = m.write.effect ?? "changed";
+      if (x === lastX && effect === lastEffect) continue;
+      [lastX, lastEffect] = [x, effect];
+      ctx.fillStyle = colors.effects[effect] ?? colors.text;
+      // Effects differ in height, too.
+      const [top, height] = effect === "created" ? [3, laneHeight - 6] : effect === "removed" ? [3, (laneHeight - 6) / 2] : [laneHeight / 2, (laneHeight - 6) / 2];
+      ctx.fillRect(x - 1, y + top, 2.5, height);
+    }
+  });
+  if (selected) drawSelected(ctx, lanes, selected, xOf, colors);
+}
+
+/** drawSelected marks a write, and connects it with its causes. */
+function drawSelected(ctx: CanvasRenderingContext2D, lanes: Lanes, selected: Mark, xOf: (t: number) => number, colors: Palette): void {
+  const shown = lanes.shown();
+  const yOf = (m: Mark) => axisHeight + shown.findIndex((l) => l.name === writer(m.write)) * laneHeight + laneHeight / 2;
+  const causes = new Set(selected.write.causes ?? []);
+  ctx.strokeStyle = colors.accent;
+  ctx.lineWidth = 2;
+  ctx.strokeRect(xOf(selected.at) - 5, yOf(selected) - laneHeight / 2 + 1, 10, laneHeight - 2);
+  ctx.lineWidth = 1;
+  for (const lane of shown) {
+    for (const m of lane.marks) {
+      if (!causes.has(m.write.revision)) continue;
+      ctx.beginPath();
+      ctx.moveTo(xOf(m.at), yOf(m));
+      ctx.lineTo(xOf(selected.at), yOf(selected));
+      ctx.stroke();
+    }
+  }
+}

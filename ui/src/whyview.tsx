@@ -1,0 +1,195 @@
+import { useEffect, useState } from "preact/hooks";
+import { getJSON } from "./api.ts";
+import { go, type Route } from "./route.ts";
+import { clockTime, duration } from "./words.ts";
+import { explain, type Explanation, type Link, objectName, type Write, writer } from "./writes.ts";
+
+interface Kind {
+  name: string;
+  kind: string;
+  group: string;
+  namespaced: boolean;
+}
+
+/** WhyView shows the causes of an object's writes, back to the first one. */
+export function WhyView({ route }: { route: Route }) {
+  const q = Object.fromEntries(route.query) as { group?: string; resource?: string; namespace?: string; name?: string };
+  const [explanation, set] = useState<Explanation>();
+  const [error, setError] = useState("");
+  const key = route.query.toString();
+  useEffect(() => {
+    set(undefined);
+    setError("");
+    if (!q.resource || !q.name) return;
+    let stale = false;
+    explain({ ...q, resource: q.resource, name: q.name }).then(
+      (e) => stale || set(e),
+      (e: Error) => stale || setError(e.message),
+    );
+    return () => {
+      stale = true;
+    };
+  }, [key]);
+  return (
+    <div class="why scroll">
+      <Question key={key} q={q} />
+      {error && <p role="alert">{error}</p>}
+      {!q.name && <p class="dim">Name an object, or select a pod in the Cluster view and press “Why?”.</p>}
+      {explanation && <Answer e={explanation} />}
+    </div>
+  );
+}
+
+/** Question asks for an object, of the kinds that the cluster serves. */
+function Question({ q }: { q: { group?: string; resource?: string; namespace?: string; name?: string } }) {
+  const [kinds, setKinds] = useState<Kind[]>([]);
+  useEffect(() => {
+    kindsOf().then(setKinds, () => {});
+  }, []);
+  const submit = (e: SubmitEvent) => {
+    e.preventDefault();
+    const data = new FormData(e.currentTarget as HTMLFormElement);
+    const text = (name: string) => String(data.get(name) ?? "").trim();
+    const [word = "", name = ""] = text("object").split("/");
+    const kind = kinds.find((k) => [k.name, k.kind.toLowerCase()].includes(word.toLowerCase()));
+    go("why", { ...(kind?.group ? { group: kind.group } : {}), resource: kind?.name ?? word, ...(kind?.namespaced === false ? {} : { namespace: text("namespace") || "default" }), name });
+  };
+  return (
+    <form class="toolbar" onSubmit={submit}>
+      <label>
+        Object <input name="object" required pattern="[^\/]+\/[^\/]+" placeholder="pod/web-0" defaultValue={q.name ? `${q.resource}/${q.name}` : ""} list="kinds" size={36} />
+      </label>
+      <datalist id="kinds">
+        {kinds.map((k) => (
+          <option key={`${k.group}/${k.name}`} value={`${k.kind.toLowerCase()}/`} />
+        ))}
+      </datalist>
+      <label>
+        Namespace <input name="namespace" defaultValue={q.namespace ?? "default"} />
+      </label>
+      <button type="submit">Why?</button>
+    </form>
+  );
+}
+
+
+async function kindsOf(): Promise<Kind[]> {
+  const groups = await getJSON<{ groups: { name: string; preferredVersion: { groupVersion: string } }[] }>("/apis");
+  const paths = ["/api/v1", ...groups.groups.map((g) => `/apis/${g.preferredVersion.groupVersion}`)];
+  type List = { groupVersion: string; resources: { name: string; kind: string; namespaced: boolean }[] };
+  const lists = await Promise.all(paths.map((p) => getJSON<List>(p).catch(() => undefined)));
+  return lists.flatMap((l) =>
+    (l?.resources ?? [])
+      .filter((r) => !r.name.includes("/"))
+      .map((r) => ({ name: r.name, kind: r.kind, namespaced: r.namespaced, group: l!.groupVersion.includes("/") ? l!.groupVersion.split("/")[0]! : "" })),
+  );
+}
+
+function Answer({ e }: { e: Explanation }) {
+  const now = e.now;
+  return (
+    <>
+      <h2>
+        {objectName(e.object)}
+        {e.object.namespace && <span class="dim"> in {e.object.namespace}</span>}
+        {now?.state && <span class={now.state === "ready" ? "state" : "state bad"}> {now.state}</span>}
+      </h2>
+      {now?.reasons && (
+        <ul class="reasons" aria-label="Reasons">
+          {now.reasons.map((r, i) => (
+            <li key={i}>
+              {r.object && <b>{r.object}: </b>}
+              {r.source}
+              {r.reason && <b> {r.reason}</b>}
+              {r.message && `: ${r.message}`}
+              {(r.count ?? 0) > 1 && ` (${r.count} times)`}
+            </li>
+          ))}
+        </ul>
+      )}
+      <Chain title="Deleted because" link={e.deletion} />
+      <Chain title="Last changed because" link={e.change?.revision === e.creation?.revision ? undefined : e.change} />
+      <Chain title="Created because" link={e.creation} />
+      <p class="dim">
+        {e.writes} writes of the object are recorded, since revision {e.since}
+        {e.forgotten ? `; ${e.forgotten} older writes of the cluster are forgotten` : ""}.
+      </p>
+    </>
+  );
+}
+
+function Chain({ title, link }: { title: string; link: Link | undefined }) {
+  if (!link) return null;
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      <ol class="chain">
+        <Step link={link} />
+      </ol>
+    </section>
+  );
+}
+
+const relations: Record<string, string> = { owner: "its owner", itself: "the object itself", sameOwner: "an object of the same owner", part: "its part" };
+
+/** Step is a write, and below it what caused it. */
+function Step({ link, after }: { link: Link; after?: Write }) {
+  const before = after ? Date.parse(after.time) - Date.parse(link.time) : 0;
+  return (
+    <li>
+      <div class={`step ${link.effect ?? ""}`}>
+        <div>
+          <b>{writer(link)}</b> {link.effect ?? link.verb}{" "}
+          <a href={whyLink(link)}>
+            {objectName(link)}
+            {link.subresource ? ` (${link.subresource})` : ""}
+          </a>{" "}
+          <span class="dim">
+            {clockTime(Date.parse(link.time), true)}
+            {before > 0 ? `, ${duration(before)} before` : ""}, revision {link.revision}
+            {link.actor.endsWith(writer(link)) ? "" : `, as ${link.actor}`}
+          </span>
+        </div>
+        {link.inferred && <div class="dim">probable cause, not recorded: a write of {relations[link.inferred] ?? link.inferred}</div>}
+        <Changes write={link} />
+        {link.note && <div class="dim">{link.note}</div>}
+      </div>
+      {link.because && link.because.length > 0 && (
+        <ol>
+          {link.because.map((l) => (
+            <Step key={l.revision} link={l} after={link} />
+          ))}
+        </ol>
+      )}
+    </li>
+  );
+}
+
+export function whyLink(w: Write): string {
+  const query = new URLSearchParams({ resource: w.resource.resource, name: w.name });
+  if (w.resource.group) query.set("group", w.resource.group);
+  if (w.namespace) query.set("namespace", w.namespace);
+  return `#why?${query}`;
+}
+
+/** Changes are the fields that a write changed. */
+export function Changes({ write }: { write: Write }) {
+  if (!write.changes?.length) return null;
+  return (
+    <details>
+      <summary>{write.changes.length === 1 ? write.changes[0]!.path : `${write.changes.length} fields changed`}</summary>
+      <table>
+        <tbody>
+          {write.changes.map((c) => (
+            <tr key={c.path}>
+              <th scope="row">{c.path}</th>
+              <td>
+                {c.from !== undefined && <del>{c.from}</del>} {c.to !== undefined && <ins>{c.to}</ins>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}

@@ -1,0 +1,110 @@
+// The worker lists and watches, decodes objects to rows, and sends what has changed to the
+// page at most every flushEvery milliseconds: a burst of events leaves the page's frames alone.
+
+import { getJSON, prefix, StatusError } from "./api.ts";
+import { type Page, reflect, type Source, type WatchEvent } from "./reflector.ts";
+import type { Row } from "./rows.ts";
+import { type Batch, type Command, type TopicName, topics } from "./topics.ts";
+
+const flushEvery = 40;
+
+const running = new Map<TopicName, () => void>();
+
+function source(path: string): Source {
+  return {
+    list: (limit, token) => getJSON<Page>(`${path}?limit=${limit}${token ? `&continue=${encodeURIComponent(token)}` : ""}`),
+    watch(version, onEvent, onEnd) {
+      const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${encodeURIComponent(version)}`;
+      const socket = new WebSocket(`ws://${self.location.host}${prefix}${path}?${query}`);
+      let opened = false;
+      let over = false;
+      const end = () => {
+        if (over) return;
+        over = true;
+        onEnd(opened);
+      };
+      socket.onopen = () => {
+        opened = true;
+      };
+      socket.onmessage = (m: MessageEvent<string>) => onEvent(JSON.parse(m.data) as WatchEvent);
+      socket.onclose = end;
+      return () => {
+        socket.close();
+        end();
+      };
+    },
+  };
+}
+
+function start(topic: TopicName): () => void {
+  const { path, row } = topics[topic];
+  let changed = new Map<string, Row>();
+  let removed = new Set<string>();
+  let all: string[] | undefined;
+  let state: Batch["state"] = "listing";
+  let error: unknown;
+  let timer = 0;
+
+  function flush() {
+    timer = 0;
+    const batch: Batch = { topic, rows: [...changed.values()], removed: [...removed], state };
+    if (all) batch.all = all;
+    if (error !== undefined) {
+      batch.error = error instanceof Error ? error.message : String(error);
+      batch.code = error instanceof StatusError ? error.code : 0;
+    }
+    changed = new Map();
+    removed = new Set();
+    all = undefined;
+    self.postMessage(batch);
+  }
+  function soon() {
+    timer ||= self.setTimeout(flush, flushEvery);
+  }
+
+  const stop = reflect(
+    source(path),
+    {
+      upsert(o) {
+        removed.delete(o.metadata.uid);
+        changed.set(o.metadata.uid, row(o));
+        soon();
+      },
+      remove(uid) {
+        changed.delete(uid);
+        removed.add(uid);
+        soon();
+      },
+      replaced(uids) {
+        all = [...uids];
+        flush(); // before the events that follow the list
+      },
+      state(next, problem) {
+        state = next;
+        error = problem;
+        soon();
+      },
+    },
+    {
+      wait(ms, f) {
+        const id = self.setTimeout(f, ms);
+        return () => self.clearTimeout(id);
+      },
+      chance: Math.random,
+    },
+  );
+  return () => {
+    stop();
+    self.clearTimeout(timer);
+  };
+}
+
+self.onmessage = (m: MessageEvent<Command>) => {
+  const { topic, watch } = m.data;
+  if (!watch) {
+    running.get(topic)?.();
+    running.delete(topic);
+  } else if (!running.has(topic)) {
+    running.set(topic, start(topic));
+  }
+};

@@ -1,0 +1,68 @@
+// The write record at /minikcm/v1/writes, and the explanations at /minikcm/v1/why.
+
+import { getJSON } from "./api.ts";
+
+export interface Write {
+  revision: number;
+  time: string;
+  actor: string;
+  userAgent?: string;
+  verb: string;
+  resource: { group: string; version: string; resource: string };
+  subresource?: string;
+  kind?: string;
+  effect?: "created" | "changed" | "removed";
+  namespace?: string;
+  name: string;
+  causes?: number[];
+  changes?: { path: string; from?: string; to?: string }[];
+}
+export interface Link extends Write {
+  because?: Link[];
+  inferred?: string;
+  note?: string;
+}
+export interface Reason {
+  object?: string;
+  others?: number;
+  source: string;
+  reason?: string;
+  message?: string;
+  count?: number;
+}
+export interface Explanation {
+  object: Write;
+  creation?: Link;
+  change?: Link;
+  deletion?: Link;
+  now?: { state?: string; reasons?: Reason[]; more?: number };
+  writes: number;
+  forgotten?: number;
+  since: number;
+}
+
+const browsers: [string, string][] = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], ["Chromium/", "Chromium"], ["Chrome/", "Chrome"], ["Safari/", "Safari"]];
+
+/** writer names the program that made a write, as "minikcm why" does. */
+export function writer(w: Pick<Write, "actor" | "userAgent">): string {
+  const agent = w.userAgent ?? "";
+  const own = /^minikcm\/([a-z0-9-]+)$/.exec(agent);
+  if (own) return own[1]!.replace(/^default-/, "");
+  const program = agent.split("/")[0]!.trim();
+  if (program === "Mozilla") return browsers.find(([token]) => agent.includes(token))?.[1] ?? "browser";
+  const component = /\) kubernetes\/[^/]*\/(?:.*:)?(.+)$/.exec(agent)?.[1];
+  return [program || w.actor, component].filter(Boolean).join("/").slice(0, 60);
+}
+
+export function objectName(w: Write): string {
+  return `${w.kind || w.resource.resource}/${w.name}`;
+}
+
+export function explain(q: { group?: string; resource: string; namespace?: string; name: string }): Promise<Explanation> {
+  const query = new URLSearchParams(Object.entries(q).filter(([, v]) => v) as [string, string][]);
+  return getJSON<Explanation>(`/minikcm/v1/why?${query}`);
+}
+
+export function writesSince(revision: number): Promise<Write[]> {
+  return getJSON<Write[]>(`/minikcm/v1/writes?since=${Math.max(0, revision)}`);
+}

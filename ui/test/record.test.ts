@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { History, maxSamples } from "../src/history.ts";
+import { firstAt, Lanes, maxMarks, nearest, ticks } from "../src/timelinemodel.ts";
+import { cpu, duration } from "../src/words.ts";
+import { type Write, writer } from "../src/writes.ts";
+
+const write = (revision: number, userAgent = "minikcm/kubelet", resource = "pods"): Write => ({
+  revision, time: new Date(revision * 1000).toISOString(), actor: "a", userAgent, verb: "update", resource: { group: "", version: "v1", resource }, name: "x",
+});
+
+test("writers are named as by minikcm why", () => {
+  for (const [agent, want] of [
+    ["minikcm/deployment-controller", "deployment-controller"],
+    ["minikcm/default-scheduler", "scheduler"],
+    ["kubectl/v1.37.2 (linux/amd64) kubernetes/unknown", "kubectl"],
+    ["kube-controller-manager/v1.37.2 (linux/amd64) kubernetes/59526cd/system:serviceaccount:kube-system:job-controller", "kube-controller-manager/job-controller"],
+    ["manager/v0.0.0 (linux/amd64) kubernetes/$Format/leader-election", "manager/leader-election"],
+    ["Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36", "Chrome"],
+    ["Mozilla/4.0 (compatible)", "browser"],
+    ["", "alice"],
+  ] as const) assert.equal(writer({ actor: "alice", userAgent: agent }), want, agent);
+});
+
+test("lanes take each write once, and leave out what is hidden", () => {
+  const lanes = new Lanes(new Set(["leases"]));
+  lanes.add([write(1), write(2, "kubectl/v1"), write(3, "minikcm/kubelet", "leases")]);
+  lanes.add([write(2, "kubectl/v1"), write(3, "minikcm/kubelet", "leases"), write(5)]);
+  assert.deepEqual(lanes.shown().map((l) => [l.name, l.marks.map((m) => m.write.revision)]), [["kubectl", [2]], ["kubelet", [1, 5]]]);
+  assert.deepEqual([lanes.last, lanes.total, lanes.begin, lanes.end], [5, 3, 1000, 5000]);
+});
+
+test("lanes are bounded", () => {
+  const lanes = new Lanes(new Set());
+  lanes.add(Array.from({ length: maxMarks + 1 }, (_, i) => write(i + 1)));
+  assert.ok(lanes.total <= maxMarks && lanes.total > 0 && lanes.begin > 1000);
+  assert.equal(lanes.shown()[0]!.marks.at(-1)!.write.revision, maxMarks + 1);
+});
+
+test("marks are found by time", () => {
+  const marks = [10, 20, 20, 40].map((at) => ({ at, write: write(at) }));
+  assert.deepEqual([0, 10, 11, 20, 41].map((t) => firstAt(marks, t)), [0, 0, 1, 1, 4]);
+  assert.deepEqual([12, 31, 100].map((t) => nearest(marks, t, 15)?.at), [10, 40, undefined]);
+  assert.equal(nearest([], 5, 10), undefined);
+});
+
+test("ticks are round and few", () => {
+  assert.deepEqual(ticks(950, 5100, 5), [1000, 2000, 3000, 4000, 5000]);
+  for (const span of [20, 3e3, 6e5, 864e5, 40 * 864e5]) assert.ok(ticks(0, span, 8).length <= 10 && ticks(0, span, 8).length >= 1, String(span));
+});
+
+test("a history has a column a name, and gets coarser when it is long", () => {
+  const h = new History();
+  assert.equal(h.add(1, {}), false);
+  assert.equal(h.add(1, { a: 1 }), true);
+  assert.equal(h.add(1, { a: 2 }), false);
+  assert.equal(h.add(2, { a: 2, b: 5 }), true);
+  assert.equal(h.add(3, { b: 6 }), true);
+  assert.deepEqual(h.data, [[1, 2, 3], [1, 2, null], [null, 5, 6]]);
+  for (let t = 4; t < 3 * maxSamples; t++) h.add(t, { b: t });
+  assert.ok(h.data.every((c) => c.length === h.data[0]!.length && c.length <= maxSamples));
+  assert.equal(h.data[0]![0], 1);
+  assert.equal(h.data[0]!.at(-1), 3 * maxSamples - 1);
+});
+
+test("durations and amounts", () => {
+  assert.deepEqual([40, 1500, 61_000, 7_260_000, 90_000_000].map(duration), ["40 ms", "1.5 s", "1 min 1 s", "2 h 1 min", "1 d 1 h"]);
+  assert.deepEqual([0.1, 2, 12.55].map(cpu), ["100m", "2", "12.6"]);
+});
