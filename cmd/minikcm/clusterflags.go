@@ -1,9 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessapi"
+	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
@@ -35,6 +37,7 @@ type clusterFlags struct {
 	memoryLimit string
 
 	startDelay, readyDelay time.Duration
+	podNetworks            minikcm.PodNetworks
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -43,13 +46,18 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("number of simulated nodes to start (default 0 with --pool, or if --from-objects contains Nodes); at most %d including those of --pool", minikcm.MaxNodes))
 	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of identical nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; the nodes are named a-0, a-1 ...; can be repeated")
 	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "also simulate Nodes that clients create; if false, simulate only those annotated minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
+	flags.BoolVar(&f.podNetworks.Allocate, "allocate-node-cidrs", false, "let the node-ipam-controller give the nodes their pod networks; otherwise the simulated kubelets register with theirs")
+	flags.StringVar(&f.podNetworks.ClusterCIDR, "cluster-cidr", "", "range of the addresses of pods, or one of IPv4 and one of IPv6, separated by a comma; used with --allocate-node-cidrs (default "+minikcm.DefaultClusterCIDR+")")
+	flags.IntVar(&f.podNetworks.MaskSize, "node-cidr-mask-size", 0, "length of the prefix of a node's pod network, with one range (default 24 for IPv4, 64 for IPv6)")
+	flags.IntVar(&f.podNetworks.IPv4MaskSize, "node-cidr-mask-size-ipv4", 0, "the same of its IPv4 network, with two ranges (default 24)")
+	flags.IntVar(&f.podNetworks.IPv6MaskSize, "node-cidr-mask-size-ipv6", 0, "the same of its IPv6 network, with two ranges (default 64)")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster's state in this directory; without it, the state is lost when the command ends")
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "start with the objects in this etcd snapshot, which is not changed")
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one; minikcm processes on one etcd divide the work")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
-	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or scaled=N for time that runs N times faster")
+	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or virtual=N for time that runs N times faster, waits for the cluster's work, and is controlled by \"minikcm clock\"; virtual is virtual=1, and scaled=N is virtual=N, except with --etcd-servers")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
 	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay overrides it")
@@ -61,10 +69,10 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
-		Controllers: f.controllers, NoScheduler: !f.scheduler, Logger: klog.Background(),
+		PodNetworks: f.podNetworks, Controllers: f.controllers, NoScheduler: !f.scheduler, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
-		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension()},
+		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension()},
 	}
 	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
 		if d < 0 {
@@ -88,8 +96,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	if opts.Etcd, err = f.etcd.options(); err != nil {
 		return opts, err
 	}
-	opts.ClockMode, opts.ClockFactor, err = parseClock(f.clock)
-	return opts, err
+	return opts, f.setClock(&opts)
 }
 
 // nodeOptions sets the options that determine the cluster's nodes.
@@ -121,14 +128,32 @@ func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 	return nil
 }
 
-// parseClock parses --clock: real or scaled=N.
-func parseClock(text string) (clock.Mode, float64, error) {
-	mode, factor, err := clock.ParseMode(text)
+// setClock sets the options of --clock: real, scaled=N, virtual or virtual=N. The last three
+// are virtual clocks, which start at the machine's time; only processes that share an etcd, and
+// have no virtual clock in common, run on scaled ones.
+func (f *clusterFlags) setClock(opts *minikcm.Options) error {
+	mode, factor, err := clock.ParseMode(f.clock)
+	if number, paced := strings.CutPrefix(f.clock, string(clock.ModeVirtual)+"="); paced {
+		mode = clock.ModeVirtual
+		factor, err = strconv.ParseFloat(number, 64)
+	}
 	if err != nil {
-		return "", 0, fmt.Errorf("--clock=%s: must be real or scaled=N with a number N greater than 0, such as scaled=60", text)
+		return badInput{fmt.Errorf("--clock=%s: must be real, virtual, virtual=N or scaled=N with a number N greater than 0, such as virtual=60", f.clock)}
 	}
-	if mode == clock.ModeVirtual {
-		return "", 0, errors.New("--clock=virtual: virtual time only advances while a scenario or a test waits on it; use real or scaled=N here")
+	opts.ClockMode, opts.ClockFactor = mode, factor
+	if f.clock == string(clock.ModeVirtual) {
+		opts.ClockFactor = 1
 	}
-	return mode, factor, nil
+	shared := len(opts.Etcd.Endpoints) > 0
+	switch {
+	case mode == clock.ModeReal, mode == clock.ModeScaled && shared:
+		return nil
+	case shared:
+		return badInput{fmt.Errorf("--clock=%s: processes that share an etcd have no virtual clock in common; use real or scaled=N with --etcd-servers", f.clock)}
+	}
+	opts.ClockMode, opts.ClockStart = clock.ModeVirtual, clock.Real().Now()
+	if err := clock.ValidateSpeed(opts.ClockFactor); err != nil {
+		return badInput{fmt.Errorf("--clock=%s: %w", f.clock, err)}
+	}
+	return nil
 }

@@ -52,10 +52,24 @@ func launch(t *testing.T, home, mode string, args ...string) *process {
 // launchWith is launch with further environment variables.
 func launchWith(t *testing.T, environment []string, home, mode string, args ...string) *process {
 	t.Helper()
+	return launchCommand(t, nil, environment, home, mode, args...)
+}
+
+// launchReading is launch with a standard input.
+func launchReading(t *testing.T, in *os.File, home, mode string, args ...string) *process {
+	t.Helper()
+	return launchCommand(t, in, nil, home, mode, args...)
+}
+
+func launchCommand(t *testing.T, in *os.File, environment []string, home, mode string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, Cmd: exec.CommandContext(t.Context(), self(t), args...)}
 	p.Env = append(os.Environ(), asCommand+"="+mode, "HOME="+home, "KUBECONFIG=", "NO_COLOR=1")
 	p.Env = append(p.Env, environment...)
 	p.Stderr = &p.stderr
+	if in != nil {
+		p.Stdin = in
+	}
 	stdout, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

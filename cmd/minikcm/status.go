@@ -184,5 +184,8 @@ func atClock(info *minikcm.ClockInfo) string {
 	if info.Factor > 0 {
 		text += fmt.Sprintf("=%v", info.Factor)
 	}
+	if info.Paused {
+		text += " (paused)"
+	}
 	return fmt.Sprintf("%s, %s", text, info.Now.UTC().Format(time.RFC3339))
 }

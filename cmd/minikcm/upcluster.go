@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/manager/serving"
+	"minikcm.dev/minikcm/internal/ui"
 )
 
 // upCluster runs the cluster of "minikcm up". Each reset replaces the cluster with a new one.
@@ -29,12 +30,12 @@ type upCluster struct {
 }
 
 // up runs a cluster until the command is interrupted or the cluster fails.
-func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
+func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
 		return err
 	}
 	opts.Notices = notices(cmd.ErrOrStderr())
-	u := &upCluster{opts: opts, chaosMesh: chaosMesh, resets: newResets(&opts)}
+	u := &upCluster{opts: opts, chaosMesh: with.chaosMesh, resets: newResets(&opts)}
 	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension())
 	u.opts.Gatherer = serving.Gatherer(func() []manager.Status {
 		if cluster := u.current.Load(); cluster != nil {
@@ -42,6 +43,11 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 		}
 		return nil
 	})
+	page, err := u.servePage(cmd.Context(), with.ui)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
 	elapsed := clock.Stopwatch()
 	stop, err := u.start(cmd.Context())
 	if err != nil {
@@ -63,6 +69,9 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 	cluster := u.current.Load()
 	say("%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.",
 		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
+	if with.ui {
+		say("Open the live page at %s (once; \"minikcm ui\" prints another link).", page.Link())
+	}
 	for {
 		select {
 		case <-cmd.Context().Done():
@@ -78,6 +87,19 @@ func up(cmd *cobra.Command, opts minikcm.Options, chaosMesh bool) (err error) {
 			say("Reset by %s: ready again in %v.", user, elapsed().Round(time.Millisecond))
 		}
 	}
+}
+
+// servePage serves the live page, for this cluster and those that replace it. Without it, the
+// page is nil.
+func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, error) {
+	if !wanted {
+		return nil, nil
+	}
+	page, err := ui.Listen(ctx, ui.Options{Logger: u.opts.Logger})
+	if err == nil {
+		u.opts.Extensions = append(u.opts.Extensions, page.Extension())
+	}
+	return page, err
 }
 
 // describeNodes counts the nodes, and those that this process simulates if others run, too.
@@ -131,6 +153,9 @@ func (u *upCluster) restart(ctx context.Context, stop func() error) (func() erro
 		return notStarted, err
 	}
 	u.opts.Identity = old.Identity()
+	if u.opts.ClockMode == clock.ModeVirtual {
+		u.opts.ClockStart = clock.Real().Now()
+	}
 	return u.start(ctx)
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/spell"
+	"minikcm.dev/minikcm/internal/writeexport"
 	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
@@ -41,11 +42,12 @@ The object is looked up in the cluster that "minikcm up" runs or, with --run, in
 that "minikcm scenario run" saved with --save or --json.`,
 		Example: `  minikcm why pod/web-5d4f8c7b9-x2x5k
   minikcm why deploy/web -n shop -o json
-  minikcm why pod/web-5d4f8c7b9-x2x5k --run ./run.json`,
+  minikcm why pod/web-5d4f8c7b9-x2x5k --run ./run.json
+  minikcm why deploy/web -o dot | dot -Tsvg > why.svg`,
 		Args: oneArg("an object as KIND/NAME, such as pod/web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("--output=%s: must be json or omitted", output)
+			if _, known := explanationFormats[output]; !known {
+				return fmt.Errorf("--output=%s: must be json, dot or mermaid, or omitted", output)
 			}
 			kind, name, whole := strings.Cut(args[0], "/")
 			if !whole || kind == "" || name == "" || strings.Contains(name, "/") {
@@ -55,22 +57,32 @@ that "minikcm scenario run" saved with --save or --json.`,
 			if err != nil {
 				return err
 			}
-			return printExplanation(cmd.OutOrStdout(), explanation, start, output)
+			return explanationFormats[output](cmd.OutOrStdout(), explanation, start)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	cmd.Flags().StringVar(&run, "run", "", "look in this saved run: its file, or the folder that contains it")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the object, if its kind is namespaced")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json (default text)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json, or dot or mermaid for a graph of the causes (default text)")
 	return cmd
 }
 
-func printExplanation(w io.Writer, explanation *minikcm.Explanation, start time.Time, output string) error {
-	if output == "json" {
+// explanationFormats print an explanation, by the value of --output. start is the start time of a
+// saved run, and zero for a cluster.
+var explanationFormats = map[string]func(w io.Writer, explanation *minikcm.Explanation, start time.Time) error{
+	"": func(w io.Writer, explanation *minikcm.Explanation, start time.Time) error {
+		return explanation.Print(w, start)
+	},
+	"json": func(w io.Writer, explanation *minikcm.Explanation, _ time.Time) error {
 		data, err := json.MarshalIndent(explanation, "", "    ")
 		return write(w, append(data, '\n'), err)
-	}
-	return explanation.Print(w, start)
+	},
+	"dot": func(w io.Writer, explanation *minikcm.Explanation, _ time.Time) error {
+		return writeexport.ExplanationDOT(w, explanation)
+	},
+	"mermaid": func(w io.Writer, explanation *minikcm.Explanation, _ time.Time) error {
+		return writeexport.ExplanationMermaid(w, explanation)
+	},
 }
 
 // explain gets the explanation from a saved run or from a cluster. start is the start time of

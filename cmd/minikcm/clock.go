@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/clockapi"
+)
+
+func newClock() *cobra.Command {
+	var flags clockFlags
+	cmd := &cobra.Command{
+		Use:   "clock",
+		Short: "Show or control the clock of a running cluster",
+		Long: `Show the clock of the cluster that "minikcm up" runs: its mode and speed, its time, when its
+next timer is due, and the work for which its time stands still.
+
+The subcommands control the clock of a cluster that was started with --clock=virtual. Its
+time passes only while nothing is in flight, so that every timer fires at its due time and no
+deadline is missed at any speed. Each command prints the state of the clock afterwards.`,
+		Example: `  minikcm clock
+  minikcm clock pause
+  minikcm clock advance 24h
+  minikcm clock -o json`,
+		Args: aCommand,
+		RunE: flags.run((*clockapi.Client).Get),
+	}
+	cmd.PersistentFlags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.PersistentFlags().StringVarP(&flags.output, "output", "o", "", "output format: json (default text)")
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "pause",
+			Short: "Make time stand still",
+			Long: `Make time stand still until "minikcm clock resume". The cluster still serves requests, and
+its controllers and nodes react to them; no timer fires. "minikcm clock advance" and "minikcm
+clock step" move a paused clock.`,
+			Args: noArgs, RunE: flags.run((*clockapi.Client).Pause),
+		},
+		&cobra.Command{
+			Use: "resume", Short: "Let time pass again", Long: `Let time pass again after "minikcm clock pause", at the speed that the clock had.`,
+			Args: noArgs, RunE: flags.run((*clockapi.Client).Resume),
+		},
+		&cobra.Command{
+			Use:   "step",
+			Short: "Move the clock to its next timer",
+			Long: `Move the clock to its next timer, and wait until the work that this timer starts is done. Use
+it on a paused clock.`,
+			Args: noArgs, RunE: flags.run((*clockapi.Client).Step),
+		},
+		newClockSpeed(&flags), newClockAdvance(&flags),
+	)
+	return cmd
+}
+
+func newClockSpeed(flags *clockFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "speed N",
+		Short: "Set the speed of the clock",
+		Long: `Set the speed of the clock as a multiple of the machine's time: 10 lets 10 seconds pass in
+one. If the cluster's work takes longer than its time at that speed, the clock runs slower. A
+paused clock stays paused.`,
+		Example: `  minikcm clock speed 100
+  minikcm clock speed 0.5`,
+		Args: oneArg("a speed"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			speed, err := strconv.ParseFloat(strings.TrimSuffix(args[0], "x"), 64)
+			if err != nil {
+				return badInput{fmt.Errorf("the speed %q is not a number, such as 10", args[0])}
+			}
+			if err := clock.ValidateSpeed(speed); err != nil {
+				return badInput{err}
+			}
+			return flags.run(func(c *clockapi.Client, ctx context.Context) (*clockapi.State, error) {
+				return c.SetSpeed(ctx, speed)
+			})(cmd, args)
+		},
+	}
+}
+
+func newClockAdvance(flags *clockFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "advance DURATION",
+		Short: "Move the clock by a duration",
+		Long: `Move the clock by a duration, as fast as the cluster's work allows, and wait until all work
+that was due by then is done. If the command is interrupted, the clock stays where it is.`,
+		Example: `  minikcm clock advance 24h
+  minikcm clock advance 1m30s`,
+		Args: oneArg("a duration"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := time.ParseDuration(args[0])
+			if err != nil {
+				return badInput{fmt.Errorf("the duration %q is not one such as 90s or 24h", args[0])}
+			}
+			if d < 0 {
+				return badInput{fmt.Errorf("the duration %s is negative: time does not go back", d)}
+			}
+			return flags.run(func(c *clockapi.Client, ctx context.Context) (*clockapi.State, error) {
+				return c.Advance(ctx, d)
+			})(cmd, args)
+		},
+	}
+}
+
+// clockFlags are the flags of "minikcm clock" and its subcommands.
+type clockFlags struct{ kubeconfig, output string }
+
+// run returns the function of a command that makes a request and prints the state that it
+// returns.
+func (f *clockFlags) run(request func(*clockapi.Client, context.Context) (*clockapi.State, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if f.output != "" && f.output != "json" {
+			return badInput{fmt.Errorf("--output=%s: must be json, or omitted", f.output)}
+		}
+		config, err := clientConfig(cmd.Context(), f.kubeconfig)
+		if err != nil {
+			return err
+		}
+		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("creating a client for the cluster: %w", err)
+		}
+		state, err := request(clockapi.NewClient(client.Discovery().RESTClient()), cmd.Context())
+		if err != nil {
+			if cmd.Context().Err() != nil {
+				return errors.New("interrupted: the clock stays where it is")
+			}
+			return err
+		}
+		if f.output == "json" {
+			data, err := json.MarshalIndent(state, "", "    ")
+			return write(cmd.OutOrStdout(), append(data, '\n'), err)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), clockText(state))
+		return err
+	}
+}
+
+// clockText formats the state of a clock in one line.
+func clockText(state *clockapi.State) string {
+	text := atClock(&state.ClockInfo)
+	if state.NextTimer != nil {
+		text += fmt.Sprintf(", next timer in %v", state.NextTimer.Sub(state.Now).Round(time.Millisecond))
+	}
+	if state.InFlight != "" {
+		text += ", in flight: " + state.InFlight
+	}
+	return text
+}

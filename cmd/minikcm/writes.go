@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/writeexport"
+	"minikcm.dev/minikcm/scenarios/runrecord"
+)
+
+func newWrites() *cobra.Command {
+	var flags writesFlags
+	cmd := &cobra.Command{
+		Use:   "writes",
+		Short: "Print the write record, also in the formats of other tools",
+		Long: `Print the write record of the cluster that "minikcm up" runs or, with --run, of a run that
+"minikcm scenario run" saved with --save or --json: each write to an object, with its user
+and the revisions that caused it. The formats are
+
+  json       what /minikcm/v1/writes returns
+  audit      an event of audit.k8s.io/v1 for each write, a line each, for viewers of audit
+             logs; the annotation minikcm.dev/causes lists the revisions that caused it
+  perfetto   a trace for ui.perfetto.dev: a track for each user, arrows from causes to effects
+  dot        a graph of causes for Graphviz`,
+		Example: `  minikcm writes --resource pods -n shop
+  minikcm writes -o audit > audit.log
+  minikcm writes --run ./run.json -o perfetto > run.pftrace
+  minikcm writes --since 4711 -o dot | dot -Tsvg > writes.svg`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			format, known := writeFormats[flags.output]
+			if !known {
+				return badInput{fmt.Errorf("--output=%s: must be json, audit, perfetto or dot, or omitted", flags.output)}
+			}
+			if flags.since < 0 {
+				return badInput{fmt.Errorf("--since must be a revision, a number that is not negative, but is %d", flags.since)}
+			}
+			writes, err := flags.writes(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return format(cmd.OutOrStdout(), writes)
+		},
+	}
+	cmd.Flags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.Flags().StringVar(&flags.run, "run", "", "print the writes of this saved run: its file, or the folder that contains it")
+	cmd.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "only writes to objects of this namespace")
+	cmd.Flags().StringVar(&flags.resource, "resource", "", "only writes to objects of this resource, by its plural name, such as pods")
+	cmd.Flags().StringVar(&flags.name, "name", "", "only writes to objects of this name")
+	cmd.Flags().Int64Var(&flags.since, "since", 0, "only writes of later revisions")
+	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "output format: json, audit, perfetto or dot (default a table)")
+	return cmd
+}
+
+// writesFlags are the flags of "minikcm writes".
+type writesFlags struct {
+	kubeconfig, run, namespace, resource, name, output string
+	since                                              int64
+}
+
+var writeFormats = map[string]func(io.Writer, []minikcm.Write) error{
+	"":         printWrites,
+	"audit":    writeexport.Audit,
+	"perfetto": writeexport.Perfetto,
+	"dot":      writeexport.DOT,
+	"json": func(w io.Writer, writes []minikcm.Write) error {
+		data, err := json.MarshalIndent(writes, "", "    ")
+		return write(w, append(data, '\n'), err)
+	},
+}
+
+// writes gets the selected writes of a saved run or of a cluster.
+func (f *writesFlags) writes(ctx context.Context) ([]minikcm.Write, error) {
+	if f.run == "" {
+		return f.writesLive(ctx)
+	}
+	saved, err := runrecord.Load(f.run)
+	if err != nil {
+		return nil, err
+	}
+	differ := func(wanted, got string) bool { return wanted != "" && wanted != got }
+	return slices.DeleteFunc(saved.Writes, func(w minikcm.Write) bool {
+		return w.Revision <= f.since || differ(f.namespace, w.Namespace) || differ(f.resource, w.Resource.Resource) || differ(f.name, w.Name)
+	}), nil
+}
+
+func (f *writesFlags) writesLive(ctx context.Context) ([]minikcm.Write, error) {
+	config, client, err := clusterOf(ctx, f.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	request := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/writes").SetHeader("Accept", "application/json").
+		Param("since", strconv.FormatInt(f.since, 10))
+	for name, value := range map[string]string{"namespace": f.namespace, "resource": f.resource, "name": f.name} {
+		if value != "" {
+			request = request.Param(name, value)
+		}
+	}
+	data, err := request.DoRaw(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the cluster at %s is not a minikcm cluster: it has no write record", config.Host)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster at %s for its writes: %w", config.Host, err)
+	}
+	var writes []minikcm.Write
+	if err := json.Unmarshal(data, &writes); err != nil {
+		return nil, fmt.Errorf("decoding the writes of the cluster at %s: %w", config.Host, err)
+	}
+	return writes, nil
+}
+
+// printWrites prints a table.
+func printWrites(w io.Writer, writes []minikcm.Write) error {
+	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "REVISION\tTIME\tUSER\tVERB\tNAMESPACE\tOBJECT\tCAUSES")
+	for i := range writes {
+		write := &writes[i]
+		object := write.Resource.Resource
+		if write.Subresource != "" {
+			object += "/" + write.Subresource
+		}
+		causes := make([]string, len(write.Causes))
+		for i, revision := range write.Causes {
+			causes[i] = strconv.FormatInt(revision, 10)
+		}
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", write.Revision, write.Time.UTC().Format(time.RFC3339), write.Actor, write.Verb, write.Namespace,
+			object+" "+write.Name, strings.Join(causes, ","))
+	}
+	return table.Flush()
+}
