@@ -11,6 +11,7 @@ require (
 	k8s.io/component-base v0.37.2
 	k8s.io/kubectl v0.37.2
 	minikcm.dev/minikcm v0.0.0
+	minikcm.dev/minikcm/client v0.0.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )
 
@@ -210,6 +211,9 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace minikcm.dev/minikcm => ../..
+replace (
+	minikcm.dev/minikcm => ../..
+	minikcm.dev/minikcm/client => ../../client
+)
 
 tool helm.sh/helm/v4/cmd/helm
