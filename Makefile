@@ -45,6 +45,18 @@ soak: ## Compare fifty runs of one seed, write by write; run the library with 20
 	$(GO) test -count=1 -timeout 120m $(TESTFLAGS) -run TestLibrary ./scenarios -args -seeds 200
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168 -churn 600
 
+.PHONY: ui
+ui: ## Check the types of the live page and its copies of packages, and run the tests of its logic; needs npm and node.
+	npm --prefix ui ci --no-audit --no-fund
+	npm --prefix ui run typecheck
+	npm --prefix ui run packages
+	$(TOOL) esbuild ui/test/*.test.ts --bundle --platform=node --format=esm --tsconfig=ui/tsconfig.json --out-extension:.js=.mjs --outdir=bin/ui-test --log-level=warning
+	node --test bin/ui-test/
+
+.PHONY: ui-test
+ui-test: ## Try the live page of a built minikcm in Chromium, which has to be installed; TESTFLAGS="-v -run Large -args -nodes 1000" measures frames.
+	$(GO) -C test/ui test -count=1 -timeout 30m . $(TESTFLAGS)
+
 HOURS ?= 720
 SEEDS ?= 10
 
