@@ -27,6 +27,7 @@ import (
 	"minikcm.dev/minikcm/controllers/pvprotection"
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/replicationcontroller"
+	"minikcm.dev/minikcm/controllers/resourceclaim"
 	"minikcm.dev/minikcm/controllers/resourcequota"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/selinuxwarning"
@@ -57,7 +58,25 @@ func Descriptors() []Descriptor {
 	table = append(table, bootstrapControllers()...)
 	table = append(table, cleaningControllers()...)
 	table = append(table, storageControllers()...)
-	return append(table, storageProtection()...)
+	table = append(table, storageProtection()...)
+	return append(table, deviceControllers()...)
+}
+
+// deviceControllers maintain the claims of dynamic resource allocation.
+func deviceControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: resourceclaim.Name, Aliases: []string{"resource-claim-controller"}, Account: "resource-claim-controller",
+			About:   "creates the resource claims of pods from templates, and frees claims whose pods have ended",
+			Watches: []string{"pods", "resourceclaims", "resourceclaimtemplates"},
+			Writes:  []string{"resourceclaims", "resourceclaims/status", "pods/status"},
+			Docs:    "concepts/scheduling-eviction/dynamic-resource-allocation/",
+			Concurrency: Concurrency{Flag: "concurrent-resourceclaim-syncs", What: "pods and resource claims", Default: resourceclaim.Workers, In: func(s *Settings) *int32 {
+				return &s.ResourceClaimController.ConcurrentSyncs
+			}},
+			New: constructor(resourceclaim.New),
+		},
+	}
 }
 
 // storageControllers bind claims to volumes, and attach these.

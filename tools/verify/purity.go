@@ -44,6 +44,7 @@ var pure = []string{
 	"controllers/protection",
 	"controllers/pvcprotection/decide",
 	"controllers/replicaset/decide",
+	"controllers/resourceclaim/decide",
 	"controllers/resourcequota/decide",
 	"controllers/rootca/decide",
 	"controllers/scheduler/framework",
