@@ -9,6 +9,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/peers"
+	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/streaming"
 	"minikcm.dev/minikcm/clock/inflight"
 )
@@ -63,6 +64,9 @@ func (s *Server) newStreaming() *streaming.Server {
 		Get: func(ctx context.Context, resource, namespace, name string) (runtime.Object, error) {
 			objects := s.storedCore(resource)
 			return objects.Get(ctx, objects.Key(namespace, name), name)
+		},
+		Services: func(ctx context.Context, namespace string) ([]*corev1.Service, error) {
+			return storage.KnownIn[*corev1.Service](ctx, s.storedCore("services"), namespace)
 		},
 		Stopped: s.done, Kubelets: s.opts.Kubelets, Peers: s.opts.Peers, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})

@@ -23,6 +23,6 @@ func (s *Server) newAdmission() (admission.Chain, error) {
 	if err != nil {
 		return admission.Chain{}, err
 	}
-	all := append([]any{forbidCreate{s}, admission.CertificateRequester{}}, selected...)
+	all := append([]any{forbidCreate{s}, admission.CertificateRequester{}, admission.ServiceHosts{Authorizer: s.opts.Authorizer}}, selected...)
 	return admission.NewChain(append(all, s.escalation())...), nil
 }

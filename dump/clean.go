@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"minikcm.dev/minikcm/internal/hostaddress"
 )
 
 // The reasons for which objects are changed.
@@ -17,6 +19,7 @@ const (
 	changedDebug      = "ephemeral containers are not restarted"
 	changedOwners     = "the owners are not in the dump or were left out: the owner references are removed"
 	changedElsewhere  = "the node is not in the dump: the pods are scheduled to other nodes"
+	changedHost       = "the process that served the Service is not in the dump: the annotation minikcm.dev/host is removed"
 	changedAddress    = "the dumped values are not available in this cluster"
 )
 
@@ -40,6 +43,8 @@ func clean(o *unstructured.Unstructured) (changed string) {
 		return cleanPod(o)
 	case isCore(o, "Secret"):
 		return cleanSecret(o)
+	case isCore(o, "Service"):
+		return cleanService(o)
 	}
 	return ""
 }
@@ -107,6 +112,15 @@ func ofCondition(key any) bool {
 		return true
 	}
 	return false
+}
+
+// cleanService removes the address of a process that served the Service when it was dumped.
+func cleanService(service *unstructured.Unstructured) (changed string) {
+	if _, led := service.GetAnnotations()[hostaddress.Annotation]; !led {
+		return ""
+	}
+	unstructured.RemoveNestedField(service.Object, "metadata", "annotations", hostaddress.Annotation)
+	return changedHost
 }
 
 func cleanPod(pod *unstructured.Unstructured) (changed string) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,71 @@ func portError(t *testing.T, dialer httpstream.Dialer, port string) string {
 	return string(text)
 }
 
+// forward forwards ports until end is called.
+func forward(t *testing.T, dialer httpstream.Dialer, ports ...string) (forwarded []portforward.ForwardedPort, end func()) {
+	t.Helper()
+	stop, ready, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	forwarder, err := portforward.New(dialer, ports, stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { done <- forwarder.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	forwarded, err = forwarder.GetPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return forwarded, func() {
+		close(stop)
+		<-done
+	}
+}
+
+// The ports of a pod that a Service leads out of the cluster are those of a process.
+func TestPortsOfServiceHost(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(httpPod("web"))
+	process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "process %s", r.URL.Path)
+	}))
+	t.Cleanup(process.Close)
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{"minikcm.dev/host": "hooks=" + process.Listener.Addr().String() + ",gone=127.0.0.1:1"}},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{
+			{Name: "hooks", Port: 443, TargetPort: intstr.FromInt32(9443)}, {Name: "gone", Port: 81}, {Name: "web", Port: 80, TargetPort: intstr.FromString("web")},
+		}},
+	}
+	if _, err := c.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	core := c.client.CoreV1().RESTClient()
+	dialer, err := portforward.NewSPDYOverWebsocketDialer(core.Post().Resource("pods").Namespace("default").Name("web").SubResource("portforward").URL(), c.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports, end := forward(t, dialer, ":9443", ":8080")
+	for i, want := range []string{"200 process /", "200 hello\n"} {
+		if got, err := get(t, ports[i].Local, "/"); err != nil || got != want {
+			t.Errorf("port %d: got %q (%v), want %q", ports[i].Remote, got, err, want)
+		}
+	}
+	end()
+	if got, want := portError(t, dialer, "81"), "dial tcp 127.0.0.1:1: connect: connection refused"; !strings.Contains(got, want) {
+		t.Errorf("without the process, got %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{"web:9443": "process /", "web:8080": "hello\n"} {
+		request := core.Get().Namespace("default").Resource("pods").Name(name).SubResource("proxy").Suffix("/")
+		if got := ask(t, request); got != want {
+			t.Errorf("the proxy of %s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestPortForward(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)
@@ -97,21 +163,7 @@ func TestPortForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stop, ready, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-			forwarder, err := portforward.New(dialer, []string{":8080", ":9090"}, stop, ready, io.Discard, io.Discard)
-			if err != nil {
-				t.Fatal(err)
-			}
-			go func() { done <- forwarder.ForwardPorts() }()
-			select {
-			case <-ready:
-			case err := <-done:
-				t.Fatal(err)
-			}
-			ports, err := forwarder.GetPorts()
-			if err != nil {
-				t.Fatal(err)
-			}
+			ports, end := forward(t, dialer, ":8080", ":9090")
 			for path, want := range map[string]string{"/": "200 hello\n", "/api/x": "201 made\n", "/healthz": "503 not yet\n", "/other": "404 404 page not found\n"} {
 				if got, err := get(t, ports[0].Local, path); err != nil || got != want {
 					t.Errorf("%s: got %q (%v), want %q", path, got, err, want)
@@ -120,8 +172,7 @@ func TestPortForward(t *testing.T) {
 			if got, err := get(t, ports[1].Local, "/"); err == nil {
 				t.Errorf("a port that nothing listens on answers %q", got)
 			}
-			close(stop)
-			<-done
+			end()
 			if got, want := portError(t, dialer, "9090"), "IPv4: dial tcp4 127.0.0.1:9090: connect: connection refused"; !strings.Contains(got, want) {
 				t.Errorf("of a closed port, got %q, want %q", got, want)
 			}

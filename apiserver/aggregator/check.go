@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/apiservices"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/hostaddress"
 )
 
 const (
@@ -101,7 +102,7 @@ func (a *Aggregator) availability(ctx context.Context, b *backend) apiregistrati
 		c.Status = apiregistrationv1.ConditionUnknown
 		return c
 	}
-	if service.Spec.Type == corev1.ServiceTypeClusterIP {
+	if service.Spec.Type == corev1.ServiceTypeClusterIP && hostaddress.Of(service, portOf(ref)) == "" {
 		if missing := a.missingEndpoints(ctx, ref, service); missing != nil {
 			return *missing
 		}

@@ -16,11 +16,13 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/internal/hostaddress"
 )
 
 // Resolver resolves the Service of a webhook to an address that is reachable
-// from this process: its external name, or an address in its EndpointSlices that is not
-// a pod's. Simulated pods serve no network, and cluster IPs are not routed.
+// from this process: that of its annotation minikcm.dev/host, its external name, or an address
+// in its EndpointSlices that is not a pod's. Simulated pods serve no network, and cluster IPs
+// are not routed.
 type Resolver struct {
 	// Objects returns the storage of a resource.
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
@@ -48,6 +50,9 @@ func (r Resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 	if !ok {
 		return nil, fmt.Errorf("a %T is stored as Service %s/%s", obj, namespace, name)
 	}
+	if address := hostaddress.Of(service, port); address != "" {
+		return &url.URL{Scheme: "https", Host: address}, nil
+	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		return at(service.Spec.ExternalName, port), nil
 	}
@@ -72,8 +77,8 @@ func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 }
 
 // errSimulated is the error for a Service that selects pods.
-var errSimulated = errors.New("it selects simulated pods, which serve no network: use clientConfig.url, a Service of type ExternalName, " +
-	"or one without selector and an EndpointSlice with the address")
+var errSimulated = errors.New("it selects simulated pods, which serve no network: annotate it with minikcm.dev/host=HOST:PORT, " +
+	"or use clientConfig.url, a Service of type ExternalName, or one without selector and an EndpointSlice with the address")
 
 // endpoint returns the first address of a Service that is not a pod's.
 func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *corev1.ServicePort) (*url.URL, error) {

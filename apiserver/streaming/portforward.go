@@ -45,6 +45,13 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 	return remote.ServePorts(w, rq.HTTP.WithContext(ctx), remote.PortOptions{
 		Pod: pod.Name + "_" + pod.Namespace, UID: string(pod.UID),
 		Forward: func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error {
+			address, err := s.hostOf(ctx, pod, int32(port))
+			if err != nil {
+				return err
+			}
+			if address != "" {
+				return forwardOut(ctx, conn, address)
+			}
 			handler := listener(int32(port))
 			if handler == nil {
 				return fmt.Errorf("failed to connect to localhost:%d inside namespace %q, IPv4: dial tcp4 127.0.0.1:%d: connect: connection refused IPv6 dial tcp6 [::1]:%d: connect: connection refused",

@@ -1,6 +1,7 @@
 package streaming
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"minikcm.dev/minikcm/apiserver/peers"
+	"minikcm.dev/minikcm/internal/hostaddress"
 )
 
 // kubeletPort is the port of kubelets.
@@ -30,6 +32,8 @@ type destination struct {
 	// subresource proxy there.
 	peer *peers.Peer
 	path string
+	// outside reports that a process outside of the cluster listens at the address.
+	outside bool
 }
 
 // target is what the resources that are proxied to differ in.
@@ -64,8 +68,8 @@ func (s *Server) ProxyToNode(ctx context.Context, rq *Request) error {
 }
 
 func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
-	// The scheme does not matter, because no bytes are sent over a network.
-	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
+	// The scheme only matters outside of the cluster: pods have no network.
+	scheme, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", t.kind, rq.Name))
 	}
@@ -87,6 +91,9 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 	}
 	if path == "" {
 		path = "/"
+	}
+	if to.outside {
+		return s.passOut(ctx, rq, cmp.Or(scheme, "http"), to.address, path)
 	}
 	if to.peer != nil {
 		return s.passOn(ctx, rq, to.peer, to.path+path, rq.HTTP.URL.Query(), func(err error) error {
@@ -151,13 +158,19 @@ func (s *Server) podDestination(ctx context.Context, rq *Request, name, port str
 // listening returns the handler on a pod's port, if there is one.
 func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, port string) (destination, error) {
 	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
-	var err error
+	number, numberErr := strconv.ParseUint(port, 10, 16)
+	address, err := s.hostOf(ctx, pod, int32(number))
+	if err != nil {
+		return to, err
+	}
+	if address != "" {
+		return destination{address: address, outside: true}, nil
+	}
 	if to.peer, err = s.peer(ctx, rq, pod.Spec.NodeName); err != nil || to.peer != nil {
 		to.path = "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name + ":" + port + "/proxy"
 		return to, err
 	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || s.opts.Kubelets == nil {
+	if numberErr != nil || s.opts.Kubelets == nil {
 		return to, nil
 	}
 	if listener, err := s.opts.Kubelets.OpenPorts(pod); err == nil {
@@ -166,8 +179,8 @@ func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, po
 	return to, nil
 }
 
-// serviceDestination returns the first endpoint of a Service's port with a handler, or
-// else the first endpoint.
+// serviceDestination returns the process outside of the cluster that serves a Service's port, or
+// the first endpoint of the port with a handler, or else the first endpoint.
 func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
 	service, err := read[*corev1.Service](ctx, s, "services", rq.Namespace, name)
 	if err != nil {
@@ -179,6 +192,9 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 			return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, name))
 		}
 		port = service.Spec.Ports[i].Name
+	}
+	if address := hostaddress.OfNamed(service, port); address != "" {
+		return destination{address: address, outside: true}, nil
 	}
 	endpoints, err := read[*corev1.Endpoints](ctx, s, "endpoints", rq.Namespace, name) // upstream's proxy reads them too
 	if apierrors.IsNotFound(err) {

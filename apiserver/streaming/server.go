@@ -16,11 +16,13 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Options configure New. Get and Stopped are required.
+// Options configure New. Get, Services and Stopped are required.
 type Options struct {
 	// Get reads an object of the core group from the store, by the plural name of its
 	// resource.
 	Get func(ctx context.Context, resource, namespace, name string) (runtime.Object, error)
+	// Services returns the Services of a namespace.
+	Services func(ctx context.Context, namespace string) ([]*corev1.Service, error)
 	// Stopped is closed when the server stops.
 	Stopped <-chan struct{}
 	// Kubelets may be nil: then the requests that need them fail.

@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
 	"controllers":               {"clock", "quota", "internal"},
 	"kubeletsim":                {"clock", "controllers/loop", "internal/csivolume"},
-	"dump":                      {"reasons"},
+	"dump":                      {"reasons", "internal"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},

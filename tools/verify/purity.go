@@ -58,6 +58,7 @@ var pure = []string{
 	"controllers/volumeattacher/decide",
 	"controllers/volumeprovisioner/decide",
 	"internal/csivolume",
+	"internal/hostaddress",
 	"internal/resourcename",
 	"internal/spell",
 	"kubeletsim/applets",

@@ -1,0 +1,3 @@
+// Package hostaddress reads the annotation of Services that lead to a process outside of the
+// cluster. Its functions ignore invalid annotations, except Parse, which says what is wrong.
+package hostaddress
