@@ -66,12 +66,12 @@ func reach(ctx context.Context, config *rest.Config) (reached, error) {
 
 // clock returns the clock of a run on the cluster: the machine's, or one that runs as fast as
 // the cluster's did when the run began, if that is scaled or virtual. text is its name in the
-// run record.
+// run record, as clock.ParseMode reads it: the run's own clock is a scaled one in both cases.
 func (e *reached) clock() (c clock.Clock, text string) {
 	if e.info == nil || e.info.Clock.Mode == clock.ModeReal || !(e.info.Clock.Factor > 0) {
 		return clock.Real(), string(clock.ModeReal)
 	}
-	return clock.ScaledFrom(e.info.Clock.Now, e.info.Clock.Factor), fmt.Sprintf("%s=%v", e.info.Clock.Mode, e.info.Clock.Factor)
+	return clock.ScaledFrom(e.info.Clock.Now, e.info.Clock.Factor), fmt.Sprintf("%s=%v", clock.ModeScaled, e.info.Clock.Factor)
 }
 
 // config returns the configuration of the scenario's own requests. On a running cluster the
