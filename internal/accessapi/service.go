@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
 	"minikcm.dev/minikcm/apiserver/rbac/leastprivilege"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/openrequests"
 )
 
 const (
@@ -47,7 +48,7 @@ type Record struct {
 // Extension serves recordings.
 func Extension() minikcm.Extension {
 	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
-		return &service{cluster: cluster, running: map[string]*recording{}, closing: make(chan struct{})}, nil
+		return &service{cluster: cluster, running: map[string]*recording{}}, nil
 	}}
 }
 
@@ -67,13 +68,11 @@ func (r *recording) stop() {
 
 type service struct {
 	cluster *minikcm.Cluster
-	closing chan struct{}
+	streams openrequests.Group
 
 	mu      sync.Mutex
 	last    int
 	running map[string]*recording
-	closed  bool
-	streams sync.WaitGroup
 }
 
 // ServeHTTP implements minikcm.Service.
@@ -106,11 +105,15 @@ func (s *service) serveStart(w http.ResponseWriter, r *http.Request) error {
 			return apierrors.NewBadRequest(fmt.Sprintf("enforce=%q is neither true nor false", text))
 		}
 	}
+	ctx, end, ok := s.streams.Begin(r.Context())
+	if !ok {
+		return apierrors.NewServiceUnavailable("the cluster is closing: nothing can be recorded any more")
+	}
+	defer end()
 	started, err := s.start(query.Get("user"), enforce)
 	if err != nil {
 		return err
 	}
-	defer s.streams.Done()
 	defer s.remove(started)
 	w.Header().Set("Content-Type", "application/json;stream=watch")
 	w.WriteHeader(http.StatusCreated)
@@ -120,8 +123,7 @@ func (s *service) serveStart(w http.ResponseWriter, r *http.Request) error {
 	_ = http.NewResponseController(w).Flush() // a client in the process need not be flushed to
 	select {
 	case <-started.ended:
-	case <-r.Context().Done():
-	case <-s.closing:
+	case <-ctx.Done():
 	}
 	return nil
 }
@@ -131,18 +133,14 @@ type startedRecording struct {
 	*recording
 }
 
-// start adds a recording, which the caller removes. It counts a stream.
+// start adds a recording, which the caller removes.
 func (s *service) start(user string, enforce bool) (*startedRecording, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, apierrors.NewServiceUnavailable("the cluster is closing: nothing can be recorded any more")
-	}
 	recorded, err := s.cluster.RecordAccess(user, enforce)
 	if err != nil {
 		return nil, err
 	}
-	s.streams.Add(1)
 	s.last++
 	id := strconv.Itoa(s.last)
 	one := &recording{Recording: recorded, ended: make(chan struct{})}
@@ -176,12 +174,6 @@ func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error 
 
 // Close implements minikcm.Service.
 func (s *service) Close() error {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	s.streams.Wait()
+	s.streams.Close()
 	return nil
 }

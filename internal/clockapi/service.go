@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/openrequests"
 )
 
 const (
@@ -33,51 +33,26 @@ var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
 // Extension serves the clock.
 func Extension() minikcm.Extension {
 	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
-		return &service{cluster: cluster, closing: make(chan struct{})}, nil
+		return &service{cluster: cluster}, nil
 	}}
 }
 
 type service struct {
-	cluster *minikcm.Cluster
-	closing chan struct{}
-
-	mu       sync.Mutex
-	closed   bool
-	requests sync.WaitGroup
+	cluster  *minikcm.Cluster
+	requests openrequests.Group
 }
 
 // ServeHTTP implements minikcm.Service.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end, err := s.begin(r)
-	if err == nil {
-		defer end()
-		err = s.serve(ctx, w, r)
+	ctx, end, ok := s.requests.Begin(r.Context())
+	if !ok {
+		minikcm.AnswerError(w, errClosing())
+		return
 	}
-	if err != nil {
+	defer end()
+	if err := s.serve(ctx, w, r); err != nil {
 		minikcm.AnswerError(w, err)
 	}
-}
-
-// begin counts a request, and returns its context, which the service cancels when it closes.
-func (s *service) begin(r *http.Request) (ctx context.Context, end func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, errClosing()
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	s.requests.Add(1)
-	s.requests.Go(func() {
-		select {
-		case <-s.closing:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() {
-		cancel()
-		s.requests.Done()
-	}, nil
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -176,12 +151,6 @@ func notAllowed(w http.ResponseWriter, r *http.Request, allowed string) error {
 
 // Close implements minikcm.Service.
 func (s *service) Close() error {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	s.requests.Wait()
+	s.requests.Close()
 	return nil
 }
