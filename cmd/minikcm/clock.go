@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/clockapi"
@@ -121,14 +119,9 @@ func (f *clockFlags) run(request func(*clockapi.Client, context.Context) (*clock
 		if f.output != "" && f.output != "json" {
 			return badInput{fmt.Errorf("--output=%s: must be json, or omitted", f.output)}
 		}
-		config, err := clientConfig(cmd.Context(), f.kubeconfig)
+		_, client, err := clusterOf(cmd.Context(), f.kubeconfig)
 		if err != nil {
 			return err
-		}
-		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return fmt.Errorf("creating a client for the cluster: %w", err)
 		}
 		state, err := request(clockapi.NewClient(client.Discovery().RESTClient()), cmd.Context())
 		if err != nil {

@@ -7,9 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,7 +67,7 @@ type writesFlags struct {
 }
 
 var writeFormats = map[string]func(io.Writer, []minikcm.Write) error{
-	"":         printWrites,
+	"":         writeexport.Table,
 	"audit":    writeexport.Audit,
 	"perfetto": writeexport.Perfetto,
 	"dot":      writeexport.DOT,
@@ -107,36 +104,21 @@ func (f *writesFlags) writesLive(ctx context.Context) ([]minikcm.Write, error) {
 			request = request.Param(name, value)
 		}
 	}
-	data, err := request.DoRaw(ctx)
+	answer := request.Do(ctx)
+	err = answer.Error() // with the message of a Status, which DoRaw leaves out
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("the cluster at %s is not a minikcm cluster: it has no write record", config.Host)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("asking the cluster at %s for its writes: %w", config.Host, err)
 	}
+	data, err := answer.Raw()
+	if err != nil {
+		return nil, fmt.Errorf("reading the writes of the cluster at %s: %w", config.Host, err)
+	}
 	var writes []minikcm.Write
 	if err := json.Unmarshal(data, &writes); err != nil {
 		return nil, fmt.Errorf("decoding the writes of the cluster at %s: %w", config.Host, err)
 	}
 	return writes, nil
-}
-
-// printWrites prints a table.
-func printWrites(w io.Writer, writes []minikcm.Write) error {
-	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
-	_, _ = fmt.Fprintln(table, "REVISION\tTIME\tUSER\tVERB\tNAMESPACE\tOBJECT\tCAUSES")
-	for i := range writes {
-		write := &writes[i]
-		object := write.Resource.Resource
-		if write.Subresource != "" {
-			object += "/" + write.Subresource
-		}
-		causes := make([]string, len(write.Causes))
-		for i, revision := range write.Causes {
-			causes[i] = strconv.FormatInt(revision, 10)
-		}
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", write.Revision, write.Time.UTC().Format(time.RFC3339), write.Actor, write.Verb, write.Namespace,
-			object+" "+write.Name, strings.Join(causes, ","))
-	}
-	return table.Flush()
 }
