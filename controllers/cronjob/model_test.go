@@ -180,10 +180,7 @@ func TestEachTimeOnce(t *testing.T) {
 func eachTimeOnce(t *rapid.T, decide decider) {
 	m := newModel(t, decide)
 	m.Crashes = true
-	for range 150 {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(150))
 	m.Crashes = false
 	for _, cj := range modeltest.List[*batchv1.CronJob](m.World) {
 		m.World.Change(cj, func(o plan.Object) { o.(*batchv1.CronJob).Spec.Suspend = ptr.To(false) })

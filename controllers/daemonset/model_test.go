@@ -175,10 +175,7 @@ func (m *model) disturb(draw modeltest.Draw) bool {
 
 // history takes the drawn steps, then settles the world and checks it.
 func (m *model) history() {
-	for range *steps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(*steps))
 	m.Crashes, m.World.AfterWrite = false, nil
 	m.settle()
 	m.checkConverged()

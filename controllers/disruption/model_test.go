@@ -247,10 +247,7 @@ func evictionsKeepTheBudget(t *rapid.T, decide decision) {
 	for _, act := range []func(modeltest.Draw) bool{m.replace, m.kubelet, m.evict, m.user} {
 		m.Other(act)
 	}
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	first := func(int, string) int { return 0 }
 	m.must(m.Settle(20_000, time.Hour, func() bool { return m.replace(first) }, func() bool { return m.kubelet(first) }))

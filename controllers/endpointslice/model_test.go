@@ -301,10 +301,7 @@ func portionsAgree(t *rapid.T, mistake take) int {
 	m.Other(m.pods)
 	m.Other(m.pods)
 	m.Other(func(draw modeltest.Draw) bool { return draw(8, "others") == 0 && m.others(draw) })
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	m.must(m.Settle(5000, time.Hour))
 	m.converged()

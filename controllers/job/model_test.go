@@ -353,10 +353,7 @@ func (m *model) withinParallelism() {
 func (m *model) history(ctx context.Context) {
 	m.create(ctx)
 	m.Crashes = true
-	for range *steps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(*steps))
 	m.Crashes = false
 	m.change(func(s *batchv1.JobSpec) { s.Suspend, s.Parallelism = ptr.To(false), ptr.To[int32](2) })
 	first := func(int, string) int { return 0 }

@@ -402,10 +402,7 @@ func (c *cluster) disturb(draw modeltest.Draw) bool {
 
 // history takes the drawn steps, then settles the world and checks it.
 func (c *cluster) history() {
-	for range *steps {
-		c.Step()
-		c.must(c.Err())
-	}
+	c.must(c.Steps(*steps))
 	c.Crashes = false
 	c.user(func(d *appsv1.Deployment) { d.Spec.Paused = false })
 	c.settle()

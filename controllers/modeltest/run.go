@@ -55,6 +55,16 @@ func (r *Run) interfere(a *Actor) {
 	}
 }
 
+// Steps takes n steps. If the run fails, it ends there and returns Err.
+func (r *Run) Steps(n int) error {
+	for range n {
+		if r.Step(); r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
+
 // Step draws one of the possible steps and takes it. It reports whether there was one
 // besides letting time pass.
 func (r *Run) Step() bool {

@@ -173,10 +173,7 @@ func TestNetworksNeverOverlap(t *testing.T) {
 func networksNeverOverlap(t *rapid.T, mistaken mistake) {
 	m := newModel(t, mistaken)
 	m.Crashes = true
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	_ = m.Settle(2_000, time.Minute) // Nodes that wait are requeued for ever
 	m.must(m.Err())

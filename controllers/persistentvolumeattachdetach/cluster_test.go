@@ -284,7 +284,7 @@ func TestForceDetachAfterSixMinutes(t *testing.T) {
 	b.wantNode(lost.Spec.NodeName, 0, 0)
 }
 
-// TestDriverOfTheUser uses a volume of a driver that nobody simulates, and one whose driver
+// TestDriverOfTheUser uses a volume of a driver that is not simulated, and one whose driver
 // requires no attachment.
 func TestDriverOfTheUser(t *testing.T) {
 	t.Parallel()

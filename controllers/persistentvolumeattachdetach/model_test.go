@@ -312,10 +312,7 @@ func (m *model) rightInTheEnd() {
 func neverAttachedTwice(t *rapid.T, mistaken mistake) {
 	m := newModel(t, mistaken)
 	m.Crashes = true
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	m.must(m.Settle(10_000, time.Hour, func() bool {
 		for i := range modelNodes {

@@ -155,10 +155,7 @@ func (m *model) rightInTheEnd() {
 func neverBoundTwice(t *rapid.T, mistaken mistake) {
 	m := newModel(t, mistaken)
 	m.Crashes = true
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	m.must(m.Settle(10_000, time.Hour))
 	m.rightInTheEnd()

@@ -212,10 +212,7 @@ func TestNoClaimGoesBeforeItsPods(t *testing.T) {
 func noClaimGoesBeforeItsPods(t *rapid.T, mistaken mistake) {
 	m := newModel(t, mistaken)
 	m.Crashes = true
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	m.must(m.Settle(10_000, time.Hour))
 	m.rightInTheEnd()

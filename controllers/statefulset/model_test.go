@@ -190,10 +190,7 @@ func (m *model) history() {
 }
 
 func (m *model) steps() {
-	for range *steps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(*steps))
 	m.Crashes, m.World.AfterWrite = false, nil
 }
 

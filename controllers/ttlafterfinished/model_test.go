@@ -153,10 +153,7 @@ func TestJobsGoInTime(t *testing.T) {
 func jobsGoInTime(t *rapid.T, due decision) {
 	m := newModel(t, due)
 	m.Crashes = true
-	for range historySteps {
-		m.Step()
-		m.must(m.Err())
-	}
+	m.must(m.Steps(historySteps))
 	m.Crashes = false
 	m.must(m.Settle(10_000, time.Hour))
 	m.allInTheEnd()

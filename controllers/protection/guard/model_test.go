@@ -154,11 +154,8 @@ func TestObjectsStayWhileTheyAreUsed(t *testing.T) {
 func objectsStayWhileTheyAreUsed(t *rapid.T, mistaken func(*guarded)) {
 	m := newModel(t, mistaken)
 	m.Crashes = true
-	for range historySteps {
-		m.Step()
-		if err := m.Err(); err != nil {
-			t.Fatal(err)
-		}
+	if err := m.Steps(historySteps); err != nil {
+		t.Fatal(err)
 	}
 	m.Crashes = false
 	if err := m.Settle(10_000, time.Hour); err != nil {
