@@ -24,8 +24,8 @@ type Env struct {
 	Random *clock.Random
 	// Config connects to the apiserver. It is copied, never changed.
 	Config *rest.Config
-	// RootCA is the PEM bundle with which pods verify the apiserver; empty: that of Config.
-	// A Config for the in-memory transport has none.
+	// RootCA is the PEM bundle with which pods verify the API server. If it is empty,
+	// RootCertificates takes that of Config, which one for the in-memory transport lacks.
 	RootCA []byte
 	// MintToken returns the token for a secret of type kubernetes.io/service-account-token;
 	// nil: this process has no key to sign it.
@@ -86,6 +86,19 @@ func (e *Env) ClientFor(name string) (kubernetes.Interface, *rest.Config, error)
 		return nil, nil, fmt.Errorf("making the client of %s: %w", name, err)
 	}
 	return client, config, nil
+}
+
+// RootCertificates returns the PEM bundle with which pods verify the API server: RootCA, or
+// else the certificates with which a client verifies it. Empty means that there are neither.
+// It loads the files that config names.
+func (e *Env) RootCertificates(config *rest.Config) ([]byte, error) {
+	if len(e.RootCA) > 0 {
+		return e.RootCA, nil
+	}
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("reading the certificates that verify the API server: %w", err)
+	}
+	return config.CAData, nil
 }
 
 // Loop returns the options of a controller's loop. workers is the number of workers unless

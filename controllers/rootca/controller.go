@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -36,17 +35,15 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, fmt.Errorf("reading the certificates to publish: %w", err)
+	ca, err := e.RootCertificates(config)
+	if err != nil {
+		return nil, err
 	}
-	if len(e.RootCA) > 0 {
-		config.CAData = e.RootCA
-	}
-	if len(config.CAData) == 0 {
+	if len(ca) == 0 {
 		return nil, fmt.Errorf("%s: the client configuration has no CA certificates to publish", Name)
 	}
 	namespaces, configMaps := e.Informers.Core().V1().Namespaces(), e.Informers.Core().V1().ConfigMaps()
-	c := &Controller{client: client, namespaces: namespaces.Lister(), configMaps: configMaps.Lister(), ca: string(config.CAData)}
+	c := &Controller{client: client, namespaces: namespaces.Lister(), configMaps: configMaps.Lister(), ca: string(ca)}
 	c.loop = loop.New(e.Loop(Name, 1), c)
 	c.loop.Watch(namespaces.Informer(), wakeNamespace)
 	c.loop.Watch(configMaps.Informer(), wakeNamespaceOfConfigMap)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/controllers/env"
@@ -49,16 +48,14 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, fmt.Errorf("reading the root certificates: %w", err)
-	}
-	if len(e.RootCA) > 0 {
-		config.CAData = e.RootCA
+	ca, err := e.RootCertificates(config)
+	if err != nil {
+		return nil, err
 	}
 	secrets, accounts := e.Informers.Core().V1().Secrets(), e.Informers.Core().V1().ServiceAccounts()
 	c := &Controller{
 		client: client, secrets: secrets.Lister(), accounts: accounts.Lister(),
-		mint: e.MintToken, ca: config.CAData, logger: e.Logger,
+		mint: e.MintToken, ca: ca, logger: e.Logger,
 	}
 	l := loop.New(e.Loop(Name, workers), c)
 	l.Watch(secrets.Informer(), wakeSecret)

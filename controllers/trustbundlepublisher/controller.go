@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
-	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -43,17 +42,15 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, fmt.Errorf("reading the certificates to publish: %w", err)
+	ca, err := e.RootCertificates(config)
+	if err != nil {
+		return nil, err
 	}
-	if len(e.RootCA) > 0 {
-		config.CAData = e.RootCA
-	}
-	if len(config.CAData) == 0 {
+	if len(ca) == 0 {
 		return &Controller{Runner: loop.Idles(e.Logger, Name, noCA)}, nil
 	}
 	bundles := e.Informers.Certificates().V1().ClusterTrustBundles()
-	c := &Controller{client: client, bundles: bundles.Lister(), ca: string(config.CAData)}
+	c := &Controller{client: client, bundles: bundles.Lister(), ca: string(ca)}
 	l := loop.New(e.Loop(Name, workers), c)
 	l.Watch(bundles.Informer(), wakeForBundle)
 	c.add = func() { l.Add(types.NamespacedName{}) }
