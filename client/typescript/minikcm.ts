@@ -115,12 +115,21 @@ export interface Link extends Write {
   note?: string;
 }
 
+export interface Reason {
+  object?: string;
+  others?: number;
+  source: string;
+  reason?: string;
+  message?: string;
+  count?: number;
+}
+
 export interface Explanation {
   object: Write;
   creation?: Link;
   change?: Link;
   deletion?: Link;
-  now?: Record<string, unknown>;
+  now?: { state?: string; reasons?: Reason[]; more?: number };
   writes: number;
   forgotten?: number;
   since: number;

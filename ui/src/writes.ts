@@ -1,45 +1,9 @@
 // The write record at /minikcm/v1/writes, and the explanations at /minikcm/v1/why.
 
+import type { Explanation, Link, Reason, Write } from "../../client/typescript/minikcm.ts";
 import { getJSON } from "./api.ts";
 
-export interface Write {
-  revision: number;
-  time: string;
-  actor: string;
-  userAgent?: string;
-  verb: string;
-  resource: { group: string; version: string; resource: string };
-  subresource?: string;
-  kind?: string;
-  effect?: "created" | "changed" | "removed";
-  namespace?: string;
-  name: string;
-  causes?: number[];
-  changes?: { path: string; from?: string; to?: string }[];
-}
-export interface Link extends Write {
-  because?: Link[];
-  inferred?: string;
-  note?: string;
-}
-export interface Reason {
-  object?: string;
-  others?: number;
-  source: string;
-  reason?: string;
-  message?: string;
-  count?: number;
-}
-export interface Explanation {
-  object: Write;
-  creation?: Link;
-  change?: Link;
-  deletion?: Link;
-  now?: { state?: string; reasons?: Reason[]; more?: number };
-  writes: number;
-  forgotten?: number;
-  since: number;
-}
+export type { Explanation, Link, Reason, Write };
 
 const browsers: [string, string][] = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], ["Chromium/", "Chromium"], ["Chrome/", "Chrome"], ["Safari/", "Safari"]];
 
