@@ -22,9 +22,9 @@ func (c *Cluster) Controllers() []manager.Status {
 }
 
 // serveOwn serves the paths beneath /minikcm/v1 that the apiserver does not: an Info at
-// /minikcm/v1, its OpenAPI document at /openapi.json, the states of the controllers as a JSON array at /controllers, the debug
-// information of a controller at /controllers/NAME/debug, and explanations at /why.
-// Extensions serve the rest.
+// /minikcm/v1, its OpenAPI document at /openapi.json, the states of the controllers as a JSON
+// array at /controllers, the debug information of a controller at /controllers/NAME/debug, and
+// explanations at /why. Extensions serve the rest.
 func (c *Cluster) serveOwn(w http.ResponseWriter, r *http.Request) {
 	if c.serveExtension(w, r) {
 		return

@@ -136,9 +136,9 @@ type Options struct {
 	// RecordedWrites is how many writes the write record keeps, the newest ones; 0 means
 	// 100,000. A write takes about 500 bytes.
 	RecordedWrites int
-	// KubeconfigPath is the file to which the administrator's kubeconfig is written, as JSON if
-	// its name ends in .json; empty: it is not written. An existing file is replaced only if minikcm wrote it. Close
-	// removes what was written.
+	// KubeconfigPath is the file to which the administrator's kubeconfig is written, as JSON
+	// if its name ends in .json. An existing file is replaced only if minikcm wrote it; Close
+	// removes the file. If the path is empty, no file is written.
 	KubeconfigPath string
 
 	// ClockMode is real (the default), scaled or virtual.

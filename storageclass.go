@@ -59,10 +59,9 @@ func (c *Cluster) simulateStorageClasses(ctx context.Context) error {
 	}
 	for i := range classes.Items {
 		class := classes.Items[i].DeepCopy()
-		if _, decided := class.Annotations[decide.Simulated]; decided || decide.Serves(class) || class.Provisioner == storagehelpers.NotSupportedProvisioner {
+		if decide.Serves(class) || class.Provisioner == storagehelpers.NotSupportedProvisioner || !markSimulated(&class.ObjectMeta) {
 			continue
 		}
-		metav1.SetMetaDataAnnotation(&class.ObjectMeta, decide.Simulated, "true")
 		if _, err := client.Update(ctx, class, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("marking StorageClass %s as simulated: %w", class.Name, err)
 		}
@@ -79,15 +78,24 @@ func (c *Cluster) simulateDrivers(ctx context.Context) error {
 	}
 	for i := range drivers.Items {
 		driver := drivers.Items[i].DeepCopy()
-		if _, decided := driver.Annotations[decide.Simulated]; decided {
+		if !markSimulated(&driver.ObjectMeta) {
 			continue
 		}
-		metav1.SetMetaDataAnnotation(&driver.ObjectMeta, decide.Simulated, "true")
 		if _, err := client.Update(ctx, driver, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("marking CSIDriver %s as simulated: %w", driver.Name, err)
 		}
 	}
 	return nil
+}
+
+// markSimulated adds the annotation for simulated objects, unless the object has it with any
+// value. It reports whether it did.
+func markSimulated(object *metav1.ObjectMeta) bool {
+	if _, decided := object.Annotations[decide.Simulated]; decided {
+		return false
+	}
+	metav1.SetMetaDataAnnotation(object, decide.Simulated, "true")
+	return true
 }
 
 func defaultStorageClass() *storagev1.StorageClass {
