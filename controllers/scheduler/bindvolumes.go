@@ -29,8 +29,12 @@ func (s *Scheduler) bindVolumes(ctx context.Context, w *volumeWait) {
 		s.volumesFailed(ctx, a, err)
 		return
 	}
-	bound, err := s.volumes.park(w, func() { s.queue.Park(a, bindTimeout) })
+	gone := false
+	bound, err := s.volumes.park(w, func() { gone = !s.queue.Park(a, bindTimeout) })
 	switch {
+	case gone:
+		s.volumes.forget(a.Info.Pod.UID)
+		s.devices.end(a.Info.Pod.UID)
 	case err != nil:
 		s.volumesFailed(ctx, a, fmt.Errorf("binding volumes: %w", err))
 	case bound:
@@ -62,9 +66,7 @@ func (s *Scheduler) resume(a *queue.Attempt) {
 
 // volumesFailed ends an attempt whose volumes could not be bound.
 func (s *Scheduler) volumesFailed(ctx context.Context, a *queue.Attempt, err error) {
-	s.volumes.forget(a.Info.Pod.UID)
-	s.queue.Notify(s.cache.ForgetPod(a.Info.Pod.UID))
-	s.failed(cause.With(ctx, cause.Of(a.Info.Pod)), a, fmt.Errorf("running PreBind plugin \"VolumeBinding\": %w", err))
+	s.bindFailed(cause.With(ctx, cause.Of(a.Info.Pod)), a, fmt.Errorf("running PreBind plugin \"VolumeBinding\": %w", err))
 }
 
 func (s *Scheduler) writeVolumes(ctx context.Context, w *volumeWait) error {

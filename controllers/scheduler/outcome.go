@@ -30,6 +30,12 @@ const maxEventMessage = 1024
 func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 	pod := a.Info.Pod
 	ctx = cause.With(ctx, cause.Of(pod))
+	if len(pod.Spec.ResourceClaims) > 0 {
+		if err := s.bindDevices(ctx, pod); err != nil {
+			s.bindFailed(ctx, a, fmt.Errorf("running PreBind plugin \"DynamicResources\": %w", err))
+			return
+		}
+	}
 	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
@@ -40,8 +46,19 @@ func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 		s.queue.Done(a)
 		return
 	}
+	s.bindFailed(ctx, a, fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err))
+}
+
+// bindFailed removes what was assumed and reserved for the pod of an attempt, and ends the
+// attempt.
+func (s *Scheduler) bindFailed(ctx context.Context, a *queue.Attempt, err error) {
+	pod := a.Info.Pod
+	s.volumes.forget(pod.UID)
+	if len(pod.Spec.ResourceClaims) > 0 {
+		s.unreserveDevices(ctx, pod)
+	}
 	s.queue.Notify(s.cache.ForgetPod(pod.UID))
-	s.failed(ctx, a, fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err))
+	s.failed(ctx, a, err)
 }
 
 // failed ends an attempt that failed with an error.

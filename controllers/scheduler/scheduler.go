@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/cache"
@@ -45,6 +46,7 @@ type Scheduler struct {
 	nominator *queue.Nominator
 	tasks     *tasks
 	volumes   *volumes
+	devices   *devices
 
 	namespaces corelisters.NamespaceLister
 	// synced are the informers without a handler that decisions depend on.
@@ -63,7 +65,7 @@ type handler struct {
 }
 
 // New returns a scheduler that is not running yet. It adds handlers to the shared informers
-// of pods, nodes, claims, volumes and StorageClasses, and reads services,
+// of pods, nodes, claims, volumes, StorageClasses and the kinds of dynamic resource allocation, and reads services,
 // ReplicationControllers, ReplicaSets, StatefulSets and namespaces, which decide what pods are
 // spread together.
 func New(_ context.Context, e *env.Env) (*Scheduler, error) {
@@ -87,7 +89,8 @@ func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 		nominator: queue.NewNominator(),
 		tasks:     newTasks(),
 	}
-	s.queue = queue.New(e.Clock, e.Ledger, Name, s.helps)
+	s.devices = newDevices(e.Informers.Resource().V1(), e.Clock, s.logger)
+	s.queue = queue.New(e.Clock, e.Ledger, Name, s.helps, s.devices.ready)
 	var err error
 	if s.volumes, err = newVolumes(e.Informers, s.cache.Node); err != nil {
 		return nil, fmt.Errorf("indexing volumes: %w", err)
@@ -95,11 +98,16 @@ func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 	s.siblings, s.synced = newSiblings(e.Informers)
 	s.namespaces = core.Namespaces().Lister()
 	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker())
+	resources := e.Informers.Resource().V1()
 	for _, w := range []struct {
 		what     string
 		informer toolscache.SharedIndexInformer
 		handler  toolscache.ResourceEventHandler
 	}{
+		{"resource claims", resources.ResourceClaims().Informer(), s.resourceClaimHandler()},
+		{"ResourceSlices", resources.ResourceSlices().Informer(), s.deviceHandler()},
+		{"DeviceClasses", resources.DeviceClasses().Informer(), s.deviceHandler()},
+		{"DeviceTaintRules", resources.DeviceTaintRules().Informer(), s.deviceHandler()},
 		{"nodes", core.Nodes().Informer(), s.nodeHandler()},
 		{"volumes", core.PersistentVolumes().Informer(), s.volumeHandler()},
 		{"claims", core.PersistentVolumeClaims().Informer(), s.claimHandler()},
@@ -176,6 +184,10 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 	in := s.input(a)
 	d := plugins.Decide(in)
 	s.start = d.Next
+	if d.Err != nil {
+		s.tasks.add(func(ctx context.Context) { s.failed(cause.With(ctx, cause.Of(pod)), a, d.Err) })
+		return
+	}
 	if d.Node == "" {
 		s.decideFailure(a, in, d.Diagnosis)
 		return
@@ -187,6 +199,9 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 	s.nominator.Remove(pod.UID)
 	s.queue.Decided(a)
 	s.queue.Notify(framework.ClusterEvent{Added: a.Info})
+	if in.Devices != nil {
+		s.devices.reserve(pod.UID, in.Devices.On(d.Node))
+	}
 	if in.Volumes != nil {
 		if plan := in.Volumes.PlanFor(s.snapshot.Get(d.Node).Node); !plan.Empty() {
 			w := s.volumes.reserve(a, d.Node, plan)
@@ -209,6 +224,7 @@ func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
 		Prefer:     a.Nominated,
 		Namespaces: s.namespaceLabels,
 		Volumes:    s.volumes.input(a.Info),
+		Devices:    s.devices.input(a.Info),
 		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },
 	}
 	if len(a.Info.SpreadConstraints) == 0 {
@@ -242,6 +258,12 @@ func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
+	if in.Devices != nil {
+		a.ByDevices, a.OnlyDevices = d.ByDevices()
+		if idle := in.Devices.Idle(a.Info.Pod, d); idle != nil {
+			s.tasks.add(func(ctx context.Context) { s.deallocate(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
+		}
+	}
 	p := plugins.Preempt(in, d)
 	d.Preemption = p.Message
 	if p.Wait {
@@ -267,6 +289,10 @@ func (s *Scheduler) renominate(a *queue.Attempt, node string) {
 // helps is the queue's hint. It checks the current state of the node, not the snapshot.
 func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
 	switch {
+	case c.OfDevices():
+		return p.ByDevices && (c.Devices || s.devices.uses(p.Info.Pod, c.ResourceClaim))
+	case p.OnlyDevices && !c.Topology:
+		return false
 	case c.OfVolumes():
 		return c.Storage || p.Info.Uses(c.Claim)
 	case p.ByVolumes:

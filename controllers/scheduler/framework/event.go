@@ -15,12 +15,20 @@ type ClusterEvent struct {
 	Claim types.NamespacedName
 	// Storage is set if a volume or a StorageClass was added or changed.
 	Storage bool
+	// ResourceClaim is a resource claim that has changed; its name is "" if none has.
+	ResourceClaim types.NamespacedName
+	// Devices is set if devices may have become available: a ResourceSlice, a DeviceClass or a
+	// DeviceTaintRule has changed, or a resource claim has lost its allocation.
+	Devices bool
 }
 
 // Any reports whether the event is not empty.
 func (c ClusterEvent) Any() bool {
-	return c.Node != "" || c.Added != nil || c.Removed != nil || c.Topology || c.OfVolumes()
+	return c.Node != "" || c.Added != nil || c.Removed != nil || c.Topology || c.OfVolumes() || c.OfDevices()
 }
+
+// OfDevices reports whether the event is one of dynamic resource allocation.
+func (c ClusterEvent) OfDevices() bool { return c.Devices || c.ResourceClaim.Name != "" }
 
 // OfVolumes reports whether the event is one of claims, volumes or StorageClasses.
 func (c ClusterEvent) OfVolumes() bool { return c.Storage || c.Claim.Name != "" }

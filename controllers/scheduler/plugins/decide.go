@@ -23,6 +23,8 @@ type Input struct {
 	Namespaces func() map[string]labels.Set
 	// Volumes describes the pod's claims; nil: it has none.
 	Volumes *Volumes
+	// Devices describes the pod's resource claims; nil: it has none.
+	Devices *Devices
 	// Pick breaks a tie: it returns a number from 0 to n-1, n > 0.
 	Pick func(n int) int
 
@@ -38,11 +40,21 @@ type Decision struct {
 	Next int
 	// Diagnosis says why there is no node; nil if there is one.
 	Diagnosis *Diagnosis
+	// Err is why there is no decision: something is wrong with the pod's resource claims.
+	Err error
 }
 
 // Decide finds the best node for a pod. In large clusters it scores only as many feasible
 // nodes as kube-scheduler does with its default percentageOfNodesToScore.
 func Decide(in Input) Decision {
+	decision := in.decide()
+	if err := in.Devices.failure(); err != nil {
+		return Decision{Next: decision.Next, Err: err}
+	}
+	return decision
+}
+
+func (in *Input) decide() Decision {
 	total := in.Snapshot.Len()
 	d := &Diagnosis{Nodes: total}
 	if total == 0 {
@@ -51,6 +63,10 @@ func Decide(in Input) Decision {
 	if in.Pod.NodeNames == nil || len(in.Pod.NodeNames) > 0 { // or the names are the conflict
 		if d.Conflict = in.Volumes.conflict(in.Pod.Pod); d.Conflict != "" {
 			d.ByVolumes = true
+			return Decision{Next: in.Start, Diagnosis: d}
+		}
+		if d.Conflict = in.Devices.conflict(); d.Conflict != "" {
+			d.conflictOfDevices = true
 			return Decision{Next: in.Start, Diagnosis: d}
 		}
 	}
@@ -128,10 +144,15 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 	if r := in.Volumes.filter(n.Node); r != nil {
 		return r
 	}
-	if r := in.rules.filter(index, shifted); r != nil || !added {
+	if r := in.rules.filter(index, shifted); r != nil {
 		return r
 	}
-	return in.rules.filter(index, s)
+	if added {
+		if r := in.rules.filter(index, s); r != nil {
+			return r
+		}
+	}
+	return in.Devices.filter(n.Node)
 }
 
 // best returns one of the nodes with the highest score.

@@ -14,6 +14,9 @@ type Diagnosis struct {
 	Conflict string
 	// ByVolumes is set if the conflict is one of the pod's claims.
 	ByVolumes bool
+	// Deallocation is the message about resource claims that could be deallocated; "": the pod
+	// has none.
+	Deallocation string
 	// Preemption is the message of preemption; "": it found victims.
 	Preemption string
 
@@ -21,6 +24,8 @@ type Diagnosis struct {
 	byIndex []*rejection
 	// absent is the rejection of nodes that were not tried.
 	absent *rejection
+	// conflictOfDevices is set if the conflict is one of the pod's resource claims.
+	conflictOfDevices bool
 }
 
 func (d *Diagnosis) reject(index int, r *rejection) {
@@ -43,6 +48,21 @@ func (d *Diagnosis) ByRules() bool {
 	return slices.ContainsFunc(d.byIndex, func(r *rejection) bool { return r != nil && r.rule })
 }
 
+// ByDevices reports whether the pod's resource claims are a reason against any node (some), and
+// whether they are the reason against all (only).
+func (d *Diagnosis) ByDevices() (some, only bool) {
+	if d.Conflict != "" {
+		return d.conflictOfDevices, d.conflictOfDevices
+	}
+	only = true
+	for i := range d.Nodes {
+		r := d.at(i)
+		of := r != nil && r.devices
+		some, only = some || of, only && of
+	}
+	return some, some && only
+}
+
 const noNodes = "no nodes available to schedule pods"
 
 // Message is the text of the FailedScheduling event and of the PodScheduled
@@ -58,7 +78,13 @@ func (d *Diagnosis) Message() string {
 	} else if counts := d.counts(); len(counts) > 0 {
 		b.WriteString(" " + strings.Join(counts, ", ") + ".")
 	}
+	if d.Deallocation != "" {
+		b.WriteString(" " + d.Deallocation)
+	}
 	if d.Preemption != "" {
+		if d.Deallocation != "" {
+			b.WriteString(",")
+		}
 		b.WriteString(" preemption: " + d.Preemption)
 	}
 	return b.String()

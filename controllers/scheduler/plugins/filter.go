@@ -30,12 +30,15 @@ type rejection struct {
 	final bool
 	// rule is set if a change of pods on other nodes may help.
 	rule bool
+	// devices is set if the pod's resource claims are the reason.
+	devices bool
 }
 
 // rejections are the rejections without parameters. All decisions share them.
 type rejections struct {
 	unschedulable, nodeName, taint, affinity, notNamed, ports, tooManyPods *rejection
 	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone  *rejection
+	noDevices, claimElsewhere                                              *rejection
 }
 
 func newRejections() rejections {
@@ -54,6 +57,9 @@ func newRejections() rejections {
 		antiAffinity:  &rejection{reasons: []string{reasonAntiAffinity}, rule: true},
 		volumeZone:    final(reasonVolumeZone),
 		avoided:       &rejection{reasons: []string{reasonAvoided}, rule: true},
+
+		noDevices:      &rejection{reasons: []string{reasonNoDevices}, final: true, devices: true},
+		claimElsewhere: &rejection{reasons: []string{reasonClaimElsewhere}, final: true, devices: true},
 	}
 }
 
@@ -61,7 +67,7 @@ func newRejections() rejections {
 var fixed = newRejections()
 
 // filter runs kube-scheduler's default filters that depend only on one node and its pods, in
-// their order, and returns the first rejection. It does not check devices.
+// their order, and returns the first rejection.
 func filter(p *framework.PodInfo, n *framework.NodeInfo) *rejection {
 	if r := filterNode(p, n); r != nil {
 		return r

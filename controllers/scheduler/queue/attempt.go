@@ -16,6 +16,9 @@ type Attempt struct {
 	ByRules bool
 	// ByVolumes is set by the decision: the pod's claims were the reason against all nodes.
 	ByVolumes bool
+	// ByDevices and OnlyDevices are set by the decision: the pod's resource claims were a reason
+	// against a node, or the reason against all nodes.
+	ByDevices, OnlyDevices bool
 	// HasNode is set if the pod was parked: it has a node, and its volumes are bound or have
 	// failed.
 	HasNode bool
@@ -116,7 +119,7 @@ func (q *Queue) Reject(a *Attempt) {
 	defer q.mu.Unlock()
 	p.rejected++
 	p.failed = 0
-	p.byRules, p.byVolumes = a.ByRules, a.ByVolumes
+	p.byRules, p.byVolumes, p.byDevices, p.onlyDevices = a.ByRules, a.ByVolumes, a.ByDevices, a.OnlyDevices
 	helped := q.inFlight.any(p.seen, func(c framework.ClusterEvent) bool { return q.hint(p.waiting(), c) })
 	q.putBackLocked(p, helped || p.changed)
 }

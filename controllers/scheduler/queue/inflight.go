@@ -77,6 +77,8 @@ func (q *Queue) Notify(c framework.ClusterEvent) {
 	q.inFlight.add(c)
 	candidates := q.waiting
 	switch {
+	case c.OfDevices():
+		candidates = q.withDevices
 	case c.OfVolumes():
 		candidates = q.withClaims
 	case c.Node == "":
@@ -84,7 +86,11 @@ func (q *Queue) Notify(c framework.ClusterEvent) {
 	}
 	var helped []*queuedPod
 	for _, p := range candidates {
-		if q.hint(p.waiting(), c) {
+		if p.state == gated {
+			if !q.gatedLocked(p.info) {
+				helped = append(helped, p)
+			}
+		} else if q.hint(p.waiting(), c) {
 			helped = append(helped, p)
 		}
 	}

@@ -7,14 +7,15 @@ import (
 )
 
 // Park puts away a pod that has a node and waits for its volumes. Time may move on while it
-// waits. It is popped again, with HasNode set, after Resume or after the timeout.
-func (q *Queue) Park(a *Attempt, timeout time.Duration) {
+// waits. It is popped again, with HasNode set, after Resume or after the timeout. Park returns
+// false if the pod has been removed.
+func (q *Queue) Park(a *Attempt, timeout time.Duration) bool {
 	p := a.queuedPod
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p.deleted || q.closed {
 		q.dropLocked(p)
-		return
+		return false
 	}
 	p.hasNode = true
 	q.stampLocked(p)
@@ -30,6 +31,7 @@ func (q *Queue) Park(a *Attempt, timeout time.Duration) {
 		}
 	})
 	q.moveLocked(p, parked)
+	return true
 }
 
 // Resume makes a parked pod ready to be popped.

@@ -37,7 +37,7 @@ const (
 	failing
 	// unschedulable: waits for an event that the hint approves.
 	unschedulable
-	// gated: has scheduling gates.
+	// gated: has scheduling gates, or resource claims that do not exist.
 	gated
 	// deciding: popped; the decision is not made yet, or not written.
 	deciding
@@ -83,6 +83,9 @@ type queuedPod struct {
 	// byVolumes is set if the pod's claims were the reason against all nodes in the last
 	// decision.
 	byVolumes bool
+	// byDevices is set if the pod's resource claims were a reason against a node in the last
+	// decision, onlyDevices if they were the reason against all nodes.
+	byDevices, onlyDevices bool
 	// deleted and changed are set if that happened to the pod while it was popped.
 	deleted bool
 	changed bool
@@ -96,13 +99,18 @@ type Waiting struct {
 	// ByRules is set if pods on other nodes were a reason against a node, ByVolumes if the
 	// pod's claims were the reason against all nodes.
 	ByRules, ByVolumes bool
+	// ByDevices is set if the pod's resource claims were a reason against a node, OnlyDevices if
+	// they were the reason against all nodes.
+	ByDevices, OnlyDevices bool
 }
 
 // Hint reports whether the event may let the waiting pod in.
 type Hint func(p Waiting, c framework.ClusterEvent) bool
 
 func (p *queuedPod) waiting() Waiting {
-	return Waiting{Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes}
+	return Waiting{
+		Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes, ByDevices: p.byDevices, OnlyDevices: p.onlyDevices,
+	}
 }
 
 // before is PrioritySort: the highest priority first, then the oldest. Pods of the same

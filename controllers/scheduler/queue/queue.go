@@ -22,6 +22,8 @@ type Queue struct {
 	// line has a ticket for each pod that waits to be popped.
 	line *inflight.Line[*queuedPod]
 	hint Hint
+	// ready reports whether the resource claims of a pod exist.
+	ready func(p *framework.PodInfo) bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -32,24 +34,35 @@ type Queue struct {
 	byRules map[types.UID]*queuedPod // those among them
 	// withClaims are the unschedulable pods that use claims.
 	withClaims map[types.UID]*queuedPod
-	inFlight   inFlightEvents
-	flush      utilclock.Timer
-	timers     sync.WaitGroup
+	// withDevices are the unschedulable and gated pods that use resource claims.
+	withDevices map[types.UID]*queuedPod
+	inFlight    inFlightEvents
+	flush       utilclock.Timer
+	timers      sync.WaitGroup
 }
 
-// New returns an empty queue. name is the name of its work in the ledger.
-func New(c clock.Clock, ledger *clock.Ledger, name string, hint Hint) *Queue {
+// New returns an empty queue. name is the name of its work in the ledger. A pod that uses resource
+// claims is popped only while ready approves it; ready is asked under the queue's lock.
+func New(c clock.Clock, ledger *clock.Ledger, name string, hint Hint, ready func(p *framework.PodInfo) bool) *Queue {
 	return &Queue{
-		clock:      c,
-		line:       inflight.NewLine[*queuedPod](ledger, inflight.Key, name),
-		hint:       hint,
-		pods:       map[types.UID]*queuedPod{},
-		waiting:    map[types.UID]*queuedPod{},
-		byRules:    map[types.UID]*queuedPod{},
-		withClaims: map[types.UID]*queuedPod{},
-		active:     newPodHeap(before),
-		backoff:    newPodHeap(readyBefore),
+		clock:       c,
+		line:        inflight.NewLine[*queuedPod](ledger, inflight.Key, name),
+		hint:        hint,
+		ready:       ready,
+		pods:        map[types.UID]*queuedPod{},
+		waiting:     map[types.UID]*queuedPod{},
+		byRules:     map[types.UID]*queuedPod{},
+		withClaims:  map[types.UID]*queuedPod{},
+		withDevices: map[types.UID]*queuedPod{},
+		active:      newPodHeap(before),
+		backoff:     newPodHeap(readyBefore),
 	}
+}
+
+// gatedLocked reports whether the pod must not be popped: it has scheduling gates, or resource
+// claims that do not exist.
+func (q *Queue) gatedLocked(p *framework.PodInfo) bool {
+	return len(p.Pod.Spec.SchedulingGates) > 0 || len(p.Pod.Spec.ResourceClaims) > 0 && !q.ready(p)
 }
 
 // Set stores the state of a pod that has no node.
@@ -68,11 +81,14 @@ func (q *Queue) Set(pod *corev1.Pod) {
 	}
 	if sameSpec(known.info.Pod, pod) {
 		known.info = known.info.WithPod(pod)
+		if known.state == gated && !q.gatedLocked(known.info) { // its status names its claims now
+			q.retryLocked(known)
+		}
 		return
 	}
 	// A pod's priority cannot change, so it keeps its position in a heap.
 	known.info = framework.NewPodInfo(pod)
-	isGated := len(pod.Spec.SchedulingGates) > 0
+	isGated := q.gatedLocked(known.info)
 	switch known.state {
 	case deciding, binding:
 		known.changed = true
@@ -115,7 +131,7 @@ func (q *Queue) putBackLocked(p *queuedPod, again bool) {
 	q.stampLocked(p)
 	p.readyAt = p.since.Add(backoffOf(p.rejected))
 	switch {
-	case len(p.info.Pod.Spec.SchedulingGates) > 0:
+	case q.gatedLocked(p.info):
 		q.moveLocked(p, gated)
 	case again:
 		q.retryLocked(p)
@@ -135,7 +151,7 @@ func (q *Queue) endLocked(p *queuedPod) {
 // enterLocked sets the first state of a new pod.
 func (q *Queue) enterLocked(p *queuedPod) {
 	q.stampLocked(p)
-	if len(p.info.Pod.Spec.SchedulingGates) > 0 {
+	if q.gatedLocked(p.info) {
 		q.moveLocked(p, gated)
 		return
 	}
@@ -168,6 +184,9 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 		delete(q.waiting, p.info.Pod.UID)
 		delete(q.byRules, p.info.Pod.UID)
 		delete(q.withClaims, p.info.Pod.UID)
+		delete(q.withDevices, p.info.Pod.UID)
+	case gated:
+		delete(q.withDevices, p.info.Pod.UID)
 	case failing, parked:
 		q.stopTimerLocked(p)
 	}
@@ -185,6 +204,9 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 		if len(p.info.Claims) > 0 {
 			q.withClaims[p.info.Pod.UID] = p
 		}
+	}
+	if (to == unschedulable || to == gated) && len(p.info.Pod.Spec.ResourceClaims) > 0 {
+		q.withDevices[p.info.Pod.UID] = p
 	}
 	if from.counted() && !to.counted() {
 		p.ticket.End()

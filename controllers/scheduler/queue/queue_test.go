@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
@@ -30,6 +31,8 @@ func newTestQueue(t *testing.T) *testQueue {
 		tq.mu.Lock()
 		defer tq.mu.Unlock()
 		return tq.fits[c.Node]
+	}, func(p *framework.PodInfo) bool {
+		return len(p.Pod.Status.ResourceClaimStatuses) > 0 || tq.fits["claims"]
 	})
 	t.Cleanup(func() {
 		tq.Close()
@@ -190,6 +193,36 @@ func TestQueueGates(t *testing.T) {
 	tq.expectIdle()
 	tq.Set(st.Pod("p", func(p *corev1.Pod) { p.ResourceVersion = "2" }))
 	tq.Done(tq.expect("p"))
+}
+
+// TestQueueWaitsForResourceClaims adds a pod whose claims do not exist: an event of one of them, or
+// the pod's status, makes it ready.
+func TestQueueWaitsForResourceClaims(t *testing.T) {
+	withClaim := func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }
+	event := framework.ClusterEvent{ResourceClaim: types.NamespacedName{Namespace: "default", Name: "c"}}
+	tq := newTestQueue(t)
+	tq.Set(st.Pod("p", withClaim))
+	tq.Notify(event)
+	tq.Notify(framework.ClusterEvent{Node: "a"})
+	tq.expectIdle()
+	tq.fits["claims"] = true
+	tq.expectIdle()
+	tq.Notify(event)
+	tq.Reject(tq.expect("p"))
+	tq.fits["claims"], tq.fits[""] = false, true
+	tq.Notify(event) // it had its claims when it was rejected
+	a, ended := tq.expectAfter(time.Second, "p")
+	tq.Reject(a) // they are gone
+	ended()
+	tq.Notify(event)
+	tq.expectIdle()
+	tq.Set(st.Pod("p", withClaim, func(p *corev1.Pod) {
+		p.ResourceVersion, p.Status.ResourceClaimStatuses = "9", []corev1.PodResourceClaimStatus{{Name: "gpu"}}
+	}))
+	a, ended = tq.expectAfter(2*time.Second, "p")
+	tq.Done(a)
+	ended()
+	tq.expectIdle()
 }
 
 func TestQueueChangedPod(t *testing.T) {

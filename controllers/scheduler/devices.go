@@ -1,0 +1,287 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	resourceinformers "k8s.io/client-go/informers/resource/v1"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+)
+
+// searchLimit is the machine's time that one decision may take to look for devices:
+// kube-scheduler's default for one node. selectorCache is its number of compiled selectors.
+const (
+	searchLimit   = 10 * time.Second
+	selectorCache = 10
+)
+
+const reasonSearchTimeout = "timed out trying to allocate devices"
+
+// features are those of kube-scheduler that are on by default and concern allocations, except
+// binding conditions: devices that have some are not allocated.
+var features = structured.Features{AdminAccess: true, ConsumableCapacity: true, DeviceTaints: true, PartitionableDevices: true, PrioritizedList: true}
+
+// devices knows which devices are allocated. An allocation counts from the decision on:
+//
+//	decision on pod a    chooses device d for claim x: d is pending
+//	decision on pod b    the informer shows x without an allocation; d is pending, so not chosen
+//	task of pod a        writes x with d, and keeps x as written
+//	decision on pod c    the informer still shows x without an allocation; x as written has d
+//	informer             shows x with d
+//
+// It reads the informers' caches, never the API.
+type devices struct {
+	clock   clock.Clock
+	logger  klog.Logger
+	claims  resourcelisters.ResourceClaimLister
+	slices  resourcelisters.ResourceSliceLister
+	classes resourcelisters.DeviceClassLister
+	rules   resourcelisters.DeviceTaintRuleLister
+	// selectors compiles expressions. It is made for the first pod with resource claims.
+	selectors func() *cel.Cache
+
+	mu sync.Mutex
+	// shown are the claims of the informer's events. Its cache may be ahead of them.
+	shown map[types.UID]*resourcev1.ResourceClaim
+	// written are the claims that were written, until an event shows them.
+	written map[types.UID]*resourcev1.ResourceClaim
+	// pending are the pods whose decisions have allocated claims, by the claims; an entry goes
+	// when the claim is written. byPod has the pods that have a node and are not bound.
+	pending map[types.UID]*deviceWait
+	byPod   map[types.UID]*deviceWait
+}
+
+// deviceWait is a pod with a node whose resource claims are not all reserved for it.
+type deviceWait struct {
+	claims []plugins.DeviceAllocation
+	// writing is set while the claims are being written: they stay pending until that ends.
+	writing bool
+}
+
+func newDevices(informers resourceinformers.Interface, c clock.Clock, logger klog.Logger) *devices {
+	return &devices{
+		clock: c, logger: logger,
+		claims: informers.ResourceClaims().Lister(), slices: informers.ResourceSlices().Lister(),
+		classes: informers.DeviceClasses().Lister(), rules: informers.DeviceTaintRules().Lister(),
+		selectors: sync.OnceValue(func() *cel.Cache {
+			return cel.NewCache(selectorCache, cel.Features{EnableConsumableCapacity: features.ConsumableCapacity})
+		}),
+		shown: map[types.UID]*resourcev1.ResourceClaim{}, written: map[types.UID]*resourcev1.ResourceClaim{},
+		pending: map[types.UID]*deviceWait{}, byPod: map[types.UID]*deviceWait{},
+	}
+}
+
+// input returns what the decision on a pod depends on; nil: the pod uses no resource claims.
+func (d *devices) input(p *framework.PodInfo) *plugins.Devices {
+	if len(p.Pod.Spec.ResourceClaims) == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	in := &plugins.Devices{
+		Pending: d.isPending,
+		HasClass: func(name string) bool {
+			_, err := d.classes.Get(name)
+			return err == nil
+		},
+		Allocate: d.search(),
+	}
+	var err error
+	if in.Claims, err = d.claimsLocked(p.Pod); err != nil {
+		in.Problem = err.Error()
+	}
+	return in
+}
+
+// ready reports whether a pod can use all its resource claims.
+func (d *devices) ready(p *framework.PodInfo) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.claimsLocked(p.Pod)
+	return err == nil
+}
+
+// uses reports whether a pod uses a resource claim.
+func (d *devices) uses(pod *corev1.Pod, claim types.NamespacedName) bool {
+	if pod.Namespace != claim.Namespace {
+		return false
+	}
+	for name := range resourceclaim.PodClaims(pod) {
+		if name == claim.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// claimsLocked returns the resource claims of a pod, or why it cannot use one of them.
+func (d *devices) claimsLocked(pod *corev1.Pod) ([]*resourcev1.ResourceClaim, error) {
+	claims := make([]*resourcev1.ResourceClaim, 0, len(pod.Spec.ResourceClaims))
+	for i := range pod.Spec.ResourceClaims {
+		name, ofPod, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil {
+			return nil, err
+		}
+		if name == nil {
+			continue // the pod does not need the claim
+		}
+		claim := d.claimLocked(types.NamespacedName{Namespace: pod.Namespace, Name: *name})
+		switch {
+		case claim == nil:
+			return nil, fmt.Errorf("could not find ResourceClaim %q", pod.Namespace+"/"+*name)
+		case claim.DeletionTimestamp != nil:
+			return nil, fmt.Errorf("resourceclaim %q is being deleted", claim.Name)
+		}
+		if ofPod {
+			if err := resourceclaim.IsForPod(pod, claim, false); err != nil {
+				return nil, err
+			}
+		}
+		if !slices.Contains(claims, claim) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims, nil
+}
+
+// claimLocked returns the newest known state of a claim; nil: it does not exist.
+func (d *devices) claimLocked(key types.NamespacedName) *resourcev1.ResourceClaim {
+	claim, err := d.claims.ResourceClaims(key.Namespace).Get(key.Name)
+	if err != nil {
+		return nil // a cache has no other errors than NotFound
+	}
+	if written := d.written[claim.UID]; written != nil && versionOf(written) > versionOf(claim) {
+		return written
+	}
+	return claim
+}
+
+func (d *devices) isPending(claim types.UID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pending[claim] != nil
+}
+
+// search returns a function that looks for devices, for one decision. What is allocated and
+// published is read when it is first called.
+func (d *devices) search() func(*corev1.Node, []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
+	var allocator structured.Allocator
+	var left time.Duration
+	return func(node *corev1.Node, claims []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
+		if allocator == nil {
+			var err error
+			if allocator, err = d.newAllocator(); err != nil {
+				return nil, "", err
+			}
+			left = searchLimit
+		}
+		if left <= 0 {
+			return nil, reasonSearchTimeout, nil
+		}
+		began := clock.Real().Now()
+		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), d.logger))
+		limit := clock.Real().AfterFunc(left, cancel)
+		results, err := allocator.Allocate(ctx, node, claims)
+		limit.Stop()
+		cancel()
+		left -= clock.Real().Now().Sub(began)
+		switch {
+		case errors.Is(err, context.Canceled):
+			return nil, reasonSearchTimeout, nil
+		case errors.Is(err, structured.ErrFailedAllocationOnNode):
+			return nil, err.Error(), nil
+		}
+		return results, "", err
+	}
+}
+
+func (d *devices) newAllocator() (structured.Allocator, error) {
+	published, err := d.slices.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing ResourceSlices: %w", err)
+	}
+	rules, err := d.rules.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing DeviceTaintRules: %w", err)
+	}
+	published = slices.Clone(published)
+	slices.SortFunc(published, func(a, b *resourcev1.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(rules, func(a, b *resourcev1.DeviceTaintRule) int { return cmp.Compare(a.Name, b.Name) })
+	ctx := klog.NewContext(context.Background(), d.logger)
+	return structured.NewAllocator(ctx, features, d.state(), classLister{d.classes}, plugins.Tainted(published, rules), d.selectors())
+}
+
+// state returns what is allocated, by the informer, by claims that were written and by decisions.
+func (d *devices) state() structured.AllocatedState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	state := structured.AllocatedState{
+		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
+	}
+	for _, wait := range d.byPod {
+		for _, a := range wait.claims {
+			if a.Result != nil {
+				addAllocation(&state, a.Result)
+			}
+		}
+	}
+	for uid, claim := range d.written {
+		if d.pending[uid] == nil && claim.Status.Allocation != nil {
+			addAllocation(&state, claim.Status.Allocation)
+		}
+	}
+	for uid, claim := range d.shown {
+		if claim.Status.Allocation != nil && d.pending[uid] == nil && d.written[uid] == nil {
+			addAllocation(&state, claim.Status.Allocation)
+		}
+	}
+	return state
+}
+
+// addAllocation adds the devices of an allocation. Those of an administrator's access stay free.
+func addAllocation(state *structured.AllocatedState, allocation *resourcev1.AllocationResult) {
+	for i := range allocation.Devices.Results {
+		r := &allocation.Devices.Results[i]
+		if ptr.Deref(r.AdminAccess, false) {
+			continue
+		}
+		id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+		if r.ShareID == nil {
+			state.AllocatedDevices.Insert(id)
+			continue
+		}
+		state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
+		if r.ConsumedCapacity != nil {
+			state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
+		}
+	}
+}
+
+// classLister adapts a lister to the allocator's interface.
+type classLister struct {
+	resourcelisters.DeviceClassLister
+}
+
+func (l classLister) List() ([]*resourcev1.DeviceClass, error) {
+	return l.DeviceClassLister.List(labels.Everything())
+}

@@ -1,0 +1,348 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
+	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
+)
+
+const (
+	devicesOnNode  = 3
+	deviceHistory  = 60
+	stepsPerWrite  = 3
+	sharedClaims   = 4
+	deviceNodes    = 2
+	refusedOneIn   = 6
+	deallocatedGap = 3
+)
+
+// deviceWorld is an API server with resource claims, and a scheduler whose informer is behind it:
+// first the informer's cache, then the handlers get what was written. Other steps run between any
+// two writes of a binding.
+type deviceWorld struct {
+	t         *rapid.T
+	scheduler *Scheduler
+	indexer   cache.Indexer
+	snapshot  *framework.Snapshot
+
+	version int
+	api     map[string]*resourcev1.ResourceClaim
+	// writes have not reached the informer's cache, events have not reached the handlers.
+	writes, events []deviceEvent
+	pods           map[string]*corev1.Pod
+	// placed are the pods with a node that are not bound yet, binding is the one being bound.
+	placed  []*corev1.Pod
+	binding *corev1.Pod
+	depth   int
+	mistake deviceMistake
+}
+
+// deviceMistake changes the account of devices after each binding, or during each decision.
+type deviceMistake struct {
+	bound    func(d *devices)
+	deciding func(d *devices) (restore func())
+}
+
+type deviceEvent struct{ old, now *resourcev1.ResourceClaim }
+
+func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	w := &deviceWorld{t: t, api: map[string]*resourcev1.ResourceClaim{}, pods: map[string]*corev1.Pod{}, mistake: mistake}
+	resources := factory.Resource().V1()
+	w.indexer = resources.ResourceClaims().Informer().GetIndexer()
+	w.must(resources.DeviceClasses().Informer().GetIndexer().Add(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}))
+	var nodes []*corev1.Node
+	for n := range deviceNodes {
+		node := st.Node(fmt.Sprintf("n%d", n))
+		nodes = append(nodes, node)
+		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Spec: resourcev1.ResourceSliceSpec{
+			Driver: "gpu.example.com", NodeName: &node.Name, Pool: resourcev1.ResourcePool{Name: node.Name, ResourceSliceCount: 1},
+		}}
+		for i := range devicesOnNode {
+			slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", i)})
+		}
+		w.must(resources.ResourceSlices().Informer().GetIndexer().Add(slice))
+	}
+	w.snapshot = framework.SnapshotOf(nodes, nil)
+	real := clock.Real()
+	w.scheduler = &Scheduler{client: client, clock: real, devices: newDevices(resources, real, klog.Background())}
+	w.scheduler.queue = queue.New(real, nil, "model", func(queue.Waiting, framework.ClusterEvent) bool { return false }, w.scheduler.devices.ready)
+	client.PrependReactor("*", "resourceclaims", w.react)
+	return w
+}
+
+func (w *deviceWorld) must(err error) {
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *deviceWorld) draw(n int, label string) int { return rapid.IntRange(0, n-1).Draw(w.t, label) }
+
+// react is the API server. Other steps come before each request.
+func (w *deviceWorld) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	if w.depth == 1 { // within a binding
+		w.depth++
+		for range w.draw(stepsPerWrite, "meanwhile") {
+			w.step()
+		}
+		w.depth--
+	}
+	gr := resourcev1.Resource("resourceclaims")
+	switch a := action.(type) {
+	case clienttesting.GetAction:
+		if claim := w.api[a.GetName()]; claim != nil {
+			return true, claim.DeepCopy(), nil
+		}
+		return true, nil, apierrors.NewNotFound(gr, a.GetName())
+	case clienttesting.UpdateAction:
+		claim := a.GetObject().(*resourcev1.ResourceClaim).DeepCopy()
+		known := w.api[claim.Name]
+		switch {
+		case known == nil:
+			return true, nil, apierrors.NewNotFound(gr, claim.Name)
+		case known.ResourceVersion != claim.ResourceVersion:
+			return true, nil, apierrors.NewConflict(gr, claim.Name, nil)
+		case w.draw(refusedOneIn, "refused") == 0:
+			return true, nil, apierrors.NewInternalError(fmt.Errorf("refused"))
+		}
+		written := known.DeepCopy()
+		if a.GetSubresource() == "status" {
+			written.Status = claim.Status
+		} else {
+			written.Finalizers = claim.Finalizers
+		}
+		return true, w.write(written).DeepCopy(), nil
+	}
+	return true, nil, apierrors.NewNotFound(gr, "of another kind of request") // reservations are dropped by the controller
+}
+
+// write stores a claim and checks that no device is allocated twice.
+func (w *deviceWorld) write(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	w.version++
+	claim.ResourceVersion = strconv.Itoa(w.version)
+	w.writes = append(w.writes, deviceEvent{w.api[claim.Name], claim})
+	w.api[claim.Name] = claim
+	holders := map[string]string{}
+	for _, c := range w.api {
+		if c.Status.Allocation == nil {
+			continue
+		}
+		for _, r := range c.Status.Allocation.Devices.Results {
+			id := r.Pool + "/" + r.Device
+			if other := holders[id]; other != "" {
+				w.t.Fatalf("device %s is allocated twice, to %s and to %s", id, other, c.Name)
+			}
+			holders[id] = c.Name
+		}
+	}
+	return claim
+}
+
+func (w *deviceWorld) step() {
+	switch w.draw(10, "step") {
+	case 0, 1:
+		w.createPod()
+	case 2, 3, 4:
+		w.decide()
+	case 5:
+		w.showCache()
+	case 6:
+		w.showHandlers()
+	case 7:
+		w.release()
+	case 8:
+		w.deletePod()
+	case 9:
+		w.bind()
+	}
+}
+
+// createPod creates a pod with one or two claims, which other pods may share.
+func (w *deviceWorld) createPod() {
+	name := fmt.Sprintf("p%d", len(w.pods))
+	pod := st.Pod(name)
+	for i := range 1 + w.draw(2, "claims") {
+		claim := fmt.Sprintf("c%d", w.draw(sharedClaims, "claim"))
+		if w.draw(2, "shared") == 0 {
+			claim = fmt.Sprintf("%s-%d", name, i)
+		}
+		if w.api[claim] == nil {
+			w.version++
+			c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: claim, UID: types.UID(fmt.Sprint(claim, "-", w.version))}}
+			c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: int64(1 + w.draw(2, "count")),
+			}}}
+			w.write(c)
+		}
+		pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: fmt.Sprint(i), ResourceClaimName: ptr.To(claim)})
+	}
+	w.pods[name] = pod
+}
+
+// decide decides on a pod without a node.
+func (w *deviceWorld) decide() {
+	var pending []*corev1.Pod
+	for _, pod := range w.pods {
+		if pod != nil && pod != w.binding && !slices.Contains(w.placed, pod) && pod.Spec.NodeName == "" {
+			pending = append(pending, pod)
+		}
+	}
+	if len(pending) == 0 {
+		return
+	}
+	slices.SortFunc(pending, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	pod := pending[w.draw(len(pending), "pod")]
+	info := framework.NewPodInfo(pod)
+	in := w.scheduler.devices.input(info)
+	restore := func() {}
+	if w.mistake.deciding != nil {
+		restore = w.mistake.deciding(w.scheduler.devices)
+	}
+	d := plugins.Decide(plugins.Input{Pod: info, Snapshot: w.snapshot, Devices: in, Pick: func(int) int { return 0 }})
+	restore()
+	w.must(d.Err)
+	if d.Node == "" {
+		if d.Diagnosis.Message() == "" {
+			w.t.Fatal("no reason")
+		}
+		return
+	}
+	w.scheduler.devices.reserve(pod.UID, in.On(d.Node))
+	w.placed = append(w.placed, pod)
+}
+
+// bind writes the claims of a pod with a node.
+func (w *deviceWorld) bind() {
+	if len(w.placed) == 0 || w.depth > 0 {
+		return
+	}
+	i := w.draw(len(w.placed), "placed")
+	pod := w.placed[i]
+	w.placed = slices.Delete(slices.Clone(w.placed), i, i+1)
+	w.depth++
+	w.binding = pod
+	defer func() { w.depth--; w.binding = nil }()
+	ctx := context.Background()
+	if err := w.scheduler.bindDevices(ctx, pod); err != nil {
+		w.scheduler.unreserveDevices(ctx, pod)
+	} else {
+		pod.Spec.NodeName = "bound"
+	}
+	if w.mistake.bound != nil {
+		w.mistake.bound(w.scheduler.devices)
+	}
+}
+
+// showCache brings the informer's cache one write further, showHandlers its handlers.
+func (w *deviceWorld) showCache() {
+	if len(w.writes) == 0 {
+		return
+	}
+	ev := w.writes[0]
+	w.writes = w.writes[1:]
+	w.must(w.indexer.Update(ev.now))
+	w.events = append(w.events, ev)
+}
+
+func (w *deviceWorld) showHandlers() {
+	if len(w.events) == 0 {
+		return
+	}
+	ev := w.events[0]
+	w.events = w.events[1:]
+	w.scheduler.devices.set(ev.old, ev.now)
+}
+
+// release is the resourceclaim-controller: it frees a claim that no pod needs.
+func (w *deviceWorld) release() {
+	for _, name := range sortedKeys(w.api) {
+		claim := w.api[name]
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		kept := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(r resourcev1.ResourceClaimConsumerReference) bool {
+			pod := w.pods[r.Name]
+			return pod == nil
+		})
+		if len(kept) == 0 && w.draw(deallocatedGap, "release") == 0 {
+			freed := claim.DeepCopy()
+			freed.Status.ReservedFor, freed.Status.Allocation = nil, nil
+			w.write(freed)
+		}
+	}
+}
+
+func (w *deviceWorld) deletePod() {
+	if len(w.pods) == 0 {
+		return
+	}
+	names := sortedKeys(w.pods)
+	name := names[w.draw(len(names), "deleted")]
+	if pod := w.pods[name]; pod != nil {
+		w.pods[name] = nil
+		w.scheduler.devices.forget(pod.UID)
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func runDevices(mistake deviceMistake) func(t *rapid.T) {
+	return func(t *rapid.T) {
+		w := newDeviceWorld(t, mistake)
+		defer w.scheduler.queue.Close()
+		for range deviceHistory {
+			w.step()
+		}
+	}
+}
+
+// TestNoDeviceIsAllocatedTwice checks every write of histories of pods and claims.
+func TestNoDeviceIsAllocatedTwice(t *testing.T) {
+	rapid.Check(t, runDevices(deviceMistake{}))
+}
+
+func TestPlantedDeviceMistakes(t *testing.T) {
+	for name, mistaken := range map[string]deviceMistake{
+		"what was written is forgotten": {bound: func(d *devices) { clear(d.written) }},
+		"decisions do not see what is pending": {deciding: func(d *devices) func() {
+			hidden := d.byPod
+			d.byPod = map[types.UID]*deviceWait{}
+			return func() { d.byPod = hidden }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { modeltest.MustBreak(t, "is allocated twice", runDevices(mistaken)) })
+	}
+}
