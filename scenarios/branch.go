@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"minikcm.dev/minikcm/clock"
@@ -29,6 +30,8 @@ type run struct {
 	// cancel ends what is being done, with the reason.
 	cancel     context.CancelCauseFunc
 	background sync.WaitGroup
+	// presenting is set while the audience reads, when time stands still.
+	presenting atomic.Bool
 
 	mu         sync.Mutex
 	gates      []*inflight.Gate

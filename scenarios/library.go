@@ -18,49 +18,47 @@ import (
 //go:embed library
 var libraryFiles embed.FS
 
-// Library returns the scenarios that are shipped, by name.
-func Library() ([]*Scenario, error) {
-	var all []*Scenario
-	err := eachOfLibrary(func(file string, data []byte) error {
-		found, err := parseShipped(file, data, nil)
-		all = append(all, found...)
-		return err
-	})
-	return all, err
+//go:embed tours
+var tourFiles embed.FS
+
+// The collections of shipped scenarios.
+var (
+	library = collection{"library", libraryFiles}
+	tours   = collection{"tours", tourFiles}
+)
+
+// collection is a folder of shipped scenarios, each in a file of its name.
+type collection struct {
+	folder string
+	files  embed.FS
 }
 
-func eachOfLibrary(do func(file string, data []byte) error) error {
-	for _, name := range Names() {
-		file := "library/" + name + ".yaml"
-		data, err := libraryFiles.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("reading the scenario library: %w", err)
-		}
-		if err := do(file, data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (c collection) path(name string) string { return c.folder + "/" + name + ".yaml" }
 
-func parseShipped(file string, data []byte, set map[string]string) ([]*Scenario, error) {
-	options := loading(set)
-	options.Files = libraryFiles
-	return spec.Parse(file, data, options)
-}
-
-// Source returns the text of the shipped scenario of that name, with all its comments.
-func Source(name string) ([]byte, error) {
-	data, err := libraryFiles.ReadFile("library/" + name + ".yaml")
+func (c collection) parse(name string, set map[string]string) ([]*Scenario, error) {
+	data, err := c.files.ReadFile(c.path(name))
 	if err != nil {
-		return nil, unknown(name)
+		return nil, fmt.Errorf("reading the shipped scenarios: %w", err)
 	}
-	return data, nil
+	options := loading(set)
+	options.Files = c.files
+	return spec.Parse(c.path(name), data, options)
 }
 
-// Names are what the shipped scenarios are called.
-func Names() []string {
-	files, err := fs.Glob(libraryFiles, "library/*.yaml")
+func (c collection) all() ([]*Scenario, error) {
+	var all []*Scenario
+	for _, name := range c.names() {
+		found, err := c.parse(name, nil)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func (c collection) names() []string {
+	files, err := fs.Glob(c.files, c.folder+"/*.yaml")
 	if err != nil {
 		return nil // the pattern is good
 	}
@@ -69,6 +67,59 @@ func Names() []string {
 	}
 	slices.Sort(files)
 	return files
+}
+
+// Library returns the scenarios that are shipped, by name.
+func Library() ([]*Scenario, error) { return library.all() }
+
+// Names are what the shipped scenarios are called.
+func Names() []string { return library.names() }
+
+// Source returns the text of the shipped scenario of that name, with all its comments.
+func Source(name string) ([]byte, error) {
+	data, err := libraryFiles.ReadFile(library.path(name))
+	if err != nil {
+		return nil, unknown(name)
+	}
+	return data, nil
+}
+
+// Tours returns the guided tours: scenarios whose steps have a text for an audience. Some of
+// them are in the Library, too.
+func Tours() ([]*Scenario, error) {
+	all, err := tours.all()
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := library.all()
+	if err != nil {
+		return nil, err
+	}
+	return append(all, slices.DeleteFunc(shipped, func(s *Scenario) bool { return !speaks(s) })...), nil
+}
+
+// speaks reports whether a step of the scenario has a text for an audience.
+func speaks(s *Scenario) bool {
+	return slices.ContainsFunc(s.Spec.Steps, func(step spec.Step) bool { return step.Say != "" })
+}
+
+// Tour returns the guided tour of that name.
+func Tour(name string) (*Scenario, error) {
+	all, err := Tours()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range all {
+		if s.Metadata.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Metadata.Name)
+	}
+	if meant := spell.Nearest(name, names); meant != "" {
+		return nil, fmt.Errorf("there is no tour %q; did you mean %s?", name, meant)
+	}
+	return nil, fmt.Errorf("there is no tour %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // unknown returns the error for a name that no shipped scenario has, with a suggestion.
@@ -89,10 +140,10 @@ func unknown(name string) error {
 func Find(nameOrPath string, set map[string]string) ([]*Scenario, error) {
 	info, err := os.Stat(nameOrPath)
 	if !strings.ContainsAny(nameOrPath, "/\\") && path.Ext(nameOrPath) == "" && nameOrPath != "." {
-		data, unknown := Source(nameOrPath)
+		_, unknown := Source(nameOrPath)
 		switch {
 		case unknown == nil:
-			return parseShipped("library/"+nameOrPath+".yaml", data, set)
+			return library.parse(nameOrPath, set)
 		case err != nil || !info.IsDir():
 			return nil, unknown
 		}

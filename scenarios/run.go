@@ -42,6 +42,13 @@ type Options struct {
 	Set map[string]string
 	// Recording is called with the record when it begins, to watch the run; it may be nil.
 	Recording func(*runrecord.Recorder)
+	// Present is called before each of the scenario's own steps that has a text to say, and
+	// returns when the audience has read it; it may be nil. Virtual time stands still until
+	// then, and a scaled clock runs. An error ends the scenario with that failure. Present
+	// has to return soon after ctx ends.
+	Present func(ctx context.Context, text string) error
+	// Extensions are those of the scenario's own cluster.
+	Extensions []minikcm.Extension
 	// Logger gets what the cluster logs.
 	Logger klog.Logger
 	// machine is the watchdog's clock; nil is the machine's.
@@ -233,6 +240,10 @@ func (b *branch) limit(d time.Duration, what string, cancel context.CancelCauseF
 func (b *branch) top(ctx context.Context, steps []spec.Step, word string) error {
 	for i := range steps {
 		step := &steps[i]
+		if err := b.present(ctx, step); err != nil {
+			b.run.recorder.NotReached(spec.Titles(steps[i:])...)
+			return err
+		}
 		b.run.report(func(p Progress) { p.StepBegins(step.Title()) })
 		done := b.result(ctx, step)
 		b.run.stepped(done)
@@ -269,7 +280,7 @@ func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig str
 		options.Seed = opts.Seed
 	}
 	options.NoHTTPS, options.KubeconfigPath = kubeconfig == "", kubeconfig
-	options.Logger = opts.Logger
+	options.Logger, options.Extensions = opts.Logger, opts.Extensions
 	fault.Prepare(&options, collect(s, func(k *kind, value any) []*fault.Fault { return k.faults(value) })...)
 	cluster, err := minikcm.Start(ctx, options)
 	if err != nil {

@@ -105,6 +105,10 @@ func (r *run) watch(ctx, patience context.Context, machine clock.Clock, giveUp c
 		case <-patience.Done():
 			return
 		}
+		if r.presenting.Load() {
+			still = standstill{}
+			continue
+		}
 		interrupted := ctx.Err() != nil
 		switch still.sample(r.ledger.Idle(), r.ledger.Changes(), interrupted) {
 		case warn:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -213,6 +214,9 @@ func (p *progress) Stalled(d time.Duration, inFlight string) {
 
 func (p *progress) End(result *scenarios.Result) {
 	p.stop()
+	if errors.Is(result.Failure, errTourEnded) {
+		return
+	}
 	if result.Failure != nil && !p.failureShown {
 		p.print("  %s %s\n", p.paint(red, "✗"), strings.ReplaceAll(result.Failure.Error(), "\n", "\n      "))
 	}
@@ -258,7 +262,11 @@ func shortCause(cause string) string {
 // on an existing cluster.
 func rerunCommand(result *scenarios.Result, kubeconfig string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "minikcm scenario run %s --seed %d", shellQuote(argumentOf(result.Scenario)), result.Seed)
+	command := "scenario run"
+	if strings.HasPrefix(result.Scenario.File, "tours/") {
+		command = "demo"
+	}
+	fmt.Fprintf(&b, "minikcm %s %s --seed %d", command, shellQuote(argumentOf(result.Scenario)), result.Seed)
 	if kubeconfig != "" {
 		fmt.Fprintf(&b, " --kubeconfig %s", shellQuote(kubeconfig))
 	}
@@ -277,7 +285,7 @@ func rerunCommand(result *scenarios.Result, kubeconfig string) string {
 
 // argumentOf returns the command-line argument that selects a scenario.
 func argumentOf(s *scenarios.Scenario) string {
-	if strings.HasPrefix(s.File, "library/") {
+	if strings.HasPrefix(s.File, "library/") || strings.HasPrefix(s.File, "tours/") {
 		return s.Metadata.Name
 	}
 	return asPath(s.File)

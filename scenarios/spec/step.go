@@ -34,6 +34,9 @@ type Step struct {
 	// Background lets the steps after this one begin at once; it ends by itself, or
 	// with the run.
 	Background bool `yaml:"background"`
+	// Say is what an audience reads before the step, in a tour of "minikcm demo". Other runs
+	// do not show it.
+	Say string `yaml:"say"`
 
 	// Kind says what the step does, and Value with what. Kind is nil in a step without any.
 	Kind  StepKind `yaml:"-"`
@@ -56,7 +59,7 @@ func (s *Step) readNode(d *decoder, node *yaml.Node, field string) {
 	}
 	s.Line, s.File = node.Line, d.file
 	own := fieldsOf(reflect.TypeFor[Step]())
-	known := slices.Sorted(slices.Values(append(stepKindNames(d.options.Steps), "background", "name")))
+	known := slices.Sorted(slices.Values(append(stepKindNames(d.options.Steps), "background", "name", "say")))
 	values := map[string]any{}
 	d.fields(node, field, known, func(name string, value *yaml.Node) {
 		if index, ok := own[name]; ok {

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/clockapi"
+	"minikcm.dev/minikcm/internal/ui"
+	"minikcm.dev/minikcm/scenarios"
+)
+
+// demoFlags are the flags of "minikcm demo".
+type demoFlags struct {
+	clock           string
+	ui, noWait, raw bool
+	seed            uint64
+}
+
+func newDemo() *cobra.Command {
+	f := &demoFlags{}
+	cmd := &cobra.Command{
+		Use:   "demo [NAME]",
+		Short: "Show how controllers work, in a guided tour",
+		Long: `Run a guided tour: a scenario that explains each step before it happens, and waits for
+Enter. q and Enter ends the tour. Without a name, list the tours.
+
+A tour has a cluster of its own, whose time stands still while the audience reads. With --ui,
+the live page of the cluster is served, and time passes ten times as fast as the machine's,
+also while the audience reads.`,
+		Example: `  minikcm demo
+  minikcm demo list-watch
+  minikcm demo node-dies --ui`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listTours(cmd.OutOrStdout())
+			}
+			return f.run(cmd, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.clock, "clock", "", "virtual, real or scaled=N (default virtual; with --ui, scaled=10)")
+	flags.BoolVar(&f.ui, "ui", false, "serve the live page of the cluster, and print its link")
+	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait for Enter")
+	flags.BoolVar(&f.raw, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of all random choices; 0 uses the tour's seed")
+	return cmd
+}
+
+func listTours(w io.Writer) error {
+	all, err := scenarios.Tours()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAME\tSHOWS") // Flush returns the error
+	for _, tour := range all {
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", tour.Metadata.Name, tour.Spec.Description)
+	}
+	return table.Flush()
+}
+
+func (f *demoFlags) run(cmd *cobra.Command, name string) error {
+	tour, err := scenarios.Tour(name)
+	if err != nil {
+		return badInput{err}
+	}
+	if f.clock == "" && f.ui {
+		f.clock = "scaled=10"
+	}
+	if _, _, err := clock.ParseMode(f.clock); f.clock != "" && err != nil {
+		return badInput{fmt.Errorf("--clock: %w", err)}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this executable, which contains kubectl: %w", err)
+	}
+	relaxGC()
+	p := &presenter{progress: newProgress(cmd.OutOrStdout(), f.raw, "")}
+	defer p.progress.stop()
+	if !f.noWait {
+		p.prompt, p.lines = isTerminal(cmd.InOrStdin()), linesOf(cmd.InOrStdin())
+	}
+	opts := scenarios.Options{
+		Progress: p.progress, Recording: p.progress.follow, Present: p.present, Seed: f.seed, Clock: f.clock,
+		Kubectl: []string{self, "kubectl"}, Logger: klog.Background(),
+	}
+	page, err := f.servePage(cmd, &opts)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	result, err := scenarios.Run(cmd.Context(), tour, opts)
+	switch {
+	case err != nil:
+		return err
+	case result.Interrupted:
+		return exitCode(interrupted)
+	case result.Failure != nil && !errors.Is(result.Failure, errTourEnded):
+		return exitCode(1)
+	}
+	return nil
+}
+
+// servePage serves the live page of the tour's cluster. Without --ui, the page is nil.
+func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.Server, error) {
+	if !f.ui {
+		return nil, nil
+	}
+	page, err := ui.Listen(cmd.Context(), ui.Options{Logger: opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	opts.Extensions = append(opts.Extensions, page.Extension(), clockapi.Extension())
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Open the live page at %s (once).\n\n", page.Link())
+	return page, err
+}
+
+// errTourEnded is the failure of a tour that the presenter has ended.
+var errTourEnded = errors.New("ended by the presenter")
+
+// presenter prints the texts of a tour and waits for the presenter's lines.
+type presenter struct {
+	progress *progress
+	// lines are the presenter's; nil: nothing is waited for.
+	lines  <-chan string
+	prompt bool
+}
+
+// present prints a text and waits until the presenter goes on. At the end of the input, the
+// tour goes on without waiting.
+func (p *presenter) present(ctx context.Context, text string) error {
+	out := p.progress
+	out.print("\n%s\n", out.paint(bold, strings.TrimSpace(text)))
+	if p.lines == nil {
+		return nil
+	}
+	if p.prompt {
+		out.print("%s", out.paint(faint, "[Enter: go on, q: quit] "))
+	}
+	select {
+	case line, more := <-p.lines:
+		switch {
+		case !more:
+			p.lines = nil
+		case strings.TrimSpace(line) == "q":
+			return errTourEnded
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// linesOf returns the lines of a reader. It reads until the end of the input or of the process.
+func linesOf(r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(r); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
