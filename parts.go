@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/devicedriver"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
@@ -144,12 +145,12 @@ func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 }
 
 // accountConfig returns the configuration of a controller, which acts as its service
-// account. No role of upstream's allows what the simulated attacher does: a CSI driver is
-// installed with its own.
+// account. No role of upstream's allows what the simulated attacher and the simulated driver of
+// devices do: drivers are installed with their own roles.
 func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 	const namespace = metav1.NamespaceSystem
 	groups := auth.AccountGroups(namespace)
-	if account == volumeattacher.Account {
+	if account == volumeattacher.Account || account == devicedriver.Account {
 		groups = append(groups, user.SystemPrivilegedGroup)
 	}
 	return c.ownConfig(auth.AccountName(namespace, account), groups...), nil

@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"minikcm.dev/minikcm/controllers/devicedriver"
 	"minikcm.dev/minikcm/controllers/volumeattacher"
 	"minikcm.dev/minikcm/controllers/volumeprovisioner"
 )
 
 func TestTable(t *testing.T) {
-	simulated := []string{volumeprovisioner.Name, volumeattacher.Name} // upstream has none of these
+	simulated := []string{volumeprovisioner.Name, volumeattacher.Name, devicedriver.Name} // upstream has none of these
 	known := map[string]bool{}
 	for _, d := range Descriptors() {
 		if d.New == nil || d.About == "" || d.Account == "" || d.Docs == "" || len(d.Watches) == 0 || len(d.Writes) == 0 {

@@ -7,6 +7,7 @@ import (
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
+	"minikcm.dev/minikcm/controllers/devicedriver"
 	"minikcm.dev/minikcm/controllers/disruption"
 	"minikcm.dev/minikcm/controllers/endpoints"
 	"minikcm.dev/minikcm/controllers/endpointslice"
@@ -62,9 +63,16 @@ func Descriptors() []Descriptor {
 	return append(table, deviceControllers()...)
 }
 
-// deviceControllers maintain the claims of dynamic resource allocation.
+// deviceControllers are those of dynamic resource allocation.
 func deviceControllers() []Descriptor {
 	return []Descriptor{
+		{
+			Name: devicedriver.Name, Account: devicedriver.Account,
+			About:   "publishes the simulated devices of nodes, as the drivers of devices do (not one of upstream's)",
+			Watches: []string{"nodes", "resourceslices", "deviceclasses"}, Writes: []string{"resourceslices", "deviceclasses"},
+			Docs: "concepts/scheduling-eviction/dynamic-resource-allocation/",
+			New:  constructor(devicedriver.New),
+		},
 		{
 			Name: resourceclaim.Name, Aliases: []string{"resource-claim-controller"}, Account: "resource-claim-controller",
 			About:   "creates the resource claims of pods from templates, and frees claims whose pods have ended",

@@ -24,6 +24,7 @@ var pure = []string{
 	"controllers/cronjob/decide",
 	"controllers/daemonset/decide",
 	"controllers/deployment/decide",
+	"controllers/devicedriver/decide",
 	"controllers/disruption/decide",
 	"controllers/endpoints/decide",
 	"controllers/endpointslicemirroring/decide",
