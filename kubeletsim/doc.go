@@ -59,8 +59,8 @@
 //
 // A pod waits, as on a real node, for the ConfigMaps and Secrets, and their keys, that its
 // volumes and environment require, for ClusterTrustBundles (KEP-3257), for bound claims, until
-// the volumes of CSI drivers are attached to its node, and for the certificates that it requests
-// (KEP-4317); other volumes count as mounted. A pod that does not suit
+// the volumes of CSI drivers are attached to its node, for the certificates that it requests
+// (KEP-4317), and for resource claims that are allocated and reserved for it (KEP-4381); other volumes count as mounted. A pod that does not suit
 // its node is rejected (OutOfcpu, OutOfpods, NodeAffinity, NodePorts). Changed resources are
 // applied in place, or by a restart if resizePolicy requires one; a resize that does not fit
 // is deferred (KEP-1287).

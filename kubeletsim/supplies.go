@@ -15,7 +15,7 @@ import (
 )
 
 // supplies wakes pods when a ConfigMap, a Secret or a ClusterTrustBundle that they miss appears,
-// or a claim is bound. Nothing is watched before a pod misses something.
+// a claim is bound, or a resource claim changes. Nothing is watched before a pod misses something.
 type supplies struct {
 	mu       sync.Mutex
 	waiting  map[supply]map[types.UID]bool
@@ -35,6 +35,8 @@ var (
 	ofClaim  = lifecycle.Need{Claim: true}.Kind()
 	ofSigner = lifecycle.Need{Bundles: &corev1.ClusterTrustBundleProjection{}}.Kind()
 	ofBundle = lifecycle.Need{Bundles: &corev1.ClusterTrustBundleProjection{Name: new(string)}}.Kind()
+	// ofResourceClaim is not a need of Needs: the status of the pod names the claim.
+	ofResourceClaim = "resourceclaim"
 )
 
 // missing returns the pod's needs that do not exist. The pod is synced when one of these
@@ -162,6 +164,8 @@ func (k *Kubelets) watchSupplies(kind string) error {
 		informer = core.PersistentVolumeClaims().Informer()
 	case ofSecret:
 		informer = core.Secrets().Informer()
+	case ofResourceClaim:
+		informer = k.factory.Resource().V1().ResourceClaims().Informer()
 	default:
 		informer = core.ConfigMaps().Informer()
 	}

@@ -118,6 +118,11 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 		return nil, nil
 	}
 	missing, err := k.missing(ctx, pod)
+	if err == nil && len(pod.Spec.ResourceClaims) > 0 && !e.state.Sandbox {
+		var unprepared []lifecycle.Need
+		unprepared, err = k.unprepared(ctx, pod)
+		missing = append(missing, unprepared...)
+	}
 	for _, c := range e.files.Certificates(pod) {
 		if _, _, why := c.Bundle(); why != nil {
 			missing = append(missing, lifecycle.NotIssued(c.Volume, why))

@@ -26,6 +26,8 @@ type Need struct {
 	why string
 	// unattached means that volumes wait until they are attached.
 	unattached bool
+	// unprepared means that the pod waits for a resource claim.
+	unprepared bool
 }
 
 // NotAttached returns the need of volumes that are not attached to the node yet.
@@ -35,6 +37,9 @@ func NotAttached(volumes []string) Need {
 
 // NotIssued returns the need of a volume whose certificate has not been issued, with the reason.
 func NotIssued(volume string, why error) Need { return Need{volume: volume, why: why.Error()} }
+
+// NotPrepared returns the need of a resource claim that the pod cannot use yet, with the reason.
+func NotPrepared(why error) Need { return Need{unprepared: true, why: why.Error()} }
 
 // ClaimBound is the key of a claim that it has when it is bound.
 const ClaimBound = "bound"

@@ -77,8 +77,8 @@ func (s *stepper) start(i int) bool {
 	return true
 }
 
-// mountFails reports whether the source of a volume is missing. It emits one event for each
-// distinct message.
+// mountFails reports whether the source of a volume or a resource claim is missing. It emits one
+// event for each distinct message.
 func (s *stepper) mountFails() bool {
 	for _, n := range s.Missing {
 		if n.volume == "" {
@@ -94,7 +94,18 @@ func (s *stepper) mountFails() bool {
 		}
 		return true
 	}
-	s.State.mountError, s.State.attachDue = "", time.Time{}
+	s.State.attachDue = time.Time{}
+	for _, n := range s.Missing {
+		if !n.unprepared {
+			continue
+		}
+		if message := "Failed to prepare dynamic resources: prepare dynamic resources: " + n.why; s.State.mountError != message {
+			s.State.mountError = message
+			s.report(nil, corev1.EventTypeWarning, "FailedPrepareDynamicResources", message)
+		}
+		return true
+	}
+	s.State.mountError = ""
 	return false
 }
 

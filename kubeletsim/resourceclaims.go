@@ -1,0 +1,48 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+)
+
+// unprepared returns the need of the first resource claim that a pod cannot use: one that does not
+// exist, or is not allocated or not reserved for it. The pod is synced when the claim changes.
+func (k *Kubelets) unprepared(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
+	for i := range pod.Spec.ResourceClaims {
+		name, ofPod, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil { // a change of the pod follows
+			return []lifecycle.Need{lifecycle.NotPrepared(err)}, nil
+		}
+		if name == nil {
+			continue
+		}
+		claim, err := k.opts.Client.ResourceV1().ResourceClaims(pod.Namespace).Get(ctx, *name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), isNotOurs(err):
+			err = fmt.Errorf("fetch ResourceClaim %s: %w", *name, err)
+		case err != nil:
+			return nil, fmt.Errorf("reading resource claim %s/%s: %w", pod.Namespace, *name, err)
+		case ofPod:
+			err = resourceclaim.IsForPod(pod, claim, false)
+		}
+		if err == nil && !resourceclaim.IsReservedForPod(pod, claim, false) {
+			err = fmt.Errorf("pod %s (%s) is not allowed to use ResourceClaim %s (%s)", pod.Name, pod.UID, *name, claim.UID)
+		}
+		if err == nil && claim.Status.Allocation == nil {
+			err = fmt.Errorf("ResourceClaim %s: not allocated", *name)
+		}
+		if err != nil {
+			return []lifecycle.Need{lifecycle.NotPrepared(err)},
+				k.await(supply{ofResourceClaim, types.NamespacedName{Namespace: pod.Namespace, Name: *name}}, pod.UID)
+		}
+	}
+	return nil, nil
+}
