@@ -25,8 +25,8 @@ run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.
 	./bin/minikcm up $(ARGS)
 
 .PHONY: demo
-demo: build ## Run the pod-kill scenario.
-	./bin/minikcm scenario run pod-kill
+demo: build ## Run a guided tour: make demo TOUR=rollout. Without TOUR, list the tours.
+	./bin/minikcm demo $(TOUR)
 
 # make verify vets; and a test binary lives too briefly for the garbage collector to be thrifty.
 .PHONY: test

@@ -30,7 +30,7 @@ type run struct {
 	// cancel ends what is being done, with the reason.
 	cancel     context.CancelCauseFunc
 	background sync.WaitGroup
-	// presenting is set while the audience reads, when time stands still.
+	// presenting is set while the audience reads, when no progress is expected.
 	presenting atomic.Bool
 
 	mu         sync.Mutex

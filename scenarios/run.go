@@ -44,7 +44,7 @@ type Options struct {
 	Recording func(*runrecord.Recorder)
 	// Present is called before each of the scenario's own steps that has a text to say, and
 	// returns when the audience has read it; it may be nil. Virtual time stands still until
-	// then, and a scaled clock runs. An error ends the scenario with that failure. Present
+	// then; a real or scaled clock runs. An error ends the scenario with that failure. Present
 	// has to return soon after ctx ends.
 	Present func(ctx context.Context, text string) error
 	// Extensions are those of the scenario's own cluster.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -97,12 +96,10 @@ func TestPresent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := Run(t.Context(), found[0], Options{Progress: tr, machine: clock.Scaled(10_000), Present: func(ctx context.Context, text string) error {
+	result, err := Run(t.Context(), found[0], Options{Progress: tr, Present: func(_ context.Context, text string) error {
 		if shown = append(shown, text); text == "second" {
 			return failure
 		}
-		// Longer than the watchdog's patience, which does not apply.
-		clock.Sleep(ctx, clock.Scaled(10_000), 2*abandonAfter*watchInterval)
 		return nil
 	}})
 	if err != nil {

@@ -89,3 +89,22 @@ func TestWatchdog(t *testing.T) {
 		}
 	}
 }
+
+// An audience may read for longer than a run may stand still.
+func TestWatchdogWaitsForAudience(t *testing.T) {
+	t.Parallel()
+	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0))
+	w := &world{}
+	if err := w.use(cluster.Cluster); err != nil {
+		t.Fatal(err)
+	}
+	machine := clock.Scaled(1000)
+	r := &run{world: w, scenario: &Scenario{}, machine: machine, begun: w.clock.Now()}
+	r.opts.Present = func(ctx context.Context, _ string) error {
+		return clock.Sleep(ctx, machine, 2*abandonAfter*watchInterval)
+	}
+	err := r.drive(t.Context(), func(ctx context.Context, b *branch) error { return b.present(ctx, &spec.Step{Say: "once"}) })
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/ui"
 	"minikcm.dev/minikcm/scenarios"
 )
@@ -34,12 +33,12 @@ func newDemo() *cobra.Command {
 		Long: `Run a guided tour: a scenario that explains each step before it happens, and waits for
 Enter. q and Enter ends the tour. Without a name, list the tours.
 
-A tour has a cluster of its own, whose time stands still while the audience reads. With --ui,
-the live page of the cluster is served, and time passes ten times as fast as the machine's,
-also while the audience reads.`,
+A tour has a cluster of its own. Its time stands still while the audience reads, and jumps over
+what the steps wait for. With --clock scaled=10, it runs ten times as fast as the machine's
+instead, also while the audience reads. --ui serves the live page of the cluster.`,
 		Example: `  minikcm demo
   minikcm demo list-watch
-  minikcm demo node-dies --ui`,
+  minikcm demo node-dies --ui --clock scaled=10`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -49,7 +48,7 @@ also while the audience reads.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.clock, "clock", "", "virtual, real or scaled=N (default virtual; with --ui, scaled=10)")
+	flags.StringVar(&f.clock, "clock", "", "virtual, real or scaled=N (default virtual)")
 	flags.BoolVar(&f.ui, "ui", false, "serve the live page of the cluster, and print its link")
 	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait for Enter")
 	flags.BoolVar(&f.raw, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
@@ -74,9 +73,6 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 	tour, err := scenarios.Tour(name)
 	if err != nil {
 		return badInput{err}
-	}
-	if f.clock == "" && f.ui {
-		f.clock = "scaled=10"
 	}
 	if _, _, err := clock.ParseMode(f.clock); f.clock != "" && err != nil {
 		return badInput{fmt.Errorf("--clock: %w", err)}
@@ -121,7 +117,7 @@ func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.
 	if err != nil {
 		return nil, err
 	}
-	opts.Extensions = append(opts.Extensions, page.Extension(), clockapi.Extension())
+	opts.Extensions = append(opts.Extensions, page.Extension())
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Open the live page at %s (once).\n\n", page.Link())
 	return page, err
 }
