@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/utils/exec"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -519,4 +520,50 @@ func TestStreamsEndWithCluster(t *testing.T) {
 		t.Error(err)
 	}
 	open.Wait()
+}
+
+// Commands reach the output of a container whose command is unknown as a process's files.
+func TestOutputOfProcess(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	c.run(podNamed("web"))
+	c.run(podNamed("known", func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = []string{"sleep", "1000"} }))
+	dial := dialers()[0]
+	if got := c.exec(dial, "web", "", strings.NewReader("one\ntwo\n"), "sh", "-c", "cat > /proc/1/fd/1; echo three > /proc/1/fd/2"); got.failure != nil || got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := c.exec(dial, "web", "", nil, "env", "-i", "-0", "A=x\ny", "B="); got.out != "A=x\ny\x00B=\x00" {
+		t.Errorf("env -0 prints %+v", got)
+	}
+	log := func(opts *corev1.PodLogOptions) string {
+		data, err := c.client.CoreV1().Pods("default").GetLogs("web", opts).DoRaw(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if got := log(&corev1.PodLogOptions{}); got != "one\ntwo\nthree\n" {
+		t.Errorf("the log is %q", got)
+	}
+	if got := log(&corev1.PodLogOptions{Stream: ptr.To(corev1.LogStreamStderr)}); got != "three\n" {
+		t.Errorf("the standard error is %q", got)
+	}
+	if got := c.exec(dial, "known", "", nil, "sh", "-c", "echo x > /proc/1/fd/1"); got.code == 0 {
+		t.Errorf("the output of a known command can be written: %+v", got)
+	}
+	// After a restart, the log is that of the previous run.
+	c.exec(dial, "web", "", nil, "kill", "-INT", "1")
+	c.Eventually("the container to be restarted", func(ctx context.Context, client kubernetes.Interface) error {
+		pod, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && (pod.Status.ContainerStatuses[0].RestartCount == 0 || pod.Status.ContainerStatuses[0].State.Running == nil) {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	if got := log(&corev1.PodLogOptions{}); got != "" {
+		t.Errorf("the log of the new run is %q", got)
+	}
+	if got := log(&corev1.PodLogOptions{Previous: true}); got != "one\ntwo\nthree\n" {
+		t.Errorf("the log of the previous run is %q", got)
+	}
 }

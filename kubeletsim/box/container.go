@@ -36,6 +36,11 @@ func (s *session) Open(name string, flag int, perm fs.FileMode) (shell.File, err
 	if name == "/dev/tty" {
 		return terminalFile{s}, nil
 	}
+	if fd, ok := strings.CutPrefix(name, "/proc/1/fd/"); ok && s.machine.Output != nil {
+		if out := s.machine.Output(fd); out != nil {
+			return outputFile{out}, nil
+		}
+	}
 	f, err := s.machine.Files.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
@@ -49,6 +54,12 @@ type terminalFile struct{ *session }
 func (t terminalFile) Read([]byte) (int, error)    { return 0, io.EOF }
 func (t terminalFile) Write(p []byte) (int, error) { return t.out.Write(p) }
 func (t terminalFile) Close() error                { return nil }
+
+// outputFile is a stream of the container's process.
+type outputFile struct{ io.Writer }
+
+func (outputFile) Read([]byte) (int, error) { return 0, io.EOF }
+func (outputFile) Close() error             { return nil }
 
 // Stat implements shell.Container.
 func (s *session) Stat(name string) (fs.FileInfo, error) { return s.machine.Files.Stat(name) }

@@ -32,6 +32,9 @@ type Machine struct {
 	Processes []Process
 	// Signal is called for a signal to one of the Processes; nil: signals are ignored.
 	Signal func(to Process, signal string) error
+	// Output returns the standard output (1) or error (2) of the container's process, which commands
+	// write to as /proc/1/fd/1 and 2; nil: there is none.
+	Output func(fd string) io.Writer
 	// Memory is the container's; nil: unlimited. A command that needs more is killed.
 	Memory *shell.Budget
 	// Share is the part of the processors that the cluster's commands use; nil: unlimited.

@@ -162,12 +162,14 @@ func uname(_ context.Context, p *proc) int {
 
 func env(ctx context.Context, p *proc) int {
 	vars := maps.Clone(p.env)
-	args := p.args[1:]
+	args, end := p.args[1:], "\n"
 	for len(args) > 0 {
 		name, value, assigns := strings.Cut(args[0], "=")
 		switch {
 		case args[0] == "-i" || args[0] == "-":
 			clear(vars)
+		case args[0] == "-0":
+			end = "\x00"
 		case args[0] == "-u" && len(args) > 1:
 			args = args[1:]
 			delete(vars, args[0])
@@ -181,7 +183,7 @@ func env(ctx context.Context, p *proc) int {
 		args = args[1:]
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		p.print("%s=%s\n", name, vars[name])
+		p.print("%s=%s%s", name, vars[name], end)
 	}
 	return 0
 }

@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/script"
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
@@ -27,6 +29,8 @@ type liveRun struct {
 	main   *box.Main
 	log    *logs.Buffer
 	cancel context.CancelFunc
+	// silent means that there is no process: commands in the container write to the log.
+	silent bool
 	// files are the container's; nil before the process starts.
 	files *memfs.View
 }
@@ -37,12 +41,12 @@ func (rt *Runtime) SyncProcesses(ctx context.Context, n *nodes.Node, e Pod, pod 
 	files := e.Files()
 	for i := range state.Containers {
 		c := &state.Containers[i]
-		if !c.Live && files.runs == nil {
+		if !c.Live && !files.hasRuns() {
 			continue
 		}
-		id := ""
-		if c.Live && c.Phase == lifecycle.Running {
-			id = lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)
+		id := lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)
+		if c.Phase != lifecycle.Running || !c.Live && !files.isSilent(c.Name, id) {
+			id = ""
 		}
 		if files.keepRun(c.Name, id) {
 			continue
@@ -77,6 +81,11 @@ const keepRuns = 2
 func (f *Files) addRun(name string, run *liveRun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.keep(name, run)
+}
+
+// keep requires the lock.
+func (f *Files) keep(name string, run *liveRun) {
 	if f.runs == nil {
 		f.runs = map[string][]*liveRun{}
 	}
@@ -178,6 +187,57 @@ func (in *Ref) runEnded(ctx context.Context, run *liveRun, code int, err error) 
 
 func (in *Ref) note(kind lifecycle.OccurrenceKind) {
 	in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Kind: kind})
+}
+
+// output returns what keeps the output of the container's process, for commands that write there
+// (/proc/1/fd/1 and 2). It is nil if the output follows from the pod.
+func (in *Ref) output(fd string) io.Writer {
+	stream := map[string]script.Stream{"1": corev1.LogStreamStdout, "2": corev1.LogStreamStderr}[fd]
+	if stream == "" {
+		return nil
+	}
+	files := in.entry.Files()
+	if run := files.run(in.spec.Name, in.id); run != nil {
+		return run.log.Writer(stream)
+	}
+	program := script.ProgramOf(in.pod, in.spec)
+	program.ID = in.id
+	if _, annotated := in.annotatedLog(); annotated {
+		return nil
+	}
+	if _, _, understood := program.Predict(); understood {
+		return nil
+	}
+	return files.silentRun(in.spec.Name, in.id, in.runtime.opts.Clock.Now).log.Writer(stream)
+}
+
+// silentRun returns the run with the ID of a container whose command is not known: it has a log
+// and no process.
+func (f *Files) silentRun(name, id string, now func() time.Time) *liveRun {
+	log := logs.NewBuffer(now)
+	run := &liveRun{id: id, silent: true, cancel: log.End, main: &box.Main{}, log: log}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, known := range f.runs[name] {
+		if known.id == id {
+			return known
+		}
+	}
+	f.keep(name, run)
+	return run
+}
+
+// isSilent reports whether the run with the ID is a silent one.
+func (f *Files) isSilent(name, id string) bool {
+	run := f.run(name, id)
+	return run != nil && run.silent
+}
+
+// hasRuns reports whether any container has or had a run with a log of its own.
+func (f *Files) hasRuns() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.runs != nil
 }
 
 // command returns the command line of the container's process, with variables expanded.

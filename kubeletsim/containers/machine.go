@@ -78,7 +78,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 	return &box.Machine{
 		User:  box.User{UID: uid, GID: gid, Groups: groups},
 		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
-		Processes: in.processes(), Signal: in.signal, Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
+		Processes: in.processes(), Signal: in.signal, Output: in.output, Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
 }
 
