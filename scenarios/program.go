@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/processgroup"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
 
@@ -39,7 +40,7 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+b.run.kubeconfig)
 	// Children that the program leaves running are not waited for. They end with the run.
 	cmd.WaitDelay = time.Second
-	inGroup(cmd)
+	processgroup.Lead(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
@@ -73,8 +74,8 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 func (r *run) programEnded(cmd *exec.Cmd, canceled bool) {
 	switch {
 	case canceled:
-		endGroup(cmd.Process.Pid)
-	case groupLeft(cmd):
+		processgroup.End(cmd.Process.Pid)
+	case processgroup.Left(cmd):
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.leftBehind = append(r.leftBehind, cmd.Process.Pid)
@@ -86,7 +87,7 @@ func (r *run) endPrograms() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, leader := range r.leftBehind {
-		endGroup(leader)
+		processgroup.End(leader)
 	}
 	r.leftBehind = nil
 }
