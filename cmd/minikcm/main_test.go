@@ -216,6 +216,9 @@ var mistakes = [][]string{
 	{"fit", "web"},
 	{"fit", "deployment/web", "--replicas", "-1"},
 	{"version", "1"},
+	{"run-deployment", "web"},
+	{"run-deployment", "web", "app", "--", "sleep", "1"},
+	{"run-deployment", "web", "--port=80", "--", "sleep", "1"},
 }
 
 // Every mistake gets exit code 1 or 2 and a message on stderr that says what to do.

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/runner"
+	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/faultapi"
+)
+
+func newRunDeployment() *cobra.Command {
+	var kubeconfig, namespace, container string
+	var ports []string
+	cmd := &cobra.Command{
+		Use:   "run-deployment NAME [flags] -- COMMAND [ARG...]",
+		Short: "Run a command in place of a pod of a Deployment",
+		Long: `Run a command of this machine in place of one pod of a Deployment, until Ctrl-C. Other
+pods of the Deployment stay simulated.
+
+The command gets the environment of the pod's container, and KUBECONFIG with the
+credentials of its service account. MINIKCM_ROOT is a folder with the files of the
+container's volumes: what the container has in /etc/app is in $MINIKCM_ROOT/etc/app. The
+files follow changes of Secrets and ConfigMaps. In the arguments, $(NAME) is a variable,
+as in those of a container.
+
+The Services that select the pod lead to the command: port 8080 of the container is
+127.0.0.1:8080. When the command exits, the container ends with its exit code, and the
+command is started again when the container is. When the container is stopped, the
+command gets SIGTERM and, after the grace period of the pod, SIGKILL. "kubectl logs"
+shows its output. Ctrl-C stops the command and restores the Services.`,
+		Example: `  minikcm run-deployment shop-operator -n shop -- bin/manager
+  minikcm run-deployment web --port 8080=18080 -- sh -c 'exec server --config "$MINIKCM_ROOT/etc/web/config.yaml"'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() == 1 && len(args) > 1 {
+				return nil
+			}
+			return fmt.Errorf("%q needs the name of a Deployment and, after --, a command to run, such as\n%s", cmd.CommandPath(), cmd.Example)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			mapped, err := parsePorts(ports)
+			if err != nil {
+				return badInput{err}
+			}
+			config, err := clientConfig(cmd.Context(), kubeconfig)
+			if err != nil {
+				return err
+			}
+			faults, err := faultapi.NewClient(config)
+			if err != nil {
+				return err
+			}
+			if _, err := faults.Info(cmd.Context()); err != nil {
+				return err
+			}
+			return runner.Run(cmd.Context(), runner.Options{
+				Config: config, Namespace: namespace, Deployment: strings.TrimPrefix(args[0], "deployment/"), Container: container,
+				Command: args[1:], Ports: mapped, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
+				Say: func(message string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "minikcm: "+message) },
+			})
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the Deployment")
+	cmd.Flags().StringVarP(&container, "container", "c", "", "container that the command stands for (default that of the annotation kubectl.kubernetes.io/default-container, or the first)")
+	cmd.Flags().StringSliceVar(&ports, "port", nil, "port of the container and the port that the command listens on instead, such as 9443=19443; may be given several times")
+	return cmd
+}
+
+// parsePorts reads pairs of ports.
+func parsePorts(pairs []string) (map[int32]int32, error) {
+	ports := map[int32]int32{}
+	for _, pair := range pairs {
+		from, to, _ := strings.Cut(pair, "=")
+		of, err := strconv.ParseUint(from, 10, 16)
+		at, atErr := strconv.ParseUint(to, 10, 16)
+		if errors.Join(err, atErr) != nil || of == 0 || at == 0 {
+			return nil, fmt.Errorf("--port=%s: must be two ports, such as 9443=19443", pair)
+		}
+		ports[int32(of)] = int32(at)
+	}
+	return ports, nil
+}
+
+// exiting returns a function that ends a container of a pod with an exit code, by a fault.
+func exiting(faults *faultapi.Client) func(ctx context.Context, pod types.NamespacedName, container string, code int) error {
+	return func(ctx context.Context, pod types.NamespacedName, container string, code int) error {
+		injected, err := faults.Inject(ctx, &fault.Fault{Pods: &fault.Pods{
+			Action: fault.PodCrash, Namespace: pod.Namespace, Names: []string{pod.Name}, Container: container, ExitCode: ptr.To(code),
+		}})
+		if err != nil {
+			return err
+		}
+		happened := errors.New("it has happened")
+		last, err := faults.Follow(ctx, injected.ID, func(i *faultapi.Injection) error {
+			if i.State != faultapi.Pending {
+				return happened
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, happened) {
+			return err
+		}
+		if last.State == faultapi.Failed {
+			return errors.New(last.Error)
+		}
+		return nil
+	}
+}

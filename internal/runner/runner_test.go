@@ -1,0 +1,264 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/runner"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// transcript is what the command and the runner print.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	// changed is closed, and replaced, when there is more.
+	changed chan struct{}
+}
+
+func (tr *transcript) Write(p []byte) (int, error) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	close(tr.changed)
+	tr.changed = make(chan struct{})
+	return tr.text.Write(p)
+}
+
+// waitFor waits until the transcript has a text several times.
+func (tr *transcript) waitFor(t *testing.T, text string, times int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		tr.mu.Lock()
+		got, changed := tr.text.String(), tr.changed
+		tr.mu.Unlock()
+		if strings.Count(got, text) >= times {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("the output does not have %q %d times:\n%s", text, times, got)
+		}
+	}
+}
+
+// patience limits the wait for an expected output.
+const patience = 30 * time.Second
+
+func (tr *transcript) String() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.text.String()
+}
+
+// fixture is a cluster with a Deployment whose pods are simulated.
+type fixture struct {
+	*minikcmtest.Cluster
+	t      *testing.T
+	client kubernetes.Interface
+	out    *transcript
+	opts   runner.Options
+	dir    string
+	done   chan error
+}
+
+func newFixture(t *testing.T, replicas int32) *fixture {
+	t.Helper()
+	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
+	config, err := c.HTTPSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Cluster: c, t: t, client: c.Client(), out: &transcript{changed: make(chan struct{})}, dir: t.TempDir()}
+	f.opts = runner.Options{
+		Config: config, Namespace: "default", Deployment: "web", Out: f.out, ErrOut: f.out, Clock: clock.Real(),
+		Say: func(message string) { _, _ = fmt.Fprintln(f.out, "# "+message) },
+		Exit: func(_ context.Context, pod types.NamespacedName, container string, code int) error {
+			return c.Kubelets().CrashContainer(pod, container, int32(code))
+		},
+	}
+	labels := map[string]string{"app": "web"}
+	ctx := t.Context()
+	_, cmErr := f.client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"color": "red"}}, metav1.CreateOptions{})
+	_, dErr := f.client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "web", Image: "example.com/web", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
+				Env:          []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
+				VolumeMounts: []corev1.VolumeMount{{Name: "settings", MountPath: "/etc/web"}},
+			}},
+			Volumes: []corev1.Volume{{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}},
+		}},
+	}}, metav1.CreateOptions{})
+	_, sErr := f.client.CoreV1().Services("default").Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{"minikcm.dev/host": "127.0.0.1:1"}},
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err := errors.Join(cmErr, dErr, sErr); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// run runs a script until stop is called, which returns the error.
+func (f *fixture) run(script string) (stop func() error) {
+	f.t.Helper()
+	f.opts.Command = []string{"sh", "-c", strings.ReplaceAll(script, "DIR", f.dir)}
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.done = make(chan error, 1)
+	go func() {
+		f.done <- runner.Run(ctx, f.opts)
+		close(f.done)
+	}()
+	stop = func() error {
+		cancel()
+		return <-f.done
+	}
+	f.t.Cleanup(func() { _ = stop() }) // again, perhaps
+	return stop
+}
+
+func (f *fixture) wantOutput(texts ...string) {
+	f.t.Helper()
+	for _, text := range texts {
+		f.out.waitFor(f.t, text, 1)
+	}
+}
+
+// pod returns the pod that the command stands for.
+func (f *fixture) pod() *corev1.Pod {
+	f.t.Helper()
+	pods, err := f.client.CoreV1().Pods("default").List(f.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Annotations[runner.ProcessAnnotation] != "" && pods.Items[i].DeletionTimestamp == nil {
+			return &pods.Items[i]
+		}
+	}
+	f.t.Fatalf("no pod is marked\n%s", f.out)
+	return nil
+}
+
+// touch makes a file that the script looks for.
+func (f *fixture) touch(name string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), nil, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) wantHost(want string) {
+	f.t.Helper()
+	f.Eventually("the Service to lead to "+want, func(ctx context.Context, client kubernetes.Interface) error {
+		service, err := client.CoreV1().Services("default").Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && service.Annotations["minikcm.dev/host"] != want {
+			err = fmt.Errorf("it leads to %q", service.Annotations["minikcm.dev/host"])
+		}
+		return err
+	})
+}
+
+// The command gets what the container has, follows its files, and ends as the container does.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 1)
+	f.opts.Ports = map[int32]int32{80: 18080}
+	stop := f.run(`trap 'echo terminated; exit 0' TERM; echo "pod $POD color $(cat "$MINIKCM_ROOT/etc/web/color") token $(test -s "$MINIKCM_ROOT/var/run/secrets/kubernetes.io/serviceaccount/token" && echo yes)"
+grep -c "tokenFile: $MINIKCM_ROOT/var/run" "$KUBECONFIG" >/dev/null && echo kubeconfig
+while [ ! -e DIR/exit ]; do color=$(cat "$MINIKCM_ROOT/etc/web/color"); [ "$color" = "$last" ] || echo "now $color"; last=$color; sleep 0.05; done; rm DIR/exit; exit 3`)
+	f.wantOutput("color red token yes", "kubeconfig", "now red")
+	f.wantHost("127.0.0.1:18080")
+	pod := f.pod()
+	f.wantOutput("pod " + pod.Name)
+	if _, err := f.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "settings", types.MergePatchType, []byte(`{"data":{"color":"blue"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantOutput("now blue")
+
+	f.touch("exit")
+	f.Eventually("the container to be restarted after exit code 3", func(ctx context.Context, client kubernetes.Interface) error {
+		pod, err := client.CoreV1().Pods("default").Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if c := pod.Status.ContainerStatuses[0]; c.State.Running == nil || c.LastTerminationState.Terminated == nil || c.LastTerminationState.Terminated.ExitCode != 3 {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
+	data, err := f.client.CoreV1().Pods("default").GetLogs(pod.Name, &corev1.PodLogOptions{Previous: true}).DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(data), "now blue\n") {
+		t.Errorf("the log is %q, %v", data, err)
+	}
+	f.wantOutput("color blue token yes")
+
+	if err := f.client.CoreV1().Pods("default").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantOutput("terminated")
+	f.out.waitFor(t, "token yes", 3)
+	next := f.pod().Name
+	if next == pod.Name {
+		t.Errorf("pod/%s is still marked", next)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("%v\n%s", err, f.out)
+	}
+	f.wantHost("127.0.0.1:1")
+	left, err := f.client.CoreV1().Pods("default").Get(t.Context(), next, metav1.GetOptions{})
+	if err != nil || left.Annotations[runner.ProcessAnnotation] != "" || left.Status.ContainerStatuses[0].State.Running == nil {
+		t.Errorf("the pod that is left: %+v, %v", left.Annotations, err)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 1)
+	f.run("while :; do sleep 0.1; done")
+	f.wantOutput("# sh runs in place of container web")
+	other := f.opts
+	other.Command = []string{"sh"}
+	wantError := func(what, want string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	wantError("a second command", "runs a command in place of pod/"+f.pod().Name, runner.Run(t.Context(), other))
+	other.Container = "none"
+	wantError("no such container", `deployment/web has no container "none"`, runner.Run(t.Context(), other))
+	other.Deployment = "none"
+	if err := runner.Run(t.Context(), other); !apierrors.IsNotFound(err) {
+		t.Errorf("no such Deployment: %v", err)
+	}
+	other.Command = []string{"no-such-command"}
+	wantError("no such command", `cannot run the command "no-such-command"`, runner.Run(t.Context(), other))
+	if err := f.client.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wantError("a deleted Deployment", "deployment/web was deleted", <-f.done)
+}

@@ -1,0 +1,86 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/internal/hostaddress"
+)
+
+// led is a Service that leads to the command.
+type led struct {
+	name string
+	// value is the annotation that the runner has set, before is the one that it replaced; nil:
+	// there was none.
+	value  string
+	before *string
+}
+
+// leadServices leads the Services that select the Deployment's pods to the command. A Service is
+// changed once, so that users can change it back.
+func (r *runner) leadServices(ctx context.Context, deployment *appsv1.Deployment) error {
+	services, err := r.services.Services(r.opts.Namespace).List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, service := range services {
+		value := addressesOf(service, &deployment.Spec.Template, r.opts.Ports)
+		if _, known := r.led[service.UID]; known || value == "" || service.DeletionTimestamp != nil {
+			continue
+		}
+		l := &led{name: service.Name, value: value}
+		if before, had := service.Annotations[hostaddress.Annotation]; had && (before != value || !r.takesOver) {
+			l.before = &before
+		}
+		if err := r.annotateService(ctx, service.UID, l.name, &value); err != nil {
+			return fmt.Errorf("leading service/%s to the command: %w", service.Name, err)
+		}
+		r.led[service.UID] = l
+		r.say("service/%s leads to %s", service.Name, value)
+	}
+	return nil
+}
+
+// releaseServices gives the Services the annotations that they had.
+func (r *runner) releaseServices(ctx context.Context) (failed []error) {
+	for uid, l := range r.led {
+		now, err := r.client.CoreV1().Services(r.opts.Namespace).Get(ctx, l.name, metav1.GetOptions{})
+		if err == nil && now.UID == uid && now.Annotations[hostaddress.Annotation] == l.value {
+			err = r.annotateService(ctx, uid, l.name, l.before)
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			failed = append(failed, fmt.Errorf("leading service/%s back to its pods: %w", l.name, err))
+		}
+	}
+	return failed
+}
+
+func (r *runner) annotateService(ctx context.Context, uid types.UID, name string, value *string) error {
+	_, err := r.client.CoreV1().Services(r.opts.Namespace).Patch(ctx, name, types.MergePatchType, annotating(uid, hostaddress.Annotation, value), metav1.PatchOptions{})
+	return err
+}
+
+// mark writes on a pod which process stands for its container; nil takes that back.
+func (r *runner) mark(ctx context.Context, pod *corev1.Pod, value *string) error {
+	_, err := r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, annotating(pod.UID, ProcessAnnotation, value), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it is another pod by now
+	}
+	return err
+}
+
+// annotating returns a patch that sets or removes an annotation of the object with the UID.
+func annotating(uid types.UID, key string, value *string) []byte {
+	patch, _ := json.Marshal(map[string]any{ // of strings only
+		"metadata": map[string]any{"uid": uid, "annotations": map[string]any{key: value}},
+	})
+	return patch
+}
