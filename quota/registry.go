@@ -2,6 +2,7 @@ package quota
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	upstream "k8s.io/apiserver/pkg/quota/v1"
@@ -16,15 +17,15 @@ type List func(gvr schema.GroupVersionResource, namespace string) ([]runtime.Obj
 // list is needed only for UsageStats; it may be nil if only the usage of single objects is
 // calculated.
 func NewRegistry(list List, c clock.PassiveClock) upstream.Registry {
-	of := func(resource string) generic.ListFuncByNamespace {
-		return func(namespace string) ([]runtime.Object, error) {
-			return list(corev1.SchemeGroupVersion.WithResource(resource), namespace)
-		}
+	of := func(gvr schema.GroupVersionResource) generic.ListFuncByNamespace {
+		return func(namespace string) ([]runtime.Object, error) { return list(gvr, namespace) }
 	}
+	core := corev1.SchemeGroupVersion
 	return generic.NewRegistry([]upstream.Evaluator{
-		&pods{list: of("pods"), clock: c},
-		&services{list: of("services")},
-		&claims{list: of("persistentvolumeclaims")},
+		&pods{list: of(core.WithResource("pods")), clock: c},
+		&services{list: of(core.WithResource("services"))},
+		&claims{list: of(core.WithResource("persistentvolumeclaims"))},
+		&resourceClaims{list: of(resourcev1.SchemeGroupVersion.WithResource("resourceclaims"))},
 	})
 }
 

@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -71,9 +73,19 @@ func TestUsage(t *testing.T) {
 		{"claim", "persistentvolumeclaims", claim(nil), amounts("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "1Gi")},
 		{"claim of a class", "persistentvolumeclaims", claim(ptr.To("gold")), amounts("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "1Gi",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1", "gold.storageclass.storage.k8s.io/requests.storage", "1Gi")},
+		{"resource claim", "resourceclaims.resource.k8s.io", &resourcev1.ResourceClaim{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{
+			{Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2}},
+			{Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "nic", AllocationMode: resourcev1.DeviceAllocationModeAll}},
+			{FirstAvailable: []resourcev1.DeviceSubRequest{
+				{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+				{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 4},
+				{DeviceClassName: "tpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+			}},
+		}}}}, amounts("count/resourceclaims.resource.k8s.io", "1", "gpu.deviceclass.resource.k8s.io/devices", "6", "nic.deviceclass.resource.k8s.io/devices", "32",
+			"tpu.deviceclass.resource.k8s.io/devices", "1")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now)).Get(corev1.Resource(tc.kind))
+			evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now)).Get(schema.ParseGroupResource(tc.kind))
 			got, err := evaluator.Usage(tc.obj)
 			if err != nil {
 				t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
@@ -42,6 +43,7 @@ type Controller struct {
 	pods     corelisters.PodLister
 	services corelisters.ServiceLister
 	claims   corelisters.PersistentVolumeClaimLister
+	devices  resourcelisters.ResourceClaimLister
 	registry quotav1.Registry
 	live     live
 	counted  *counted
@@ -55,10 +57,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
+	core, resourceClaims := e.Informers.Core().V1(), e.Informers.Resource().V1().ResourceClaims()
 	c := &Controller{
 		clock: e.Clock, quotas: core.ResourceQuotas().Lister(), pods: core.Pods().Lister(),
-		services: core.Services().Lister(), claims: core.PersistentVolumeClaims().Lister(),
+		services: core.Services().Lister(), claims: core.PersistentVolumeClaims().Lister(), devices: resourceClaims.Lister(),
 		executor: executor.Executor{
 			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name),
 		},
@@ -73,6 +75,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop.Watch(core.Pods().Informer(), c.wakeForPod)
 	c.loop.Watch(core.Services().Informer(), c.wakeForService)
 	c.loop.Watch(core.PersistentVolumeClaims().Informer(), c.wakeForClaim)
+	c.loop.Watch(resourceClaims.Informer(), c.wakeForResourceClaim)
 	return c, nil
 }
 
@@ -107,6 +110,8 @@ func (c *Controller) list(gvr schema.GroupVersionResource, namespace string) ([]
 		return asObjects(c.services.Services(namespace).List(labels.Everything()))
 	case "persistentvolumeclaims":
 		return asObjects(c.claims.PersistentVolumeClaims(namespace).List(labels.Everything()))
+	case "resourceclaims":
+		return asObjects(c.devices.ResourceClaims(namespace).List(labels.Everything()))
 	}
 	return nil, fmt.Errorf("there is no informer of %v", gvr)
 }

@@ -55,6 +55,12 @@ func (l live) list(ctx context.Context, gvr schema.GroupVersionResource, namespa
 			return nil, err
 		}
 		return pointers(list.Items), nil
+	case "resourceclaims":
+		list, err := l.client.ResourceV1().ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return pointers(list.Items), nil
 	}
 	return nil, fmt.Errorf("%v is counted by number only", gvr)
 }

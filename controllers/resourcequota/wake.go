@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 
@@ -31,7 +32,7 @@ func (c *Controller) replenished(ev loop.Event, kind string, less func(old, now 
 	if ev.Type == loop.Added || ev.Type == loop.Updated && !less(ev.Old, ev.Object) {
 		return nil
 	}
-	return c.quotasFor(ev.Object.GetNamespace(), c.registry.Get(corev1.Resource(kind)))
+	return c.quotasFor(ev.Object.GetNamespace(), c.registry.Get(schema.ParseGroupResource(kind)))
 }
 
 // wakeForPod enqueues quotas for a pod that uses less because it has ended or was resized.
@@ -75,4 +76,9 @@ func (c *Controller) wakeForClaim(ev loop.Event) []types.NamespacedName {
 		after, also := now.(*corev1.PersistentVolumeClaim)
 		return ok && also && !reflect.DeepEqual(before.Status, after.Status)
 	})
+}
+
+// wakeForResourceClaim enqueues quotas for a claim that is gone. The spec of a claim never changes.
+func (c *Controller) wakeForResourceClaim(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "resourceclaims.resource.k8s.io", func(_, _ any) bool { return false })
 }
