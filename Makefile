@@ -34,6 +34,11 @@ test: export GOGC ?= 300
 test: ## Run all tests, those of RACE under the race detector.
 	$(GO) test -vet=off -race -timeout 30m $(TESTFLAGS) $(RACE)
 	$(GO) test -vet=off -timeout 30m $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE))")
+	$(MAKE) examples
+
+.PHONY: examples
+examples: ## Run each program of examples/ on a cluster.
+	$(GO) -C examples test -timeout 10m .
 
 .PHONY: race
 race: ## Run all tests under the race detector (slow to build).
