@@ -52,3 +52,13 @@ func oneArg(what string) cobra.PositionalArgs {
 		return fmt.Errorf("%q needs %s, but got %d arguments; an example is\n%s", cmd.CommandPath(), what, len(args), strings.TrimRight(cmd.Example, "\n"))
 	}
 }
+
+// atMostOneArg is the Args of a command that needs no argument and takes one.
+func atMostOneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= 1 {
+			return nil
+		}
+		return fmt.Errorf("%q takes %s, but got %q\n%q lists the flags", cmd.CommandPath(), what, args, cmd.CommandPath()+" --help")
+	}
+}

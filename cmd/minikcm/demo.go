@@ -39,7 +39,7 @@ instead, also while the audience reads. --ui serves the live page of the cluster
 		Example: `  minikcm demo
   minikcm demo list-watch
   minikcm demo node-dies --ui --clock scaled=10`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOneArg("at most the name of a tour"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listTours(cmd.OutOrStdout())

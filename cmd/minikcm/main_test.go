@@ -9,10 +9,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -160,6 +162,9 @@ var mistakes = [][]string{
 	{"exec", "--nodes", "x", "true"},
 	{"scenario", "rn"},
 	{"scenario", "list", "all"},
+	{"demo", "list-wach"},
+	{"demo", "rollout", "node-dies"},
+	{"demo", "rollout", "--clock", "fast"},
 	{"scenario", "run"},
 	{"scenario", "run", "pod-kil"},
 	{"scenario", "run", "./nowhere.yaml"},
@@ -221,6 +226,15 @@ var mistakes = [][]string{
 	{"run-deployment", "web", "--port=80", "--", "sleep", "1"},
 }
 
+// acceptedAfter is the machine's time after which a command that should be refused is ended.
+const acceptedAfter = time.Minute
+
+func interruptSelf() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(os.Interrupt) // the command ends, and its exit code fails the test
+	}
+}
+
 // Every mistake gets exit code 1 or 2 and a message on stderr that says what to do.
 func TestMistakes(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
@@ -236,7 +250,10 @@ func TestMistakes(t *testing.T) {
 		for i, arg := range mistake {
 			args[i] = paths.Replace(arg)
 		}
+		// A command that was refused once and is not any more would run for ever.
+		accepted := clock.Real().AfterFunc(acceptedAfter, interruptSelf)
 		code, stdout, stderr := call(args...)
+		accepted.Stop()
 		if code != 1 && code != 2 || stdout != "" {
 			t.Errorf("%v: exit code %d, and on stdout %q", args, code, stdout)
 		}
