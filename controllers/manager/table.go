@@ -8,6 +8,7 @@ import (
 	"minikcm.dev/minikcm/controllers/daemonset"
 	"minikcm.dev/minikcm/controllers/deployment"
 	"minikcm.dev/minikcm/controllers/devicedriver"
+	"minikcm.dev/minikcm/controllers/devicetainteviction"
 	"minikcm.dev/minikcm/controllers/disruption"
 	"minikcm.dev/minikcm/controllers/endpoints"
 	"minikcm.dev/minikcm/controllers/endpointslice"
@@ -72,6 +73,16 @@ func deviceControllers() []Descriptor {
 			Watches: []string{"nodes", "resourceslices", "deviceclasses"}, Writes: []string{"resourceslices", "deviceclasses"},
 			Docs: "concepts/scheduling-eviction/dynamic-resource-allocation/",
 			New:  constructor(devicedriver.New),
+		},
+		{
+			Name: devicetainteviction.Name, Account: "device-taint-eviction-controller",
+			About:   "evicts pods that use devices whose taints they do not tolerate",
+			Watches: []string{"pods", "resourceclaims", "resourceslices", "devicetaintrules"}, Writes: []string{"pods", "pods/status"},
+			Docs: "concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations",
+			Concurrency: Concurrency{Flag: "concurrent-device-taint-eviction-syncs", What: "pods", Default: devicetainteviction.Workers, In: func(s *Settings) *int32 {
+				return &s.DeviceTaintEvictionController.ConcurrentSyncs
+			}},
+			New: constructor(devicetainteviction.New),
 		},
 		{
 			Name: resourceclaim.Name, Aliases: []string{"resource-claim-controller"}, Account: "resource-claim-controller",

@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/devicetaints"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 )
@@ -227,7 +228,7 @@ func (d *devices) newAllocator() (structured.Allocator, error) {
 	slices.SortFunc(published, func(a, b *resourcev1.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(rules, func(a, b *resourcev1.DeviceTaintRule) int { return cmp.Compare(a.Name, b.Name) })
 	ctx := klog.NewContext(context.Background(), d.logger)
-	return structured.NewAllocator(ctx, features, d.state(), classLister{d.classes}, plugins.Tainted(published, rules), d.selectors())
+	return structured.NewAllocator(ctx, features, d.state(), classLister{d.classes}, devicetaints.Tainted(published, rules), d.selectors())
 }
 
 // state returns what is allocated, by the informer, by claims that were written and by decisions.

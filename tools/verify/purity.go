@@ -25,6 +25,8 @@ var pure = []string{
 	"controllers/daemonset/decide",
 	"controllers/deployment/decide",
 	"controllers/devicedriver/decide",
+	"controllers/devicetainteviction/decide",
+	"controllers/devicetaints",
 	"controllers/disruption/decide",
 	"controllers/endpoints/decide",
 	"controllers/endpointslicemirroring/decide",

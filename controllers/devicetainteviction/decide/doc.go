@@ -1,0 +1,2 @@
+// Package decide decides when a pod is evicted because of the taints of its devices.
+package decide
