@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/ui"
 	"minikcm.dev/minikcm/scenarios"
 )
@@ -117,7 +118,7 @@ func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.
 	if err != nil {
 		return nil, err
 	}
-	opts.Extensions = append(opts.Extensions, page.Extension())
+	opts.Extensions = append(opts.Extensions, page.Extension(), clockapi.Extension())
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Open the live page at %s (once).\n\n", page.Link())
 	return page, err
 }

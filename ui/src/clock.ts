@@ -31,11 +31,13 @@ export class Clock {
     return () => this.listeners.delete(f);
   }
 
-  private set(state: ClockState, controllable: boolean) {
+  private set(state: ClockState) {
+    const virtual = state.mode === "virtual";
     this.state = state;
     this.readAt = performance.now();
-    this.controllable = controllable;
-    this.speed = state.paused || state.moving ? 0 : (state.factor ?? 1);
+    // A virtual clock without a speed is moved by a scenario, in jumps.
+    this.controllable = virtual && state.factor !== undefined;
+    this.speed = state.paused || state.moving ? 0 : (state.factor ?? (virtual ? 0 : 1));
     for (const f of this.listeners) f();
   }
 
@@ -51,14 +53,14 @@ export class Clock {
     while (!signal.aborted) {
       try {
         const state = await getJSON<ClockState>(path, signal);
-        this.set(state, state.mode === "virtual");
-        if (this.controllable) await lines<ClockState>(`${path}?follow=true`, (s) => this.set(s, true), signal);
-        else return;
+        this.set(state);
+        if (state.mode !== "virtual") return;
+        await lines<ClockState>(`${path}?follow=true`, (s) => this.set(s), signal);
       } catch (error) {
         if (error instanceof StatusError && error.code === 404) {
           const info = await getJSON<{ clock: ClockState }>("/minikcm/v1", signal).catch(() => undefined);
           if (info) {
-            this.set(info.clock, false);
+            this.set(info.clock);
             return;
           }
         }

@@ -49,7 +49,7 @@ export function ClockBar({ clock, report }: { clock: Clock; report: (error: unkn
           ))}
         </>
       ) : (
-        <span class="dim">{state.mode === "scaled" ? `${state.factor}× real time` : "real time"}</span>
+        <span class="dim">{state.mode === "scaled" ? `${state.factor}× real time` : `${state.mode} time`}</span>
       )}
     </div>
   );
