@@ -9,13 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 	upstream "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
 // resourceClaims evaluates ResourceClaims: the devices that they request, by DeviceClass.
-type resourceClaims struct{ list generic.ListFuncByNamespace }
+type resourceClaims struct {
+	unscoped
+	list generic.ListFuncByNamespace
+}
 
 var resourceClaimCount = generic.ObjectCountQuotaResourceNameFor(resourcev1.Resource("resourceclaims"))
 
@@ -24,27 +26,9 @@ func (c *resourceClaims) GroupResource() schema.GroupResource {
 	return resourcev1.Resource("resourceclaims")
 }
 
-// Constraints requires nothing.
-func (c *resourceClaims) Constraints([]corev1.ResourceName, runtime.Object) error { return nil }
-
-// Handles reports whether a write can change the usage.
-func (c *resourceClaims) Handles(a admission.Attributes) bool {
-	return a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update)
-}
-
 // Matches reports whether a quota counts the claim.
 func (c *resourceClaims) Matches(quota *corev1.ResourceQuota, obj runtime.Object) (bool, error) {
 	return generic.Matches(quota, obj, c.MatchingResources, generic.MatchesNoScopeFunc)
-}
-
-// MatchingScopes returns no scopes: none is for claims.
-func (c *resourceClaims) MatchingScopes(runtime.Object, []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
-	return nil, nil
-}
-
-// UncoveredQuotaScopes returns no scopes: none is for claims.
-func (c *resourceClaims) UncoveredQuotaScopes(_, _ []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
-	return nil, nil
 }
 
 // MatchingResources returns the names of resources that claims use.

@@ -7,40 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 	upstream "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
 // services evaluates Services: their node ports and load balancers.
-type services struct{ list generic.ListFuncByNamespace }
+type services struct {
+	unscoped
+	list generic.ListFuncByNamespace
+}
 
 var serviceCount = generic.ObjectCountQuotaResourceNameFor(corev1.Resource("services"))
 
 // GroupResource implements upstream's Evaluator, as do all methods below.
 func (s *services) GroupResource() schema.GroupResource { return corev1.Resource("services") }
 
-// Constraints requires nothing.
-func (s *services) Constraints([]corev1.ResourceName, runtime.Object) error { return nil }
-
-// Handles reports whether a write can change the usage.
-func (s *services) Handles(a admission.Attributes) bool {
-	return a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update)
-}
-
 // Matches reports whether a quota counts the service.
 func (s *services) Matches(quota *corev1.ResourceQuota, obj runtime.Object) (bool, error) {
 	return generic.Matches(quota, obj, s.MatchingResources, generic.MatchesNoScopeFunc)
-}
-
-// MatchingScopes returns none.
-func (s *services) MatchingScopes(runtime.Object, []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
-	return nil, nil
-}
-
-// UncoveredQuotaScopes returns none.
-func (s *services) UncoveredQuotaScopes(_, _ []corev1.ScopedResourceSelectorRequirement) ([]corev1.ScopedResourceSelectorRequirement, error) {
-	return nil, nil
 }
 
 // MatchingResources returns the names of resources that services use.
