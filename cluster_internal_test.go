@@ -30,7 +30,7 @@ func TestFailureOfAPart(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			c.runPart(ctx, part{"gardener", func(context.Context) error { return test.failure }})
-			c.runPart(ctx, part{"cook", func(ctx context.Context) error { // one that must be told to end
+			c.runPart(ctx, part{"cook", func(ctx context.Context) error { // ends only with its context
 				<-ctx.Done()
 				return errors.New("only the first failure counts")
 			}})

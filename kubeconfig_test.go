@@ -75,7 +75,7 @@ func TestWriteKubeconfigOverOtherThings(t *testing.T) {
 	}
 }
 
-// What somebody else has written meanwhile is not removed.
+// RemoveKubeconfig keeps what another program has written meanwhile.
 func TestRemoveKubeconfig(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "config")

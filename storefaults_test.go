@@ -38,7 +38,7 @@ func TestStoreFaults(t *testing.T) {
 	advance(t, c, time.Minute) // the controllers have come to rest
 	begin := c.Clock().Now()
 	slow := faulty.Slow(2 * time.Second)
-	slow.Operations, slow.Prefix = faulty.Writes, "/registry/configmaps/" // of nobody's else
+	slow.Operations, slow.Prefix = faulty.Writes, "/registry/configmaps/" // which only this test writes
 	remove := c.StoreFaults().Inject(slow)
 	if err := create("slow"); err != nil {
 		t.Errorf("a slow store: %v", err)

@@ -58,7 +58,7 @@ func TestAdmissionConfigErrors(t *testing.T) {
 func wantStartError(t *testing.T, want string, change ...func(*apiserver.Options)) {
 	t.Helper()
 	memory := store.NewMemory()
-	defer memory.Close() //nolint:errcheck // it has nothing to close
+	defer memory.Close()
 	opts := apiserver.Options{Store: memory}
 	for _, c := range change {
 		c(&opts)

@@ -206,7 +206,7 @@ func describe(o *unstructured.Unstructured) string {
 	if o.GetKind() == "Pod" {
 		statuses, _, _ := unstructured.NestedSlice(o.Object, "status", "containerStatuses")
 		for _, s := range statuses {
-			fields := s.(map[string]any) //nolint:forcetypeassert // it is of a pod
+			fields := s.(map[string]any)
 			text += fmt.Sprintf(", %v ready %v, restarts %v", fields["name"], fields["ready"], fields["restartCount"])
 		}
 	}

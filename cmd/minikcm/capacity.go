@@ -149,11 +149,11 @@ func infoOf(ctx context.Context, config *rest.Config) (*minikcm.Info, error) {
 		if result.StatusCode(&code); code == 0 {
 			return nil, fmt.Errorf("asking the cluster at %s for its version: %w", config.Host, err)
 		}
-		return nil, nil //nolint:nilnil // documented above
+		return nil, nil
 	}
 	var info minikcm.Info
 	if json.Unmarshal(data, &info) != nil || !info.Has("snapshot") {
-		return nil, nil //nolint:nilnil // documented above
+		return nil, nil
 	}
 	return &info, nil
 }

@@ -57,7 +57,7 @@ func (f *etcdServerFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.name, "name", "default", "name of the member")
 	flags.StringVar(&f.opts.DataDir, "data-dir", "", "data directory (default NAME.etcd)")
 	flags.StringSliceVar(&f.listen, "listen-client-urls", []string{"http://localhost:2379"}, "URLs to serve clients on")
-	flags.StringSliceVar(&f.advertise, "advertise-client-urls", nil, "URLs that clients are told (default --listen-client-urls)")
+	flags.StringSliceVar(&f.advertise, "advertise-client-urls", nil, "URLs in the list of members, which clients read (default --listen-client-urls)")
 	flags.StringSlice("listen-peer-urls", nil, "accepted: a single member has no peers")
 	flags.StringSlice("initial-advertise-peer-urls", nil, "accepted: a single member has no peers")
 	flags.StringVar(&f.initial, "initial-cluster", "", "the members, NAME=URL; more than one is an error")

@@ -28,7 +28,7 @@ func (f *objectFlags) read(in io.Reader) (*dump.Dump, error) {
 		if f.redact {
 			return nil, badInput{errors.New("--redact-secrets needs --from-objects, which is missing")}
 		}
-		return nil, nil //nolint:nilnil // documented above
+		return nil, nil
 	}
 	d, err := dump.Read(f.paths, in)
 	if err != nil {

@@ -166,7 +166,7 @@ func (c *Controller) cleanOne(ctx context.Context, secret *corev1.Secret, mounte
 func (c *Controller) accountOf(secret *corev1.Secret) (*corev1.ServiceAccount, error) {
 	account, err := c.accounts.ServiceAccounts(secret.Namespace).Get(secret.Annotations[corev1.ServiceAccountNameKey])
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // no account is no error
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("getting the service account of secret %s/%s: %w", secret.Namespace, secret.Name, err)

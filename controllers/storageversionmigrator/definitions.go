@@ -42,12 +42,12 @@ type definition struct {
 // get returns the definition of a migration's resource, or nil.
 func (d definitions) get(ctx context.Context, m *migrationv1.StorageVersionMigration) (*definition, error) {
 	if m.Spec.Resource.Group == "" {
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil
 	}
 	name := m.Spec.Resource.Resource + "." + m.Spec.Resource.Group
 	o, err := d.client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // it is said above
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("getting CustomResourceDefinition %s: %w", name, err)

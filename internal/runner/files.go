@@ -64,7 +64,7 @@ func unpack(archive io.Reader, root string) (written map[string]bool, err error)
 			err = os.MkdirAll(at, 0o700)
 		case tar.TypeReg:
 			written[name] = true
-			err = replace(at, reader, fs.FileMode(header.Mode).Perm()) //nolint:gosec // Perm drops the other bits
+			err = replace(at, reader, fs.FileMode(header.Mode).Perm())
 		}
 		if err != nil {
 			return nil, err

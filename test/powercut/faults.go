@@ -24,7 +24,7 @@ type fault struct {
 	// file is the end of the names of the files that it concerns.
 	file string
 	// always means that every second operation is affected. Otherwise one is, with EIO, and
-	// the next ones succeed: as with Linux, whoever asks a second time learns nothing.
+	// the next ones succeed: as on Linux, a second fsync does not repeat the error.
 	always bool
 }
 

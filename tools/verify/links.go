@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -16,7 +15,7 @@ func checkLinks(t *tree) {
 	for _, name := range t.markdown {
 		data, err := fs.ReadFile(t.fsys, name)
 		if err != nil {
-			t.problems = append(t.problems, fmt.Sprintf("%s: %v (%s)", name, err, t.check))
+			t.reportAt(name, 1, "%v", err)
 			continue
 		}
 		for i, line := range strings.Split(string(data), "\n") {
@@ -26,7 +25,7 @@ func checkLinks(t *tree) {
 					continue
 				}
 				if _, err := fs.Stat(t.fsys, path.Join(path.Dir(name), target)); err != nil {
-					t.problems = append(t.problems, fmt.Sprintf("%s:%d: the link to %s has no target (%s)", name, i+1, target, t.check))
+					t.reportAt(name, i+1, "the link to %s has no target", target)
 				}
 			}
 		}

@@ -24,6 +24,7 @@ func checks() []check {
 		{"shape", checkShape},
 		{"docs", checkDocs},
 		{"links", checkLinks},
+		{"words", checkWords},
 	}
 }
 

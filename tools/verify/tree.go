@@ -106,7 +106,12 @@ func (t *tree) reportf(f *file, pos token.Pos, format string, args ...any) {
 	if f.allowed[line] {
 		return
 	}
-	t.problems = append(t.problems, fmt.Sprintf("%s:%d: %s (%s)", f.path, line, fmt.Sprintf(format, args...), t.check))
+	t.reportAt(f.path, line, format, args...)
+}
+
+// reportAt adds a problem in a line of a file.
+func (t *tree) reportAt(name string, line int, format string, args ...any) {
+	t.problems = append(t.problems, fmt.Sprintf("%s:%d: %s (%s)", name, line, fmt.Sprintf(format, args...), t.check))
 }
 
 // importName returns the name of an import in its file.

@@ -1,4 +1,4 @@
-// The rows that the worker sends, and who is told when they change.
+// The rows that the worker sends, and the listeners that are called when they change.
 
 import { useEffect, useState } from "preact/hooks";
 import type { NodeRow, PodRow, Row, ScalerRow, WorkloadRow } from "./rows.ts";

@@ -121,10 +121,9 @@ func (r *Record) addRoom(chosen sets.Set[string], tree *btree.BTreeG[filling], n
 	}
 }
 
-// addAnchors adds what tells upstream's reconciler that the service has endpoints besides those
-// of the chosen slices, where it would draw a conclusion from the lack of any: it deletes
-// the slices of ports that no pod serves, and creates an empty slice for an address family
-// without endpoints.
+// addAnchors adds slices beside the chosen ones, so that upstream's reconciler does not take the
+// chosen ones for all of the service's endpoints: it deletes the slices of ports that no pod
+// serves, and creates an empty slice for an address family without endpoints.
 //
 // One slice that keeps an endpoint is enough for its ports and its family. A group whose
 // chosen slices may all become empty, and which has no other, loses its empty slices too.

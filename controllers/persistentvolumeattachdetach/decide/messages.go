@@ -30,7 +30,7 @@ func (d *deciding) multiAttachError(n *Node, others []*Node) {
 	}
 }
 
-// usedBy tells a pod in a namespace which pods use its volume.
+// usedBy returns the reason why a pod of a namespace waits for its volume: the pods that use it.
 func usedBy(namespace string, using []*corev1.Pod) string {
 	if len(using) == 0 {
 		return "Volume is already exclusively attached to one node and can't be attached to another"

@@ -57,7 +57,7 @@ type Progress struct {
 	// Failures counts the attempts that failed in a row. The next one begins at Retry.
 	Failures int
 	Retry    time.Time
-	// Blocked means that the pods were told that the volume is attached to another node.
+	// Blocked means that the pods have the event that the volume is attached to another node.
 	Blocked bool
 }
 

@@ -137,7 +137,7 @@ func TestDecide(t *testing.T) {
 			Volume{PersistentVolume: rwo, MayAttach: true, Nodes: []Node{{Name: "a", Pods: pods("n/p", "m/x"), Attachment: attached}, {Name: "b", Pods: pods("n/q", "o/q")}}},
 			"n/q: " + multi + "used by pod(s) p and 1 pod(s) in different namespaces\no/q: " + multi + "used by 2 pod(s) in different namespaces\nprogress b blocked",
 		},
-		"told before": {
+		"reported before": {
 			Volume{PersistentVolume: rwo, MayAttach: true, Nodes: []Node{{Name: "a", Pods: pods("n/p"), Attachment: attached}, {Name: "b", Pods: pods("n/q"), Progress: Progress{Blocked: true}}}},
 			"progress b blocked",
 		},
