@@ -115,34 +115,48 @@ func TestDeepText(t *testing.T) {
 	}
 }
 
+// endless are scripts that run until they are ended.
+var endless = []string{
+	`seq 1 100000000000 | tail -1`,
+	`cat /dev/zero | tr '\0' 'x' | tail -c 10`,
+	`cat /dev/zero | wc -c`,
+	`cat /dev/zero > /dev/null`,
+	`yes | uniq -c`,
+	`yes | head -n 1000000000 | sha256sum`,
+	`while :; do :; done`,
+	`for ((;;)); do :; done`,
+	`until false; do false; done & wait`,
+	`while ((1)); do ((1)); done`,
+	`while [[ 1 ]]; do [[ a ]]; done`,
+	`yes | while read x; do :; done`,
+	`yes > /dev/null & yes > /dev/null & wait`,
+	`f() { f | f; }; sleep 1000`,
+	`tail -f /dev/null | cat`,
+	`sleep 1000 | cat | cat`,
+	`(sleep 1000) & wait`,
+	`x=$(sleep 1000 &)`,
+	`a=$(head -c 1000000 /dev/zero | tr '\0' a); [[ $a == *a*a*a*a*a*a*a*a*b ]]; case $a in *a*a*a*a*a*a*a*b) ;; esac; echo ${a%%a*b}`,
+	`head -c 1000000 /dev/zero | tr '\0' x | grep -oE '(x*y)?'`,
+	`a=$(head -c 8000000 /dev/zero | tr '\0' x); [[ $a =~ (x*)*y ]]`,
+	`timeout 1000 sleep 500; yes | timeout 1000 cat > /dev/null`,
+}
+
 // Programs end with their context, whatever they are doing.
 func TestProgramsEnd(t *testing.T) {
-	for _, script := range []string{
-		`seq 1 100000000000 | tail -1`,
-		`cat /dev/zero | tr '\0' 'x' | tail -c 10`,
-		`cat /dev/zero | wc -c`,
-		`cat /dev/zero > /dev/null`,
-		`yes | uniq -c`,
-		`yes | head -n 1000000000 | sha256sum`,
-		`while :; do :; done`,
-		`for ((;;)); do :; done`,
-		`until false; do false; done & wait`,
-		`while ((1)); do ((1)); done`,
-		`while [[ 1 ]]; do [[ a ]]; done`,
-		`yes | while read x; do :; done`,
-		`yes > /dev/null & yes > /dev/null & wait`,
-		`f() { f | f; }; sleep 1000`,
-		`tail -f /dev/null | cat`,
-		`sleep 1000 | cat | cat`,
-		`(sleep 1000) & wait`,
-		`x=$(sleep 1000 &)`,
-		`a=$(head -c 1000000 /dev/zero | tr '\0' a); [[ $a == *a*a*a*a*a*a*a*a*b ]]; case $a in *a*a*a*a*a*a*a*b) ;; esac; echo ${a%%a*b}`,
-		`head -c 1000000 /dev/zero | tr '\0' x | grep -oE '(x*y)?'`,
-		`a=$(head -c 8000000 /dev/zero | tr '\0' x); [[ $a =~ (x*)*y ]]`,
-		`timeout 1000 sleep 500; yes | timeout 1000 cat > /dev/null`,
-	} {
+	for _, script := range endless {
 		endsWithContext(t, newMachine(clock.Real(), nil), script)
 	}
+}
+
+// BenchmarkEnd measures how long endless scripts run on after the end of their context.
+func BenchmarkEnd(b *testing.B) {
+	var longest time.Duration
+	for b.Loop() {
+		for _, script := range endless {
+			longest = max(longest, runsOn(b.Context(), newMachine(clock.Real(), nil), script))
+		}
+	}
+	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest")
 }
 
 // Every program ends with its context while it reads endless input or a large file.
@@ -169,10 +183,18 @@ func TestEveryProgramEnds(t *testing.T) {
 	}
 }
 
-// endsWithContext runs a script and checks that it ends when its context does.
+// endsWithContext checks that a script ends when its context does. The limit allows for a busy
+// machine; BenchmarkEnd measures.
 func endsWithContext(t *testing.T, m *Machine, script string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	if took := runsOn(t.Context(), m, script); took > 2*time.Second {
+		t.Errorf("%s: ended after %v", script, took)
+	}
+}
+
+// runsOn returns how long a script runs after the end of its context.
+func runsOn(ctx context.Context, m *Machine, script string) time.Duration {
+	ctx, cancel := context.WithCancel(ctx)
 	started := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -186,9 +208,7 @@ func endsWithContext(t *testing.T, m *Machine, script string) {
 	elapsed := clock.Stopwatch()
 	cancel()
 	<-done
-	if took := elapsed(); took > 2*time.Second { // 100 ms on a machine with nothing else to do
-		t.Errorf("%s: ended after %v", script, took)
-	}
+	return elapsed()
 }
 
 // firstWrite closes started when something is written.
