@@ -104,8 +104,8 @@ func storageControllers() []Descriptor {
 		{
 			Name: persistentvolumebinder.Name, Aliases: []string{"persistentvolume-binder"}, Account: "persistent-volume-binder",
 			About:   "binds claims to volumes, and reclaims volumes whose claim is gone",
-			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses"},
-			Writes:  []string{"persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes", "persistentvolumes/status"},
+			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "pods"},
+			Writes:  []string{"persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes", "persistentvolumes/status", "pods"},
 			Docs:    "concepts/storage/persistent-volumes/#binding",
 			New:     constructor(persistentvolumebinder.New),
 		},

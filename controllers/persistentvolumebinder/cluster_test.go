@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -16,6 +17,8 @@ import (
 	"minikcm.dev/minikcm/controllers/persistentvolumebinder"
 	"minikcm.dev/minikcm/controllers/pvcprotection"
 	"minikcm.dev/minikcm/controllers/pvprotection"
+	"minikcm.dev/minikcm/controllers/rootca"
+	"minikcm.dev/minikcm/controllers/serviceaccount"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -26,10 +29,13 @@ type bench struct {
 	ctx context.Context
 }
 
-func start(t *testing.T) *bench {
+func start(t *testing.T) *bench { return startOn(t, 0) }
+
+// startOn starts a cluster with nodes.
+func startOn(t *testing.T, nodes int) *bench {
 	t.Helper()
-	c := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithVirtualTime(),
-		minikcmtest.WithControllers(persistentvolumebinder.Name, pvcprotection.Name, pvprotection.Name))
+	c := minikcmtest.New(t, minikcmtest.WithNodes(nodes), minikcmtest.WithVirtualTime(),
+		minikcmtest.WithControllers(persistentvolumebinder.Name, pvcprotection.Name, pvprotection.Name, serviceaccount.Name, rootca.Name))
 	return &bench{Cluster: c, t: t, ctx: t.Context()}
 }
 
@@ -127,7 +133,7 @@ func TestAClaimsLife(t *testing.T) {
 	b.wantEvent("c", "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
 }
 
-// TestReclaim deletes the claims of volumes with the policies Delete and Recycle.
+// TestReclaim deletes the claims of volumes with the policy Delete.
 func TestReclaim(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -138,7 +144,6 @@ func TestReclaim(t *testing.T) {
 	}{
 		{corev1.PersistentVolumeReclaimDelete, "/tmp/v", "", "", nil},
 		{corev1.PersistentVolumeReclaimDelete, "/data", "VolumeFailedDelete", "host_path deleter only supports /tmp/.+ but received provided /data", []string{"volume v Failed host_path deleter only supports /tmp/.+ but received provided /data"}},
-		{corev1.PersistentVolumeReclaimRecycle, "/data", "VolumeFailedRecycle", "No recycler plugin found for the volume!", []string{"volume v Failed No recycler plugin found for the volume!"}},
 	} {
 		b := start(t)
 		b.volume("v", test.policy, test.path)
@@ -149,6 +154,47 @@ func TestReclaim(t *testing.T) {
 		if test.reason != "" {
 			b.wantEvent("v", test.reason, test.event)
 		}
+	}
+}
+
+// pod runs a script once, with the files of a claim in /data, and returns the pod's phase.
+func (b *bench) pod(name, claim, script string) corev1.PodPhase {
+	b.t.Helper()
+	pods := b.Client().CoreV1().Pods("default")
+	_, err := pods.Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{
+			Name: "c", Image: "tool", Command: []string{"sh", "-c", script}, VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}},
+	}}, metav1.CreateOptions{})
+	b.must(err)
+	b.must(b.Advance(b.ctx, time.Minute))
+	pod, err := pods.Get(b.ctx, name, metav1.GetOptions{})
+	b.must(err)
+	return pod.Status.Phase
+}
+
+// TestRecycle deletes the claim of a volume with the policy Recycle: when no pod uses the claim, a
+// recycler pod removes the files, and the volume is there for another claim.
+func TestRecycle(t *testing.T) {
+	t.Parallel()
+	b := startOn(t, 1)
+	b.volume("v", corev1.PersistentVolumeReclaimRecycle, "/data")
+	b.claim("c", ptr.To(""))
+	if phase := b.pod("writer", "c", "mkdir /data/d && echo x > /data/d/f"); phase != corev1.PodSucceeded {
+		t.Fatalf("the writer is %s", phase)
+	}
+	b.must(b.Client().CoreV1().Pods("default").Delete(b.ctx, "writer", metav1.DeleteOptions{}))
+	b.must(b.Client().CoreV1().PersistentVolumeClaims("default").Delete(b.ctx, "c", metav1.DeleteOptions{}))
+	b.want("volume v Available")
+	b.wantEvent("v", "VolumeRecycled", "Volume recycled")
+	if _, err := b.Client().CoreV1().Pods("default").Get(b.ctx, "recycler-for-v", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the recycler pod is still there: %v", err)
+	}
+	b.claim("d", ptr.To(""))
+	if phase := b.pod("reader", "d", `test -d /data && test -z "$(ls -A /data)"`); phase != corev1.PodSucceeded {
+		t.Errorf("the reader is %s: the volume has files", phase)
 	}
 }
 

@@ -34,6 +34,7 @@ type Controller struct {
 	recorder record.EventRecorder
 	claims   volumeindex.Claims
 	volumes  volumeindex.Volumes
+	pods     volumeindex.Pods
 	classes  cache.Store
 	loop     *loop.Loop
 }
@@ -46,7 +47,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	claims, volumes := e.Informers.Core().V1().PersistentVolumeClaims().Informer(), e.Informers.Core().V1().PersistentVolumes().Informer()
 	classes := e.Informers.Storage().V1().StorageClasses().Informer()
-	c, err := newController(executor.NewWriter(client), e.Recorder.For(eventSource), claims.GetIndexer(), volumes.GetIndexer(), classes.GetIndexer())
+	pods := e.Informers.Core().V1().Pods().Informer()
+	c, err := newController(executor.NewWriter(client), e.Recorder.For(eventSource), caches{claims.GetIndexer(), volumes.GetIndexer(), classes.GetIndexer(), pods.GetIndexer()})
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +56,23 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop.Watch(claims, c.onClaim)
 	c.loop.Watch(volumes, c.onVolume)
 	c.loop.Watch(classes, c.onClass)
+	c.loop.Watch(pods, c.onPod)
 	return c, nil
 }
 
-func newController(writer executor.Writer, recorder record.EventRecorder, claims, volumes, classes cache.Indexer) (*Controller, error) {
-	c := &Controller{writer: writer, recorder: recorder, classes: classes}
+// caches are those of the informers.
+type caches struct{ claims, volumes, classes, pods cache.Indexer }
+
+func newController(writer executor.Writer, recorder record.EventRecorder, of caches) (*Controller, error) {
+	c := &Controller{writer: writer, recorder: recorder, classes: of.classes}
 	var err error
-	if c.claims, err = volumeindex.NewClaims(claims); err != nil {
+	if c.claims, err = volumeindex.NewClaims(of.claims); err != nil {
 		return nil, err
 	}
-	if c.volumes, err = volumeindex.NewVolumes(volumes); err != nil {
+	if c.volumes, err = volumeindex.NewVolumes(of.volumes); err != nil {
+		return nil, err
+	}
+	if c.pods, err = volumeindex.NewPods(of.pods); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -101,15 +110,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 
 func (c *Controller) next(ctx context.Context, s *snapshot, key types.NamespacedName) (decide.Step, error) {
 	if key.Namespace == "" {
-		volume := s.volume(key.Name)
-		if volume == nil {
-			return decide.Step{}, nil
-		}
-		claim, err := s.claimOf(ctx, volume)
-		if err != nil {
-			return decide.Step{}, err
-		}
-		return decide.Volume(volume, claim), nil
+		return s.nextOfVolume(ctx, key.Name)
 	}
 	claimed, err := s.claimed(ctx, key)
 	if err != nil || claimed.Claim == nil {
@@ -124,6 +125,12 @@ func (c *Controller) write(ctx context.Context, s *snapshot, step decide.Step) e
 	switch step.Write {
 	case decide.Delete:
 		return c.writer.Delete(ctx, step.Object)
+	case decide.Create:
+		created, err := c.writer.Create(ctx, step.Object)
+		if err == nil {
+			s.keep(created)
+		}
+		return err
 	case decide.UpdateStatus:
 		sub = "status"
 	}

@@ -8,7 +8,10 @@
 // conflict. The others follow from it, so a reconcile that finds a binding half done completes
 // it.
 //
-// Unlike upstream's, the controller recycles nothing, translates no in-tree plugins to CSI
-// drivers, and does not look at everything again every 15 seconds: a volume that becomes
-// available wakes the claims that it may suit.
+// A released host path or NFS volume with the policy Recycle gets a recycler pod, which removes
+// its files; the volume is available again when the pod has succeeded.
+//
+// Unlike upstream's, the controller translates no in-tree plugins to CSI drivers, does not repeat
+// the events of a recycler pod, and does not look at everything again every 15 seconds: a volume
+// that becomes available wakes the claims that it may suit.
 package persistentvolumebinder

@@ -1,7 +1,9 @@
 package persistentvolumebinder
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"pgregory.net/rapid"
@@ -17,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/modeltest"
+	"minikcm.dev/minikcm/controllers/persistentvolumebinder/decide"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -28,6 +32,8 @@ type model struct {
 	t *rapid.T
 	// had maps a claim to the volume that it has named.
 	had map[types.UID]string
+	// cached are the volumes as the controller's informer has them.
+	cached cache.Indexer
 }
 
 // mistake wraps the writer of the controller.
@@ -35,18 +41,24 @@ type mistake func(m *model, w executor.Writer) executor.Writer
 
 func newModel(t *rapid.T, mistaken mistake) *model {
 	m := &model{Run: modeltest.NewRun(func(n int, label string) int { return rapid.IntRange(0, n-1).Draw(t, label) }), t: t, had: map[types.UID]string{}}
-	m.World.AfterWrite = m.neverTwice
+	m.World.AfterWrite = func() {
+		m.neverTwice()
+		m.neverRecycledInUse()
+	}
 	m.must(m.Actor(Name, func(a *modeltest.Actor) (loop.Reconciler, error) {
-		claims, volumes, classes := a.Watch(&corev1.PersistentVolumeClaim{}), a.Watch(&corev1.PersistentVolume{}), a.Watch(&storagev1.StorageClass{})
-		c, err := newController(mistaken(m, a.Writer()), &record.FakeRecorder{}, claims, volumes, classes)
+		of := caches{a.Watch(&corev1.PersistentVolumeClaim{}), a.Watch(&corev1.PersistentVolume{}), a.Watch(&storagev1.StorageClass{}), a.Watch(&corev1.Pod{})}
+		m.cached = of.volumes
+		c, err := newController(mistaken(m, a.Writer()), &record.FakeRecorder{}, of)
 		if err != nil {
 			return nil, err
 		}
 		a.OnEvent(&corev1.PersistentVolumeClaim{}, c.onClaim)
 		a.OnEvent(&corev1.PersistentVolume{}, c.onVolume)
+		a.OnEvent(&corev1.Pod{}, c.onPod)
 		return c, nil
 	}))
 	m.Other(m.user)
+	m.Other(m.kubelet)
 	return m
 }
 
@@ -79,6 +91,45 @@ func (m *model) neverTwice() {
 	})
 }
 
+// neverRecycledInUse checks that a recycler pod that has not ended removes the data of the
+// volume's present claim, which is gone.
+func (m *model) neverRecycledInUse() {
+	claims := map[types.UID]bool{}
+	modeltest.Each(m.World, func(claim *corev1.PersistentVolumeClaim) { claims[claim.UID] = true })
+	volumes := map[string]*corev1.PersistentVolume{}
+	modeltest.Each(m.World, func(volume *corev1.PersistentVolume) { volumes[volume.Name] = volume })
+	modeltest.Each(m.World, func(pod *corev1.Pod) {
+		volume := volumes[decide.RecycledBy(pod)]
+		if volume == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			return
+		}
+		if ref := volume.Spec.ClaimRef; ref != nil && claims[ref.UID] {
+			m.t.Fatalf("volume %s is recycled while claim %s has it", volume.Name, ref.Name)
+		}
+	})
+}
+
+// recycles reports whether a pod removes the data of a volume.
+func (m *model) recycles(volume *corev1.PersistentVolume) bool {
+	return slices.ContainsFunc(modeltest.List[*corev1.Pod](m.World), func(pod *corev1.Pod) bool {
+		return decide.RecycledBy(pod) == volume.Name && pod.Status.Phase == ""
+	})
+}
+
+// kubelet ends a recycler pod.
+func (m *model) kubelet(draw modeltest.Draw) bool {
+	for _, pod := range modeltest.List[*corev1.Pod](m.World) {
+		if pod.Status.Phase != "" {
+			continue
+		}
+		pod.Status.Phase = []corev1.PodPhase{corev1.PodSucceeded, corev1.PodSucceeded, corev1.PodFailed}[draw(3, "end")]
+		_, err := m.World.Update(m.t.Context(), pod, "status")
+		m.must(err)
+		return true
+	}
+	return false
+}
+
 // user creates and deletes claims and volumes, some of which name each other.
 func (m *model) user(draw modeltest.Draw) bool {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("c", draw(3, "claim"))}}
@@ -93,6 +144,9 @@ func (m *model) user(draw modeltest.Draw) bool {
 		_, _ = m.World.Create(m.t.Context(), claim) // it may exist
 	case 2, 3:
 		volume.Spec.AccessModes, volume.Spec.Capacity = modes, size(draw)
+		if draw(2, "policy") == 0 {
+			volume.Spec.PersistentVolumeReclaimPolicy, volume.Spec.HostPath = corev1.PersistentVolumeReclaimRecycle, &corev1.HostPathVolumeSource{Path: "/data"}
+		}
 		if named {
 			volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "a", Name: claim.Name}
 		}
@@ -130,6 +184,12 @@ func (m *model) rightInTheEnd() {
 			free = max(free, volume.Spec.Capacity.Storage().Value())
 		case ref.UID != "" && claims[ref.UID] == nil:
 			want = corev1.VolumeReleased
+			if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+				want = corev1.VolumeFailed // or the recycling would have ended
+				if m.recycles(volume) {
+					want = corev1.VolumeReleased
+				}
+			}
 		case ref.UID != "":
 			want = corev1.VolumeBound
 			if claims[ref.UID].Spec.VolumeName != volume.Name || holder[ref.UID] != "" {
@@ -168,4 +228,27 @@ func unmistaken(_ *model, w executor.Writer) executor.Writer { return w }
 // wherever it crashes; and that all that can be bound is bound in the end.
 func TestNeverBoundTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { neverBoundTwice(t, unmistaken) })
+}
+
+// staleVolumes believes the cache about volumes.
+type staleVolumes struct {
+	executor.Writer
+	m *model
+}
+
+func (w staleVolumes) Get(ctx context.Context, like plan.Object) (plan.Object, error) {
+	if volume, ok := like.(*corev1.PersistentVolume); ok {
+		if known, found, err := w.m.cached.GetByKey(volume.Name); found && err == nil {
+			return known.(*corev1.PersistentVolume).DeepCopy(), nil
+		}
+	}
+	return w.Writer.Get(ctx, like)
+}
+
+// TestModelSeesStaleRecycling plants a controller that recycles a volume because its cache does
+// not show yet that the volume has another claim.
+func TestModelSeesStaleRecycling(t *testing.T) {
+	modeltest.MustBreak(t, "is recycled while claim", func(t *rapid.T) {
+		neverBoundTwice(t, func(m *model, w executor.Writer) executor.Writer { return staleVolumes{w, m} })
+	})
 }

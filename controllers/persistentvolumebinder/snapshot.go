@@ -23,11 +23,13 @@ type snapshot struct {
 	*Controller
 	keptVolumes map[string]*corev1.PersistentVolume
 	keptClaims  map[types.NamespacedName]*corev1.PersistentVolumeClaim
+	keptPods    map[string]*corev1.Pod
 }
 
 func newSnapshot(c *Controller) *snapshot {
 	return &snapshot{
 		Controller: c, keptVolumes: map[string]*corev1.PersistentVolume{}, keptClaims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{},
+		keptPods: map[string]*corev1.Pod{},
 	}
 }
 
@@ -38,6 +40,8 @@ func (s *snapshot) keep(o plan.Object) {
 		s.keptVolumes[o.Name] = o
 	case *corev1.PersistentVolumeClaim:
 		s.keptClaims[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o
+	case *corev1.Pod:
+		s.keptPods[o.Name] = o
 	}
 }
 
@@ -55,6 +59,60 @@ func (s *snapshot) claim(key types.NamespacedName) *corev1.PersistentVolumeClaim
 		return kept
 	}
 	return s.claims.Get(key)
+}
+
+// recycler returns the recycler pod of a volume; nil: there is none.
+func (s *snapshot) recycler(volume string) *corev1.Pod {
+	name := decide.RecyclerName(volume)
+	if kept, ok := s.keptPods[name]; ok {
+		return kept
+	}
+	return s.pods.Get(types.NamespacedName{Namespace: decide.RecyclerNamespace, Name: name})
+}
+
+// recycling gathers what the recycling of a volume depends on. It returns the volume as the API
+// has it if a recycler pod may have to be created.
+func (s *snapshot) recycling(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, decide.Recycling, error) {
+	r := decide.Recycling{Recycler: s.recycler(volume.Name)}
+	if !decide.IsRecycled(volume) || volume.Spec.ClaimRef == nil {
+		return volume, r, nil
+	}
+	if r.Recycler == nil {
+		live, err := s.writer.Get(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}})
+		if apierrors.IsNotFound(err) {
+			return nil, r, nil
+		}
+		if err != nil {
+			return nil, r, fmt.Errorf("getting volume %s, to recycle it: %w", volume.Name, err)
+		}
+		s.keep(live)
+		volume = s.volume(volume.Name)
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		for _, pod := range s.pods.Using(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) {
+			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+				r.Users = append(r.Users, pod)
+			}
+		}
+	}
+	return volume, r, nil
+}
+
+// nextOfVolume returns the next step of a volume.
+func (s *snapshot) nextOfVolume(ctx context.Context, name string) (decide.Step, error) {
+	volume := s.volume(name)
+	if volume == nil {
+		return decide.Forget(s.recycler(name)), nil
+	}
+	volume, recycling, err := s.recycling(ctx, volume)
+	if volume == nil || err != nil {
+		return decide.Step{}, err
+	}
+	claim, err := s.claimOf(ctx, volume)
+	if err != nil {
+		return decide.Step{}, err
+	}
+	return decide.Volume(volume, claim, recycling), nil
 }
 
 // claimed gathers what the binding of a claim depends on. Its Claim is nil if there is none.

@@ -7,6 +7,8 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/controllers/persistentvolumebinder/decide"
+	"minikcm.dev/minikcm/controllers/volumeindex"
 )
 
 // onClaim wakes a claim and the volumes that refer to it.
@@ -40,6 +42,27 @@ func (c *Controller) onVolume(ev loop.Event) []types.NamespacedName {
 // may be the default.
 func (c *Controller) onClass(ev loop.Event) []types.NamespacedName {
 	return append(keysOf(c.claims.Unbound(ev.Object.GetName())), keysOf(c.claims.Unbound(""))...)
+}
+
+// onPod wakes the volume that a pod recycles, and those whose recycling waits for the end of the
+// pods that use them.
+func (c *Controller) onPod(ev loop.Event) []types.NamespacedName {
+	pod, ok := ev.Object.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	var keys []types.NamespacedName
+	if name := decide.RecycledBy(pod); name != "" {
+		keys = append(keys, types.NamespacedName{Name: name})
+	}
+	for _, claim := range volumeindex.ClaimsOf(pod) {
+		for _, volume := range c.volumes.For(claim) {
+			if decide.IsRecycled(volume) {
+				keys = append(keys, types.NamespacedName{Name: volume.Name})
+			}
+		}
+	}
+	return keys
 }
 
 func keysOf[T metav1.Object](objects []T) []types.NamespacedName {

@@ -23,6 +23,11 @@ func NewPods(indexer cache.Indexer) (Pods, error) {
 	})
 }
 
+// Get returns a pod; nil: there is none.
+func (p Pods) Get(key types.NamespacedName) *corev1.Pod {
+	return get[*corev1.Pod](p.indexer, key.String())
+}
+
 // Using returns the pods that use a claim, sorted by name.
 func (p Pods) Using(claim types.NamespacedName) []*corev1.Pod {
 	return of[*corev1.Pod](p.indexer, podsByClaim, claim.String())

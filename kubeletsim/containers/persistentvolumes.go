@@ -45,7 +45,7 @@ func contentKey(volume *corev1.PersistentVolume, node string) string {
 	case source.Local != nil:
 		return hostKey(node, source.Local.Path)
 	case source.NFS != nil:
-		return "nfs " + source.NFS.Server + " " + source.NFS.Path
+		return nfsKey(source.NFS)
 	case source.CSI != nil:
 		return "csi " + source.CSI.Driver + " " + source.CSI.VolumeHandle
 	}
@@ -54,6 +54,11 @@ func contentKey(volume *corev1.PersistentVolume, node string) string {
 
 // hostKey identifies a path of a node.
 func hostKey(node, path string) string { return "host " + node + " " + path }
+
+// nfsKey identifies a path of an NFS server.
+func nfsKey(source *corev1.NFSVolumeSource) string {
+	return "nfs " + source.Server + " " + source.Path
+}
 
 // freeDeletedVolumes starts to watch volumes when the first content is used. The content of a
 // volume with the policy Delete is freed with the volume, as is that of a source without an

@@ -36,6 +36,8 @@ func (in *Ref) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, 
 		return tree, true, nil
 	case v.HostPath != nil:
 		return rt.shared.volume(rt.space, hostKey(in.node.Name, v.HostPath.Path)), false, nil
+	case v.NFS != nil:
+		return rt.shared.volume(rt.space, nfsKey(v.NFS)), false, nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
 	case v.Ephemeral != nil:

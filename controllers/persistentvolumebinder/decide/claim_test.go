@@ -98,7 +98,7 @@ func text(step Step) string {
 	var parts []string
 	switch o := step.Object.(type) {
 	case *corev1.PersistentVolume:
-		parts = append(parts, fmt.Sprintf("%s %s", []string{"", "update", "status", "delete"}[step.Write], o.Name), string(o.Status.Phase))
+		parts = append(parts, fmt.Sprintf("%s %s", []string{"", "create", "update", "status", "delete"}[step.Write], o.Name), string(o.Status.Phase))
 		if r := o.Spec.ClaimRef; r != nil {
 			parts = append(parts, fmt.Sprintf("for %s(%s)", r.Name, r.UID))
 		}
@@ -107,13 +107,15 @@ func text(step Step) string {
 		}
 	case *corev1.PersistentVolumeClaim:
 		size := o.Status.Capacity[corev1.ResourceStorage]
-		parts = append(parts, fmt.Sprintf("%s claim", []string{"", "update", "status"}[step.Write]), string(o.Status.Phase), "size "+size.String(), "names "+o.Spec.VolumeName,
+		parts = append(parts, fmt.Sprintf("%s claim", []string{"", "create", "update", "status"}[step.Write]), string(o.Status.Phase), "size "+size.String(), "names "+o.Spec.VolumeName,
 			"class "+ptr.Deref(o.Spec.StorageClassName, "<none>"))
 		for _, a := range []string{done, byController, provisioner} {
 			if o.Annotations[a] != "" {
 				parts = append(parts, a[strings.LastIndex(a, "/")+1:])
 			}
 		}
+	case *corev1.Pod:
+		parts = append(parts, fmt.Sprintf("%s pod %s/%s", []string{"", "create", "update", "status", "delete"}[step.Write], o.Namespace, o.Name))
 	}
 	for _, e := range step.Events {
 		parts = append(parts, e.Reason+": "+e.Message)
@@ -275,7 +277,7 @@ func TestVolume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.volume.DeepCopy()
-			if got := text(Volume(test.volume, test.claim)); got != test.want {
+			if got := text(Volume(test.volume, test.claim, Recycling{})); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if !apiequality.Semantic.DeepEqual(before, test.volume) {

@@ -12,6 +12,7 @@ type Write int
 // The writes of steps. Nothing ends the steps: there is nothing left to write.
 const (
 	Nothing Write = iota
+	Create
 	Update
 	UpdateStatus
 	Delete
@@ -20,8 +21,8 @@ const (
 // Step is the next write, and the events to record with it.
 type Step struct {
 	Write Write
-	// Object is the PersistentVolume or PersistentVolumeClaim that is written; nil with
-	// Nothing.
+	// Object is the PersistentVolume, PersistentVolumeClaim or recycler pod that is written; nil
+	// with Nothing.
 	Object plan.Object
 	Events []Event
 }

@@ -11,21 +11,32 @@ import (
 
 // Volume returns the next step of a volume. claim is the claim with the name in the volume's
 // claimRef; nil: there is none. That a claim is gone must be known from the API, not from a
-// cache, because the volume is then released for good.
-func Volume(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Step {
+// cache, because the volume is then released for good. So must a volume that is recycled and has
+// no recycler pod: its claimRef may have been removed, and another claim may use it.
+func Volume(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, r Recycling) Step {
+	step := volumeOf(volume, claim, r)
+	if step.Write == Nothing && !IsRecycled(volume) && r.Recycler != nil {
+		forget := Forget(r.Recycler)
+		forget.Events = step.Events
+		return forget
+	}
+	return step
+}
+
+func volumeOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, r Recycling) Step {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
 		return volumePhase(volume, corev1.VolumeAvailable, "")
 	}
 	switch {
 	case claim == nil || claim.UID != ref.UID:
-		return released(volume)
+		return released(volume, r)
 	case claim.Spec.VolumeName == "":
 		return unconfirmed(volume, claim)
 	case claim.Spec.VolumeName == volume.Name:
 		return volumePhase(volume, corev1.VolumeBound, "")
 	case metav1.HasAnnotation(volume.ObjectMeta, storagehelpers.AnnDynamicallyProvisioned) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
-		return released(volume) // it was provisioned for this claim, which needs it no longer
+		return released(volume, r) // it was provisioned for this claim, which needs it no longer
 	}
 	return unbind(volume)
 }
@@ -56,7 +67,7 @@ func unbind(volume *corev1.PersistentVolume) Step {
 }
 
 // released makes a volume Released, and then reclaims it. A volume that has Failed stays so.
-func released(volume *corev1.PersistentVolume) Step {
+func released(volume *corev1.PersistentVolume, r Recycling) Step {
 	switch {
 	case volume.Status.Phase == corev1.VolumeFailed:
 		return Step{}
@@ -65,7 +76,7 @@ func released(volume *corev1.PersistentVolume) Step {
 	}
 	switch volume.Spec.PersistentVolumeReclaimPolicy {
 	case corev1.PersistentVolumeReclaimRecycle:
-		return failed(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+		return recycle(volume, r)
 	case corev1.PersistentVolumeReclaimDelete:
 		return remove(volume)
 	}
