@@ -53,7 +53,7 @@ type fault struct {
 type world struct {
 	t       *testing.T
 	random  *clock.Random
-	members []*process
+	members []*member
 	servers []*server
 	pods    *pods
 
@@ -69,11 +69,7 @@ func TestFaults(t *testing.T) {
 	}
 	w := &world{t: t, random: clock.NewRandom(*seed), pods: newPods(), byFault: map[string]int{}}
 	var addresses []string
-	w.members, addresses = newMembers(t, 3)
-	for _, m := range w.members {
-		t.Cleanup(m.kill)
-		m.start()
-	}
+	w.members, addresses = startMembers(t, 3)
 	w.servers = newServers(t, binary.Build(t), *processes, addresses)
 	w.createDeployments()
 	elapsed := clock.Stopwatch()
@@ -86,8 +82,12 @@ func TestFaults(t *testing.T) {
 
 // faults returns what can happen to each process.
 func (w *world) faults() (all []fault) {
-	for _, p := range w.members {
-		all = append(all, fault{"kill etcd", p.kill, p.start}, fault{"pause etcd", stopped(p), continued(p)})
+	for i, m := range w.members {
+		next := w.members[(i+1)%len(w.members)]
+		all = append(all,
+			fault{"kill etcd", m.kill, m.start}, fault{"pause etcd", stopped(m.process), continued(m.process)},
+			fault{"cut etcd off", func() { w.isolate(m, true) }, func() { w.isolate(m, false) }},
+			fault{"cut a link of etcd", func() { m.cut(next, true) }, func() { m.cut(next, false) }})
 	}
 	for _, s := range w.servers {
 		all = append(all,
@@ -95,6 +95,15 @@ func (w *world) faults() (all []fault) {
 			fault{"cut minikcm off", func() { s.cut(true) }, func() { s.cut(false) }})
 	}
 	return all
+}
+
+// isolate cuts a member of etcd off from the other members, but not from its clients.
+func (w *world) isolate(m *member, is bool) {
+	for _, other := range w.members {
+		if other != m {
+			m.cut(other, is)
+		}
+	}
 }
 
 func stopped(p *process) func()   { return func() { p.signal(syscall.SIGSTOP) } }

@@ -1,8 +1,11 @@
 package ha
 
 import (
+	"bufio"
+	"bytes"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"testing"
 )
@@ -12,13 +15,26 @@ import (
 type proxy struct {
 	listener net.Listener
 	target   string
-	running  sync.WaitGroup
+	// peers means that the clients are members of etcd, which name themselves in the header of
+	// each request. A connection has one client, so its first request is enough.
+	peers   bool
+	running sync.WaitGroup
 
-	mu     sync.Mutex
-	passed *sync.Cond
-	isCut  bool
-	closed bool
-	open   map[net.Conn]struct{}
+	mu      sync.Mutex
+	passed  *sync.Cond
+	isCut   bool
+	sources map[string]bool // members whose connections are cut
+	closed  bool
+	open    map[net.Conn]struct{}
+}
+
+// newPeerProxy returns a proxy for the members of etcd, whose connections can be cut one by one.
+func newPeerProxy(t *testing.T, target string) *proxy {
+	p := newProxy(t, target)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peers = true
+	return p
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -27,7 +43,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, target: target, open: map[net.Conn]struct{}{}}
+	p := &proxy{listener: listener, target: target, open: map[net.Conn]struct{}{}, sources: map[string]bool{}}
 	p.passed = sync.NewCond(&p.mu)
 	p.running.Go(p.accept)
 	t.Cleanup(p.close)
@@ -44,11 +60,19 @@ func (p *proxy) cut(is bool) {
 	p.passed.Broadcast()
 }
 
-// wait returns when the proxy is not cut; false if it is closed.
-func (p *proxy) wait() bool {
+// cutFrom begins or ends the cut of the connections of one member.
+func (p *proxy) cutFrom(source string, is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.isCut && !p.closed {
+	p.sources[source] = is
+	p.passed.Broadcast()
+}
+
+// wait returns when the connections of a source are not cut; false if the proxy is closed.
+func (p *proxy) wait(source string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for (p.isCut || p.sources[source]) && !p.closed {
 		p.passed.Wait()
 	}
 	return !p.closed
@@ -87,7 +111,8 @@ func (p *proxy) remove(conn net.Conn) {
 
 func (p *proxy) forward(client net.Conn) {
 	defer p.remove(client)
-	if !p.wait() {
+	first, source, err := p.opening(client)
+	if err != nil || !p.wait(source) {
 		return
 	}
 	server, err := net.Dial("tcp", p.target)
@@ -96,22 +121,42 @@ func (p *proxy) forward(client net.Conn) {
 	}
 	defer p.remove(server)
 	var copying sync.WaitGroup
-	for _, direction := range [][2]net.Conn{{client, server}, {server, client}} {
-		copying.Go(func() {
-			p.copy(direction[0], direction[1])
-			_ = client.Close()
-			_ = server.Close()
-		})
+	pass := func(to io.Writer, from io.Reader) {
+		p.copy(to, from, source)
+		_ = client.Close()
+		_ = server.Close()
 	}
+	copying.Go(func() { pass(client, server) })
+	copying.Go(func() { pass(server, io.MultiReader(first, client)) })
 	copying.Wait()
 }
 
-func (p *proxy) copy(to io.Writer, from io.Reader) {
+// maxOpening limits the header of the first request of a connection, in bytes.
+const maxOpening = 64 << 10
+
+// opening reads the header of the first request, and returns what it read and the ID of the
+// member that sent it. Without peers, it reads nothing.
+func (p *proxy) opening(client io.Reader) (read io.Reader, source string, err error) {
+	p.mu.Lock()
+	peers := p.peers
+	p.mu.Unlock()
+	if !peers {
+		return new(bytes.Buffer), "", nil
+	}
+	var bytesRead bytes.Buffer
+	request, err := http.ReadRequest(bufio.NewReader(io.TeeReader(io.LimitReader(client, maxOpening), &bytesRead)))
+	if err != nil {
+		return nil, "", err
+	}
+	return &bytesRead, request.Header.Get("X-Server-From"), nil
+}
+
+func (p *proxy) copy(to io.Writer, from io.Reader, source string) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if !p.wait() {
+			if !p.wait(source) {
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {

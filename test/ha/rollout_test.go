@@ -22,11 +22,7 @@ func TestRolloutStatus(t *testing.T) {
 	if *duration == 0 {
 		t.Skip("it starts six processes: make ha runs it")
 	}
-	members, addresses := newMembers(t, 3)
-	for _, m := range members {
-		t.Cleanup(m.kill)
-		m.start()
-	}
+	_, addresses := startMembers(t, 3)
 	program := binary.Build(t)
 	servers := newServers(t, program, 3, addresses)
 	deployments := servers[0].client.AppsV1().Deployments("default")
