@@ -4,7 +4,8 @@ GO        ?= go
 TOOL      := $(GO) tool -modfile=tools/go.mod
 TESTFLAGS ?=
 BENCHFLAGS ?= -count=5
-export GOFLAGS ?= -mod=readonly
+# -trimpath: a clone or worktree in another folder uses what this one has compiled.
+export GOFLAGS ?= -mod=readonly -trimpath
 
 # Where a data race would be one of ours: everything with goroutines that can be
 # built without the whole API server.
