@@ -105,6 +105,38 @@ func TestServiceHostsPermission(t *testing.T) {
 	}
 }
 
+// The probes of a pod are led out with the same permission, also by a controller that creates the pod.
+func TestPodHostsPermission(t *testing.T) {
+	h := start(t)
+	own := rbacv1.Subject{Kind: "User", Name: "jane"}
+	h.createRules(
+		&rbacv1.Role{ObjectMeta: named("all"), Rules: rules("*", "*", "*")},
+		&rbacv1.RoleBinding{ObjectMeta: named("all"), RoleRef: roleRef("Role", "all"), Subjects: []rbacv1.Subject{own}},
+	)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"minikcm.dev/host": "8081=127.0.0.1:8081,health=127.0.0.1:8082"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}},
+	}
+	jane, admin := h.as("jane", "dev").CoreV1().Pods("default"), h.client().CoreV1().Pods("default")
+	_, err := jane.Create(h.ctx, pod, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `user "jane" may not lead a Pod to 127.0.0.1:8081`) {
+		t.Errorf("create: %v", err)
+	}
+	r := h.mustSend(http.MethodPost, "/api/v1/namespaces/default/pods", asJSON(t, pod), "Content-Type", "application/json")
+	if got, want := r.header.Get("Warning"), `299 - "metadata.annotations[minikcm.dev/host]: the Pod has no port \"health\""`; got != want {
+		t.Errorf("the warning is %s, want %s", got, want)
+	}
+	must(jane.Patch(h.ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}))(t)
+	patch := []byte(`{"metadata":{"annotations":{"minikcm.dev/host":"8081=10.0.0.1:22"}}}`)
+	for _, subresources := range [][]string{nil, {"status"}} {
+		if _, err := jane.Patch(h.ctx, "a", types.MergePatchType, patch, metav1.PatchOptions{}, subresources...); !apierrors.IsForbidden(err) {
+			t.Errorf("patch of %q: %v", subresources, err)
+		}
+	}
+	_, err = admin.Patch(h.ctx, "a", types.MergePatchType, []byte(`{"metadata":{"annotations":{"minikcm.dev/host":"8081"}}}`), metav1.PatchOptions{})
+	wantStatus(t, err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `Pod "a" is invalid: metadata.annotations[minikcm.dev/host]: Invalid value: "8081"`)
+}
+
 // Webhooks that refer to a Service reach the process that it leads to, with the Service's name.
 func TestServiceHostsWebhooks(t *testing.T) {
 	h := start(t)

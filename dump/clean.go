@@ -114,7 +114,8 @@ func ofCondition(key any) bool {
 	return false
 }
 
-// cleanService removes the address of a process that served the Service when it was dumped.
+// cleanService removes the address of a process that served the Service, or answered the probes
+// of the Pod, when it was dumped.
 func cleanService(service *unstructured.Unstructured) (changed string) {
 	if _, led := service.GetAnnotations()[hostaddress.Annotation]; !led {
 		return ""
@@ -128,10 +129,11 @@ func cleanPod(pod *unstructured.Unstructured) (changed string) {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "ephemeralContainers")
 	unstructured.RemoveNestedField(pod.Object, "spec", "ephemeralContainers")
 	unstructured.RemoveNestedField(pod.Object, "status", "ephemeralContainerStatuses")
+	changed = cleanService(pod)
 	if len(containers) > 0 {
 		return changedDebug
 	}
-	return ""
+	return changed
 }
 
 // cleanSecret removes the token from a service account's Secret. The token controller then

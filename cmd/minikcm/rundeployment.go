@@ -20,6 +20,7 @@ import (
 func newRunDeployment() *cobra.Command {
 	var kubeconfig, namespace, container string
 	var ports []string
+	var probes bool
 	cmd := &cobra.Command{
 		Use:   "run-deployment NAME [flags] -- COMMAND [ARG...]",
 		Short: "Run a command in place of a pod of a Deployment",
@@ -33,10 +34,12 @@ files follow changes of Secrets and ConfigMaps. In the arguments, $(NAME) is a v
 as in those of a container.
 
 The Services that select the pod lead to the command: port 8080 of the container is
-127.0.0.1:8080. When the command exits, the container ends with its exit code, and the
-command is started again when the container is. When the container is stopped, the
-command gets SIGTERM and, after the grace period of the pod, SIGKILL. "kubectl logs"
-shows its output. Ctrl-C stops the command and restores the Services.`,
+127.0.0.1:8080. So do the probes of the container: the pod is ready when the command
+answers its readiness probe. When the command exits, the container ends with its exit
+code, and the command is started again when the container is. When the container is
+stopped, as after a failed liveness probe, the command gets SIGTERM and, after the grace
+period of the pod, SIGKILL. "kubectl logs" shows its output. Ctrl-C stops the command and
+restores the Services.`,
 		Example: `  minikcm run-deployment shop-operator -n shop -- bin/manager
   minikcm run-deployment web --port 8080=18080 -- sh -c 'exec server --config "$MINIKCM_ROOT/etc/web/config.yaml"'`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +66,7 @@ shows its output. Ctrl-C stops the command and restores the Services.`,
 			}
 			return runner.Run(cmd.Context(), runner.Options{
 				Config: config, Namespace: namespace, Deployment: strings.TrimPrefix(args[0], "deployment/"), Container: container,
-				Command: args[1:], Ports: mapped, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
+				Command: args[1:], Ports: mapped, SimulatedProbes: !probes, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
 				Say: func(message string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "minikcm: "+message) },
 			})
 		},
@@ -72,6 +75,7 @@ shows its output. Ctrl-C stops the command and restores the Services.`,
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the Deployment")
 	cmd.Flags().StringVarP(&container, "container", "c", "", "container that the command stands for (default that of the annotation kubectl.kubernetes.io/default-container, or the first)")
 	cmd.Flags().StringSliceVar(&ports, "port", nil, "port of the container and the port that the command listens on instead, such as 9443=19443; may be given several times")
+	cmd.Flags().BoolVar(&probes, "probes", true, "let the command answer the probes of the container; if false, they are simulated, as is better under a debugger")
 	return cmd
 }
 

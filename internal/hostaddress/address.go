@@ -13,13 +13,15 @@ import (
 )
 
 // Annotation on a Service has the address of the process that serves it: HOST:PORT, or
-// PORTNAME=HOST:PORT for single ports, separated by commas.
+// PORTNAME=HOST:PORT for single ports, separated by commas. On a Pod it has the addresses that the
+// probes of its ports reach, and PORTNAME is the number of a port or the name that a container
+// gives it.
 const Annotation = "minikcm.dev/host"
 
 // maxEntries limits the entries of an annotation, each of which costs an authorization.
 const maxEntries = 100
 
-// Addresses are the addresses of a Service's ports.
+// Addresses are the addresses of the ports of a Service or a Pod.
 type Addresses struct {
 	// other is the address of the ports that named does not have; it may be empty.
 	other string
@@ -108,7 +110,7 @@ func (a Addresses) of(port string) string {
 // Of returns the address of a Service's port; empty if the annotation does not name one. A
 // Service of type ExternalName needs no ports.
 func Of(service *corev1.Service, port int32) string {
-	addresses, ok := read(service)
+	addresses, ok := read(service.Annotations)
 	if !ok {
 		return ""
 	}
@@ -125,7 +127,7 @@ func Of(service *corev1.Service, port int32) string {
 
 // OfNamed returns the address of a Service's port with a name, as Of does.
 func OfNamed(service *corev1.Service, name string) string {
-	addresses, ok := read(service)
+	addresses, ok := read(service.Annotations)
 	if !ok || !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == name }) {
 		return ""
 	}
@@ -137,7 +139,7 @@ func OfNamed(service *corev1.Service, name string) string {
 // port.
 func OfPod(services []*corev1.Service, pod *corev1.Pod, port int32) string {
 	for _, service := range services {
-		addresses, ok := read(service)
+		addresses, ok := read(service.Annotations)
 		if !ok || !Selects(service, pod.Labels) {
 			continue
 		}
@@ -184,8 +186,57 @@ func TargetPort(spec *corev1.PodSpec, port *corev1.ServicePort) int32 {
 	return 0
 }
 
-func read(service *corev1.Service) (Addresses, bool) {
-	value, ok := service.Annotations[Annotation]
+// OfProbe returns the address that probes of a pod's port reach, by the annotation of the pod;
+// empty if it does not name one.
+func OfProbe(pod *corev1.Pod, port int32) string {
+	addresses, ok := read(pod.Annotations)
+	if !ok || port <= 0 {
+		return ""
+	}
+	if address, ok := addresses.named[strconv.Itoa(int(port))]; ok {
+		return address
+	}
+	for name, number := range portsOf(&pod.Spec) {
+		if address, ok := addresses.named[name]; ok && number == port {
+			return address
+		}
+	}
+	return addresses.other
+}
+
+// portsOf returns the numbers of the ports that the containers of a pod name.
+func portsOf(spec *corev1.PodSpec) map[string]int32 {
+	numbers := map[string]int32{}
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			for _, p := range containers[i].Ports {
+				if p.Name != "" {
+					numbers[p.Name] = p.ContainerPort
+				}
+			}
+		}
+	}
+	return numbers
+}
+
+// UnknownToPod returns the names that are neither numbers nor names of the pod's ports, sorted.
+func (a Addresses) UnknownToPod(spec *corev1.PodSpec) []string {
+	known := portsOf(spec)
+	var unknown []string
+	for name := range a.named {
+		if _, err := strconv.ParseUint(name, 10, 16); err == nil {
+			continue
+		}
+		if _, ok := known[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}
+
+func read(annotations map[string]string) (Addresses, bool) {
+	value, ok := annotations[Annotation]
 	if !ok {
 		return Addresses{}, false
 	}

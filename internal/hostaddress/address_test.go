@@ -123,3 +123,43 @@ func TestOfPod(t *testing.T) {
 		}
 	}
 }
+
+func TestOfProbe(t *testing.T) {
+	t.Parallel()
+	pod := func(addresses string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{Annotation: addresses}},
+			Spec: corev1.PodSpec{
+				InitContainers: []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "side", ContainerPort: 7000}}}},
+				Containers:     []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8081}, {ContainerPort: 9000}}}},
+			},
+		}
+	}
+	for name, tt := range map[string]struct {
+		addresses string
+		port      int32
+		want      string
+	}{
+		"by number":    {"8081=localhost:1", 8081, "localhost:1"},
+		"undeclared":   {"8082=localhost:1", 8082, "localhost:1"},
+		"by name":      {"health=localhost:1", 8081, "localhost:1"},
+		"of a sidecar": {"side=localhost:1", 7000, "localhost:1"},
+		"number first": {"health=localhost:1,8081=localhost:2", 8081, "localhost:2"},
+		"another":      {"health=localhost:1", 9000, ""},
+		"every port":   {"health=localhost:1,localhost:2", 9000, "localhost:2"},
+		"no such port": {"localhost:1", 0, ""},
+		"invalid":      {"nowhere", 8081, ""},
+		"empty":        {"", 8081, ""},
+	} {
+		if got := OfProbe(pod(tt.addresses), tt.port); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	if got := OfProbe(&corev1.Pod{}, 8081); got != "" {
+		t.Errorf("without an annotation: %q", got)
+	}
+	parsed, err := Parse("health=localhost:1,9=localhost:2,b=localhost:3,a=localhost:3,70000=localhost:4")
+	if diff := cmp.Diff([]string{"70000", "a", "b"}, parsed.UnknownToPod(&pod("").Spec)); err != nil || diff != "" {
+		t.Errorf("unknown names: %v\n%s", err, diff)
+	}
+}

@@ -135,6 +135,36 @@ func TestAddressesOf(t *testing.T) {
 	}
 }
 
+func TestProbeAddresses(t *testing.T) {
+	t.Parallel()
+	get := func(port intstr.IntOrString) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: port}}}
+	}
+	tcp := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(9443)}}}
+	health := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 7000}}}
+	command := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
+	for name, tt := range map[string]struct {
+		startup, readiness, liveness *corev1.Probe
+		want                         string
+	}{
+		"none":       {nil, nil, nil, ""},
+		"a command":  {nil, command, command, ""},
+		"one port":   {nil, get(intstr.FromInt32(8081)), get(intstr.FromInt32(8081)), "8081=127.0.0.1:8081"},
+		"by name":    {nil, get(intstr.FromString("health")), nil, "8082=127.0.0.1:8082"},
+		"no name":    {nil, get(intstr.FromString("none")), nil, ""},
+		"another":    {nil, tcp, nil, "9443=127.0.0.1:19443"},
+		"everything": {health, tcp, get(intstr.FromInt32(8081)), "7000=127.0.0.1:7000,8081=127.0.0.1:8081,9443=127.0.0.1:19443"},
+	} {
+		spec := &corev1.PodSpec{Containers: []corev1.Container{{Name: "other", ReadinessProbe: get(intstr.FromInt32(1))}, {
+			Name: "web", Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8082}},
+			StartupProbe: tt.startup, ReadinessProbe: tt.readiness, LivenessProbe: tt.liveness,
+		}}}
+		if got := probeAddresses(spec, "web", map[int32]int32{9443: 19443}); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func archive(t *testing.T, files map[string]string) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer

@@ -42,6 +42,8 @@ type Options struct {
 	Command []string
 	// Ports maps ports of the container to those that the command listens on, where they differ.
 	Ports map[int32]int32
+	// SimulatedProbes means that the probes of the container do not reach the command.
+	SimulatedProbes bool
 	// Exit ends the container of a pod with an exit code.
 	Exit func(ctx context.Context, pod types.NamespacedName, container string, code int) error
 	// Out and ErrOut get the command's output, and Say gets messages. Say may be called concurrently.
@@ -250,7 +252,7 @@ func (r *runner) changePod(ctx context.Context, deployment *appsv1.Deployment) e
 	}
 	r.waits = false
 	if pod.UID != present {
-		if err := r.mark(ctx, pod, &r.owner); err != nil {
+		if err := r.mark(ctx, pod); err != nil {
 			return fmt.Errorf("marking pod/%s: %w", pod.Name, err)
 		}
 	}
@@ -338,7 +340,7 @@ func (r *runner) restore() error {
 	pods, err := r.pods.Pods(r.opts.Namespace).List(labels.Everything())
 	for _, pod := range pods {
 		if pod.Annotations[ProcessAnnotation] == r.owner || r.pod != nil && pod.UID == r.pod.UID {
-			failed = append(failed, r.mark(ctx, pod, nil))
+			failed = append(failed, r.unmark(ctx, pod))
 		}
 	}
 	return errors.Join(append(failed, err)...)

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,6 +237,58 @@ while [ ! -e DIR/exit ]; do color=$(cat "$MINIKCM_ROOT/etc/web/color"); [ "$colo
 	if err != nil || left.Annotations[runner.ProcessAnnotation] != "" || left.Status.ContainerStatuses[0].State.Running == nil {
 		t.Errorf("the pod that is left: %+v, %v", left.Annotations, err)
 	}
+}
+
+// The pod is ready when what listens at the command's port answers the probes, and the probes are
+// simulated before and after.
+func TestRunAnswersProbes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 1)
+	var healthy atomic.Bool
+	var asked atomic.Pointer[http.Request]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		asked.Store(rq)
+		if !healthy.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	_, err := f.client.AppsV1().Deployments("default").Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[
+		{"name":"web","readinessProbe":{"httpGet":{"path":"/ready?verbose=1","port":8081,"httpHeaders":[{"name":"Host","value":"web.example.com"}]},"periodSeconds":1}}]}}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.wantReady("by the simulation", true)
+	f.opts.Ports = map[int32]int32{8081: int32(server.Listener.Addr().(*net.TCPAddr).Port)}
+	stop := f.run("while :; do sleep 0.1; done")
+	f.wantOutput("# sh runs in place of container web")
+	f.wantReady("by a command that is unhealthy", false)
+	healthy.Store(true)
+	f.wantReady("by a healthy command", true)
+	if rq := asked.Load(); rq.URL.String() != "/ready?verbose=1" || rq.Host != "web.example.com" || !strings.HasPrefix(rq.UserAgent(), "kube-probe/") {
+		t.Errorf("the probe is %s of %s by %s", rq.URL, rq.Host, rq.UserAgent())
+	}
+	healthy.Store(false)
+	f.wantReady("by a command that became unhealthy", false)
+	if err := stop(); err != nil {
+		t.Errorf("%v\n%s", err, f.out)
+	}
+	f.wantReady("by the simulation again", true)
+}
+
+// wantReady waits until the only pod is ready, or is not.
+func (f *fixture) wantReady(what string, want bool) {
+	f.t.Helper()
+	f.Eventually("the pod's readiness "+what, func(ctx context.Context, client kubernetes.Interface) error {
+		pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 || pods.Items[0].Status.ContainerStatuses[0].Ready != want || pods.Items[0].Spec.Containers[0].ReadinessProbe == nil {
+			return fmt.Errorf("%d pods, want one whose readiness is %v", len(pods.Items), want)
+		}
+		return nil
+	})
 }
 
 func TestRunFails(t *testing.T) {

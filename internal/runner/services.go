@@ -64,23 +64,54 @@ func (r *runner) releaseServices(ctx context.Context) (failed []error) {
 }
 
 func (r *runner) annotateService(ctx context.Context, uid types.UID, name string, value *string) error {
-	_, err := r.client.CoreV1().Services(r.opts.Namespace).Patch(ctx, name, types.MergePatchType, annotating(uid, hostaddress.Annotation, value), metav1.PatchOptions{})
+	patch := annotating(uid, map[string]*string{hostaddress.Annotation: value})
+	_, err := r.client.CoreV1().Services(r.opts.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// mark writes on a pod which process stands for its container; nil takes that back.
-func (r *runner) mark(ctx context.Context, pod *corev1.Pod, value *string) error {
-	_, err := r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, annotating(pod.UID, ProcessAnnotation, value), metav1.PatchOptions{})
+// mark writes on a pod which process stands for its container, and leads its probes there. A pod
+// that leads somewhere already keeps that.
+func (r *runner) mark(ctx context.Context, pod *corev1.Pod) error {
+	annotations := map[string]*string{ProcessAnnotation: &r.owner}
+	if value := r.probedAt(pod); value != "" {
+		if before, led := pod.Annotations[hostaddress.Annotation]; !led || before == value {
+			annotations[hostaddress.Annotation] = &value
+		}
+	}
+	return r.annotatePod(ctx, pod, annotations)
+}
+
+// unmark takes back what mark wrote.
+func (r *runner) unmark(ctx context.Context, pod *corev1.Pod) error {
+	annotations := map[string]*string{ProcessAnnotation: nil}
+	if value, led := pod.Annotations[hostaddress.Annotation]; led && value == r.probedAt(pod) {
+		annotations[hostaddress.Annotation] = nil
+	}
+	return r.annotatePod(ctx, pod, annotations)
+}
+
+// probedAt returns the addresses that the probes of the pod's container reach; empty if they stay
+// simulated.
+func (r *runner) probedAt(pod *corev1.Pod) string {
+	if r.opts.SimulatedProbes {
+		return ""
+	}
+	return probeAddresses(&pod.Spec, r.container, r.opts.Ports)
+}
+
+func (r *runner) annotatePod(ctx context.Context, pod *corev1.Pod, annotations map[string]*string) error {
+	_, err := r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, annotating(pod.UID, annotations), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // it is another pod by now
 	}
 	return err
 }
 
-// annotating returns a patch that sets or removes an annotation of the object with the UID.
-func annotating(uid types.UID, key string, value *string) []byte {
+// annotating returns a patch that sets annotations of the object with the UID, or removes those
+// whose value is nil.
+func annotating(uid types.UID, annotations map[string]*string) []byte {
 	patch, _ := json.Marshal(map[string]any{ // of strings only
-		"metadata": map[string]any{"uid": uid, "annotations": map[string]any{key: value}},
+		"metadata": map[string]any{"uid": uid, "annotations": annotations},
 	})
 	return patch
 }

@@ -31,9 +31,13 @@ func (rt *Runtime) RunProbes(ctx context.Context, n *nodes.Node, e Pod, pod *cor
 		rt.processes.GoInTurn(ctx, "probe", key, func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.Kind.Of(ref.Container)
-			if probe.Exec != nil {
+			address := lifecycle.ProbedAddress(pod, ref, probe)
+			switch {
+			case probe.Exec != nil:
 				in.probeCommand(ctx, work, q.Kind, probe)
-			} else {
+			case address != "":
+				in.probeOut(ctx, address, q.Kind, probe)
+			default:
 				in.probeFile(ctx, ref, q.Kind, probe)
 			}
 		})

@@ -5,14 +5,35 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 	"minikcm.dev/minikcm/kubeletsim/responses"
 	"minikcm.dev/minikcm/kubeletsim/script"
 )
 
+// ProbedAddress returns the address of the process outside of the cluster that a probe reaches;
+// empty if it reaches the simulated container.
+func ProbedAddress(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe) string {
+	if _, led := pod.Annotations[hostaddress.Annotation]; !led {
+		return ""
+	}
+	switch {
+	case probe.HTTPGet != nil:
+		return hostaddress.OfProbe(pod, responses.PortNumber(ref.Container, probe.HTTPGet.Port))
+	case probe.TCPSocket != nil:
+		return hostaddress.OfProbe(pod, responses.PortNumber(ref.Container, probe.TCPSocket.Port))
+	case probe.GRPC != nil:
+		return hostaddress.OfProbe(pod, probe.GRPC.Port)
+	}
+	return ""
+}
+
 // needsRun reports whether a probe has to be run, because its result depends on a command's
-// effects or on a file.
+// effects, on a file, or on a process outside of the cluster.
 func needsRun(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe) bool {
+	if ProbedAddress(pod, ref, probe) != "" {
+		return true
+	}
 	switch {
 	case probe.Exec != nil:
 		return script.Runnable(ref.Container, probe.Exec.Command)

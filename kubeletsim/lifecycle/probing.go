@@ -32,6 +32,8 @@ type probeState struct {
 	// due is the time of the next attempt. asked means that an attempt is under way.
 	due   time.Time
 	asked bool
+	// led means that a process outside of the cluster answers.
+	led bool
 	// successes and failures count consecutive results.
 	successes, failures int32
 	// succeeded means that the success threshold has been reached, failed that the failure
@@ -53,6 +55,9 @@ func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 	p, probe := &c.probes[kind], kind.Of(ref.Container)
 	if probe == nil {
 		return true
+	}
+	if led := ProbedAddress(s.Pod, ref, probe) != ""; led != p.led {
+		*p = probeState{asked: p.asked, led: led} // what another server answered does not count
 	}
 	if p.asked {
 		return p.succeeded

@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"ui":                        {},
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
 	"controllers":               {"clock", "quota", "internal"},
-	"kubeletsim":                {"clock", "controllers/loop", "internal/csivolume"},
+	"kubeletsim":                {"clock", "controllers/loop", "internal/csivolume", "internal/hostaddress"},
 	"dump":                      {"reasons", "internal"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
