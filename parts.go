@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
@@ -189,6 +190,11 @@ func (c *Cluster) asNode() func(ctx context.Context, node string) context.Contex
 	return func(ctx context.Context, node string) context.Context { return apiserver.AsNode(ctx, node, groups...) }
 }
 
+// configOfPod returns the configuration of a client with the permissions of a pod's service account.
+func (c *Cluster) configOfPod(pod *corev1.Pod) *rest.Config {
+	return apiserver.Protobuf(c.server.Config(auth.AccountName(pod.Namespace, pod.Spec.ServiceAccountName), auth.AccountGroups(pod.Namespace)...))
+}
+
 func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	config := apiserver.Protobuf(c.local.KubeletsConfig())
 	var shardOf func(string) int
@@ -198,7 +204,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 	}
 	return kubeletsim.Options{
 		Config: config, ShardOf: shardOf, Informers: e.Informers,
-		AsNode: c.asNode(), MayRegister: apiserver.MayRegister,
+		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
 		AwaitPodCIDRs: c.opts.PodNetworks.Allocate,

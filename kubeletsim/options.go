@@ -34,6 +34,9 @@ type Options struct {
 	// MayRegister reports whether a kubelet may create a Node, and otherwise the user of Config
 	// does. Nil: it may.
 	MayRegister func(node *corev1.Node) bool
+	// ConfigOf returns the configuration of a client with the permissions of a pod's service
+	// account. Nil: the program minikcm-certgen of containers fails.
+	ConfigOf func(pod *corev1.Pod) *rest.Config
 	// Informers deliver pods and nodes. The caller starts the factory after New. Nil: Kubelets
 	// run their own.
 	Informers informers.SharedInformerFactory

@@ -9,7 +9,7 @@ func Names() []string {
 		"[", "ash", "base64", "basename", "bash", "busybox", "cat", "chmod", "chown", "clear",
 		"cp", "cut", "dash", "date", "df", "dirname", "du", "echo", "egrep", "env", "expr",
 		"false", "find", "grep", "head", "hostname", "id", "kill", "ln", "ls", "md5sum",
-		"mkdir", "mktemp", "mount", "mv", "nl", "nproc", "printenv", "printf", "ps", "pwd",
+		"minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nl", "nproc", "printenv", "printf", "ps", "pwd",
 		"readlink", "realpath", "rev", "rm", "rmdir", "seq", "sh", "sha256sum", "sleep", "sort",
 		"stat", "stty", "sysctl", "tac", "tail", "tar", "tee", "test", "time", "timeout", "touch", "tr",
 		"true", "tty", "umask", "uname", "uniq", "uptime", "usleep", "wc", "which", "whoami",

@@ -35,6 +35,8 @@ type Machine struct {
 	// Output returns the standard output (1) or error (2) of the container's process, which commands
 	// write to as /proc/1/fd/1 and 2; nil: there is none.
 	Output func(fd string) io.Writer
+	// Certgen is the program minikcm-certgen, which uses the API; nil: it fails.
+	Certgen func(ctx context.Context, args []string, out, errOut io.Writer) int
 	// Memory is the container's; nil: unlimited. A command that needs more is killed.
 	Memory *shell.Budget
 	// Share is the part of the processors that the cluster's commands use; nil: unlimited.

@@ -20,6 +20,7 @@ func programs() map[string]program {
 		"date": date, "sleep": sleep, "usleep": sleep, "seq": seq, "expr": expr, "hostname": hostname, "uname": uname, "id": id, "whoami": whoami, "env": env,
 		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl,
 		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
+		"minikcm-certgen": certgen,
 	}
 }
 
@@ -36,6 +37,14 @@ func busybox(ctx context.Context, p *proc) int {
 	inner := *p
 	inner.args = p.args[1:]
 	return run(ctx, &inner)
+}
+
+// certgen runs the machine's program that makes certificates.
+func certgen(ctx context.Context, p *proc) int {
+	if p.machine.Certgen == nil {
+		return p.fail("the container has no access to the API server")
+	}
+	return p.machine.Certgen(ctx, p.args[1:], p.out, p.err)
 }
 
 // options splits a program's arguments into flags and the rest. takes are the letters

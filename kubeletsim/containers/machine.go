@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/box"
+	"minikcm.dev/minikcm/kubeletsim/certgen"
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
@@ -78,8 +81,23 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 	return &box.Machine{
 		User:  box.User{UID: uid, GID: gid, Groups: groups},
 		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
-		Processes: in.processes(), Signal: in.signal, Output: in.output, Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
+		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
+}
+
+// tokenPath is where containers have the token of their service account.
+const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// certgen returns the program that makes certificates, with the permissions of the pod's service
+// account; nil if the container has no token of it.
+func (in *Ref) certgen() func(ctx context.Context, args []string, out, errOut io.Writer) int {
+	if in.runtime.opts.ConfigOf == nil || !slices.ContainsFunc(in.spec.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == tokenPath }) {
+		return nil
+	}
+	config := in.runtime.opts.ConfigOf(in.pod)
+	return func(ctx context.Context, args []string, out, errOut io.Writer) int {
+		return certgen.Run(ctx, config, args, out, errOut)
+	}
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
@@ -14,12 +15,15 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
-// Options are what containers need of the kubelets. All fields but Ledger are required.
+// Options are what containers need of the kubelets. All fields but ConfigOf and Ledger are required.
 type Options struct {
 	// Client reads what volumes and environments refer to.
 	Client kubernetes.Interface
 	// AsNode returns the context of the requests that the kubelet of a node makes.
 	AsNode func(ctx context.Context, node string) context.Context
+	// ConfigOf returns the configuration of a client with the permissions of a pod's service
+	// account; nil: commands in containers do not reach the API.
+	ConfigOf func(pod *corev1.Pod) *rest.Config
 	// WatchVolumes calls deleted for each PersistentVolume that is deleted from now on. It is
 	// called at most once.
 	WatchVolumes func(deleted func(*corev1.PersistentVolume)) error
