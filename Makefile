@@ -96,9 +96,27 @@ ha: ## Kill, pause and cut off processes of a cluster on three etcd members; HA_
 	$(GO) test -count=1 -timeout 24h $(TESTFLAGS) -v ./test/ha -args -for $(HA_DURATION) -processes $(HA_PROCESSES) -seed $(HA_SEED)
 
 .PHONY: clients
-clients: ## Try real clients against a built minikcm: an operator, helm, kubectl.
+clients: ## Try real clients against a built minikcm: operators, helm, kubectl.
 	$(GO) -C test/clients test -count=1 -timeout 30m $(TESTFLAGS) ./...
 	$(GO) -C test/clients test -count=1 $(TESTFLAGS) minikcm.dev/minikcm/minikcmtest/ctrltest # on the newest controller-runtime
+	$(MAKE) thirdparty
+
+CONTROLLER_RUNTIME ?= v0.25.2,v0.24.1,v0.23.3
+UPSTREAM_ASSETS    ?=
+
+.PHONY: controller-runtime
+controller-runtime: ## Run controller-runtime's own suites on minikcm; CONTROLLER_RUNTIME=v0.25.2, UPSTREAM_ASSETS=/folder to compare.
+	$(GO) -C test/clients test -count=1 -timeout 3h $(TESTFLAGS) -v -run TestControllerRuntime . -args -controller-runtime '$(CONTROLLER_RUNTIME)' -upstream-assets '$(UPSTREAM_ASSETS)'
+
+OPERATORS ?= all
+
+.PHONY: operators
+operators: ## Build an operator with the last ten minor versions of controller-runtime, and test it; OPERATORS=v0.20.4 for one.
+	$(GO) -C test/clients test -count=1 -timeout 3h $(TESTFLAGS) -v -run TestOperatorVersions . -args -operators '$(OPERATORS)'
+
+.PHONY: thirdparty
+thirdparty: build ## Try operators of other projects: Karpenter.
+	MINIKCM=$(CURDIR)/bin/minikcm $(GO) -C test/clients/thirdparty test -count=1 -timeout 1h $(TESTFLAGS) -v .
 
 .PHONY: bench
 bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.
