@@ -19,6 +19,7 @@ const (
 	changedDebug      = "ephemeral containers are not restarted"
 	changedOwners     = "the owners are not in the dump or were left out: the owner references are removed"
 	changedElsewhere  = "the node is not in the dump: the pods are scheduled to other nodes"
+	changedProbed     = "the process that answered the probes of the Pod is not in the dump: the annotation minikcm.dev/host is removed"
 	changedHost       = "the process that served the Service is not in the dump: the annotation minikcm.dev/host is removed"
 	changedAddress    = "the dumped values are not available in this cluster"
 )
@@ -114,14 +115,21 @@ func ofCondition(key any) bool {
 	return false
 }
 
-// cleanService removes the address of a process that served the Service, or answered the probes
-// of the Pod, when it was dumped.
+// cleanService removes the address of a process that served the Service when it was dumped.
 func cleanService(service *unstructured.Unstructured) (changed string) {
-	if _, led := service.GetAnnotations()[hostaddress.Annotation]; !led {
-		return ""
+	if removeHost(service) {
+		return changedHost
 	}
-	unstructured.RemoveNestedField(service.Object, "metadata", "annotations", hostaddress.Annotation)
-	return changedHost
+	return ""
+}
+
+// removeHost removes the annotation that leads out of the cluster.
+func removeHost(obj *unstructured.Unstructured) bool {
+	_, led := obj.GetAnnotations()[hostaddress.Annotation]
+	if led {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", hostaddress.Annotation)
+	}
+	return led
 }
 
 func cleanPod(pod *unstructured.Unstructured) (changed string) {
@@ -129,7 +137,9 @@ func cleanPod(pod *unstructured.Unstructured) (changed string) {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "ephemeralContainers")
 	unstructured.RemoveNestedField(pod.Object, "spec", "ephemeralContainers")
 	unstructured.RemoveNestedField(pod.Object, "status", "ephemeralContainerStatuses")
-	changed = cleanService(pod)
+	if removeHost(pod) {
+		changed = changedProbed
+	}
 	if len(containers) > 0 {
 		return changedDebug
 	}

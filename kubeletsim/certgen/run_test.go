@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestParse(t *testing.T) {
@@ -63,7 +64,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff(&tt.want, got, cmp.AllowUnexported(command{})); diff != "" {
+		if diff := cmp.Diff(&tt.want, got, cmp.AllowUnexported(command{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
