@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,16 @@ func sources(t *testing.T, module, version string) string {
 	}
 	copied := filepath.Join(t.TempDir(), "source")
 	if err := os.CopyFS(copied, os.DirFS(downloaded.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	// Modules do not keep the permission to execute.
+	err = filepath.WalkDir(copied, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".sh") {
+			err = os.Chmod(path, 0o755)
+		}
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return copied
