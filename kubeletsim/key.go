@@ -13,8 +13,11 @@ const (
 	ofNode
 	// ofAssignment is the assignment of a Node's addresses, for all processes.
 	ofAssignment
+	// ofPressure is a look at the resources that the pods on a node use.
+	ofPressure
 )
 
 func podKey(uid string) key         { return key{ofPod, uid} }
 func nodeKey(name string) key       { return key{ofNode, name} }
+func pressureKey(name string) key   { return key{ofPressure, name} }
 func assignmentKey(name string) key { return key{ofAssignment, name} }

@@ -204,6 +204,10 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 	switch {
 	case key.kind == ofAssignment:
 		k.syncAssignment(ctx, key)
+	case key.kind == ofPressure:
+		if k.shards.owns(key.id) {
+			k.syncPressure(key)
+		}
 	case k.shards != nil:
 		k.syncOwn(ctx, key)
 	case key.kind == ofNode:

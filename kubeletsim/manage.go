@@ -28,6 +28,10 @@ func (k *Kubelets) observeNode(obj any) {
 		return
 	}
 	k.observeAttached(object)
+	n := k.nodes.Get(object.Name)
+	if n != nil && n.Reconfigured(object) {
+		k.loop.Add(pressureKey(object.Name))
+	}
 	if !k.manages(object) || k.nodes.Refuses(object) {
 		return
 	}
@@ -35,7 +39,7 @@ func (k *Kubelets) observeNode(obj any) {
 		k.observeShared(object)
 		return
 	}
-	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) || n.AwaitsRange() && object.Spec.PodCIDR != "" {
+	if n == nil || n.LoseTo(object.UID) || n.AwaitsRange() && object.Spec.PodCIDR != "" {
 		k.loop.Add(nodeKey(object.Name))
 	}
 }
@@ -122,6 +126,9 @@ func (k *Kubelets) settle(n *nodes.Node) {
 	}
 	n.Settled()
 	k.releaseLost(n)
+	if n.Demands() {
+		k.loop.Add(pressureKey(n.Name))
+	}
 }
 
 // endNode ends the simulation of a node whose Node was deleted. Its pods are left to the pod

@@ -74,7 +74,7 @@ func (k *Kubelets) rebootPods(name string) {
 }
 
 // SetNodeCondition makes a node's kubelet report memory, disk or PID pressure, or with Ready a
-// failed container runtime, or stop reporting it. Pods are not evicted for it.
+// failed container runtime, or stop reporting it. Pods are neither evicted nor refused for it.
 func (k *Kubelets) SetNodeCondition(name string, condition corev1.NodeConditionType, trouble bool) error {
 	n := k.nodes.Get(name)
 	if n == nil {
@@ -90,6 +90,7 @@ func (k *Kubelets) SetNodeCondition(name string, condition corev1.NodeConditionT
 
 func (k *Kubelets) wakeNode(name string) {
 	k.loop.Add(nodeKey(name))
+	k.loop.Add(pressureKey(name))
 	k.wakePods(name)
 }
 

@@ -79,6 +79,9 @@ type podEntry struct {
 	// has.
 	released, returned bool
 	failures           int
+	// weight is a digest of what the pod's use of resources follows from, if its node has counted
+	// it; 0 if nothing runs.
+	weight uint64
 	// volumes are the attachable volumes among those that resolved has, by their names in the pod.
 	volumes  []attachable
 	resolved map[string]bool

@@ -81,6 +81,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	k.containers.SyncProcesses(serving, n, e, annotated, &e.state)
 	k.containers.RunProbes(serving, n, e, annotated, &e.state, out.ProbesDue)
 	e.dropOccurrences(len(occurrences))
+	k.weigh(n, e, pod)
 	n.AddImages(out.Images)
 	settled, err := k.syncStatus(ctx, e, pod, n)
 	k.report(n, pod, out.Events)
@@ -302,6 +303,9 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	}
 	k.release(n, pod.UID)
 	k.releaseVolumes(n, pod.UID)
+	if e.weight != 0 {
+		k.loop.Add(pressureKey(n.Name))
+	}
 	if e.state.Address.IsValid() && !e.returned {
 		n.ReleaseAddress(e.state.Address)
 	}

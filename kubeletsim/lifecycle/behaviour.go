@@ -123,7 +123,7 @@ func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
 // constants.
 func invalidAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, usage.AnnotationCPU, usage.AnnotationMemory, responses.AnnotationHTTP, responses.AnnotationGRPC} {
+	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC} {
 		check := func(text string) error { _, err := podspec.ParseDuration(text); return err }
 		switch key {
 		case podspec.AnnotationExitCode:
@@ -132,7 +132,7 @@ func invalidAnnotations(pod *corev1.Pod) []string {
 			check = func(text string) error { _, err := responses.ParseHTTP(text); return err }
 		case responses.AnnotationGRPC:
 			check = func(text string) error { _, err := responses.ParseGRPC(text); return err }
-		case usage.AnnotationCPU, usage.AnnotationMemory:
+		case usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs:
 			check = func(text string) error { _, err := usage.ParseLoad(text); return err }
 		}
 		names := []string{key}

@@ -13,19 +13,23 @@ import (
 func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	conditions := make([]corev1.PodCondition, 0, len(pod.Status.Conditions)+5)
 	for _, c := range pod.Status.Conditions {
-		if !ownCondition(c.Type) {
+		if !ownCondition(c.Type) && (c.Type != corev1.DisruptionTarget || !s.disruptedNow()) {
 			conditions = append(conditions, c)
 		}
 	}
 	conditions = append(conditions, s.resizeConditions()...)
 	containersReady := containersReadyCondition(pod, status)
-	for _, c := range []corev1.PodCondition{
+	own := []corev1.PodCondition{
 		sandboxCondition(s),
 		initializedCondition(pod, s, status),
 		readyCondition(pod, containersReady, conditions),
 		containersReady,
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-	} {
+	}
+	if s.disruptedNow() {
+		own = append(own, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet, Message: s.message})
+	}
+	for _, c := range own {
 		c.ObservedGeneration = pod.Generation
 		c.LastTransitionTime = APITime(now)
 		for i := range pod.Status.Conditions {
@@ -37,6 +41,10 @@ func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time
 	}
 	return conditions
 }
+
+// disruptedNow reports whether the pod has ended by a disruption. Upstream's kubelet adds the
+// condition with the final phase.
+func (s *State) disruptedNow() bool { return s.disrupted && s.Ended }
 
 func ownCondition(t corev1.PodConditionType) bool {
 	switch t {

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/podspec"
@@ -19,6 +21,10 @@ type Occurrence struct {
 	Reason   string
 	Message  string
 	Probe    ProbeKind
+	// Grace bounds the grace period of an Eviction, whose Reason and Message are the pod's, and
+	// Disruption means that the pod gets the condition DisruptionTarget.
+	Grace      time.Duration
+	Disruption bool
 	// Run, if not empty, restricts the occurrence to the run with that container ID.
 	Run string
 }
@@ -29,6 +35,8 @@ const (
 	Crash OccurrenceKind = iota
 	FailReadiness
 	RestoreReadiness
+	// Eviction means that the kubelet ends the pod because its node is short of a resource.
+	Eviction
 	// Reboot ends all containers and the pod's sandbox.
 	Reboot
 	// Lost means that the container's process can no longer be simulated, Spinning that it
@@ -48,8 +56,12 @@ const (
 
 func (s *stepper) applyOccurrences() {
 	for _, f := range s.Occurrences {
-		if f.Kind == Reboot {
+		switch f.Kind {
+		case Reboot:
 			s.reboot()
+			continue
+		case Eviction:
+			s.evict(f)
 			continue
 		}
 		for i := range s.State.Containers {
@@ -71,6 +83,18 @@ func (s *stepper) applyOccurrences() {
 			}
 		}
 	}
+}
+
+// evict ends the pod for good.
+func (s *stepper) evict(f Occurrence) {
+	st := &s.State
+	if st.evicted {
+		return
+	}
+	st.evicted, st.disrupted = true, f.Disruption
+	st.reason, st.message = f.Reason, f.Message
+	s.report(nil, corev1.EventTypeWarning, f.Reason, f.Message)
+	s.terminate(s.Now.Add(min(f.Grace, s.grace())))
 }
 
 // reboot ends all containers as a restart of the machine does. A pod that may be restarted gets

@@ -44,6 +44,8 @@ type State struct {
 	rejected bool
 	// reason and message are the status with which the kubelet ended the pod.
 	reason, message string
+	// evicted means that the kubelet evicts the pod, and disrupted that this is a disruption.
+	evicted, disrupted bool
 	// Resize is the progress of the last in-place resize.
 	Resize resizeState
 }
@@ -112,6 +114,28 @@ type Container struct {
 	// of the run before.
 	termination, last *corev1.ContainerStateTerminated
 }
+
+// Run is the run of a container that has not ended.
+type Run struct {
+	Name  string
+	ID    string
+	Kind  podspec.Kind
+	Since time.Time
+}
+
+// Runs returns the runs of the pod's containers that have not ended.
+func (s *State) Runs(pod types.UID) []Run {
+	var runs []Run
+	for i := range s.Containers {
+		if c := &s.Containers[i]; c.Phase == Running {
+			runs = append(runs, Run{c.Name, ContainerID(pod, c.Name, c.Restarts), c.Kind, c.startedAt})
+		}
+	}
+	return runs
+}
+
+// Evicted reports whether the kubelet has evicted the pod.
+func (s *State) Evicted() bool { return s.evicted }
 
 func (s *State) clone() State {
 	c := *s

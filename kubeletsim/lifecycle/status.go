@@ -25,6 +25,10 @@ func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.P
 		// Another component ended the pod and set the reason.
 		status.Reason, status.Message = pod.Status.Reason, pod.Status.Message
 	}
+	if s.evicted && !s.Ended {
+		// Upstream's kubelet reports the reason with the final phase.
+		status.Reason, status.Message = "", ""
+	}
 	if !s.Admitted.IsZero() {
 		start := APITime(s.Admitted)
 		status.StartTime = &start

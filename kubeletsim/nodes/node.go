@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/kubeletsim/eviction"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
@@ -64,7 +65,10 @@ type Node struct {
 	imageOrder []string
 	reporter   *events.Recorder
 
+	pressure pressure
+
 	Heartbeat
+	Shortage
 }
 
 // Heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
@@ -119,7 +123,15 @@ func (n *Node) bootCount() int {
 func (n *Node) Troubled() map[corev1.NodeConditionType]bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return maps.Clone(n.troubled)
+	if len(n.pressure.conditions) == 0 {
+		return maps.Clone(n.troubled)
+	}
+	bad := map[corev1.NodeConditionType]bool{}
+	maps.Copy(bad, n.troubled)
+	for _, c := range n.pressure.conditions {
+		bad[c] = true
+	}
+	return bad
 }
 
 // TakeChanged reports whether the conditions or the volumes in use have changed since the last
@@ -142,6 +154,9 @@ func (n *Node) Admit(pod *corev1.Pod, object *corev1.Node, unconditionally bool)
 		return lifecycle.Rejection{}
 	}
 	if !unconditionally {
+		if why := eviction.Refusal(n.pressure.conditions, pod); why != "" {
+			return lifecycle.Rejection{Reason: eviction.Reason, Message: why}
+		}
 		if why := lifecycle.Admit(pod, object, n.Allocatable, n.load); why.Reason != "" {
 			return why
 		}
@@ -179,6 +194,7 @@ func (n *Node) Release(pod types.UID) {
 	defer n.mu.Unlock()
 	delete(n.hostPorts, pod)
 	delete(n.waitingForResources, pod)
+	delete(n.pressure.demanding, pod)
 	if requests, ok := n.admitted[pod]; ok {
 		n.load.Remove(requests)
 		delete(n.admitted, pod)

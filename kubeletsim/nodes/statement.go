@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -22,9 +23,10 @@ type statement struct {
 	addresses   []corev1.NodeAddress
 	info        corev1.NodeSystemInfo
 	images      []corev1.ContainerImage
-	// troubles are the pressures that the Node reports. They last until SetNodeCondition ends
-	// them.
+	// troubles are the pressures that a client states. They last until SetNodeCondition ends them.
+	// pressed are those that an earlier kubelet reported, with the times of the reports.
 	troubles map[corev1.NodeConditionType]bool
+	pressed  map[corev1.NodeConditionType]time.Time
 }
 
 func statementOf(object *corev1.Node) statement {
@@ -34,8 +36,8 @@ func statementOf(object *corev1.Node) statement {
 		addresses:   slices.Clone(object.Status.Addresses),
 		info:        object.Status.NodeInfo,
 		images:      object.Status.Images,
-		troubles:    pressuresOf(object),
 	}
+	s.troubles, s.pressed = pressuresOf(object)
 	s.info.Architecture = cmp.Or(s.info.Architecture, object.Labels[corev1.LabelArchStable])
 	s.info.OperatingSystem = cmp.Or(s.info.OperatingSystem, object.Labels[corev1.LabelOSStable])
 	for _, a := range s.addresses {
@@ -51,15 +53,21 @@ func statementOf(object *corev1.Node) statement {
 	return s
 }
 
-// pressuresOf returns the pressures that a Node reports. Ready follows from the simulation
-// instead.
-func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
-	var under map[corev1.NodeConditionType]bool
+// pressuresOf returns the pressures that a Node reports: those that a client states, and those
+// with a kubelet's reason. Ready follows from the simulation instead.
+func pressuresOf(object *corev1.Node) (under map[corev1.NodeConditionType]bool, pressed map[corev1.NodeConditionType]time.Time) {
 	for i := range object.Status.Conditions {
 		c := &object.Status.Conditions[i]
 		switch c.Type {
 		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
 			if c.Status != corev1.ConditionTrue {
+				continue
+			}
+			if ofKubelet(c) {
+				if pressed == nil {
+					pressed = map[corev1.NodeConditionType]time.Time{}
+				}
+				pressed[c.Type] = c.LastHeartbeatTime.Time
 				continue
 			}
 			if under == nil {
@@ -68,7 +76,17 @@ func pressuresOf(object *corev1.Node) map[corev1.NodeConditionType]bool {
 			under[c.Type] = true
 		}
 	}
-	return under
+	return under, pressed
+}
+
+// ofKubelet reports whether a bad condition has the reason and the heartbeat that kubelets give.
+func ofKubelet(c *corev1.NodeCondition) bool {
+	for _, k := range kubeletConditions() {
+		if k.kind == c.Type {
+			return k.bad.reason == c.Reason && !c.LastHeartbeatTime.IsZero()
+		}
+	}
+	return false
 }
 
 // after fills in the addresses of the lost node of the same name, because pods may still have

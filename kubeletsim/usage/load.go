@@ -36,8 +36,13 @@ type Load struct {
 	constant bool
 }
 
-// term returns the amount at a time, for a load that began at since.
-type term func(at, since time.Time) float64
+// term is one summand of a load.
+type term struct {
+	// at returns the amount at a time, for a load that began at since.
+	at func(at, since time.Time) float64
+	// most is the largest amount at any time.
+	most float64
+}
 
 var errLoad = errors.New(`not an amount such as 250m, nor "ramp FROM TO TIME", "steps AMOUNT TIME AMOUNT ...", ` +
 	`"sine LOW HIGH PERIOD", "cycle AMOUNT TIME ...", sums of these with +, or any of it with "noise PERCENT%" at the end`)
@@ -84,54 +89,54 @@ func parseTerm(words []string) (term, error) {
 	switch {
 	case len(words) == 1:
 		amount, err := parseAmount(words[0])
-		return func(time.Time, time.Time) float64 { return amount }, err
+		return term{func(time.Time, time.Time) float64 { return amount }, amount}, err
 	case len(words) == 4 && (words[0] == "ramp" || words[0] == "sine"):
 		return parseCurve(words[0], words[1:])
 	case len(words) > 3 && words[0] == "steps" && len(words)%2 == 0:
 		amount, err := parseAmount(words[len(words)-1])
 		if err != nil {
-			return nil, err
+			return term{}, err
 		}
 		stairs, _, err := parseStairs(words[1 : len(words)-1])
-		return func(at, since time.Time) float64 {
+		return term{func(at, since time.Time) float64 {
 			if value, ok := stairs.at(at.Sub(since)); ok {
 				return value
 			}
 			return amount
-		}, err
+		}, max(stairs.most(), amount)}, err
 	case len(words) > 2 && words[0] == "cycle" && len(words)%2 == 1:
 		stairs, period, err := parseStairs(words[1:])
-		return func(at, _ time.Time) float64 {
+		return term{func(at, _ time.Time) float64 {
 			value, _ := stairs.at(sincePeriod(at, period))
 			return value
-		}, err
+		}, stairs.most()}, err
 	}
-	return nil, errLoad
+	return term{}, errLoad
 }
 
 func parseCurve(shape string, words []string) (term, error) {
 	from, err := parseAmount(words[0])
 	if err != nil {
-		return nil, err
+		return term{}, err
 	}
 	to, err := parseAmount(words[1])
 	if err != nil {
-		return nil, err
+		return term{}, err
 	}
 	d, err := parseTime(words[2])
 	if err != nil {
-		return nil, err
+		return term{}, err
 	}
 	if shape == "ramp" {
-		return func(at, since time.Time) float64 {
+		return term{func(at, since time.Time) float64 {
 			done := float64(at.Sub(since)) / float64(d)
 			return from + (to-from)*min(max(done, 0), 1)
-		}, nil
+		}, max(from, to)}, nil
 	}
-	return func(at, _ time.Time) float64 {
+	return term{func(at, _ time.Time) float64 {
 		phase := float64(sincePeriod(at, d)) / float64(d)
 		return from + (to-from)*(1-math.Cos(2*math.Pi*phase))/2
-	}, nil
+	}, max(from, to)}, nil
 }
 
 // stairs are amounts, each valid until a time.
@@ -170,6 +175,15 @@ func (s stairs) at(d time.Duration) (float64, bool) {
 	return 0, false
 }
 
+// most returns the largest amount.
+func (s stairs) most() float64 {
+	most := math.Inf(-1)
+	for _, stair := range s {
+		most = max(most, stair.amount)
+	}
+	return most
+}
+
 // sincePeriod returns the time since the start of the present period, counted from midnight of
 // 1970-01-01 UTC.
 func sincePeriod(at time.Time, period time.Duration) time.Duration {
@@ -196,7 +210,16 @@ func parseTime(text string) (time.Duration, error) {
 func (l *Load) at(at, since time.Time) float64 {
 	var value float64
 	for _, t := range l.terms {
-		value += t(at, since)
+		value += t.at(at, since)
+	}
+	return value
+}
+
+// most returns an amount that the load never exceeds, without noise.
+func (l *Load) most() float64 {
+	var value float64
+	for _, t := range l.terms {
+		value += t.most
 	}
 	return value
 }

@@ -19,6 +19,10 @@ const (
 	// AnnotationCPU and AnnotationMemory are the usage of a container, in cores and bytes.
 	AnnotationCPU    = "minikcm.dev/cpu"
 	AnnotationMemory = "minikcm.dev/memory"
+	// AnnotationEphemeralStorage is what a container's files and logs take of its node's disk, in
+	// bytes, and AnnotationPIDs the number of its processes.
+	AnnotationEphemeralStorage = "minikcm.dev/ephemeral-storage"
+	AnnotationPIDs             = "minikcm.dev/pids"
 	// AnnotationMetric plus a metric's name, as in minikcm.dev/metric-queue_length, is the
 	// value of a custom metric of a pod or any other object.
 	AnnotationMetric = "minikcm.dev/metric-"
@@ -176,16 +180,25 @@ func loadOf(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName) (Loa
 	if len(pod.Annotations) == 0 {
 		return Load{}, false
 	}
-	key := AnnotationCPU
-	if name == corev1.ResourceMemory {
-		key = AnnotationMemory
-	}
-	text, ok := podspec.Annotations{Pod: pod, Container: c.Name}.Get(key)
+	text, ok := podspec.Annotations{Pod: pod, Container: c.Name}.Get(annotationOf(name))
 	if !ok {
 		return Load{}, false
 	}
 	load, err := ParseLoad(text)
 	return load, err == nil
+}
+
+// annotationOf is the annotation that declares the use of a resource.
+func annotationOf(name corev1.ResourceName) string {
+	switch name {
+	case corev1.ResourceMemory:
+		return AnnotationMemory
+	case corev1.ResourceEphemeralStorage:
+		return AnnotationEphemeralStorage
+	case ResourcePIDs:
+		return AnnotationPIDs
+	}
+	return AnnotationCPU
 }
 
 func byDefault(c *corev1.Container, name corev1.ResourceName) float64 {

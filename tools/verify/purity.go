@@ -65,6 +65,7 @@ var pure = []string{
 	"internal/resourcename",
 	"internal/spell",
 	"kubeletsim/applets",
+	"kubeletsim/eviction",
 	"kubeletsim/lifecycle",
 	"kubeletsim/podspec",
 	"kubeletsim/responses",

@@ -1,0 +1,207 @@
+package kubeletsim
+
+import (
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/eviction"
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/usage"
+)
+
+// weigh queues the node of a pod for a look at its resources if the pod's use of them may have
+// changed. That costs nothing on a node where no pod declares what it uses.
+func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
+	declares := len(pod.Annotations) > 0 && usage.DeclaresDemand(pod)
+	if !declares && !n.Demands() {
+		return
+	}
+	runs := e.state.Runs(pod.UID)
+	weight := digestOfDemand(pod, runs)
+	if weight == e.weight {
+		return
+	}
+	e.weight = weight
+	n.SetDemanding(pod.UID, declares && len(runs) > 0)
+	k.loop.Add(pressureKey(n.Name))
+}
+
+// digestOfDemand hashes what a pod's use of resources follows from; 0 if nothing runs.
+func digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
+	if len(runs) == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, run := range runs {
+		_, _ = fmt.Fprintln(h, run.ID, run.Since.UnixNano())
+	}
+	var demands []string
+	for key, value := range pod.Annotations {
+		if strings.HasPrefix(key, usage.AnnotationMemory) || strings.HasPrefix(key, usage.AnnotationEphemeralStorage) || strings.HasPrefix(key, usage.AnnotationPIDs) {
+			demands = append(demands, key+"="+value)
+		}
+	}
+	slices.Sort(demands)
+	_, _ = fmt.Fprintln(h, demands, pod.Generation)
+	return h.Sum64()
+}
+
+// syncPressure does what is due on a node that may run short of a resource, and plans what comes
+// next (package eviction).
+func (k *Kubelets) syncPressure(key key) {
+	n := k.nodes.Get(key.id)
+	if n == nil || !n.Active() {
+		k.due.Set(key, time.Time{})
+		return
+	}
+	now := k.opts.Clock.Now()
+	k.configure(n)
+	if boots := n.BootCount(); boots != n.Boots {
+		n.Boots, n.State, n.Plan = boots, eviction.State{}, eviction.Plan{}
+	}
+	view := k.pressureOn(n)
+	for k.killForMemory(n, &view, now) {
+	}
+	if n.Plan.Look && !now.Before(n.Plan.At) {
+		var out eviction.Outcome
+		n.State, out = eviction.Step(n.Policy, &view, n.State, now)
+		k.evict(n, &view, out)
+	}
+	if n.SetPressures(n.State.Conditions()) {
+		k.loop.Add(nodeKey(n.Name))
+	}
+	n.Plan = eviction.Next(n.Policy, &view, &n.State, now)
+	k.due.Set(key, n.Plan.At)
+}
+
+// configure reads the node's rules for evictions if they have changed.
+func (k *Kubelets) configure(n *nodes.Node) {
+	object, _ := k.nodeLister.Get(n.Name) // nil until the informer has it
+	configuration, changed := n.Configure(object)
+	if !changed && n.Policy != nil {
+		return
+	}
+	policy, bad := configuration.Policy()
+	n.Policy = &policy
+	for _, why := range bad {
+		k.reportNode(n, []lifecycle.Event{{Kind: corev1.EventTypeWarning, Reason: "InvalidSimulation", Message: why}})
+	}
+}
+
+// pressureOn returns what the pods on a node use. Without any that declares it, that is nothing:
+// what the others are taken to use is no reason to evict one.
+func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
+	view := eviction.Node{Capacity: n.Capacity(), Allocatable: n.Allocatable}
+	if !n.Demanding() {
+		return view
+	}
+	for _, uid := range k.pods.on(n.Name) {
+		if e := k.pods.get(uid); e != nil {
+			if pod, ok := e.demand(); ok {
+				view.Pods = append(view.Pods, pod)
+			}
+		}
+	}
+	return view
+}
+
+// demand returns what a pod uses; false if nothing of it runs. A container that is about to be
+// killed uses nothing.
+func (e *podEntry) demand() (eviction.Pod, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return eviction.Pod{}, false
+	}
+	evicted := e.shown.Evicted()
+	killed := map[string]bool{}
+	for _, o := range e.occurrences {
+		evicted = evicted || o.Kind == lifecycle.Eviction
+		if o.Kind == lifecycle.Crash {
+			killed[o.Container] = true
+		}
+	}
+	pod := eviction.NewPod(e.pod, evicted)
+	for _, run := range e.shown.Runs(e.pod.UID) {
+		if killed[""] || killed[run.Name] {
+			continue
+		}
+		if c := containerOf(e.pod, run.Name); c != nil {
+			pod.Containers = append(pod.Containers, eviction.NewContainer(e.pod, c, run.Since))
+		}
+	}
+	return pod, len(pod.Containers) > 0
+}
+
+func containerOf(pod *corev1.Pod, name string) *corev1.Container {
+	for _, ref := range podspec.Containers(pod) {
+		if ref.Name == name {
+			return ref.Container
+		}
+	}
+	return nil
+}
+
+// killForMemory kills a container because the node's memory is exhausted; false if it is not.
+func (k *Kubelets) killForMemory(n *nodes.Node, view *eviction.Node, now time.Time) bool {
+	victim, ok := eviction.OutOfMemory(n.Policy, view, now)
+	if !ok {
+		return false
+	}
+	i := slices.IndexFunc(view.Pods, func(p eviction.Pod) bool { return p.Object.UID == victim.Pod })
+	pod := &view.Pods[i]
+	k.reportNode(n, []lifecycle.Event{{
+		Kind: corev1.EventTypeWarning, Reason: "SystemOOM",
+		Message: fmt.Sprintf("System OOM encountered, victim process: %s, pid: %d", processName(pod.Object, victim.Container), processID(victim)),
+	}})
+	k.occur(victim.Pod, lifecycle.Occurrence{Container: victim.Container, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
+	pod.Containers = slices.DeleteFunc(pod.Containers, func(c eviction.Container) bool { return c.Spec.Name == victim.Container })
+	return true
+}
+
+// processName is the name of a container's first process: that of its program, as far as the pod
+// has it.
+func processName(pod *corev1.Pod, container string) string {
+	if c := containerOf(pod, container); c != nil && len(c.Command) > 0 {
+		return path.Base(c.Command[0])
+	}
+	return container
+}
+
+// processID derives the ID of a process on its machine from the names, as all IDs of the simulation
+// are.
+func processID(v eviction.Victim) uint32 {
+	return 1000 + crc32.ChecksumIEEE([]byte(string(v.Pod)+"/"+v.Container))%30000
+}
+
+// evict does what the kubelet decided.
+func (k *Kubelets) evict(n *nodes.Node, view *eviction.Node, out eviction.Outcome) {
+	if out.Reclaim != "" {
+		k.reportNode(n, []lifecycle.Event{{
+			Kind: corev1.EventTypeWarning, Reason: "EvictionThresholdMet", Message: "Attempting to reclaim " + string(out.Reclaim),
+		}})
+	}
+	for _, e := range out.Evictions {
+		k.occur(e.Pod, lifecycle.Occurrence{Kind: lifecycle.Eviction, Reason: eviction.Reason, Message: e.Message, Grace: e.Grace, Disruption: e.Disruption})
+		for i := range view.Pods {
+			view.Pods[i].Evicted = view.Pods[i].Evicted || view.Pods[i].Object.UID == e.Pod
+		}
+	}
+}
+
+// occur passes an occurrence to the worker of a pod.
+func (k *Kubelets) occur(pod types.UID, o lifecycle.Occurrence) {
+	if e := k.pods.get(pod); e != nil {
+		e.Occur(o)
+	}
+}
