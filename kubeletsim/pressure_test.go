@@ -131,9 +131,7 @@ func TestEvictionConfiguration(t *testing.T) {
 	if _, err := c.client.CoreV1().Nodes().Update(c.ctx, node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ledger.WaitIdle(c.ctx); err != nil {
-		t.Fatal(err)
-	}
+	c.eventually("the kubelet plans a look", func() bool { return c.kubelet.due.Len() == 2 })
 	c.advance(eviction.Interval)
 	if got := c.pod("web").Status; got.Phase != corev1.PodFailed {
 		t.Errorf("%+v", got)
