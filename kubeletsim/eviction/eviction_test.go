@@ -148,6 +148,10 @@ func TestMessages(t *testing.T) {
 	if got, want := out.Evictions[0].Message, "The node was low on resource: memory. Threshold quantity: 100Mi, available: 24Mi. Container app was using 1000Mi, request is 10Mi, has larger consumption of memory. "; got != want {
 		t.Error(got)
 	}
+	_, out = Step(p, nodeOf(using("a", "1000000001")), State{}, start)
+	if got := out.Evictions[0].Message; !strings.Contains(got, "available: 72013Ki. ") {
+		t.Error(got)
+	}
 	full := using("a", "0", podtest.Annotated("ephemeral-storage", "9728Mi"))
 	_, out = Step(p, nodeOf(full), State{}, start)
 	if got, want := out.Evictions[0].Message, "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 512Mi. Container app was using 9728Mi, request is 0, has larger consumption of ephemeral-storage. "; got != want {

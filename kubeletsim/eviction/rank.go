@@ -59,9 +59,13 @@ func (n *Node) rank(i int, at time.Time) []*Pod {
 func (n *Node) message(p *Policy, t *Threshold, pod *Pod, at time.Time) string {
 	i := slices.Index(signals(), t.Signal)
 	name := t.Signal.resource()
+	available := n.limit(p, t.Signal) - n.used(i, at)
+	if name != usage.ResourcePIDs {
+		available = kibibytes(available)
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "The node was low on resource: %s. Threshold quantity: %s, available: %s. ",
-		name, t.Below.text(n.capacity(t.Signal)), bytes(n.limit(p, t.Signal)-n.used(i, at)))
+		name, t.Below.text(n.capacity(t.Signal)), bytes(available))
 	if name == usage.ResourcePIDs {
 		return text.String()
 	}
