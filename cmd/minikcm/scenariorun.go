@@ -32,6 +32,7 @@ type scenarioFlags struct {
 	keepGoing    bool
 	timeline     bool
 	noColor      bool
+	cpuProfile   string
 }
 
 func newScenarioRun() *cobra.Command {
@@ -57,7 +58,7 @@ command that reproduces it.`,
 			}
 			relaxGC()
 			r := &scenarioRunner{flags: f, out: cmd.OutOrStdout(), args: args}
-			return r.run(cmd.Context())
+			return profiled(f.cpuProfile, func() error { return r.run(cmd.Context()) })
 		},
 	}
 	f.add(cmd)
@@ -78,6 +79,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "with --repeat, continue after failures, and print how many seeds failed and which")
 	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline after each run")
 	flags.BoolVar(&f.noColor, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
+	flags.StringVar(&f.cpuProfile, "cpuprofile", "", "write a CPU profile of the runs to this file, for go tool pprof")
 	f.outputs.add(flags)
 }
 
