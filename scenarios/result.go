@@ -32,6 +32,9 @@ type Result struct {
 	// Cluster and Real are how much time passed in the cluster and on the machine,
 	// the cluster's start included in the latter.
 	Cluster, Real time.Duration
+	// Processor is the processor time of the process meanwhile, which other runs may share; 0 if
+	// the system does not say.
+	Processor time.Duration
 	// Failure is why the scenario failed; nil if it passed.
 	Failure error
 	// Interrupted says that the run was ended before it was over; Failure says why.
@@ -44,8 +47,9 @@ type Result struct {
 type StepResult struct {
 	Title string
 	Notes []string
-	// Cluster and Real are how long it took.
-	Cluster, Real time.Duration
+	// Cluster and Real are how long it took, and Processor is the processor time of the process
+	// meanwhile.
+	Cluster, Real, Processor time.Duration
 	Failure       error
 }
 

@@ -70,7 +70,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if err := errors.Join(err, Possible(s, there.place)); err != nil {
 		return nil, err
 	}
-	elapsed := clock.Stopwatch()
+	elapsed, processor := clock.Stopwatch(), clock.ProcessorTime()
 	opts.Progress.Begin(s)
 	w, err := open(ctx, s, opts, there)
 	if err != nil {
@@ -100,7 +100,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	} else if err := w.close(); err != nil {
 		return nil, err
 	}
-	result.Real = elapsed()
+	result.Real, result.Processor = elapsed(), clock.ProcessorTime()-processor
 	opts.Progress.End(result)
 	return result, nil
 }
@@ -258,9 +258,12 @@ func (b *branch) top(ctx context.Context, steps []spec.Step, word string) error 
 
 func (b *branch) result(ctx context.Context, step *spec.Step) StepResult {
 	b.notes = nil
-	begun, elapsed := b.run.clock.Now(), clock.Stopwatch()
+	begun, elapsed, processor := b.run.clock.Now(), clock.Stopwatch(), clock.ProcessorTime()
 	err := b.step(ctx, step)
-	return StepResult{Title: step.Title(), Notes: b.notes, Cluster: b.run.clock.Since(begun), Real: elapsed(), Failure: err}
+	return StepResult{
+		Title: step.Title(), Notes: b.notes, Cluster: b.run.clock.Since(begun), Real: elapsed(),
+		Processor: clock.ProcessorTime() - processor, Failure: err,
+	}
 }
 
 // startCluster starts the cluster that a scenario describes.

@@ -31,6 +31,7 @@ type scenarioFlags struct {
 	untilFailure bool
 	keepGoing    bool
 	timeline     bool
+	verbose      bool
 	noColor      bool
 	cpuProfile   string
 }
@@ -78,6 +79,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat with the next seed until a run fails or Ctrl-C")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "with --repeat, continue after failures, and print how many seeds failed and which")
 	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline after each run")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what the time of each run went to: the processor time of the steps, and the writes by client and resource")
 	flags.BoolVar(&f.noColor, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
 	flags.StringVar(&f.cpuProfile, "cpuprofile", "", "write a CPU profile of the runs to this file, for go tool pprof")
 	f.outputs.add(flags)
@@ -267,6 +269,9 @@ func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenar
 	}
 	if err != nil {
 		return nil, err
+	}
+	if r.flags.verbose {
+		p.print("%s", costText(result))
 	}
 	if r.flags.timeline {
 		err = report.Text(out, result.Run)

@@ -46,7 +46,7 @@ func newObservations(opts Options) *observations {
 	return &observations{
 		writes: kept[minikcm.Write]{half: (writes + 1) / 2}, events: kept[Event]{half: (events + 1) / 2},
 		pods: map[types.UID]Phase{}, curves: newCurves(), seen: map[string]activity{},
-		totals: Totals{ByActor: map[string]int64{}, ByResource: map[string]int64{}, ByReason: map[string]int64{}},
+		totals: Totals{ByActor: map[string]int64{}, ByResource: map[string]int64{}, ByReason: map[string]int64{}, ByActorAndResource: map[string]int64{}},
 	}
 }
 
@@ -58,6 +58,14 @@ func (o *observations) wrote(at time.Duration, w *minikcm.Write, old, obj runtim
 	o.totals.Writes++
 	count(o.totals.ByActor, actor)
 	count(o.totals.ByResource, w.Resource.Resource)
+	both := actor + " " + w.Resource.Resource
+	if w.Subresource != "" {
+		both += "/" + w.Subresource
+	}
+	count(o.totals.ByActorAndResource, both)
+	if w.Effect == minikcm.Changed && len(w.Changes) == 0 {
+		o.totals.Heartbeats++
+	}
 	o.curves.count(o.curves.writers, actor, at, 1)
 	switch obj := obj.(type) {
 	case *corev1.Pod:

@@ -186,6 +186,10 @@ type Totals struct {
 	ByActor    map[string]int64 `json:"byActor,omitempty"`
 	ByResource map[string]int64 `json:"byResource,omitempty"`
 	ByReason   map[string]int64 `json:"byReason,omitempty"`
+	// ByActorAndResource counts writes by both, as in "kubelet pods/status".
+	ByActorAndResource map[string]int64 `json:"byActorAndResource,omitempty"`
+	// Heartbeats are the writes that changed nothing but times.
+	Heartbeats int64 `json:"heartbeats,omitempty"`
 	// PodsCreated and PodsDeleted count pods.
 	PodsCreated int64 `json:"podsCreated"`
 	PodsDeleted int64 `json:"podsDeleted"`
