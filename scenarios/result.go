@@ -50,7 +50,7 @@ type StepResult struct {
 	// Cluster and Real are how long it took, and Processor is the processor time of the process
 	// meanwhile.
 	Cluster, Real, Processor time.Duration
-	Failure       error
+	Failure                  error
 }
 
 // Text is the report's last line: PASS or FAIL, with what to type to see it again.
