@@ -21,6 +21,9 @@ import (
 	"go.uber.org/zap"
 )
 
+// maxGroup caps the writes whose events are delivered together.
+const maxGroup = 64
+
 // writeOverhead is etcd's estimate of the bytes that a key takes in the database beside itself
 // and its value.
 const writeOverhead = 256
@@ -29,7 +32,8 @@ const writeOverhead = 256
 // has no raft log, which only serves to restore the storage of a process that has ended.
 //
 // One goroutine applies all writes, and passes their events on to the watches before it
-// answers. It is not the caller's, because etcd's storage ends the goroutine in which it finds
+// answers: those of all writes that are waiting at once, so that a watch is woken once for
+// them. It is not the caller's, because etcd's storage ends the goroutine in which it finds
 // that it cannot continue (see failure).
 type direct struct {
 	store    mvcc.WatchableKV
@@ -37,7 +41,7 @@ type direct struct {
 	quota    int64
 	failure  *failure
 	// deliver gets the events in the order of their revisions. It is set before the first write.
-	deliver func(*Event)
+	deliver func([]*Event)
 
 	writes chan *writing
 	stop   chan struct{} // closed by close
@@ -131,28 +135,57 @@ func (d *direct) write(ctx context.Context, c *change) (int64, error) {
 // run applies writes until close.
 func (d *direct) run() {
 	defer d.failure.recover()
+	var group []*writing
+	var events []*Event
 	for {
 		select {
 		case w := <-d.writes:
-			w.revision, w.err = d.apply(&w.change)
-			w.done <- struct{}{}
+			group = d.gather(append(group, w))
 		case <-d.stop:
 			return
 		}
+		for _, w := range group {
+			event, err := d.apply(&w.change)
+			if w.err = err; err == nil {
+				w.revision, events = event.KeyValue.ModRevision, append(events, event)
+			}
+		}
+		if len(events) > 0 {
+			d.deliver(events)
+		}
+		for _, w := range group {
+			w.done <- struct{}{}
+		}
+		clear(group)
+		clear(events)
+		group, events = group[:0], events[:0]
 	}
 }
 
-// apply makes one change. No other change is made meanwhile.
-func (d *direct) apply(c *change) (int64, error) {
+// gather adds the writes that are waiting to a group.
+func (d *direct) gather(group []*writing) []*writing {
+	for len(group) < maxGroup {
+		select {
+		case w := <-d.writes:
+			group = append(group, w)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// apply makes one change, and returns its event. No other change is made meanwhile.
+func (d *direct) apply(c *change) (*Event, error) {
 	current, err := d.look(c)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if !expectationHolds(c.kind, current, c.expected) {
-		return 0, &ConflictError{Key: c.key, Current: current}
+		return nil, &ConflictError{Key: c.key, Current: current}
 	}
 	if c.kind == Put && d.database.Size()+int64(c.size()+writeOverhead) >= d.quota {
-		return 0, etcderrors.ErrNoSpace
+		return nil, etcderrors.ErrNoSpace
 	}
 	event := &Event{Type: c.kind, KeyValue: KeyValue{Key: c.key}, Previous: current}
 	txn := d.store.Write(traceutil.TODO())
@@ -169,8 +202,7 @@ func (d *direct) apply(c *change) (int64, error) {
 		}
 	}
 	txn.End()
-	d.deliver(event)
-	return event.KeyValue.ModRevision, nil
+	return event, nil
 }
 
 // look returns the state of the change's key, and a *GuardError if one of its guards does not
@@ -207,6 +239,9 @@ func revisionOf(kv *KeyValue) int64 {
 }
 
 func (d *direct) compact(ctx context.Context, revision int64, physical bool) error {
+	if physical {
+		defer d.settleSize()
+	}
 	deleted, err := d.store.Compact(traceutil.TODO(), revision)
 	if err != nil || !physical {
 		return err
@@ -220,6 +255,22 @@ func (d *direct) compact(ctx context.Context, revision int64, physical bool) err
 	}
 	d.database.ForceCommit()
 	return nil
+}
+
+// settleSize makes the size in use count the pages that the last commit has freed. bbolt counts
+// them at the next commit that writes anything, and a store without space may write nothing more:
+//
+//	a compaction commits     its pages are free, and still count as used
+//	a Put is refused         nothing is written: they count as used for good
+//	space looks              so little seems to be free that it does not defragment
+//
+// etcd's server writes the index of the log's entry even for a refused request.
+func (d *direct) settleSize() {
+	tx := d.database.BatchTx()
+	tx.LockOutsideApply()
+	schema.UnsafeSetStorageVersion(tx, semver.New(version.Version))
+	tx.Unlock()
+	d.database.ForceCommit()
 }
 
 func (d *direct) defragment() error { return d.database.Defrag() }

@@ -8,8 +8,8 @@ import (
 )
 
 // engine is the etcd of an Embedded: what applies its writes to etcd's storage, whose applied
-// state the Embedded reads. With a data directory it is a whole server (replicated), which logs
-// each write before it applies it; without one it is etcd's storage alone (direct).
+// state the Embedded reads. It is a whole server (replicated), which logs each write before it
+// applies it, or, for ephemeral stores with Sequential, etcd's storage alone (direct).
 type engine interface {
 	kv() mvcc.WatchableKV
 	backend() backend.Backend

@@ -51,6 +51,7 @@ func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 	cfg.InitialCluster = memberName + "=" + peerURL
 	cfg.EnableGRPCGateway = false
 	cfg.TickMs, cfg.ElectionMs = tickMs, electionMs
+	cfg.UnsafeNoFsync = opts.DataDir == ""
 	cfg.QuotaBackendBytes = opts.quota()
 	cfg.MaxRequestBytes = maxRequestBytes
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotCount, catchUpCount

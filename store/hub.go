@@ -135,20 +135,20 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 	}
 }
 
-// deliver delivers the event of a revision, which can be read, to the watches.
-func (h *hub) deliver(event *Event) {
+// deliver delivers the events of revisions that can be read to the watches.
+func (h *hub) deliver(events []*Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	revision := event.KeyValue.ModRevision
-	h.rev.Store(revision)
+	for _, event := range events {
+		for _, w := range h.watches {
+			if w.wants(event.KeyValue.Key, event.KeyValue.ModRevision) {
+				w.add(event, nil)
+			}
+		}
+	}
+	h.rev.Store(events[len(events)-1].KeyValue.ModRevision)
 	for _, w := range h.watches {
-		wants := w.wants(event.KeyValue.Key, revision)
-		if wants {
-			w.add(event, nil)
-		}
-		if wants || w.progress > 0 {
-			w.flush()
-		}
+		w.flush()
 	}
 }
 
