@@ -168,6 +168,7 @@ require (
 	k8s.io/controller-manager v0.37.2
 	k8s.io/kube-aggregator v0.37.2
 	k8s.io/kube-controller-manager v0.37.2
+	k8s.io/kube-scheduler v0.37.2
 	k8s.io/streaming v0.37.2
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1

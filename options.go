@@ -19,6 +19,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
+	"minikcm.dev/minikcm/controllers/scheduler"
+	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
@@ -169,6 +171,9 @@ type Options struct {
 	Controllers []string
 	// NoScheduler runs no scheduler: pods stay unassigned unless a client binds them.
 	NoScheduler bool
+	// SchedulerConfig is the file of a kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration,
+	// which is read when the cluster starts; empty: kube-scheduler's default configuration.
+	SchedulerConfig string
 	// NoWait makes Start return before the nodes are Ready.
 	NoWait bool
 	// CompactionInterval is the time of the cluster's clock between compactions of the
@@ -249,6 +254,9 @@ func (o *Options) Validate() error {
 	if _, err := manager.ParseSelection(strings.Join(o.Controllers, ",")); err != nil {
 		return err
 	}
+	if _, err := o.schedulerOptions(); err != nil {
+		return err
+	}
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
@@ -291,6 +299,18 @@ func (o *Options) validateAuthorization() error {
 		return errors.New("cannot specify --authorization-webhook-config-file without mode Webhook")
 	}
 	return o.AuthorizationWebhook.Validate()
+}
+
+// schedulerOptions reads the configuration of the scheduler.
+func (o *Options) schedulerOptions() (scheduler.Options, error) {
+	if o.SchedulerConfig == "" {
+		return scheduler.Options{}, nil
+	}
+	if o.NoScheduler {
+		return scheduler.Options{}, fmt.Errorf("a configuration of the scheduler (%s) was given, but no scheduler runs: leave out one of them", o.SchedulerConfig)
+	}
+	read, err := config.Read(o.SchedulerConfig)
+	return scheduler.Options{Config: read}, err
 }
 
 // containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and

@@ -45,9 +45,13 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 		return nil, err
 	}
 	if !c.opts.NoScheduler && !c.opts.shares() {
+		opts, err := c.opts.schedulerOptions()
+		if err != nil {
+			return nil, err
+		}
 		own := c.envOf(e, "system:kube-scheduler")
 		own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
-		s, err := scheduler.New(ctx, own)
+		s, err := scheduler.New(ctx, own, opts)
 		if err != nil {
 			return nil, fmt.Errorf("making the scheduler: %w", err)
 		}

@@ -224,7 +224,11 @@ func (c *Cluster) runScheduler(ctx context.Context, shared *env.Env, token fence
 	defer end()
 	e.Random = c.random.Fork()
 	e.Recorder = shared.Recorder.OwnedBy("kube-scheduler")
-	s, err := scheduler.New(ctx, e)
+	opts, err := c.opts.schedulerOptions()
+	if err != nil {
+		return err
+	}
+	s, err := scheduler.New(ctx, e, opts)
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}

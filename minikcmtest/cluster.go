@@ -52,6 +52,11 @@ func WithoutScheduler() Option {
 	return func(o *minikcm.Options) { o.NoScheduler = true }
 }
 
+// WithSchedulerConfig makes the scheduler run by the KubeSchedulerConfiguration in a file.
+func WithSchedulerConfig(file string) Option {
+	return func(o *minikcm.Options) { o.SchedulerConfig = file }
+}
+
 // WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
 // disables one.
 func WithAdmissionPlugins(selection ...string) Option {

@@ -34,7 +34,9 @@ type clusterFlags struct {
 	seed        uint64
 	controllers []string
 	scheduler   bool
-	memoryLimit string
+	// schedulerConfig is the file of --scheduler-config.
+	schedulerConfig string
+	memoryLimit     string
 
 	startDelay, readyDelay time.Duration
 	podNetworks            minikcm.PodNetworks
@@ -63,13 +65,14 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay overrides it")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' enables all that are on by default, 'name' adds one, '-name' disables one")
 	flags.BoolVar(&f.scheduler, "scheduler", true, "run the scheduler; if false, pods stay unassigned unless a client binds them")
+	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "file of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) with the scheduler's profiles, plugins and extenders")
 }
 
 // options returns the cluster options that the flags describe.
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
-		PodNetworks: f.podNetworks, Controllers: f.controllers, NoScheduler: !f.scheduler, Logger: klog.Background(),
+		PodNetworks: f.podNetworks, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
 		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension()},

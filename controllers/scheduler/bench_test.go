@@ -27,7 +27,7 @@ func BenchmarkDecide(b *testing.B) {
 			for _, n := range st.Nodes(nodes, st.Allocatable("cpu", "1000000", "memory", "1000Ti", "pods", "100000000")) {
 				known.SetNode(n)
 			}
-			q := queue.New(clock.Real(), nil, "bench", func(queue.Waiting, framework.ClusterEvent) bool { return false }, nil)
+			q := queue.New(clock.Real(), nil, queue.Options{Name: "bench", Hint: func(queue.Waiting, framework.ClusterEvent) bool { return false }})
 			defer q.Close()
 			random := clock.NewRandom(1)
 			var snapshot *framework.Snapshot

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +13,6 @@ import (
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
-
-// bindTimeout is kube-scheduler's default time for the binding of a pod's volumes.
-const bindTimeout = 600 * time.Second
 
 var errBindTimeout = errors.New("context deadline exceeded")
 
@@ -30,7 +26,7 @@ func (s *Scheduler) bindVolumes(ctx context.Context, w *volumeWait) {
 		return
 	}
 	gone := false
-	bound, err := s.volumes.park(w, func() { gone = !s.queue.Park(a, bindTimeout) })
+	bound, err := s.volumes.park(w, func() { gone = !s.queue.Park(a, s.profileOf(a.Info.Pod).BindTimeout) })
 	switch {
 	case gone:
 		s.volumes.forget(a.Info.Pod.UID)

@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/scheduler/config"
 )
 
 // testCluster is a scheduler on client-go's fake clientset, whose bindings set
@@ -31,6 +32,8 @@ type testCluster struct {
 	clock     clock.Clock
 	ledger    *clock.Ledger
 	scheduler *Scheduler
+	// config is that of the scheduler; nil: the default.
+	config *config.Config
 
 	mu sync.Mutex
 	// failures is how many bindings are refused before any is taken.
@@ -39,7 +42,12 @@ type testCluster struct {
 
 func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...runtime.Object) *testCluster {
 	t.Helper()
-	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger}
+	return startConfigured(t, c, ledger, nil, objects...)
+}
+
+func startConfigured(t *testing.T, c clock.Clock, ledger *clock.Ledger, configured *config.Config, objects ...runtime.Object) *testCluster {
+	t.Helper()
+	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger, config: configured}
 	tc.client.PrependReactor("create", "pods", tc.bind)
 	watched := make(chan string, 100)
 	tc.client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
@@ -56,7 +64,7 @@ func startCluster(t *testing.T, c clock.Clock, ledger *clock.Ledger, objects ...
 		Clock: c, Ledger: ledger, Random: clock.NewRandom(1), Informers: factory,
 		Logger: klog.Background(), Recorder: recorder,
 	}
-	s, err := newScheduler(e, tc.client)
+	s, err := newScheduler(e, tc.client, Options{Config: tc.config})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,11 @@ import (
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 )
 
-// searchLimit is the machine's time that one decision may take to look for devices:
-// kube-scheduler's default for one node. selectorCache is its number of compiled selectors.
+// selectorCache is kube-scheduler's number of compiled selectors. noLimit stands for a search for
+// devices without a limit.
 const (
-	searchLimit   = 10 * time.Second
 	selectorCache = 10
+	noLimit       = time.Hour
 )
 
 const reasonSearchTimeout = "timed out trying to allocate devices"
@@ -91,8 +91,9 @@ func newDevices(informers resourceinformers.Interface, c clock.Clock, logger klo
 	}
 }
 
-// input returns what the decision on a pod depends on; nil: the pod uses no resource claims.
-func (d *devices) input(p *framework.PodInfo) *plugins.Devices {
+// input returns what the decision on a pod depends on; nil: the pod uses no resource claims. limit is
+// the machine's time that the search for devices may take, for all nodes together; 0: any.
+func (d *devices) input(p *framework.PodInfo, limit time.Duration) *plugins.Devices {
 	if len(p.Pod.Spec.ResourceClaims) == 0 {
 		return nil
 	}
@@ -104,7 +105,7 @@ func (d *devices) input(p *framework.PodInfo) *plugins.Devices {
 			_, err := d.classes.Get(name)
 			return err == nil
 		},
-		Allocate: d.search(),
+		Allocate: d.search(cmp.Or(limit, noLimit)),
 	}
 	var err error
 	if in.Claims, err = d.claimsLocked(p.Pod); err != nil {
@@ -184,7 +185,7 @@ func (d *devices) isPending(claim types.UID) bool {
 
 // search returns a function that looks for devices, for one decision. What is allocated and
 // published is read when it is first called.
-func (d *devices) search() func(*corev1.Node, []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
+func (d *devices) search(limit time.Duration) func(*corev1.Node, []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
 	var allocator structured.Allocator
 	var left time.Duration
 	return func(node *corev1.Node, claims []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
@@ -193,16 +194,16 @@ func (d *devices) search() func(*corev1.Node, []*resourcev1.ResourceClaim) ([]re
 			if allocator, err = d.newAllocator(); err != nil {
 				return nil, "", err
 			}
-			left = searchLimit
+			left = limit
 		}
 		if left <= 0 {
 			return nil, reasonSearchTimeout, nil
 		}
 		began := clock.Real().Now()
 		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), d.logger))
-		limit := clock.Real().AfterFunc(left, cancel)
+		timer := clock.Real().AfterFunc(left, cancel)
 		results, err := allocator.Allocate(ctx, node, claims)
-		limit.Stop()
+		timer.Stop()
 		cancel()
 		left -= clock.Real().Now().Sub(began)
 		switch {

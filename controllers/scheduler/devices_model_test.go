@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -91,7 +92,9 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 	w.snapshot = framework.SnapshotOf(nodes, nil)
 	real := clock.Real()
 	w.scheduler = &Scheduler{client: client, clock: real, devices: newDevices(resources, real, klog.Background())}
-	w.scheduler.queue = queue.New(real, nil, "model", func(queue.Waiting, framework.ClusterEvent) bool { return false }, w.scheduler.devices.ready)
+	w.scheduler.queue = queue.New(real, nil, queue.Options{
+		Name: "model", Hint: func(queue.Waiting, framework.ClusterEvent) bool { return false }, Ready: w.scheduler.devices.ready,
+	})
 	client.PrependReactor("*", "resourceclaims", w.react)
 	return w
 }
@@ -219,7 +222,7 @@ func (w *deviceWorld) decide() {
 	slices.SortFunc(pending, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	pod := pending[w.draw(len(pending), "pod")]
 	info := framework.NewPodInfo(pod)
-	in := w.scheduler.devices.input(info)
+	in := w.scheduler.devices.input(info, time.Minute)
 	restore := func() {}
 	if w.mistake.deciding != nil {
 		restore = w.mistake.deciding(w.scheduler.devices)

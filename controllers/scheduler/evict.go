@@ -91,6 +91,6 @@ func (s *Scheduler) evict(ctx context.Context, preemptor *framework.PodInfo, vic
 	if err != nil {
 		return fmt.Errorf("preempting pod %s/%s: %w", victim.Namespace, victim.Name, err)
 	}
-	s.recorder.Eventf(victim, corev1.EventTypeNormal, reasonPreempted, "Preempted by pod %s on node %s", preemptor.Pod.UID, node)
+	s.recorderOf(preemptor.Pod).Eventf(victim, corev1.EventTypeNormal, reasonPreempted, "Preempted by pod %s on node %s", preemptor.Pod.UID, node)
 	return nil
 }

@@ -78,7 +78,7 @@ func (s *Scheduler) setPod(pod *corev1.Pod) {
 		c := s.cache.SetPod(pod)
 		s.unqueue(pod)
 		s.queue.Notify(c)
-	case pod.Spec.SchedulerName == Name && !s.cache.HasPod(pod.UID):
+	case s.profileOf(pod) != nil && !s.cache.HasPod(pod.UID):
 		if pod.Status.NominatedNodeName != "" && s.queue.IsNew(pod.UID) {
 			s.nominator.Set(framework.NewPodInfo(pod), pod.Status.NominatedNodeName)
 		}

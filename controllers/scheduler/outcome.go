@@ -42,7 +42,7 @@ func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 	}, metav1.CreateOptions{})
 	s.volumes.forget(pod.UID)
 	if err == nil {
-		s.recorder.Eventf(pod, corev1.EventTypeNormal, reasonScheduled, "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
+		s.recorderOf(pod).Eventf(pod, corev1.EventTypeNormal, reasonScheduled, "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
 		s.queue.Done(a)
 		return
 	}
@@ -97,7 +97,7 @@ func (s *Scheduler) report(ctx context.Context, a *queue.Attempt, reason, messag
 	if known, err := s.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && known.UID == pod.UID {
 		pod = known
 	}
-	s.recorder.Event(pod, corev1.EventTypeWarning, reasonFailed, truncated(message))
+	s.recorderOf(pod).Event(pod, corev1.EventTypeWarning, reasonFailed, truncated(message))
 	condition := &corev1.PodCondition{
 		Type:               corev1.PodScheduled,
 		ObservedGeneration: pod.Generation,

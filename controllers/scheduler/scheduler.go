@@ -7,9 +7,11 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -18,14 +20,21 @@ import (
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/cache"
+	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
 
-// Name is the scheduler's name in its events and its user agent. It ignores the pending
-// pods of other schedulers, but counts their pods on the nodes that they are bound to.
+// Name is the scheduler's name in its user agent, and that of its default profile. It ignores the
+// pending pods of other schedulers, but counts their pods on the nodes that they are bound to.
 const Name = corev1.DefaultSchedulerName
+
+// Options configure a scheduler.
+type Options struct {
+	// Config are the profiles and what they share; nil: kube-scheduler's default.
+	Config *config.Config
+}
 
 // apiWorkers is the number of concurrent bindings and status writes. A single goroutine
 // decides; the API workers wait for the API server.
@@ -33,12 +42,14 @@ const apiWorkers = 16
 
 // Scheduler binds pods to nodes. New makes one; Run may be called once.
 type Scheduler struct {
-	client   kubernetes.Interface
-	pods     corelisters.PodLister
-	recorder *events.Recorder
-	clock    clock.Clock
-	random   *clock.Random
-	logger   klog.Logger
+	client kubernetes.Interface
+	pods   corelisters.PodLister
+	config *config.Config
+	// recorders write the events of each profile, in its name.
+	recorders map[string]*events.Recorder
+	clock     clock.Clock
+	random    *clock.Random
+	logger    klog.Logger
 
 	handlers  []handler
 	cache     *cache.Cache
@@ -49,6 +60,7 @@ type Scheduler struct {
 	devices   *devices
 
 	namespaces corelisters.NamespaceLister
+	budgets    policylisters.PodDisruptionBudgetLister
 	// synced are the informers without a handler that decisions depend on.
 	synced []toolscache.DoneChecker
 
@@ -67,21 +79,25 @@ type handler struct {
 // New returns a scheduler that is not running yet. It adds handlers to the shared informers
 // of pods, nodes, claims, volumes, StorageClasses and the kinds of dynamic resource allocation, and reads services,
 // ReplicationControllers, ReplicaSets, StatefulSets and namespaces, which decide what pods are
-// spread together.
-func New(_ context.Context, e *env.Env) (*Scheduler, error) {
+// spread together, and PodDisruptionBudgets, which preemption spares.
+func New(_ context.Context, e *env.Env, opts Options) (*Scheduler, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
 		return nil, err
 	}
-	return newScheduler(e, client)
+	return newScheduler(e, client, opts)
 }
 
-func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
+func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Scheduler, error) {
+	if opts.Config == nil {
+		opts.Config = config.Default()
+	}
 	core := e.Informers.Core().V1()
 	s := &Scheduler{
 		client:    client,
 		pods:      core.Pods().Lister(),
-		recorder:  e.Recorder.For(Name),
+		config:    opts.Config,
+		recorders: map[string]*events.Recorder{},
 		clock:     e.Clock,
 		random:    e.Random,
 		logger:    klog.LoggerWithValues(e.Logger, "controller", Name),
@@ -90,14 +106,21 @@ func newScheduler(e *env.Env, client kubernetes.Interface) (*Scheduler, error) {
 		tasks:     newTasks(),
 	}
 	s.devices = newDevices(e.Informers.Resource().V1(), e.Clock, s.logger)
-	s.queue = queue.New(e.Clock, e.Ledger, Name, s.helps, s.devices.ready)
+	for name := range opts.Config.Profiles {
+		s.recorders[name] = e.Recorder.For(name)
+	}
+	s.queue = queue.New(e.Clock, e.Ledger, queue.Options{
+		Name: Name, Hint: s.helps, Ready: s.devices.ready, InitialBackoff: opts.Config.InitialBackoff, MaxBackoff: opts.Config.MaxBackoff,
+	})
 	var err error
 	if s.volumes, err = newVolumes(e.Informers, s.cache.Node); err != nil {
 		return nil, fmt.Errorf("indexing volumes: %w", err)
 	}
 	s.siblings, s.synced = newSiblings(e.Informers)
 	s.namespaces = core.Namespaces().Lister()
-	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker())
+	budgets := e.Informers.Policy().V1().PodDisruptionBudgets()
+	s.budgets = budgets.Lister()
+	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker(), budgets.Informer().HasSyncedChecker())
 	resources := e.Informers.Resource().V1()
 	for _, w := range []struct {
 		what     string
@@ -177,7 +200,7 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 		s.queue.Done(a)
 		return
 	case pod.DeletionTimestamp != nil:
-		s.recorder.Eventf(pod, corev1.EventTypeWarning, reasonFailed, "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
+		s.recorderOf(pod).Eventf(pod, corev1.EventTypeWarning, reasonFailed, "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
 		s.queue.Done(a)
 		return
 	}
@@ -202,7 +225,7 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 	if in.Devices != nil {
 		s.devices.reserve(pod.UID, in.Devices.On(d.Node))
 	}
-	if in.Volumes != nil {
+	if in.Volumes != nil && in.Profile.BindsVolumes() {
 		if plan := in.Volumes.PlanFor(s.snapshot.Get(d.Node).Node); !plan.Empty() {
 			w := s.volumes.reserve(a, d.Node, plan)
 			s.tasks.add(func(ctx context.Context) { s.bindVolumes(ctx, w) })
@@ -216,15 +239,18 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 // by the cluster's seed and the pod's UID, independently of other decisions.
 func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
 	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
+	profile := s.profileOf(a.Info.Pod)
 	in := plugins.Input{
 		Pod:        a.Info,
+		Profile:    profile.Profile,
 		Snapshot:   s.snapshot,
 		Start:      s.start,
 		Nominated:  s.nominator.ByNode(),
 		Prefer:     a.Nominated,
 		Namespaces: s.namespaceLabels,
 		Volumes:    s.volumes.input(a.Info),
-		Devices:    s.devices.input(a.Info),
+		Devices:    s.devices.input(a.Info, profile.FilterTimeout),
+		Budgets:    s.allBudgets,
 		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },
 	}
 	if len(a.Info.SpreadConstraints) == 0 {
@@ -235,6 +261,24 @@ func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
 		in.Siblings = set
 	}
 	return in
+}
+
+func (s *Scheduler) allBudgets() []*policyv1.PodDisruptionBudget {
+	all, err := s.budgets.List(labels.Everything())
+	if err != nil {
+		s.logger.Error(err, "Cannot list the PodDisruptionBudgets")
+	}
+	return all
+}
+
+// profileOf returns the profile of a pod of this scheduler.
+func (s *Scheduler) profileOf(pod *corev1.Pod) *config.Profile {
+	return s.config.Profiles[pod.Spec.SchedulerName]
+}
+
+// recorderOf returns the recorder of the profile of a pod of this scheduler.
+func (s *Scheduler) recorderOf(pod *corev1.Pod) *events.Recorder {
+	return s.recorders[pod.Spec.SchedulerName]
 }
 
 func (s *Scheduler) namespaceLabels() map[string]labels.Set {
@@ -260,9 +304,15 @@ func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins
 	}
 	if in.Devices != nil {
 		a.ByDevices, a.OnlyDevices = d.ByDevices()
+	}
+	if in.Devices != nil && in.Profile.Deallocates() {
 		if idle := in.Devices.Idle(a.Info.Pod, d); idle != nil {
 			s.tasks.add(func(ctx context.Context) { s.deallocate(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
 		}
+	}
+	if !in.Profile.Preempts() {
+		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
+		return
 	}
 	p := plugins.Preempt(in, d)
 	d.Preemption = p.Message
@@ -298,5 +348,9 @@ func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
 	case p.ByVolumes:
 		return false
 	}
-	return p.ByRules && p.Info.MayBeHelpedBy(c) || plugins.NodeMayHelp(p.Info, s.cache.Node(c.Node), p.Nominated != "")
+	profile := s.profileOf(p.Info.Pod)
+	if p.ByRules && (p.Info.MayBeHelpedBy(c) || profile.SpreadsByDefault() && (c.Added != nil || c.Removed != nil)) {
+		return true
+	}
+	return profile.NodeMayHelp(p.Info, s.cache.Node(c.Node), p.Nominated != "")
 }

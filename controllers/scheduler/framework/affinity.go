@@ -20,13 +20,10 @@ const (
 	Preferred
 )
 
-// requiredWeight is the weight of a required affinity term of a pod on a node in the scores
-// of pods that match the term (kube-scheduler's hardPodAffinityWeight).
-const requiredWeight = 1
-
 // AffinityTerm is a term of a pod's affinity or anti-affinity to other pods.
 type AffinityTerm struct {
-	Kind        TermKind
+	Kind TermKind
+	// Weight is that of a preferred term. Profiles weigh required ones.
 	Weight      int64
 	TopologyKey string
 	// namespaces are listed by name, sorted; namespaceSelector adds others; nil: none.
@@ -49,7 +46,7 @@ func newTerms(pod *corev1.Pod) []AffinityTerm {
 	}
 	if a.PodAffinity != nil {
 		for i := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-			add(RequiredAffinity, requiredWeight, &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i])
+			add(RequiredAffinity, 0, &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i])
 		}
 		for i := range a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 			t := &a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // NodeInfo is a node with the pods on it and the sums of their requests. It is immutable:
@@ -20,6 +21,8 @@ type NodeInfo struct {
 	ScoredCPU, ScoredMemory int64
 	UsedPorts               []HostPort
 	HardTaints, SoftTaints  []corev1.Taint
+	// Images are the sizes, in bytes, of the images that the node has, by name.
+	Images map[string]int64
 }
 
 // NewNodeInfo returns a node without pods.
@@ -88,6 +91,7 @@ func (n *NodeInfo) WithNode(node *corev1.Node) *NodeInfo {
 	m := *n
 	m.Node = node
 	m.HardTaints, m.SoftTaints = nil, nil
+	m.Images = imagesOf(node, n)
 	if node == nil {
 		m.Allocatable, m.AllowedPods = Resource{}, 0
 		return &m
@@ -103,6 +107,23 @@ func (n *NodeInfo) WithNode(node *corev1.Node) *NodeInfo {
 		}
 	}
 	return &m
+}
+
+// imagesOf returns the sizes of a node's images, those of its former state if they are the same.
+func imagesOf(node *corev1.Node, old *NodeInfo) map[string]int64 {
+	if node == nil || len(node.Status.Images) == 0 {
+		return nil
+	}
+	if old.Node != nil && equality.Semantic.DeepEqual(old.Node.Status.Images, node.Status.Images) {
+		return old.Images
+	}
+	images := make(map[string]int64, len(node.Status.Images))
+	for _, image := range node.Status.Images {
+		for _, name := range image.Names {
+			images[name] = image.SizeBytes
+		}
+	}
+	return images
 }
 
 // HasLowerPriority reports whether the node has a pod of lower priority than p.

@@ -82,6 +82,14 @@ func (r Resource) plus(o Resource, sign int64) Resource {
 	return r
 }
 
+// Without returns the amounts without the extended resources that ignored approves.
+func (r Resource) Without(ignored func(name corev1.ResourceName) bool) Resource {
+	left := maps.Clone(r.Scalar)
+	maps.DeleteFunc(left, func(name corev1.ResourceName, _ int64) bool { return ignored(name) })
+	r.Scalar = left
+	return r
+}
+
 // Equal reports whether both amounts are equal.
 func (r Resource) Equal(o Resource) bool {
 	return r.MilliCPU == o.MilliCPU && r.Memory == o.Memory && r.EphemeralStorage == o.EphemeralStorage &&

@@ -17,6 +17,8 @@ type Snapshot struct {
 	tally *tally
 	// slots are the tally's slots of the nodes, by index.
 	slots []int
+	// images are the numbers of nodes that have an image, by name.
+	images map[string]int
 	// domains has the domains of the topology keys that were used since node labels changed.
 	domains map[string]*Domains
 }
@@ -41,12 +43,13 @@ func SnapshotOf(nodes []*corev1.Node, pods []*corev1.Pod) *Snapshot {
 }
 
 func newSnapshot(nodes []*NodeInfo, t *tally) *Snapshot {
-	s := &Snapshot{nodes: interleaveZones(nodes), byName: make(map[string]int, len(nodes)), tally: t, domains: map[string]*Domains{}}
+	s := &Snapshot{nodes: interleaveZones(nodes), byName: make(map[string]int, len(nodes)), tally: t, images: map[string]int{}, domains: map[string]*Domains{}}
 	t.follow(s.nodes)
 	s.slots = make([]int, len(s.nodes))
 	for i, n := range s.nodes {
 		s.byName[n.Name()] = i
 		s.slots[i] = t.slots[n.Name()]
+		s.countImages(n, 1)
 	}
 	return s
 }
@@ -96,8 +99,27 @@ func (s *Snapshot) Set(n *NodeInfo) {
 	if old := s.nodes[index].Node; old != n.Node && !maps.Equal(old.Labels, n.Node.Labels) {
 		clear(s.domains)
 	}
+	if old := s.nodes[index]; old.Node != n.Node {
+		s.countImages(old, -1)
+		s.countImages(n, 1)
+	}
 	s.nodes[index] = n
 }
+
+func (s *Snapshot) countImages(n *NodeInfo, sign int) {
+	for name := range n.Images {
+		s.images[name] += sign
+		if s.images[name] == 0 {
+			delete(s.images, name)
+		}
+	}
+}
+
+// HasImages reports whether any node has images.
+func (s *Snapshot) HasImages() bool { return len(s.images) > 0 }
+
+// NodesWithImage returns the number of nodes that have an image.
+func (s *Snapshot) NodesWithImage(name string) int { return s.images[name] }
 
 // CountsOf returns the number of the set's pods on each node, by slot.
 func (s *Snapshot) CountsOf(set *PodSet) []int32 { return s.tally.of(set, s.nodes) }

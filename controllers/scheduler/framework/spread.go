@@ -27,19 +27,34 @@ func newSpread(pod *corev1.Pod) []SpreadConstraint {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
 		selector := ParseSelector(c.LabelSelector)
-		all[i] = SpreadConstraint{
-			Hard:          c.WhenUnsatisfiable == corev1.DoNotSchedule,
-			TopologyKey:   c.TopologyKey,
-			MaxSkew:       c.MaxSkew,
-			MinDomains:    1,
-			honorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
-			honorTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
-			Set:           NewPodSet(pod.Namespace, selector),
-			CountsSelf:    selector.Matches(labels.Set(pod.Labels)),
-		}
-		if c.MinDomains != nil {
-			all[i].MinDomains = *c.MinDomains
-		}
+		all[i] = newConstraint(c, NewPodSet(pod.Namespace, selector), selector.Matches(labels.Set(pod.Labels)))
+	}
+	return all
+}
+
+func newConstraint(c *corev1.TopologySpreadConstraint, set *PodSet, countsSelf bool) SpreadConstraint {
+	parsed := SpreadConstraint{
+		Hard:          c.WhenUnsatisfiable == corev1.DoNotSchedule,
+		TopologyKey:   c.TopologyKey,
+		MaxSkew:       c.MaxSkew,
+		MinDomains:    1,
+		honorAffinity: c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
+		honorTaints:   c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+		Set:           set,
+		CountsSelf:    countsSelf,
+	}
+	if c.MinDomains != nil {
+		parsed.MinDomains = *c.MinDomains
+	}
+	return parsed
+}
+
+// SpreadOf returns configured default constraints for a pod that has siblings and no constraints
+// of its own. They have no selectors.
+func SpreadOf(defaults []corev1.TopologySpreadConstraint, siblings *PodSet, p *PodInfo) []SpreadConstraint {
+	all := make([]SpreadConstraint, len(defaults))
+	for i := range defaults {
+		all[i] = newConstraint(&defaults[i], siblings, siblings.Has(p))
 	}
 	return all
 }

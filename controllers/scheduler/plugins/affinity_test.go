@@ -96,9 +96,9 @@ func TestPodAffinityScores(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(st.Zoned(2, 2), tt.on), Namespaces: namespacesOfTest}
 			got := make([]int64, in.Snapshot.Len())
-			in.addAffinity(got, indexes(in.Snapshot))
-			for i := range got {
-				got[i] /= weightAffinity
+			in.prepare()
+			if normalize, ok := scoreAffinity(&in, indexes(in.Snapshot), got); ok {
+				normalize(got)
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)

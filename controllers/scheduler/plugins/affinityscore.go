@@ -16,31 +16,33 @@ func (in *Input) namespaceLabels() map[string]labels.Set {
 	return in.namespaces
 }
 
-// addAffinity adds InterPodAffinity's scores of the nodes at the indexes: from the pod's
-// preferred terms, and from the terms of pods on nodes that match the pod.
-func (in *Input) addAffinity(total []int64, indexes []int) {
-	scores := map[string][]int64{} // by topology key and domain
-	add := func(t *framework.AffinityTerm, counts []int32) {
+// scoreAffinity is InterPodAffinity: it scores nodes by the pod's preferred terms, and by the terms
+// of pods on nodes that match the pod.
+func scoreAffinity(in *Input, indexes []int, raw []int64) (func([]int64), bool) {
+	if len(in.Pod.AffinityTerms) == 0 && len(in.Snapshot.Held()) == 0 {
+		return nil, false
+	}
+	byKey := map[string][]int64{} // by topology key and domain
+	add := func(t *framework.AffinityTerm, weight int64, counts []int32) {
 		d := in.Snapshot.DomainsOf(t.TopologyKey)
-		if scores[t.TopologyKey] == nil {
-			scores[t.TopologyKey] = make([]int64, d.Len())
+		if byKey[t.TopologyKey] == nil {
+			byKey[t.TopologyKey] = make([]int64, d.Len())
 		}
 		for domain, pods := range d.Sum(in.Snapshot, counts) {
-			scores[t.TopologyKey][domain] += t.Weight * int64(pods)
+			byKey[t.TopologyKey][domain] += weight * int64(pods)
 		}
 	}
 	for i := range in.Pod.AffinityTerms {
 		if t := &in.Pod.AffinityTerms[i]; t.Kind == framework.Preferred {
-			add(t, in.Snapshot.CountsOf(framework.IntersectionOf(t.Match(in.namespaceLabels))))
+			add(t, t.Weight, in.Snapshot.CountsOf(framework.IntersectionOf(t.Match(in.namespaceLabels))))
 		}
 	}
 	for _, h := range in.Snapshot.Held() {
-		if h.Term.Weight != 0 && h.Term.Matches(in.Pod.Pod, in.namespaceLabels) {
-			add(h.Term, h.Counts)
+		if weight := in.heldWeight(h.Term); weight != 0 && h.Term.Matches(in.Pod.Pod, in.namespaceLabels) {
+			add(h.Term, weight, h.Counts)
 		}
 	}
-	raw := make([]int64, len(indexes))
-	for key, byDomain := range scores {
+	for key, byDomain := range byKey {
 		d := in.Snapshot.DomainsOf(key)
 		for i, index := range indexes {
 			if domain := d.Of(index); domain != framework.NoDomain {
@@ -48,11 +50,28 @@ func (in *Input) addAffinity(total []int64, indexes []int) {
 			}
 		}
 	}
-	least, most := slices.Min(raw), slices.Max(raw)
-	if least == most {
-		return
+	return normalizeRange, len(byKey) > 0
+}
+
+// heldWeight returns the weight of a term of pods on nodes.
+func (in *Input) heldWeight(t *framework.AffinityTerm) int64 {
+	switch {
+	case t.Kind == framework.RequiredAffinity:
+		return in.profile.hardAffinityWeight
+	case t.Kind == framework.Preferred && in.profile.ignorePreferred && len(in.Pod.AffinityTerms) == 0:
+		return 0
 	}
-	for i := range raw {
-		total[i] += weightAffinity * int64(maxScore*(float64(raw[i]-least)/float64(most-least)))
+	return t.Weight
+}
+
+// normalizeRange scales scores so that the lowest becomes 0 and the highest maxScore.
+func normalizeRange(scores []int64) {
+	least, most := slices.Min(scores), slices.Max(scores)
+	for i := range scores {
+		if least == most {
+			scores[i] = 0
+			continue
+		}
+		scores[i] = int64(maxScore * (float64(scores[i]-least) / float64(most-least)))
 	}
 }

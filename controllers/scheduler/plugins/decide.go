@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
@@ -10,6 +11,8 @@ import (
 type Input struct {
 	Pod      *framework.PodInfo
 	Snapshot *framework.Snapshot
+	// Profile says which plugins decide; nil: kube-scheduler's default profile.
+	Profile *Profile
 	// Start is the index of the node in the snapshot that is tried first.
 	Start int
 	// Nominated are the pods for which nodes are being freed, by node.
@@ -25,10 +28,21 @@ type Input struct {
 	Volumes *Volumes
 	// Devices describes the pod's resource claims; nil: it has none.
 	Devices *Devices
+	// Budgets returns the PodDisruptionBudgets of all namespaces; nil: there are none. Only Preempt
+	// calls it, at most once.
+	Budgets func() []*policyv1.PodDisruptionBudget
+	// Trace records how each plugin filtered and scored; nil: nothing is recorded.
+	Trace *Trace
 	// Pick breaks a tie: it returns a number from 0 to n-1, n > 0.
 	Pick func(n int) int
 
+	profile    *Profile
+	filters    []*nodeFilter
+	filtersOf  [12]*nodeFilter    // filters, without an allocation
+	fit        framework.Resource // what NodeResourcesFit compares
+	defaults   []framework.SpreadConstraint
 	rules      *rules
+	budgets    budgets
 	namespaces map[string]labels.Set
 }
 
@@ -45,8 +59,9 @@ type Decision struct {
 }
 
 // Decide finds the best node for a pod. In large clusters it scores only as many feasible
-// nodes as kube-scheduler does with its default percentageOfNodesToScore.
+// nodes as kube-scheduler does with the profile's percentageOfNodesToScore.
 func Decide(in Input) Decision {
+	in.prepare()
 	decision := in.decide()
 	if err := in.Devices.failure(); err != nil {
 		return Decision{Next: decision.Next, Err: err}
@@ -72,17 +87,20 @@ func (in *Input) decide() Decision {
 	}
 	in.rules = in.newRules()
 	if index, ok := in.Snapshot.Index(in.Prefer); ok && in.filter(index) == nil {
+		in.Trace.tried(in, index, nil)
 		return Decision{Node: in.Prefer, Next: in.Start}
 	}
 	if in.Pod.NodeNames != nil {
 		return in.decideNamed(d)
 	}
-	want := feasibleToFind(total)
+	want := feasibleToFind(total, in.profile.percentage)
 	feasible := make([]int, 0, want)
 	looked := 0
 	for ; looked < total && len(feasible) < want; looked++ {
 		index := (in.Start + looked) % total
-		if r := in.filter(index); r != nil {
+		r := in.filter(index)
+		in.Trace.tried(in, index, r)
+		if r != nil {
 			d.reject(index, r)
 			continue
 		}
@@ -108,7 +126,9 @@ func (in *Input) decideNamed(d *Diagnosis) Decision {
 		if !ok {
 			continue
 		}
-		if r := in.filter(index); r != nil {
+		r := in.filter(index)
+		in.Trace.tried(in, index, r)
+		if r != nil {
 			d.reject(index, r)
 			continue
 		}
@@ -138,11 +158,13 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 			added = true
 		}
 	}
-	if r := filter(in.Pod, with); r != nil {
+	if r := in.filterNode(with); r != nil {
 		return r
 	}
-	if r := in.Volumes.filter(n.Node); r != nil {
-		return r
+	if in.Volumes != nil {
+		if r := in.Volumes.filter(n.Node, in.profile); r != nil {
+			return r
+		}
 	}
 	if r := in.rules.filter(index, shifted); r != nil {
 		return r
@@ -187,16 +209,21 @@ func (in *Input) best(feasible []int) string {
 }
 
 // With up to minFeasible nodes all are tried. With more, the search ends after a share of
-// feasible ones, which shrinks from 50 % to minFeasiblePercentage, but not below minFeasible.
+// feasible ones, by default one that shrinks from 50 % to minFeasiblePercentage, but not below
+// minFeasible.
 const (
 	minFeasible           = 100
 	minFeasiblePercentage = 5
 )
 
-func feasibleToFind(total int) int {
+// feasibleToFind returns the number of feasible nodes that ends the search. A percentage of 0 means
+// the default.
+func feasibleToFind(total, percentage int) int {
 	if total < minFeasible {
 		return total
 	}
-	percentage := max(50-total/125, minFeasiblePercentage)
+	if percentage == 0 {
+		percentage = max(50-total/125, minFeasiblePercentage)
+	}
 	return max(total*percentage/100, minFeasible)
 }

@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 
 func TestFeasibleToFind(t *testing.T) {
 	for total, want := range map[int]int{10: 10, 99: 99, 100: 100, 200: 100, 1000: 420, 5000: 500, 10000: 500} {
-		if got := feasibleToFind(total); got != want {
+		if got := feasibleToFind(total, 0); got != want {
 			t.Errorf("of %d nodes: %d, want %d", total, got, want)
 		}
 	}

@@ -153,7 +153,7 @@ func (d *Devices) allocate(node *corev1.Node) *rejection {
 		d.err = err
 		return fixed.noDevices
 	case why != "":
-		found.rejected = &rejection{reasons: []string{why}, final: true, devices: true}
+		found.rejected = &rejection{plugin: DynamicResources, reasons: []string{why}, final: true, devices: true}
 	case len(results) != len(d.unallocated):
 		found.rejected = fixed.noDevices
 	}

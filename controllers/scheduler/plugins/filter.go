@@ -1,17 +1,12 @@
 package plugins
 
-import (
-	corev1 "k8s.io/api/core/v1"
-
-	"minikcm.dev/minikcm/controllers/scheduler/framework"
-)
-
 // The reasons of the filters, in kube-scheduler's words.
 const (
 	reasonUnschedulable = "node(s) were unschedulable"
 	reasonNodeName      = "node(s) didn't match the requested node name"
 	reasonTaint         = "node(s) had untolerated taint(s)"
 	reasonNodeAffinity  = "node(s) didn't match Pod's node affinity/selector"
+	reasonEnforced      = "node(s) didn't match scheduler-enforced node affinity"
 	reasonNotNamed      = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 	reasonNamesConflict = "pod affinity terms conflict"
 	reasonPorts         = "node(s) didn't have free ports for the requested pod ports"
@@ -25,6 +20,8 @@ const (
 
 // rejection is why a pod cannot be on a node.
 type rejection struct {
+	// plugin is the plugin that rejects the node.
+	plugin  string
 	reasons []string
 	// final is set if preemption on the node would not help.
 	final bool
@@ -36,66 +33,37 @@ type rejection struct {
 
 // rejections are the rejections without parameters. All decisions share them.
 type rejections struct {
-	unschedulable, nodeName, taint, affinity, notNamed, ports, tooManyPods *rejection
-	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone  *rejection
-	noDevices, claimElsewhere                                              *rejection
+	unschedulable, nodeName, taint, affinity, enforced, notNamed, ports, tooManyPods *rejection
+	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone            *rejection
+	noDevices, claimElsewhere, noVictims, notHelpful                                 *rejection
 }
 
 func newRejections() rejections {
-	final := func(reason string) *rejection { return &rejection{reasons: []string{reason}, final: true} }
+	final := func(plugin, reason string) *rejection {
+		return &rejection{plugin: plugin, reasons: []string{reason}, final: true}
+	}
 	return rejections{
-		unschedulable: final(reasonUnschedulable),
-		nodeName:      final(reasonNodeName),
-		taint:         final(reasonTaint),
-		affinity:      final(reasonNodeAffinity),
-		notNamed:      final(reasonNotNamed),
-		ports:         &rejection{reasons: []string{reasonPorts}},
-		tooManyPods:   &rejection{reasons: []string{reasonTooManyPods}},
-		spread:        &rejection{reasons: []string{reasonSpread}, rule: true},
-		spreadLabel:   final(reasonSpreadLabel),
-		affinityRules: &rejection{reasons: []string{reasonAffinityRules}, rule: true, final: true},
-		antiAffinity:  &rejection{reasons: []string{reasonAntiAffinity}, rule: true},
-		volumeZone:    final(reasonVolumeZone),
-		avoided:       &rejection{reasons: []string{reasonAvoided}, rule: true},
+		unschedulable: final(NodeUnschedulable, reasonUnschedulable),
+		nodeName:      final(NodeName, reasonNodeName),
+		taint:         final(TaintToleration, reasonTaint),
+		affinity:      final(NodeAffinity, reasonNodeAffinity),
+		enforced:      final(NodeAffinity, reasonEnforced),
+		notNamed:      final(NodeAffinity, reasonNotNamed),
+		ports:         &rejection{plugin: NodePorts, reasons: []string{reasonPorts}},
+		tooManyPods:   &rejection{plugin: NodeResourcesFit, reasons: []string{reasonTooManyPods}},
+		spread:        &rejection{plugin: PodTopologySpread, reasons: []string{reasonSpread}, rule: true},
+		spreadLabel:   final(PodTopologySpread, reasonSpreadLabel),
+		affinityRules: &rejection{plugin: InterPodAffinity, reasons: []string{reasonAffinityRules}, rule: true, final: true},
+		antiAffinity:  &rejection{plugin: InterPodAffinity, reasons: []string{reasonAntiAffinity}, rule: true},
+		avoided:       &rejection{plugin: InterPodAffinity, reasons: []string{reasonAvoided}, rule: true},
+		volumeZone:    final(VolumeZone, reasonVolumeZone),
+		noVictims:     final(DefaultPreemption, reasonNoVictims),
+		notHelpful:    final(DefaultPreemption, reasonNotHelpful),
 
-		noDevices:      &rejection{reasons: []string{reasonNoDevices}, final: true, devices: true},
-		claimElsewhere: &rejection{reasons: []string{reasonClaimElsewhere}, final: true, devices: true},
+		noDevices:      &rejection{plugin: DynamicResources, reasons: []string{reasonNoDevices}, final: true, devices: true},
+		claimElsewhere: &rejection{plugin: DynamicResources, reasons: []string{reasonClaimElsewhere}, final: true, devices: true},
 	}
 }
 
 // fixed is read-only.
 var fixed = newRejections()
-
-// filter runs kube-scheduler's default filters that depend only on one node and its pods, in
-// their order, and returns the first rejection.
-func filter(p *framework.PodInfo, n *framework.NodeInfo) *rejection {
-	if r := filterNode(p, n); r != nil {
-		return r
-	}
-	if len(p.Ports) > 0 && framework.AnyConflict(p.Ports, n.UsedPorts) {
-		return fixed.ports
-	}
-	return filterFit(p, n)
-}
-
-// filterNode runs the filters that depend only on the node, not on its pods.
-func filterNode(p *framework.PodInfo, n *framework.NodeInfo) *rejection {
-	switch {
-	case n.Node.Spec.Unschedulable && !toleratesUnschedulable(p):
-		return fixed.unschedulable
-	case p.Pod.Spec.NodeName != "" && p.Pod.Spec.NodeName != n.Node.Name:
-		return fixed.nodeName
-	case len(n.HardTaints) > 0 && !framework.ToleratesAll(p.Pod.Spec.Tolerations, n.HardTaints):
-		return fixed.taint
-	}
-	if match, _ := p.RequiredNodeAffinity.Match(n.Node); !match {
-		return fixed.affinity
-	}
-	return nil
-}
-
-func toleratesUnschedulable(p *framework.PodInfo) bool {
-	return framework.Tolerates(p.Pod.Spec.Tolerations, &corev1.Taint{
-		Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
-	})
-}

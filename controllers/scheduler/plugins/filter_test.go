@@ -73,7 +73,9 @@ func TestFilter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := framework.SnapshotOf([]*corev1.Node{tt.node}, tt.on).Get(tt.node.Name)
-			r := filter(framework.NewPodInfo(tt.pod), n)
+			in := Input{Pod: framework.NewPodInfo(tt.pod)}
+			in.prepare()
+			r := in.filterNode(n)
 			if r == nil {
 				r = &rejection{}
 			}

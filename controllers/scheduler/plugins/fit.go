@@ -10,29 +10,30 @@ import (
 )
 
 // filterFit is NodeResourcesFit. It lists every resource that is insufficient.
-func filterFit(p *framework.PodInfo, n *framework.NodeInfo) *rejection {
+func filterFit(in *Input, n *framework.NodeInfo) *rejection {
+	want := in.fit
 	full := int64(len(n.Pods)) >= n.AllowedPods
-	if !full && fits(p.Requests, n) {
+	if !full && fits(want, n) {
 		return nil
 	}
-	if full && (p.Requests.IsZero() || fits(p.Requests, n)) {
+	if full && (want.IsZero() || fits(want, n)) {
 		return fixed.tooManyPods
 	}
-	r := &rejection{}
+	r := &rejection{plugin: NodeResourcesFit}
 	if full {
 		r.reasons = append(r.reasons, reasonTooManyPods)
 	}
-	check := func(name corev1.ResourceName, want, has, used int64) {
-		if want > 0 && want > has-used {
+	check := func(name corev1.ResourceName, amount, has, used int64) {
+		if amount > 0 && amount > has-used {
 			r.reasons = append(r.reasons, "Insufficient "+string(name))
-			r.final = r.final || want > has
+			r.final = r.final || amount > has
 		}
 	}
-	check(corev1.ResourceCPU, p.Requests.MilliCPU, n.Allocatable.MilliCPU, n.Requested.MilliCPU)
-	check(corev1.ResourceMemory, p.Requests.Memory, n.Allocatable.Memory, n.Requested.Memory)
-	check(corev1.ResourceEphemeralStorage, p.Requests.EphemeralStorage, n.Allocatable.EphemeralStorage, n.Requested.EphemeralStorage)
-	for _, name := range slices.Sorted(maps.Keys(p.Requests.Scalar)) {
-		check(name, p.Requests.Scalar[name], n.Allocatable.Scalar[name], n.Requested.Scalar[name])
+	check(corev1.ResourceCPU, want.MilliCPU, n.Allocatable.MilliCPU, n.Requested.MilliCPU)
+	check(corev1.ResourceMemory, want.Memory, n.Allocatable.Memory, n.Requested.Memory)
+	check(corev1.ResourceEphemeralStorage, want.EphemeralStorage, n.Allocatable.EphemeralStorage, n.Requested.EphemeralStorage)
+	for _, name := range slices.Sorted(maps.Keys(want.Scalar)) {
+		check(name, want.Scalar[name], n.Allocatable.Scalar[name], n.Requested.Scalar[name])
 	}
 	return r
 }

@@ -6,13 +6,15 @@ import "minikcm.dev/minikcm/controllers/scheduler/framework"
 // rejected: the pod fits there now, or would if pods of lower priority were deleted. A pod
 // that is nominated already waits for its victims to end, and needs no further ones. A nil
 // node lets nothing in.
-func NodeMayHelp(p *framework.PodInfo, n *framework.NodeInfo, nominated bool) bool {
+func (profile *Profile) NodeMayHelp(p *framework.PodInfo, n *framework.NodeInfo, nominated bool) bool {
 	if n == nil {
 		return false
 	}
-	r := filter(p, n)
+	in := Input{Pod: p, Profile: profile}
+	in.prepare()
+	r := in.filterNode(n)
 	if r == nil {
 		return true
 	}
-	return !r.final && !nominated && p.MayPreempt() && n.HasLowerPriority(p)
+	return !r.final && !nominated && in.profile.preempts && p.MayPreempt() && n.HasLowerPriority(p)
 }

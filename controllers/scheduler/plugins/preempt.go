@@ -17,7 +17,8 @@ const (
 	reasonNotHelpful   = "Preemption is not helpful for scheduling"
 )
 
-// Of the nodes that could be freed, minCandidatesPercentage are tried, at least minCandidates.
+// By default, minCandidatesPercentage of the nodes that could be freed are tried, at least
+// minCandidates.
 const (
 	minCandidates           = 100
 	minCandidatesPercentage = 10
@@ -31,15 +32,18 @@ type Preemption struct {
 	Victims []*framework.PodInfo
 	// Message is why there is no node; "" if there is one.
 	Message string
+	// Violations is the number of victims whose deletion violates a PodDisruptionBudget.
+	Violations int
 	// Wait is set if victims of an earlier preemption are still terminating on the pod's
 	// nominated node (Input.Prefer).
 	Wait bool
 }
 
 // Preempt finds the node on which the pod fits after the deletion of pods of lower priority,
-// with the least important victims by kube-scheduler's order. d is the diagnosis of the
-// Decide that found no node. It does not consider PodDisruptionBudgets.
+// with the least important victims by kube-scheduler's order: budgets are violated only if there
+// is no other way. d is the diagnosis of the Decide that found no node.
 func Preempt(in Input, d *Diagnosis) Preemption {
+	in.prepare()
 	if !in.Pod.MayPreempt() {
 		return Preemption{Message: messageNever}
 	}
@@ -47,12 +51,15 @@ func Preempt(in Input, d *Diagnosis) Preemption {
 	if in.isBeingFreed(d) {
 		return Preemption{Message: messageTerminating, Wait: true}
 	}
-	why := &Diagnosis{Nodes: d.Nodes, absent: &rejection{reasons: []string{reasonNotHelpful}}}
+	why := &Diagnosis{Nodes: d.Nodes, absent: fixed.notHelpful}
 	var indexes []int
 	for i := range d.Nodes {
 		if r := d.at(i); d.Conflict == "" && r != nil && !r.final {
 			indexes = append(indexes, i)
 		}
+	}
+	if in.Budgets != nil && len(indexes) > 0 {
+		in.budgets = newBudgets(in.Budgets())
 	}
 	candidates := in.candidates(indexes, why)
 	if len(candidates) == 0 {
@@ -76,34 +83,41 @@ func (in *Input) isBeingFreed(d *Diagnosis) bool {
 	})
 }
 
-// candidates tries nodes, beginning with a random one, until it has found enough. It records
-// in why the reasons against the others.
+// candidates tries nodes, beginning with a random one, until it has found enough and one of them
+// violates no budget. It records in why the reasons against the others. Those that violate no
+// budget come first.
 func (in *Input) candidates(indexes []int, why *Diagnosis) []Preemption {
 	if len(indexes) == 0 {
 		return nil
 	}
-	want := min(max(len(indexes)*minCandidatesPercentage/100, minCandidates), len(indexes))
+	want := min(max(len(indexes)*in.profile.minCandidatesPercentage/100, in.profile.minCandidates), len(indexes))
 	offset := in.Pick(len(indexes))
-	var found []Preemption
+	var found, violating []Preemption
 	for i := range indexes {
 		index := indexes[(offset+i)%len(indexes)]
 		n := in.Snapshot.Nodes()[index]
-		victims, r := in.victims(n, index)
-		if r != nil {
+		victims, violations, r := in.victims(n, index)
+		switch {
+		case r != nil:
 			why.reject(index, r)
 			continue
+		case violations > 0:
+			violating = append(violating, Preemption{Node: n.Name(), Victims: victims, Violations: violations})
+		default:
+			found = append(found, Preemption{Node: n.Name(), Victims: victims})
 		}
-		found = append(found, Preemption{Node: n.Name(), Victims: victims})
-		if len(found) == want {
+		if len(found) > 0 && len(found)+len(violating) >= want {
 			break
 		}
 	}
-	return found
+	return append(found, violating...)
 }
 
-// victims returns the pods to delete from the node at the index: it starts with all pods of
-// lower priority, and spares each, the most important first, that leaves the pod enough room.
-func (in *Input) victims(n *framework.NodeInfo, index int) ([]*framework.PodInfo, *rejection) {
+// victims returns the pods to delete from the node at the index, and how many of them violate a
+// budget: it starts with all pods of lower priority, and spares each that leaves the pod enough
+// room. Pods whose deletion violates a budget are spared first, then the others, each group from
+// its most important pod.
+func (in *Input) victims(n *framework.NodeInfo, index int) (victims []*framework.PodInfo, violations int, why *rejection) {
 	var lower []*framework.PodInfo
 	var s shift
 	freed := n.Filter(func(o *framework.PodInfo) bool {
@@ -115,25 +129,37 @@ func (in *Input) victims(n *framework.NodeInfo, index int) ([]*framework.PodInfo
 		return false
 	})
 	if len(lower) == 0 {
-		return nil, &rejection{reasons: []string{reasonNoVictims}, final: true}
+		return nil, 0, fixed.noVictims
 	}
 	if r := in.filterAs(freed, index, s); r != nil {
-		return nil, r
+		return nil, 0, r
 	}
 	slices.SortStableFunc(lower, moreImportant)
-	var victims []*framework.PodInfo
-	for _, o := range lower {
+	spare := func(o *framework.PodInfo) bool {
 		spared, back := freed.Append(o), in.rules.shifted(s, index, o, 1)
-		if in.filterAs(spared, index, back) == nil {
-			freed, s = spared, back
-			continue
+		if in.filterAs(spared, index, back) != nil {
+			victims = append(victims, o)
+			return false
 		}
-		victims = append(victims, o)
+		freed, s = spared, back
+		return true
+	}
+	violating, others := in.budgets.split(lower)
+	for _, o := range violating {
+		if !spare(o) {
+			violations++
+		}
+	}
+	for _, o := range others {
+		spare(o)
 	}
 	if len(victims) == 0 {
-		return nil, &rejection{reasons: []string{reasonNoVictims}, final: true}
+		return nil, 0, fixed.noVictims
 	}
-	return victims, nil
+	if len(violating) > 0 && len(others) > 0 {
+		slices.SortStableFunc(victims, moreImportant)
+	}
+	return victims, violations, nil
 }
 
 // moreImportant orders by priority, then by how long a pod has run.
@@ -149,12 +175,13 @@ func startOf(p *framework.PodInfo) time.Time {
 	return p.Pod.Status.StartTime.Time
 }
 
-// cheapest returns the candidate whose most important victim is the least
-// important; of those the one with the smallest sum of priorities, then with the
+// cheapest returns the candidate that violates the fewest budgets; of those the one whose most
+// important victim is the least important; of those the one with the smallest sum of priorities, then with the
 // fewest victims, then whose most important victims started last; then the first.
 func cheapest(candidates []Preemption) Preemption {
 	return slices.MinFunc(candidates, func(a, b Preemption) int {
 		return cmp.Or(
+			cmp.Compare(a.Violations, b.Violations),
 			cmp.Compare(a.Victims[0].Priority, b.Victims[0].Priority),
 			cmp.Compare(prioritySum(a.Victims), prioritySum(b.Victims)),
 			cmp.Compare(len(a.Victims), len(b.Victims)),

@@ -40,9 +40,14 @@ func (s shift) at(i int) int32 {
 }
 
 func (in *Input) newRules() *rules {
-	r := &rules{pod: in.Pod, snapshot: in.Snapshot, spread: in.hardSpreads()}
-	in.addOwnRules(r)
-	in.addOthersRules(r)
+	r := &rules{pod: in.Pod, snapshot: in.Snapshot}
+	if in.profile.spread {
+		r.spread = in.hardSpreads()
+	}
+	if in.profile.affinity {
+		in.addOwnRules(r)
+		in.addOthersRules(r)
+	}
 	if r.len() == 0 {
 		return nil
 	}

@@ -1,7 +1,7 @@
 package plugins
 
 import (
-	"math"
+	"slices"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
@@ -17,72 +17,99 @@ const (
 	weightTaints         = 3
 	weightSpread         = 2
 	weightAffinity       = 2
+	weightImages         = 1
 )
+
+// scorer is a plugin of a profile that scores nodes.
+type scorer struct {
+	name   string
+	weight int64
+	score  scoreFunc
+}
+
+// scoreFunc sets scores, which are zero before, of the nodes at the indexes, before their
+// normalization. It returns what scales them to 0 to maxScore (nil: they are), and false if the
+// plugin does not score the pod (kube-scheduler's Skip of PreScore) or scores all nodes alike.
+type scoreFunc func(in *Input, indexes []int, scores []int64) (normalize func(scores []int64), ok bool)
+
+// scorer returns the function of a plugin; nil: it scores nothing.
+func (spec *ProfileSpec) scorer(name string) scoreFunc {
+	switch name {
+	case TaintToleration:
+		return scoreTaints
+	case NodeAffinity:
+		return scoreNodeAffinity
+	case NodeResourcesFit:
+		return spec.Fit.scorer()
+	case PodTopologySpread:
+		return scoreSpread
+	case InterPodAffinity:
+		return scoreAffinity
+	case BalancedAllocation:
+		return balancedScorer(spec.Balanced)
+	case ImageLocality:
+		return scoreImages
+	}
+	return nil
+}
+
+// ScoreNames returns the names of all plugins that score nodes.
+func ScoreNames() []string {
+	return []string{TaintToleration, NodeAffinity, NodeResourcesFit, PodTopologySpread, InterPodAffinity, BalancedAllocation, ImageLocality}
+}
 
 // scores returns the weighted sums of the plugins' scores of the nodes at the indexes.
 func (in *Input) scores(indexes []int) []int64 {
-	p, nodes := in.Pod, in.Snapshot.Nodes()
-	total := make([]int64, len(indexes))
-	balanced := p.Requests.MilliCPU > 0 || p.Requests.Memory > 0
-	soft := false
-	for i, index := range indexes {
-		n := nodes[index]
-		total[i] = weightLeastAllocated * leastAllocated(p, n)
-		if balanced {
-			total[i] += weightBalanced * balancedAllocation(p, n)
+	both := make([]int64, 2*len(indexes))
+	total, scores := both[:len(indexes):len(indexes)], both[len(indexes):]
+	for i := range in.profile.scorers {
+		s := &in.profile.scorers[i]
+		clear(scores)
+		normalize, ok := s.score(in, indexes, scores)
+		if !ok {
+			continue
 		}
-		soft = soft || len(n.SoftTaints) > 0
-	}
-	if p.PreferredNodeAffinity != nil {
-		addNormalized(total, weightNodeAffinity, false, func(i int) int64 { return p.PreferredNodeAffinity.Score(nodes[indexes[i]].Node) })
-	}
-	if soft {
-		addNormalized(total, weightTaints, true, func(i int) int64 { return untolerated(p, nodes[indexes[i]]) })
-	}
-	in.addSpread(total, indexes)
-	if len(p.AffinityTerms) > 0 || len(in.Snapshot.Held()) > 0 {
-		in.addAffinity(total, indexes)
+		if in.Trace != nil {
+			in.Trace.raw(in, s, indexes, scores)
+		}
+		if normalize != nil {
+			normalize(scores)
+		}
+		if in.Trace != nil {
+			in.Trace.final(s, scores)
+		}
+		for j, score := range scores {
+			total[j] += s.weight * score
+		}
 	}
 	return total
 }
 
-// leastAllocated is the mean of the free shares of CPU and memory with the pod on the node.
-func leastAllocated(p *framework.PodInfo, n *framework.NodeInfo) int64 {
-	var sum, weights int64
-	add := func(requested, allocatable int64) {
-		if allocatable == 0 {
-			return
+func scoreNodeAffinity(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+	own, added := in.Pod.PreferredNodeAffinity, in.profile.addedPreferred
+	if own == nil && added == nil {
+		return nil, false
+	}
+	for i, index := range indexes {
+		node := in.Snapshot.Nodes()[index].Node
+		if own != nil {
+			scores[i] = own.Score(node)
 		}
-		weights++
-		if requested <= allocatable {
-			sum += (allocatable - requested) * maxScore / allocatable
+		if added != nil {
+			scores[i] += added.Score(node)
 		}
 	}
-	add(n.ScoredCPU+p.ScoredCPU, n.Allocatable.MilliCPU)
-	add(n.ScoredMemory+p.ScoredMemory, n.Allocatable.Memory)
-	if weights == 0 {
-		return 0
-	}
-	return sum / weights
+	return normalizeHighest, true
 }
 
-// balancedAllocation favours nodes on which the pod brings the requested shares of CPU and
-// memory closer together: half of the score if it does not change their distance, more if it
-// reduces it.
-func balancedAllocation(p *framework.PodInfo, n *framework.NodeInfo) int64 {
-	before := evenness(n.Requested.MilliCPU, n.Requested.Memory, n.Allocatable)
-	after := evenness(n.Requested.MilliCPU+p.Requests.MilliCPU, n.Requested.Memory+p.Requests.Memory, n.Allocatable)
-	return maxScore/2 + (maxScore/2+after-before)/2
-}
-
-func evenness(milliCPU, memory int64, allocatable framework.Resource) int64 {
-	if allocatable.MilliCPU == 0 || allocatable.Memory == 0 {
-		return maxScore // a single share is balanced
+func scoreTaints(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+	soft := false
+	for i, index := range indexes {
+		n := in.Snapshot.Nodes()[index]
+		soft = soft || len(n.SoftTaints) > 0
+		scores[i] = untolerated(in.Pod, n)
 	}
-	cpu := min(float64(milliCPU)/float64(allocatable.MilliCPU), 1)
-	mem := min(float64(memory)/float64(allocatable.Memory), 1)
-	deviation := math.Abs(cpu-mem) / 2 // the standard deviation of two values
-	return int64((1 - deviation) * maxScore)
+	return normalizeLowest, soft || in.Trace != nil
 }
 
 // untolerated counts the node's PreferNoSchedule taints that the pod does not
@@ -97,22 +124,19 @@ func untolerated(p *framework.PodInfo, n *framework.NodeInfo) int64 {
 	return count
 }
 
-// addNormalized adds a plugin's raw scores, scaled so that the highest becomes maxScore. If
-// reverse is set, the highest raw score is the worst.
-func addNormalized(total []int64, weight int64, reverse bool, raw func(i int) int64) {
-	values := make([]int64, len(total))
-	var highest int64
-	for i := range total {
-		values[i] = raw(i)
-		highest = max(highest, values[i])
+// normalizeHighest scales scores so that the highest becomes maxScore.
+func normalizeHighest(scores []int64) {
+	if highest := slices.Max(scores); highest > 0 {
+		for i := range scores {
+			scores[i] = scores[i] * maxScore / highest
+		}
 	}
-	for i, value := range values {
-		if highest > 0 {
-			value = value * maxScore / highest
-		}
-		if reverse {
-			value = maxScore - value
-		}
-		total[i] += weight * value
+}
+
+// normalizeLowest is normalizeHighest for scores of which the highest is the worst.
+func normalizeLowest(scores []int64) {
+	normalizeHighest(scores)
+	for i := range scores {
+		scores[i] = maxScore - scores[i]
 	}
 }

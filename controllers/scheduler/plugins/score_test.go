@@ -70,6 +70,7 @@ func TestScores(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := framework.SnapshotOf(tt.nodes, tt.on)
 			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: s}
+			in.prepare()
 			if got := in.scores(indexes(s)); !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)
 			}

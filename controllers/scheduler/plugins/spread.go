@@ -19,12 +19,33 @@ type hardSpread struct {
 	tooFew          bool // fewer domains than MinDomains
 }
 
+// spreadConstraints returns the pod's constraints, or the profile's default ones. Of its own and of
+// configured ones, a node must have all topology keys to be scored.
+func (in *Input) spreadConstraints() (all []framework.SpreadConstraint, requireKeys bool) {
+	switch {
+	case len(in.Pod.SpreadConstraints) > 0:
+		return in.Pod.SpreadConstraints, true
+	case in.Siblings == nil:
+		return nil, true
+	case in.profile.defaultSpread == nil:
+		return framework.DefaultSpread(in.Siblings), false
+	}
+	if in.defaults == nil {
+		in.defaults = framework.SpreadOf(in.profile.defaultSpread, in.Siblings, in.Pod)
+	}
+	return in.defaults, true
+}
+
 // hardSpreads returns the pod's DoNotSchedule constraints with their counts. Only nodes that
 // have the topology keys of all of them are counted.
 func (in *Input) hardSpreads() []hardSpread {
 	var all []hardSpread
-	for i := range in.Pod.SpreadConstraints {
-		if c := &in.Pod.SpreadConstraints[i]; c.Hard {
+	if len(in.Pod.SpreadConstraints) == 0 && !in.profile.hardDefaults {
+		return nil
+	}
+	constraints, _ := in.spreadConstraints()
+	for i := range constraints {
+		if c := &constraints[i]; c.Hard {
 			d := in.Snapshot.DomainsOf(c.TopologyKey)
 			all = append(all, hardSpread{SpreadConstraint: c, domains: d, pods: make([]int32, d.Len()), known: make([]bool, d.Len())})
 		}

@@ -15,6 +15,7 @@ import (
 
 // fittingOf returns the nodes that the pod may be on.
 func fittingOf(in Input) []string {
+	in.prepare()
 	in.rules = in.newRules()
 	var names []string
 	for index, n := range in.Snapshot.Nodes() {
@@ -125,9 +126,9 @@ func TestSpreadScores(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(tt.nodes, tt.on), Siblings: tt.siblings}
 			got := make([]int64, len(tt.nodes))
-			in.addSpread(got, indexes(in.Snapshot))
-			for i := range got {
-				got[i] /= weightSpread
+			in.prepare()
+			if normalize, ok := scoreSpread(&in, indexes(in.Snapshot), got); ok {
+				normalize(got)
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)

@@ -18,15 +18,12 @@ type softSpread struct {
 	weight float64
 }
 
-// addSpread adds PodTopologySpread's scores of the nodes at the indexes: the fewer counted
-// pods are in a node's domains, the higher its score.
-func (in *Input) addSpread(total []int64, indexes []int) {
-	constraints, requireKeys := in.Pod.SpreadConstraints, true
+// scoreSpread is PodTopologySpread: the fewer counted pods are in a node's domains, the higher its
+// score.
+func scoreSpread(in *Input, indexes []int, raw []int64) (func([]int64), bool) {
+	constraints, requireKeys := in.spreadConstraints()
 	if len(constraints) == 0 {
-		if in.Siblings == nil {
-			return
-		}
-		constraints, requireKeys = framework.DefaultSpread(in.Siblings), false
+		return nil, false
 	}
 	all := make([]softSpread, 0, len(constraints))
 	for i := range constraints {
@@ -35,13 +32,12 @@ func (in *Input) addSpread(total []int64, indexes []int) {
 		}
 	}
 	if len(all) == 0 {
-		return
+		return nil, false
 	}
 	ignored := func(index int) bool { return requireKeys && !haveSoftKeys(all, index) }
 	for i := range all {
 		in.count(&all[i], indexes, ignored)
 	}
-	raw := make([]int64, len(indexes))
 	for i, index := range indexes {
 		if ignored(index) {
 			raw[i] = framework.NoDomain
@@ -49,7 +45,7 @@ func (in *Input) addSpread(total []int64, indexes []int) {
 		}
 		raw[i] = spreadScore(all, index, in.Snapshot.Slot(index))
 	}
-	addSpreadNormalized(total, raw)
+	return normalizeSpread, true
 }
 
 func haveSoftKeys(all []softSpread, index int) bool {
@@ -112,22 +108,23 @@ func spreadScore(all []softSpread, index, slot int) int64 {
 	return int64(math.Round(score))
 }
 
-// addSpreadNormalized adds raw scores, of which the lowest is the best. Nodes with a negative
-// raw score get none.
-func addSpreadNormalized(total, raw []int64) {
+// normalizeSpread scales raw scores, of which the lowest is the best. Nodes with a negative raw
+// score get none.
+func normalizeSpread(scores []int64) {
 	least, most := int64(math.MaxInt64), int64(0)
-	for _, score := range raw {
+	for _, score := range scores {
 		if score >= 0 {
 			least, most = min(least, score), max(most, score)
 		}
 	}
-	for i, score := range raw {
+	for i, score := range scores {
 		switch {
 		case score < 0:
+			scores[i] = 0
 		case most == 0:
-			total[i] += weightSpread * maxScore
+			scores[i] = maxScore
 		default:
-			total[i] += weightSpread * (maxScore * (most + least - score) / most)
+			scores[i] = maxScore * (most + least - score) / most
 		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 
 // VolumePlan is what must be written so that the claims of a pod are bound for a node.
 type VolumePlan struct {
-	Bind []VolumeBinding
+	Bind []VolumeForClaim
 	// Provision are the claims for which volumes must be provisioned.
 	Provision []*corev1.PersistentVolumeClaim
 }
 
-// VolumeBinding is a volume for a claim.
-type VolumeBinding struct {
+// VolumeForClaim is a volume for a claim.
+type VolumeForClaim struct {
 	Volume *corev1.PersistentVolume
 	Claim  *corev1.PersistentVolumeClaim
 }
@@ -52,7 +52,7 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 		return plan, nil
 	}
 	slices.Sort(reasons)
-	return VolumePlan{}, &rejection{reasons: slices.Compact(reasons), final: true}
+	return VolumePlan{}, &rejection{plugin: VolumeBinding, reasons: slices.Compact(reasons), final: true}
 }
 
 // planUnbound finds volumes for unbound claims, the smallest claim first. Those without a
@@ -72,7 +72,7 @@ func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePl
 			volume, err := storagehelpers.FindMatchingVolume(c.Object, v.freeIn(c.Class.Name), node, taken, true, true)
 			if err == nil && volume != nil { // an error means an invalid selector, which matches nothing
 				taken[volume.Name] = volume
-				plan.Bind = append(plan.Bind, VolumeBinding{volume, c.Object})
+				plan.Bind = append(plan.Bind, VolumeForClaim{volume, c.Object})
 				continue
 			}
 		}

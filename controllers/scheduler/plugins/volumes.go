@@ -93,13 +93,14 @@ func (c *Claim) problem(pod *corev1.Pod) string {
 }
 
 // filter returns why the pod's volumes exclude a node; nil: they do not.
-func (v *Volumes) filter(node *corev1.Node) *rejection {
-	if v == nil {
-		return nil
+func (v *Volumes) filter(node *corev1.Node, p *Profile) *rejection {
+	if p.binding {
+		if _, r := v.plan(node); r != nil {
+			return r
+		}
 	}
-	_, r := v.plan(node)
-	if r == nil && !v.inZone(node) {
-		r = fixed.volumeZone
+	if p.zone && !v.inZone(node) {
+		return fixed.volumeZone
 	}
-	return r
+	return nil
 }

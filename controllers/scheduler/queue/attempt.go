@@ -140,7 +140,7 @@ func (q *Queue) Fail(a *Attempt) {
 	q.stampLocked(p)
 	q.timers.Add(1)
 	// The timer must exist before the ledger stops counting the pod: time may move on then.
-	p.timer = q.clock.AfterFunc(backoffOf(p.failed), func() {
+	p.timer = q.clock.AfterFunc(q.backoffOf(p.failed), func() {
 		defer q.timers.Done()
 		q.mu.Lock()
 		defer q.mu.Unlock()

@@ -12,12 +12,15 @@ const (
 )
 
 // backoffOf returns the back-off after a number of unsuccessful attempts.
-func backoffOf(attempts int) time.Duration {
-	d := initialBackoff
-	for i := 1; i < attempts && d < maxBackoff; i++ {
+func (q *Queue) backoffOf(attempts int) time.Duration {
+	d := q.initial
+	for i := 1; i < attempts && d < q.longest; i++ {
+		if d > q.longest/2 { // twice as much could be too much for a Duration
+			return q.longest
+		}
 		d *= 2
 	}
-	return min(d, maxBackoff)
+	return min(d, q.longest)
 }
 
 // armFlushLocked starts the timer that retries pods which have been unschedulable for

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,6 +26,8 @@ type Queue struct {
 	hint Hint
 	// ready reports whether the resource claims of a pod exist.
 	ready func(p *framework.PodInfo) bool
+	// initial and longest limit the back-offs.
+	initial, longest time.Duration
 
 	mu      sync.Mutex
 	closed  bool
@@ -41,14 +45,29 @@ type Queue struct {
 	timers      sync.WaitGroup
 }
 
-// New returns an empty queue. name is the name of its work in the ledger. A pod that uses resource
-// claims is popped only while ready approves it; ready is asked under the queue's lock.
-func New(c clock.Clock, ledger *clock.Ledger, name string, hint Hint, ready func(p *framework.PodInfo) bool) *Queue {
+// Options configure a queue.
+type Options struct {
+	// Name is the name of its work in the ledger.
+	Name string
+	// Hint decides which waiting pods an event retries.
+	Hint Hint
+	// Ready approves pods that use resource claims: they are popped only while it does. It is asked
+	// under the queue's lock.
+	Ready func(p *framework.PodInfo) bool
+	// InitialBackoff is the back-off after one unsuccessful attempt, MaxBackoff the longest; 0 means
+	// kube-scheduler's default.
+	InitialBackoff, MaxBackoff time.Duration
+}
+
+// New returns an empty queue.
+func New(c clock.Clock, ledger *clock.Ledger, opts Options) *Queue {
 	return &Queue{
 		clock:       c,
-		line:        inflight.NewLine[*queuedPod](ledger, inflight.Key, name),
-		hint:        hint,
-		ready:       ready,
+		line:        inflight.NewLine[*queuedPod](ledger, inflight.Key, opts.Name),
+		hint:        opts.Hint,
+		ready:       opts.Ready,
+		initial:     cmp.Or(opts.InitialBackoff, initialBackoff),
+		longest:     cmp.Or(opts.MaxBackoff, maxBackoff),
 		pods:        map[types.UID]*queuedPod{},
 		waiting:     map[types.UID]*queuedPod{},
 		byRules:     map[types.UID]*queuedPod{},
@@ -129,7 +148,7 @@ func (q *Queue) putBackLocked(p *queuedPod, again bool) {
 		return
 	}
 	q.stampLocked(p)
-	p.readyAt = p.since.Add(backoffOf(p.rejected))
+	p.readyAt = p.since.Add(q.backoffOf(p.rejected))
 	switch {
 	case q.gatedLocked(p.info):
 		q.moveLocked(p, gated)

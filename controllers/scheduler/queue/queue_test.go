@@ -27,12 +27,16 @@ type testQueue struct {
 func newTestQueue(t *testing.T) *testQueue {
 	tq := &testQueue{t: t, ledger: clock.NewLedger(), fits: map[string]bool{}}
 	tq.clock = clock.NewVirtual(time.Unix(1e9, 0), tq.ledger)
-	tq.Queue = New(tq.clock, tq.ledger, "test", func(_ Waiting, c framework.ClusterEvent) bool {
-		tq.mu.Lock()
-		defer tq.mu.Unlock()
-		return tq.fits[c.Node]
-	}, func(p *framework.PodInfo) bool {
-		return len(p.Pod.Status.ResourceClaimStatuses) > 0 || tq.fits["claims"]
+	tq.Queue = New(tq.clock, tq.ledger, Options{
+		Name: "test",
+		Hint: func(_ Waiting, c framework.ClusterEvent) bool {
+			tq.mu.Lock()
+			defer tq.mu.Unlock()
+			return tq.fits[c.Node]
+		},
+		Ready: func(p *framework.PodInfo) bool {
+			return len(p.Pod.Status.ResourceClaimStatuses) > 0 || tq.fits["claims"]
+		},
 	})
 	t.Cleanup(func() {
 		tq.Close()
@@ -135,7 +139,7 @@ func TestQueueRemembersWhileDeciding(t *testing.T) {
 
 func TestQueueBackoff(t *testing.T) {
 	for attempts, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 50: 10} {
-		if got := backoffOf(attempts); got != want*time.Second {
+		if got := newTestQueue(t).backoffOf(attempts); got != want*time.Second {
 			t.Errorf("after %d attempts: %v, want %vs", attempts, got, int(want))
 		}
 	}

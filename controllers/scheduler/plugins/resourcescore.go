@@ -1,0 +1,208 @@
+package plugins
+
+import (
+	"math"
+	"math/bits"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+)
+
+// ResourceStrategy is how NodeResourcesFit scores.
+type ResourceStrategy struct {
+	// Kind is the strategy.
+	Kind StrategyKind
+	// Resources are those that are compared.
+	Resources []WeightedResource
+	// Shape is that of RequestedToCapacityRatio: points by ascending utilization, scores of 0 to
+	// maxScore.
+	Shape []ShapePoint
+}
+
+// StrategyKind is the kind of a ResourceStrategy.
+type StrategyKind int
+
+// The strategies of kube-scheduler.
+const (
+	LeastAllocated StrategyKind = iota
+	MostAllocated
+	RequestedToCapacityRatio
+)
+
+// WeightedResource is a resource with its weight in a score.
+type WeightedResource struct {
+	Name   corev1.ResourceName
+	Weight int64
+}
+
+// ShapePoint is a point of a function from utilization, in percent, to score.
+type ShapePoint struct{ Utilization, Score int64 }
+
+func defaultResources() []WeightedResource {
+	return []WeightedResource{{corev1.ResourceCPU, 1}, {corev1.ResourceMemory, 1}}
+}
+
+// amounts returns what pods would request of a resource with the pod on the node, and what the node
+// has. With defaults, containers without requests count with kube-scheduler's defaults. An extended
+// resource that the pod does not request counts as 0 of 0, which is left out.
+func amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceName, defaults bool) (requested, allocatable int64) {
+	switch name {
+	case corev1.ResourceCPU:
+		if defaults {
+			return n.ScoredCPU + p.ScoredCPU, n.Allocatable.MilliCPU
+		}
+		return n.Requested.MilliCPU + p.Requests.MilliCPU, n.Allocatable.MilliCPU
+	case corev1.ResourceMemory:
+		if defaults {
+			return n.ScoredMemory + p.ScoredMemory, n.Allocatable.Memory
+		}
+		return n.Requested.Memory + p.Requests.Memory, n.Allocatable.Memory
+	case corev1.ResourceEphemeralStorage:
+		return n.Requested.EphemeralStorage + p.Requests.EphemeralStorage, n.Allocatable.EphemeralStorage
+	}
+	if p.Requests.Scalar[name] == 0 {
+		return 0, 0
+	}
+	return n.Requested.Scalar[name] + p.Requests.Scalar[name], n.Allocatable.Scalar[name]
+}
+
+// scorer compiles the strategy: the score of a node is the weighted mean over the resources that it
+// has.
+func (s ResourceStrategy) scorer() scoreFunc {
+	each, resources := s.each(), s.Resources
+	round := s.Kind == RequestedToCapacityRatio
+	return func(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+		for i, index := range indexes {
+			n := in.Snapshot.Nodes()[index]
+			var sum, weights int64
+			for _, r := range resources {
+				requested, allocatable := amounts(in.Pod, n, r.Name, true)
+				if allocatable == 0 {
+					continue
+				}
+				score := each(requested, allocatable)
+				if round && score == 0 {
+					continue // kube-scheduler leaves such a resource out of this mean
+				}
+				sum += score * r.Weight
+				weights += r.Weight
+			}
+			switch {
+			case weights == 0:
+			case round:
+				scores[i] = int64(math.Round(float64(sum) / float64(weights)))
+			default:
+				scores[i] = sum / weights
+			}
+		}
+		return nil, true
+	}
+}
+
+// each returns the score of one resource, of which a node has more than 0.
+func (s ResourceStrategy) each() func(requested, allocatable int64) int64 {
+	switch s.Kind {
+	case MostAllocated:
+		return func(requested, allocatable int64) int64 { return share(requested, allocatable) }
+	case RequestedToCapacityRatio:
+		return func(requested, allocatable int64) int64 { return interpolate(s.Shape, share(requested, allocatable)) }
+	}
+	return func(requested, allocatable int64) int64 {
+		if requested > allocatable {
+			return 0
+		}
+		return share(allocatable-requested, allocatable)
+	}
+}
+
+// share returns 100 * part / whole, at most 100, without overflow.
+func share(part, whole int64) int64 {
+	switch {
+	case part <= 0:
+		return 0
+	case part >= whole:
+		return maxScore
+	case part <= math.MaxInt64/maxScore:
+		return part * maxScore / whole
+	}
+	high, low := bits.Mul64(uint64(part), maxScore)
+	quotient, _ := bits.Div64(high, low, uint64(whole))
+	return int64(quotient)
+}
+
+// interpolate returns the value at x of the function with the points.
+func interpolate(points []ShapePoint, x int64) int64 {
+	for i, p := range points {
+		if x > p.Utilization {
+			continue
+		}
+		if i == 0 {
+			return p.Score
+		}
+		before := points[i-1]
+		return before.Score + (p.Score-before.Score)*(x-before.Utilization)/(p.Utilization-before.Utilization)
+	}
+	return points[len(points)-1].Score
+}
+
+// balancedScorer favours nodes on which the pod brings the requested shares of the resources closer
+// together: half of the score if it does not change their distance, more if it reduces it.
+func balancedScorer(resources []corev1.ResourceName) scoreFunc {
+	none := &framework.PodInfo{}
+	return func(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+		if !requestsAny(in.Pod, resources) {
+			return nil, false
+		}
+		for i, index := range indexes {
+			n := in.Snapshot.Nodes()[index]
+			before, after := evenness(in.Pod, none, n, resources), evenness(in.Pod, in.Pod, n, resources)
+			scores[i] = maxScore/2 + (maxScore/2+after-before)/2
+		}
+		return nil, true
+	}
+}
+
+func requestsAny(p *framework.PodInfo, resources []corev1.ResourceName) bool {
+	for _, name := range resources {
+		if amount, _ := amounts(p, &emptyNode, name, false); amount > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// emptyNode is read-only.
+var emptyNode framework.NodeInfo
+
+// evenness is maxScore if the shares of the resources that are requested with p on the node are
+// equal, less the higher their standard deviation is. Extended resources count if wanted requests
+// them.
+func evenness(wanted, p *framework.PodInfo, n *framework.NodeInfo, resources []corev1.ResourceName) int64 {
+	var fractions [8]float64
+	shares := fractions[:0]
+	var sum float64
+	for _, name := range resources {
+		requested, allocatable := amounts(p, n, name, false)
+		if p != wanted && wanted.Requests.Scalar[name] != 0 {
+			requested, allocatable = n.Requested.Scalar[name], n.Allocatable.Scalar[name]
+		}
+		if allocatable == 0 {
+			continue
+		}
+		fraction := min(float64(requested)/float64(allocatable), 1)
+		shares, sum = append(shares, fraction), sum+fraction
+	}
+	var deviation float64
+	switch {
+	case len(shares) == 2:
+		deviation = math.Abs(shares[0]-shares[1]) / 2
+	case len(shares) > 2:
+		mean, squares := sum/float64(len(shares)), 0.0
+		for _, s := range shares {
+			squares += (s - mean) * (s - mean)
+		}
+		deviation = math.Sqrt(squares / float64(len(shares)))
+	}
+	return int64((1 - deviation) * maxScore)
+}
