@@ -77,7 +77,8 @@ type handler struct {
 }
 
 // New returns a scheduler that is not running yet. It adds handlers to the shared informers
-// of pods, nodes, claims, volumes, StorageClasses and the kinds of dynamic resource allocation, and reads services,
+// of pods, nodes, claims, volumes, StorageClasses, the kinds of CSI and those of dynamic resource
+// allocation, and reads services,
 // ReplicationControllers, ReplicaSets, StatefulSets and namespaces, which decide what pods are
 // spread together, and PodDisruptionBudgets, which preemption spares.
 func New(_ context.Context, e *env.Env, opts Options) (*Scheduler, error) {
@@ -135,6 +136,9 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		{"volumes", core.PersistentVolumes().Informer(), s.volumeHandler()},
 		{"claims", core.PersistentVolumeClaims().Informer(), s.claimHandler()},
 		{"StorageClasses", e.Informers.Storage().V1().StorageClasses().Informer(), s.classHandler()},
+		{"CSINodes", e.Informers.Storage().V1().CSINodes().Informer(), s.storageHandler()},
+		{"CSIDrivers", e.Informers.Storage().V1().CSIDrivers().Informer(), s.storageHandler()},
+		{"CSIStorageCapacities", e.Informers.Storage().V1().CSIStorageCapacities().Informer(), s.storageHandler()},
 		{"pods", core.Pods().Informer(), s.podHandler()},
 	} {
 		if err := s.watch(w.informer, w.handler); err != nil {

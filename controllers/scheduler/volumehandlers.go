@@ -79,3 +79,13 @@ func (s *Scheduler) classHandler() cache.ResourceEventHandler {
 		},
 	}
 }
+
+// storageHandler retries the pods that volumes were a reason against when a CSINode, a CSIDriver or a
+// CSIStorageCapacity was added or changed.
+func (s *Scheduler) storageHandler() cache.ResourceEventHandler {
+	changed := func() { s.queue.Notify(framework.ClusterEvent{Storage: true}) }
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { changed() },
+		UpdateFunc: func(_, _ any) { changed() },
+	}
+}

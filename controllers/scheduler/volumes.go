@@ -32,6 +32,7 @@ type volumes struct {
 	volumes volumeindex.Volumes
 	classes storagelisters.StorageClassLister
 	node    func(name string) *framework.NodeInfo
+	storage storageListers
 
 	mu       sync.Mutex
 	byPod    map[types.UID]*volumeWait
@@ -53,7 +54,7 @@ type volumeWait struct {
 
 func newVolumes(factory informers.SharedInformerFactory, node func(name string) *framework.NodeInfo) (*volumes, error) {
 	v := &volumes{
-		classes: factory.Storage().V1().StorageClasses().Lister(), node: node,
+		classes: factory.Storage().V1().StorageClasses().Lister(), node: node, storage: newStorageListers(factory.Storage().V1()),
 		byPod: map[types.UID]*volumeWait{}, byClaim: map[types.NamespacedName]map[types.UID]*volumeWait{}, reserved: map[string]types.UID{},
 	}
 	var err error
@@ -80,6 +81,7 @@ func (v *volumes) input(p *framework.PodInfo) *plugins.Volumes {
 		}
 		in.Claims = append(in.Claims, c)
 	}
+	in.Limits, in.CSI, in.Capacities = v.storage.limits, v.csi, v.storage.published
 	in.Free = func(class string) []*corev1.PersistentVolume { return v.free(p, class) }
 	return in
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Snapshot is the state of all nodes at one moment, in the order in which they are tried. A
@@ -83,6 +84,14 @@ func (s *Snapshot) Count(changes []PodChange) {
 	for _, c := range changes {
 		s.tally.change(c)
 	}
+}
+
+// UsersOf returns how often pods on nodes use a claim.
+func (s *Snapshot) UsersOf(claim types.NamespacedName) (users int32) {
+	for _, n := range s.tally.claims[claim] {
+		users += n
+	}
+	return users
 }
 
 // Held returns the affinity terms that pods on nodes have, by a key of the term. The map is

@@ -3,6 +3,8 @@ package framework
 import (
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // minSets is the number of sets that are counted before unused ones are dropped.
@@ -19,6 +21,8 @@ type tally struct {
 	index map[bucket][]*counted
 	limit int // of sets, before unused ones are dropped
 	held  map[string]*HeldTerm
+	// claims are the numbers of pods that use a claim, by slot.
+	claims map[types.NamespacedName]map[int]int32
 }
 
 // counted is a set with the number of its pods by slot.
@@ -43,7 +47,7 @@ type PodChange struct {
 }
 
 func newTally() *tally {
-	return &tally{slots: map[string]int{}, sets: map[string]*counted{}, index: map[bucket][]*counted{}, held: map[string]*HeldTerm{}, limit: minSets}
+	return &tally{slots: map[string]int{}, sets: map[string]*counted{}, index: map[bucket][]*counted{}, held: map[string]*HeldTerm{}, claims: map[types.NamespacedName]map[int]int32{}, limit: minSets}
 }
 
 // follow sets the nodes whose pods are counted: it counts the pods of new nodes, and drops
@@ -98,6 +102,12 @@ func (t *tally) clear(slot int) {
 			delete(t.held, key)
 		}
 	}
+	for claim, users := range t.claims {
+		delete(users, slot)
+		if len(users) == 0 {
+			delete(t.claims, claim)
+		}
+	}
 }
 
 // width is the number of slots, used or free.
@@ -114,6 +124,24 @@ func (t *tally) change(c PodChange) {
 	}
 	for i := range c.Pod.AffinityTerms {
 		t.hold(&c.Pod.AffinityTerms[i], slot, c.Sign)
+	}
+	for _, claim := range c.Pod.Claims {
+		t.use(types.NamespacedName{Namespace: c.Pod.Pod.Namespace, Name: claim.Name}, slot, c.Sign)
+	}
+}
+
+func (t *tally) use(claim types.NamespacedName, slot int, sign int32) {
+	users := t.claims[claim]
+	if users == nil {
+		users = map[int]int32{}
+		t.claims[claim] = users
+	}
+	users[slot] += sign
+	if users[slot] == 0 {
+		delete(users, slot)
+	}
+	if len(users) == 0 {
+		delete(t.claims, claim)
 	}
 }
 

@@ -3,6 +3,7 @@ package plugins
 import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
@@ -36,14 +37,17 @@ type Input struct {
 	// Pick breaks a tie: it returns a number from 0 to n-1, n > 0.
 	Pick func(n int) int
 
-	profile    *Profile
-	filters    []*nodeFilter
-	filtersOf  [12]*nodeFilter    // filters, without an allocation
-	fit        framework.Resource // what NodeResourcesFit compares
-	defaults   []framework.SpreadConstraint
-	rules      *rules
-	budgets    budgets
-	namespaces map[string]labels.Set
+	profile   *Profile
+	filters   []*nodeFilter
+	filtersOf [12]*nodeFilter    // filters, without an allocation
+	fit       framework.Resource // what NodeResourcesFit compares
+	defaults  []framework.SpreadConstraint
+	// exclusive are the pod's claims that a single pod may use, exclusiveUsers how often pods do.
+	exclusive      []types.NamespacedName
+	exclusiveUsers int32
+	rules          *rules
+	budgets        budgets
+	namespaces     map[string]labels.Set
 }
 
 // Decision is a node, or the reasons against each node.
@@ -76,7 +80,10 @@ func (in *Input) decide() Decision {
 		return Decision{Diagnosis: d}
 	}
 	if in.Pod.NodeNames == nil || len(in.Pod.NodeNames) > 0 { // or the names are the conflict
-		if d.Conflict = in.Volumes.conflict(in.Pod.Pod); d.Conflict != "" {
+		if in.profile.binding {
+			d.Conflict = in.Volumes.conflict(in.Pod.Pod)
+		}
+		if d.Conflict != "" {
 			d.ByVolumes = true
 			return Decision{Next: in.Start, Diagnosis: d}
 		}

@@ -35,7 +35,7 @@ type rejection struct {
 type rejections struct {
 	unschedulable, nodeName, taint, affinity, enforced, notNamed, ports, tooManyPods *rejection
 	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone            *rejection
-	noDevices, claimElsewhere, noVictims, notHelpful                                 *rejection
+	noDevices, claimElsewhere, noVictims, notHelpful, exclusive, tooManyVolumes      *rejection
 }
 
 func newRejections() rejections {
@@ -43,22 +43,24 @@ func newRejections() rejections {
 		return &rejection{plugin: plugin, reasons: []string{reason}, final: true}
 	}
 	return rejections{
-		unschedulable: final(NodeUnschedulable, reasonUnschedulable),
-		nodeName:      final(NodeName, reasonNodeName),
-		taint:         final(TaintToleration, reasonTaint),
-		affinity:      final(NodeAffinity, reasonNodeAffinity),
-		enforced:      final(NodeAffinity, reasonEnforced),
-		notNamed:      final(NodeAffinity, reasonNotNamed),
-		ports:         &rejection{plugin: NodePorts, reasons: []string{reasonPorts}},
-		tooManyPods:   &rejection{plugin: NodeResourcesFit, reasons: []string{reasonTooManyPods}},
-		spread:        &rejection{plugin: PodTopologySpread, reasons: []string{reasonSpread}, rule: true},
-		spreadLabel:   final(PodTopologySpread, reasonSpreadLabel),
-		affinityRules: &rejection{plugin: InterPodAffinity, reasons: []string{reasonAffinityRules}, rule: true, final: true},
-		antiAffinity:  &rejection{plugin: InterPodAffinity, reasons: []string{reasonAntiAffinity}, rule: true},
-		avoided:       &rejection{plugin: InterPodAffinity, reasons: []string{reasonAvoided}, rule: true},
-		volumeZone:    final(VolumeZone, reasonVolumeZone),
-		noVictims:     final(DefaultPreemption, reasonNoVictims),
-		notHelpful:    final(DefaultPreemption, reasonNotHelpful),
+		unschedulable:  final(NodeUnschedulable, reasonUnschedulable),
+		nodeName:       final(NodeName, reasonNodeName),
+		taint:          final(TaintToleration, reasonTaint),
+		affinity:       final(NodeAffinity, reasonNodeAffinity),
+		enforced:       final(NodeAffinity, reasonEnforced),
+		notNamed:       final(NodeAffinity, reasonNotNamed),
+		ports:          &rejection{plugin: NodePorts, reasons: []string{reasonPorts}},
+		tooManyPods:    &rejection{plugin: NodeResourcesFit, reasons: []string{reasonTooManyPods}},
+		spread:         &rejection{plugin: PodTopologySpread, reasons: []string{reasonSpread}, rule: true},
+		spreadLabel:    final(PodTopologySpread, reasonSpreadLabel),
+		affinityRules:  &rejection{plugin: InterPodAffinity, reasons: []string{reasonAffinityRules}, rule: true, final: true},
+		antiAffinity:   &rejection{plugin: InterPodAffinity, reasons: []string{reasonAntiAffinity}, rule: true},
+		avoided:        &rejection{plugin: InterPodAffinity, reasons: []string{reasonAvoided}, rule: true},
+		volumeZone:     final(VolumeZone, reasonVolumeZone),
+		exclusive:      &rejection{plugin: VolumeRestrictions, reasons: []string{reasonExclusive}},
+		noVictims:      final(DefaultPreemption, reasonNoVictims),
+		tooManyVolumes: &rejection{plugin: NodeVolumeLimits, reasons: []string{reasonTooManyVolumes}},
+		notHelpful:     final(DefaultPreemption, reasonNotHelpful),
 
 		noDevices:      &rejection{plugin: DynamicResources, reasons: []string{reasonNoDevices}, final: true, devices: true},
 		claimElsewhere: &rejection{plugin: DynamicResources, reasons: []string{reasonClaimElsewhere}, final: true, devices: true},

@@ -23,6 +23,8 @@ var nodeFilters = []nodeFilter{
 	{NodeAffinity, func(in *Input) bool { return in.Pod.HasNodeAffinity || in.profile.addedRequired != nil }, filterAffinity},
 	{NodePorts, func(in *Input) bool { return len(in.Pod.Ports) > 0 }, filterPorts},
 	{NodeResourcesFit, nil, filterFit},
+	{VolumeRestrictions, func(in *Input) bool { return len(in.exclusive) > 0 }, filterRestrictions},
+	{NodeVolumeLimits, func(in *Input) bool { return in.Volumes != nil && in.Volumes.Limits != nil }, filterLimits},
 }
 
 // FilterNames returns the names of all filters, in the order in which they run.
@@ -37,6 +39,9 @@ func FilterNames() []string {
 // prepare selects the filters of the profile that concern the pod.
 func (in *Input) prepare() {
 	in.profile = in.Profile.orDefault()
+	if in.Volumes != nil {
+		in.useVolumes()
+	}
 	in.filters = in.filtersOf[:0]
 	for i := range in.profile.filters {
 		if f := &in.profile.filters[i]; f.concerns == nil || f.concerns(in) {
@@ -46,9 +51,6 @@ func (in *Input) prepare() {
 	in.fit = in.Pod.Requests
 	if len(in.fit.Scalar) > 0 && len(in.profile.ignoredResources)+len(in.profile.ignoredGroups) > 0 {
 		in.fit = in.fit.Without(in.profile.ignores)
-	}
-	if !in.profile.binding && !in.profile.zone {
-		in.Volumes = nil
 	}
 	if !in.profile.devices {
 		in.Devices = nil

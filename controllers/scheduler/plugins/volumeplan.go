@@ -44,9 +44,9 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 			reasons = append(reasons, reasonVolumeAffinity)
 		}
 	}
-	plan, ok := v.planUnbound(unbound, node)
-	if !ok {
-		reasons = append(reasons, reasonNoVolumes)
+	plan, why := v.planUnbound(unbound, node)
+	if why != "" {
+		reasons = append(reasons, why)
 	}
 	if len(reasons) == 0 {
 		return plan, nil
@@ -56,8 +56,8 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 }
 
 // planUnbound finds volumes for unbound claims, the smallest claim first. Those without a
-// volume are to be provisioned. ok is false if a claim can have no volume on the node.
-func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePlan, ok bool) {
+// volume are to be provisioned. why is the reason if a claim can have no volume on the node.
+func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePlan, why string) {
 	slices.SortStableFunc(claims, func(a, b *Claim) int {
 		size := a.Object.Spec.Resources.Requests[corev1.ResourceStorage]
 		return size.Cmp(b.Object.Spec.Resources.Requests[corev1.ResourceStorage])
@@ -66,7 +66,7 @@ func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePl
 	for _, c := range claims {
 		selected := c.Object.Annotations[storagehelpers.AnnSelectedNode]
 		if selected != "" && selected != node.Name {
-			return plan, false
+			return plan, reasonNoVolumes
 		}
 		if selected == "" {
 			volume, err := storagehelpers.FindMatchingVolume(c.Object, v.freeIn(c.Class.Name), node, taken, true, true)
@@ -77,11 +77,14 @@ func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePl
 			}
 		}
 		if !c.provisionable(node) {
-			return plan, false
+			return plan, reasonNoVolumes
+		}
+		if !v.hasCapacity(c, node) {
+			return plan, reasonNoSpace
 		}
 		plan.Provision = append(plan.Provision, c.Object)
 	}
-	return plan, true
+	return plan, ""
 }
 
 func (v *Volumes) freeIn(class string) []*corev1.PersistentVolume {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
@@ -20,6 +21,9 @@ const (
 	reasonVolumeAffinity   = "node(s) didn't match PersistentVolume's node affinity"
 	reasonNoVolumes        = "node(s) didn't find available persistent volumes to bind"
 	reasonVolumeZone       = "node(s) had no available volume zone"
+	reasonExclusive        = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+	reasonTooManyVolumes   = "node(s) exceed max volume count"
+	reasonNoSpace          = "node(s) did not have enough free storage"
 )
 
 // Volumes is what a decision depends on besides nodes and pods if the pod uses claims.
@@ -29,6 +33,15 @@ type Volumes struct {
 	// Free returns the volumes of a class that the pod's claims may be bound to, sorted by
 	// name: those without a claim, and those that are reserved for one of the claims.
 	Free func(class string) []*corev1.PersistentVolume
+	// Limits returns how many volumes of each CSI driver a node can have, by its CSINode; nil: any
+	// number.
+	Limits func(node string) map[string]int32
+	// CSI returns the volume of a claim, which need not exist yet; its driver is "" if that is
+	// unknown, or not a CSI driver.
+	CSI func(claim types.NamespacedName) CSIVolume
+	// Capacities returns the capacities that the driver of a class publishes for it; checked is
+	// false if it publishes none. Nil: no driver does.
+	Capacities func(class *storagev1.StorageClass) (published []*storagev1.CSIStorageCapacity, checked bool)
 
 	free map[string][]*corev1.PersistentVolume
 }

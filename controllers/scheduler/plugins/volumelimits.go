@@ -1,0 +1,138 @@
+package plugins
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+)
+
+// CSIVolume identifies a volume of a CSI driver.
+type CSIVolume struct{ Driver, Handle string }
+
+// useVolumes finds the pod's claims that a single pod may use, and the pods that use them.
+func (in *Input) useVolumes() {
+	in.exclusive, in.exclusiveUsers = nil, 0
+	for i := range in.Volumes.Claims {
+		c := &in.Volumes.Claims[i]
+		if c.Object == nil || !isExclusive(c.Object) {
+			continue
+		}
+		key := types.NamespacedName{Namespace: c.Object.Namespace, Name: c.Object.Name}
+		in.exclusive = append(in.exclusive, key)
+		in.exclusiveUsers += in.Snapshot.UsersOf(key)
+	}
+}
+
+func isExclusive(claim *corev1.PersistentVolumeClaim) bool {
+	for _, mode := range claim.Spec.AccessModes {
+		if mode == corev1.ReadWriteOncePod {
+			return true
+		}
+	}
+	return false
+}
+
+// filterRestrictions is VolumeRestrictions: a claim with the access mode ReadWriteOncePod is used by
+// no other pod, wherever that is (KEP-2485). A preemption on the node of that pod helps.
+func filterRestrictions(in *Input, n *framework.NodeInfo) *rejection {
+	users := in.exclusiveUsers
+	if actual := in.Snapshot.Get(n.Name()); actual != n {
+		users += in.exclusiveOn(n) - in.exclusiveOn(actual)
+	}
+	if users > 0 {
+		return fixed.exclusive
+	}
+	return nil
+}
+
+// exclusiveOn counts how often the pods of a node use the claims that a single pod may use.
+func (in *Input) exclusiveOn(n *framework.NodeInfo) int32 {
+	var users int32
+	for _, p := range n.Pods {
+		for _, claim := range in.exclusive {
+			if p.Uses(claim) {
+				users++
+			}
+		}
+	}
+	return users
+}
+
+// filterLimits is NodeVolumeLimits: the volumes of a CSI driver on a node are at most as many as its
+// CSINode allows. A volume of several pods counts once.
+func filterLimits(in *Input, n *framework.NodeInfo) *rejection {
+	limits := in.Volumes.Limits(n.Name())
+	if len(limits) == 0 {
+		return nil
+	}
+	wanted := map[CSIVolume]bool{}
+	in.addCSI(in.Pod, limits, wanted)
+	if len(wanted) == 0 {
+		return nil
+	}
+	attached := map[CSIVolume]bool{}
+	for _, p := range n.Pods {
+		in.addCSI(p, limits, attached)
+	}
+	used, more := map[string]int32{}, map[string]int32{}
+	for volume := range attached {
+		used[volume.Driver]++
+	}
+	for volume := range wanted {
+		if !attached[volume] {
+			more[volume.Driver]++
+		}
+	}
+	for driver, count := range more {
+		if used[driver]+count > limits[driver] {
+			return fixed.tooManyVolumes
+		}
+	}
+	return nil
+}
+
+// addCSI adds the volumes of a pod whose drivers have a limit.
+func (in *Input) addCSI(p *framework.PodInfo, limits map[string]int32, volumes map[CSIVolume]bool) {
+	for _, claim := range p.Claims {
+		volume := in.Volumes.CSI(types.NamespacedName{Namespace: p.Pod.Namespace, Name: claim.Name})
+		if _, limited := limits[volume.Driver]; limited {
+			volumes[volume] = true
+		}
+	}
+}
+
+// hasCapacity reports whether the storage system of a class can create the claim's volume for a node,
+// by the CSIStorageCapacities of its driver (KEP-1472).
+func (v *Volumes) hasCapacity(c *Claim, node *corev1.Node) bool {
+	if v.Capacities == nil {
+		return true
+	}
+	size, asked := c.Object.Spec.Resources.Requests[corev1.ResourceStorage]
+	published, checked := v.Capacities(c.Class)
+	if !asked || !checked {
+		return true
+	}
+	for _, capacity := range published {
+		most := capacity.Capacity
+		if capacity.MaximumVolumeSize != nil {
+			most = capacity.MaximumVolumeSize
+		}
+		if most != nil && most.Cmp(size) >= 0 && reaches(capacity, node) {
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether a node is in the topology of a capacity; without one, no node is.
+func reaches(capacity *storagev1.CSIStorageCapacity, node *corev1.Node) bool {
+	if capacity.NodeTopology == nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
+	return err == nil && selector.Matches(labels.Set(node.Labels))
+}

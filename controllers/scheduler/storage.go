@@ -1,0 +1,82 @@
+package scheduler
+
+import (
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	storageinformers "k8s.io/client-go/informers/storage/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+)
+
+// storageListers read what CSI drivers publish.
+type storageListers struct {
+	nodes      storagelisters.CSINodeLister
+	drivers    storagelisters.CSIDriverLister
+	capacities storagelisters.CSIStorageCapacityLister
+}
+
+func newStorageListers(informers storageinformers.Interface) storageListers {
+	return storageListers{informers.CSINodes().Lister(), informers.CSIDrivers().Lister(), informers.CSIStorageCapacities().Lister()}
+}
+
+// limits returns how many volumes of each driver a node can have; nil: any number.
+func (s storageListers) limits(node string) map[string]int32 {
+	csiNode, err := s.nodes.Get(node)
+	if err != nil {
+		return nil // a cache has no other errors than NotFound
+	}
+	var limits map[string]int32
+	for i := range csiNode.Spec.Drivers {
+		driver := &csiNode.Spec.Drivers[i]
+		if driver.Allocatable == nil || driver.Allocatable.Count == nil {
+			continue
+		}
+		if limits == nil {
+			limits = map[string]int32{}
+		}
+		limits[driver.Name] = *driver.Allocatable.Count
+	}
+	return limits
+}
+
+// published returns the capacities that the driver of a class publishes for it. checked is false if
+// the driver does not want them to be compared.
+func (s storageListers) published(class *storagev1.StorageClass) (published []*storagev1.CSIStorageCapacity, checked bool) {
+	driver, err := s.drivers.Get(class.Provisioner)
+	if err != nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
+		return nil, false
+	}
+	all, err := s.capacities.List(labels.Everything())
+	if err != nil {
+		return nil, false
+	}
+	for _, capacity := range all {
+		if capacity.StorageClassName == class.Name {
+			published = append(published, capacity)
+		}
+	}
+	return published, true
+}
+
+// csi returns the volume of a claim. That of a claim without one is known by the claim's key.
+func (v *volumes) csi(key types.NamespacedName) plugins.CSIVolume {
+	claim := v.claims.Get(key)
+	if claim == nil {
+		return plugins.CSIVolume{}
+	}
+	if claim.Spec.VolumeName == "" {
+		class, err := v.classes.Get(storagehelpers.GetPersistentVolumeClaimClass(claim))
+		if err != nil {
+			return plugins.CSIVolume{}
+		}
+		return plugins.CSIVolume{Driver: class.Provisioner, Handle: "claim of " + key.String()}
+	}
+	volume := v.volumes.Get(claim.Spec.VolumeName)
+	if volume == nil || volume.Spec.CSI == nil {
+		return plugins.CSIVolume{}
+	}
+	return plugins.CSIVolume{Driver: volume.Spec.CSI.Driver, Handle: volume.Spec.CSI.VolumeHandle}
+}
