@@ -56,7 +56,7 @@ func (s *Scheduler) outrank(ctx context.Context, p *framework.PodInfo, node stri
 		s.nominator.Remove(other.Pod.UID)
 		known, err := s.pods.Pods(other.Pod.Namespace).Get(other.Pod.Name)
 		if err == nil {
-			err = s.patchStatus(ctx, known, nil, "")
+			err = s.patchStatus(ctx, known, nil, "", nil)
 		}
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Cannot clear a nominated node", "pod", klog.KObj(other.Pod))
@@ -79,7 +79,7 @@ func (s *Scheduler) evict(ctx context.Context, preemptor *framework.PodInfo, vic
 		Status:             corev1.ConditionTrue,
 		Reason:             corev1.PodReasonPreemptionByScheduler,
 		Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority pod", preemptor.Pod.Spec.SchedulerName),
-	}, victim.Status.NominatedNodeName)
+	}, victim.Status.NominatedNodeName, nil)
 	if err == nil {
 		err = s.client.CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{
 			Preconditions: metav1.NewUIDPreconditions(string(victim.UID)),

@@ -37,7 +37,7 @@ func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 		}
 	}
 	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: a.Annotations},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
 	s.volumes.forget(pod.UID)
@@ -105,15 +105,15 @@ func (s *Scheduler) report(ctx context.Context, a *queue.Attempt, reason, messag
 		Reason:             reason,
 		Message:            message,
 	}
-	err := s.patchStatus(ctx, pod, condition, nominated)
+	err := s.patchStatus(ctx, pod, condition, nominated, a.Annotations)
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
 		klog.FromContext(ctx).Error(err, "Cannot write the PodScheduled condition", "pod", klog.KObj(pod))
 	}
 }
 
-// patchStatus sets a condition, if any, and the nominated node. It sends no request if the
-// status has both already.
-func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition, nominated string) error {
+// patchStatus sets a condition, if any, the nominated node, and annotations. It sends no request if
+// the pod has all of them already.
+func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition, nominated string, annotations map[string]string) error {
 	status := map[string]any{}
 	if condition != nil && s.stamp(pod, condition) {
 		status["conditions"] = []any{condition}
@@ -124,10 +124,14 @@ func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition 
 			status["nominatedNodeName"] = nil // null removes the field
 		}
 	}
-	if len(status) == 0 {
+	metadata := map[string]any{"uid": pod.UID}
+	if !hasAll(pod.Annotations, annotations) {
+		metadata["annotations"] = annotations
+	}
+	if len(status) == 0 && len(metadata) == 1 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "status": status})
 	if err != nil {
 		return fmt.Errorf("encoding the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
@@ -136,6 +140,16 @@ func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition 
 		return fmt.Errorf("patching the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil
+}
+
+// hasAll reports whether all entries of some are in all.
+func hasAll(all, some map[string]string) bool {
+	for key, value := range some {
+		if has, ok := all[key]; !ok || has != value {
+			return false
+		}
+	}
+	return true
 }
 
 // stamp sets the condition's transition time, and reports whether the condition differs from

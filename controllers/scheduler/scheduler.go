@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/cache"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
+	"minikcm.dev/minikcm/controllers/scheduler/explain"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
@@ -223,6 +224,7 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 		s.queue.Done(a)
 		return
 	}
+	s.explain(a, in, d.Node, "", nil)
 	s.nominator.Remove(pod.UID)
 	s.queue.Decided(a)
 	s.queue.Notify(framework.ClusterEvent{Added: a.Info})
@@ -255,6 +257,7 @@ func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
 		Volumes:    s.volumes.input(a.Info),
 		Devices:    s.devices.input(a.Info, profile.FilterTimeout),
 		Budgets:    s.allBudgets,
+		Trace:      explain.Trace(a.Info.Pod),
 		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },
 	}
 	if len(a.Info.SpreadConstraints) == 0 {
@@ -303,6 +306,7 @@ func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins
 	a.ByRules, a.ByVolumes = d.ByRules(), d.ByVolumes
 	if d.Nodes == 0 {
 		s.renominate(a, "")
+		s.explain(a, in, "", d.Message(), nil)
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
@@ -315,11 +319,13 @@ func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins
 		}
 	}
 	if !in.Profile.Preempts() {
+		s.explain(a, in, "", d.Message(), nil)
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
 	p := plugins.Preempt(in, d)
 	d.Preemption = p.Message
+	s.explain(a, in, "", d.Message(), &p)
 	if p.Wait {
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, in.Prefer) })
 		return
@@ -330,6 +336,14 @@ func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins
 		return
 	}
 	s.tasks.add(func(ctx context.Context) { s.preempt(ctx, a, d, p) })
+}
+
+// explain keeps the annotations about a decision, if the pod asks for them. They are written with the
+// binding or the status.
+func (s *Scheduler) explain(a *queue.Attempt, in plugins.Input, node, message string, p *plugins.Preemption) {
+	if in.Trace != nil {
+		a.Annotations = explain.Annotations(in.Trace, node, in.Snapshot.Len(), message, p)
+	}
 }
 
 func (s *Scheduler) renominate(a *queue.Attempt, node string) {

@@ -50,6 +50,7 @@ var pure = []string{
 	"controllers/resourceclaim/decide",
 	"controllers/resourcequota/decide",
 	"controllers/rootca/decide",
+	"controllers/scheduler/explain",
 	"controllers/scheduler/framework",
 	"controllers/scheduler/plugins",
 	"controllers/selinuxwarning/decide",

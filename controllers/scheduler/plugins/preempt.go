@@ -62,6 +62,9 @@ func Preempt(in Input, d *Diagnosis) Preemption {
 		in.budgets = newBudgets(in.Budgets())
 	}
 	candidates := in.candidates(indexes, why)
+	if in.Trace != nil {
+		in.Trace.Candidates = candidates
+	}
 	if len(candidates) == 0 {
 		return Preemption{Message: why.Message()}
 	}
@@ -175,19 +178,49 @@ func startOf(p *framework.PodInfo) time.Time {
 	return p.Pod.Status.StartTime.Time
 }
 
-// cheapest returns the candidate that violates the fewest budgets; of those the one whose most
-// important victim is the least important; of those the one with the smallest sum of priorities, then with the
-// fewest victims, then whose most important victims started last; then the first.
+// criteria are the rules by which the node to free is chosen, the first one first: the candidate that
+// compares as the lowest wins.
+var criteria = []struct {
+	name    string
+	compare func(a, b *Preemption) int
+}{
+	{"the fewest violations of PodDisruptionBudgets", func(a, b *Preemption) int { return cmp.Compare(a.Violations, b.Violations) }},
+	{"the lowest priority of the most important victim", func(a, b *Preemption) int { return cmp.Compare(a.Victims[0].Priority, b.Victims[0].Priority) }},
+	{"the lowest sum of priorities", func(a, b *Preemption) int { return cmp.Compare(prioritySum(a.Victims), prioritySum(b.Victims)) }},
+	{"the fewest victims", func(a, b *Preemption) int { return cmp.Compare(len(a.Victims), len(b.Victims)) }},
+	{"the latest start of the most important victim", func(a, b *Preemption) int { return startOf(b.Victims[0]).Compare(startOf(a.Victims[0])) }},
+}
+
+// cheapest returns the first of the candidates that no other one is better than.
 func cheapest(candidates []Preemption) Preemption {
 	return slices.MinFunc(candidates, func(a, b Preemption) int {
-		return cmp.Or(
-			cmp.Compare(a.Violations, b.Violations),
-			cmp.Compare(a.Victims[0].Priority, b.Victims[0].Priority),
-			cmp.Compare(prioritySum(a.Victims), prioritySum(b.Victims)),
-			cmp.Compare(len(a.Victims), len(b.Victims)),
-			startOf(b.Victims[0]).Compare(startOf(a.Victims[0])),
-		)
+		for _, c := range criteria {
+			if order := c.compare(&a, &b); order != 0 {
+				return order
+			}
+		}
+		return 0
 	})
+}
+
+// Because returns the rule that excluded the last of the other candidates.
+func (p *Preemption) Because(candidates []Preemption) string {
+	left := len(candidates)
+	if left <= 1 {
+		return "the only candidate"
+	}
+	rest := slices.Clone(candidates)
+	why := "the order of equal candidates"
+	for _, c := range criteria {
+		rest = slices.DeleteFunc(rest, func(o Preemption) bool { return c.compare(p, &o) < 0 })
+		if len(rest) < left {
+			left, why = len(rest), c.name
+		}
+		if left <= 1 {
+			return why
+		}
+	}
+	return "the order of equal candidates"
 }
 
 // prioritySum shifts the priorities so that all are positive: more victims always have a

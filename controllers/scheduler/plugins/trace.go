@@ -10,6 +10,8 @@ type Trace struct {
 	// Scores are the scores of the feasible nodes, in the order of the plugins; empty if there was
 	// no choice.
 	Scores []PluginScores
+	// Candidates are the nodes that Preempt has chosen from.
+	Candidates []Preemption
 }
 
 // NodeTrace is the result of the filters for one node.

@@ -156,7 +156,9 @@ func TestStorageCapacity(t *testing.T) {
 				Pod: framework.NewPodInfo(st.Pod("p", using("data"))), Pick: first, Snapshot: framework.SnapshotOf(st.Nodes(1), nil),
 				Volumes: &Volumes{
 					Claims: []Claim{claim}, Free: func(string) []*corev1.PersistentVolume { return nil },
-					Capacities: func(*storagev1.StorageClass) ([]*storagev1.CSIStorageCapacity, bool) { return tt.published, !tt.unchecked },
+					Capacities: func(*storagev1.StorageClass) ([]*storagev1.CSIStorageCapacity, bool) {
+						return tt.published, !tt.unchecked
+					},
 				},
 			})
 			if (d.Node != "") != tt.fits {

@@ -22,6 +22,8 @@ type Attempt struct {
 	// HasNode is set if the pod was parked: it has a node, and its volumes are bound or have
 	// failed.
 	HasNode bool
+	// Annotations explain the decision to the pod's users; nil: they did not ask for it.
+	Annotations map[string]string
 }
 
 // Pop waits for the next pod; it returns nil when the queue is closed. The caller ends the
