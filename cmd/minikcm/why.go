@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"minikcm.dev/minikcm"
+	explainscheduling "minikcm.dev/minikcm/controllers/scheduler/explain"
 	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/internal/writeexport"
 	"minikcm.dev/minikcm/scenarios/runrecord"
@@ -37,6 +38,9 @@ Then follow the write record back from each of the object's writes: to the write
 triggered the controller, to the cause of that write, and so on, until the client that
 made the first one. Programs outside the cluster do not report what triggered them, so
 the cause of their writes is a guess and marked as probable.
+
+For a pod with the annotation minikcm.dev/explain-scheduling: "true", also show for each node which
+plugin of the scheduler rejected it, or how it scored, and what preemption chose.
 
 The object is looked up in the cluster that "minikcm up" runs or, with --run, in a run
 that "minikcm scenario run" saved with --save or --json.`,
@@ -57,7 +61,10 @@ that "minikcm scenario run" saved with --save or --json.`,
 			if err != nil {
 				return err
 			}
-			return explanationFormats[output](cmd.OutOrStdout(), explanation, start)
+			if err := explanationFormats[output](cmd.OutOrStdout(), explanation, start); err != nil || output != "" || run != "" {
+				return err
+			}
+			return printScheduling(cmd.Context(), cmd.OutOrStdout(), kubeconfig, explanation)
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
@@ -65,6 +72,26 @@ that "minikcm scenario run" saved with --save or --json.`,
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the object, if its kind is namespaced")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json, or dot or mermaid for a graph of the causes (default text)")
 	return cmd
+}
+
+// printScheduling prints how the scheduler decided on a pod, if the pod asked for that.
+func printScheduling(ctx context.Context, w io.Writer, kubeconfig string, explanation *minikcm.Explanation) error {
+	o := explanation.Object
+	if o.Resource.Group != "" || o.Resource.Resource != "pods" {
+		return nil
+	}
+	_, client, err := clusterOf(ctx, kubeconfig)
+	if err != nil {
+		return err
+	}
+	pod, err := client.CoreV1().Pods(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // only the write record has it
+	}
+	if err != nil {
+		return fmt.Errorf("reading the pod: %w", err)
+	}
+	return explainscheduling.Print(w, pod.Annotations)
 }
 
 // explanationFormats print an explanation, by the value of --output. start is the start time of a

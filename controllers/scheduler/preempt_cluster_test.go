@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
+	"minikcm.dev/minikcm/controllers/scheduler/explain"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -32,7 +33,7 @@ func TestPreemptionSparesBudgets(t *testing.T) {
 		must(client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}, metav1.CreateOptions{}))
 	}
 	pod := func(name, class, node string) *corev1.Pod {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}, Annotations: map[string]string{explain.Asked: "true"}}}
 		p.Spec.Containers = []corev1.Container{{Name: "c", Image: "nginx"}}
 		p.Spec.PriorityClassName = class
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -61,6 +62,9 @@ func TestPreemptionSparesBudgets(t *testing.T) {
 		}
 		return err
 	})
+	if p, err := client.CoreV1().Pods("default").Get(ctx, "preemptor", metav1.GetOptions{}); err != nil || p.Annotations[explain.Selected] != "node-1" {
+		t.Errorf("the preemptor's annotations: %v, %v", p.Annotations, err)
+	}
 	if p, err := client.CoreV1().Pods("default").Get(ctx, "covered", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
 		t.Errorf("the covered pod: %v, %v", p, err)
 	}

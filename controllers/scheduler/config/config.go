@@ -36,8 +36,6 @@ type Config struct {
 	Profiles map[string]*Profile
 	// InitialBackoff and MaxBackoff limit the time that a pod waits between two attempts.
 	InitialBackoff, MaxBackoff time.Duration
-	// Extenders are the HTTP extenders, in the order of their calls.
-	Extenders []configv1.Extender
 }
 
 // Profile is one of the profiles of a scheduler.
@@ -122,7 +120,6 @@ func compile(c *configv1.KubeSchedulerConfiguration) (*Config, error) {
 	out := &Config{
 		Profiles:       map[string]*Profile{},
 		InitialBackoff: time.Duration(initial) * time.Second, MaxBackoff: time.Duration(longest) * time.Second,
-		Extenders: c.Extenders,
 	}
 	errs := checkGlobal(c, initial, longest)
 	errs = append(errs, checkExtenders(field.NewPath("extenders"), c.Extenders)...)

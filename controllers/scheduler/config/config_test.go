@@ -132,7 +132,7 @@ func TestErrors(t *testing.T) {
 		{"affinity", header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Like}]}]}}}}]}]\n", "addedAffinity: Invalid value"},
 		{"candidates", header + "profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}}]}]\n", "cannot be zero at the same time"},
 		{"time", header + "profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: -1}}]}]\n", "bindTimeoutSeconds: Invalid value: -1"},
-		{"extender", header + "extenders: [{urlPrefix: 'file:///x', prioritizeVerb: p}, {urlPrefix: 'http://a', bindVerb: b}, {urlPrefix: 'http://b', bindVerb: b}]\n", "extenders: Invalid value: \"found 2 extenders implementing bind\""},
+		{"extenders", header + "extenders: [{urlPrefix: 'http://a', filterVerb: f}]\n", "extenders: Forbidden: HTTP extenders are not supported"},
 		{"pod groups", header + "profiles: [{plugins: {placementScore: {enabled: [{name: NodeName}]}}}]\n", "placementScore: Forbidden"},
 		{"nested", header + "x: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "nest"},
 		{"large", strings.Repeat(" ", maxBytes+1), "more than"},

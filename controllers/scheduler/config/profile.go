@@ -32,13 +32,6 @@ func (p *profileParser) parse() *Profile {
 	p.spec.Percentage = int(ptr.Deref(percentage, 0))
 	p.plugins()
 	p.args()
-	for i := range p.global.Extenders {
-		for _, r := range p.global.Extenders[i].ManagedResources {
-			if r.IgnoredByScheduler {
-				p.spec.IgnoredResources = append(p.spec.IgnoredResources, r.Name)
-			}
-		}
-	}
 	if len(p.errs) > 0 {
 		return nil
 	}
@@ -83,18 +76,9 @@ func (p *profileParser) required(path *field.Path, all enabled) {
 	if !all.has(preEnqueue, schedulingGates) {
 		p.errs = append(p.errs, field.Required(path.Child(preEnqueue), "scheduling gates are always honoured: enable SchedulingGates"))
 	}
-	if !all.has(bind, defaultBinder) && !binds(p.global.Extenders) {
+	if !all.has(bind, defaultBinder) {
 		p.errs = append(p.errs, field.Required(path.Child(bind), "at least one bind plugin is needed: enable DefaultBinder"))
 	}
-}
-
-func binds(extenders []configv1.Extender) bool {
-	for i := range extenders {
-		if extenders[i].BindVerb != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // together checks that a plugin is also enabled at the other points that its work at one needs.
