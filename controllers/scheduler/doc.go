@@ -1,5 +1,5 @@
-// Package scheduler assigns pods to nodes as kube-scheduler does with its default profile.
-// It is the scheduling cycle: one goroutine takes a pod from the queue (package queue), brings
+// Package scheduler assigns pods to nodes as kube-scheduler does, with the profiles of a
+// KubeSchedulerConfiguration (package config) or its default one. It is the scheduling cycle: one goroutine takes a pod from the queue (package queue), brings
 // the snapshot up to date (package cache), decides on it (package plugins) and adds the pod to
 // the cache; API workers then write bindings, evictions and conditions. It guarantees:
 //
