@@ -82,18 +82,23 @@ func TestPreemptBudgets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := Input{
-				Pod: framework.NewPodInfo(st.Pod("p", st.Requests("cpu", tt.cpu), st.Priority(10))), Snapshot: framework.SnapshotOf(st.Nodes(2), tt.on), Pick: first,
-				Budgets: func() []*policyv1.PodDisruptionBudget { return []*policyv1.PodDisruptionBudget{tt.budget} },
-			}
-			p := Preempt(in, Decide(in).Diagnosis)
-			var victims string
-			for _, v := range p.Victims {
-				victims += v.Pod.Name + " "
-			}
+			p, victims := preemptSparing(tt.budget, tt.cpu, tt.on)
 			if p.Node != tt.node || victims != tt.victims || p.Violations != tt.violations {
 				t.Errorf("got %q %q, %d violations (%s), want %q %q %d", p.Node, victims, p.Violations, p.Message, tt.node, tt.victims, tt.violations)
 			}
 		})
 	}
+}
+
+// preemptSparing preempts on two nodes for a pod of priority 10, and returns the names of the victims.
+func preemptSparing(budget *policyv1.PodDisruptionBudget, cpu string, on []*corev1.Pod) (p Preemption, victims string) {
+	in := Input{
+		Pod: framework.NewPodInfo(st.Pod("p", st.Requests("cpu", cpu), st.Priority(10))), Snapshot: framework.SnapshotOf(st.Nodes(2), on), Pick: first,
+		Budgets: func() []*policyv1.PodDisruptionBudget { return []*policyv1.PodDisruptionBudget{budget} },
+	}
+	p = Preempt(in, Decide(in).Diagnosis)
+	for _, v := range p.Victims {
+		victims += v.Pod.Name + " "
+	}
+	return p, victims
 }
