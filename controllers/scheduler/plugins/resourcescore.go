@@ -70,6 +70,9 @@ func amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceNa
 // scorer compiles the strategy: the score of a node is the weighted mean over the resources that it
 // has.
 func (s ResourceStrategy) scorer() scoreFunc {
+	if s.isDefault() {
+		return scoreLeastAllocated
+	}
 	each, resources := s.each(), s.Resources
 	round := s.Kind == RequestedToCapacityRatio
 	return func(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
@@ -149,6 +152,9 @@ func interpolate(points []ShapePoint, x int64) int64 {
 // balancedScorer favours nodes on which the pod brings the requested shares of the resources closer
 // together: half of the score if it does not change their distance, more if it reduces it.
 func balancedScorer(resources []corev1.ResourceName) scoreFunc {
+	if isDefaultBalance(resources) {
+		return scoreBalanced
+	}
 	none := &framework.PodInfo{}
 	return func(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
 		if !requestsAny(in.Pod, resources) {
