@@ -59,14 +59,27 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var resource = schema.GroupResource{Group: kindOfFault.Group, Resource: Feature}
 
-func (s *service) serveList(w http.ResponseWriter, _ *http.Request, _ string) error {
+// serveList answers with the faults or, with follow=true, with a line for each change of them.
+func (s *service) serveList(w http.ResponseWriter, r *http.Request, _ string) error {
+	follow, err := boolean(r, "follow")
+	if err != nil {
+		return err
+	}
+	if follow {
+		return s.followList(w, r)
+	}
+	answer(w, http.StatusOK, s.shown())
+	return nil
+}
+
+// shown returns what the list contains now.
+func (s *service) shown() List {
 	list := List{Now: s.cluster.Clock().Now().UTC(), Items: []Injection{}}
 	for _, r := range s.list() {
 		shown, _ := r.look()
 		list.Items = append(list.Items, shown)
 	}
-	answer(w, http.StatusOK, list)
-	return nil
+	return list
 }
 
 // serveInject injects the fault in the body. With follow=true the answer is a stream, and the

@@ -194,3 +194,55 @@ func TestForeignClusters(t *testing.T) {
 		}
 	}
 }
+
+// A followed list has a line now and after changes, and ends when the cluster closes.
+func TestFollowList(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, minikcmtest.WithHTTPS())
+	https, err := b.HTTPSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := rest.HTTPClientFor(https)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, https.Host+Path+"?follow=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() // it is only read
+	lines := bufio.NewScanner(resp.Body)
+	next := func(wanted func(List) bool) {
+		t.Helper()
+		for lines.Scan() {
+			var list List
+			if err := json.Unmarshal(lines.Bytes(), &list); err != nil {
+				t.Fatal(err)
+			}
+			if wanted(list) {
+				return
+			}
+		}
+		t.Fatalf("the stream ends: %v", lines.Err())
+	}
+	state := func(of State) func(List) bool {
+		return func(l List) bool { return len(l.Items) == 1 && l.Items[0].State == of }
+	}
+	next(func(l List) bool { return len(l.Items) == 0 })
+	id := b.inject("{nodes: {action: hang, names: [node-0]}}")
+	next(state(Active))
+	if _, err := b.client.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	next(state(Stopped))
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // to its end
+	}
+}

@@ -35,6 +35,8 @@ var (
 type running struct {
 	fault *fault.Fault
 	clock clock.Clock
+	// news is the service's.
+	news *news
 	// stop takes it back. hurry ends the delays between attempts to do so.
 	stop  context.CancelCauseFunc
 	hurry context.CancelFunc
@@ -48,10 +50,10 @@ type running struct {
 	failure error
 }
 
-func newRunning(id, user string, f *fault.Fault, document json.RawMessage, c clock.Clock) *running {
+func newRunning(id, user string, f *fault.Fault, document json.RawMessage, c clock.Clock, news *news) *running {
 	now := c.Now().UTC()
 	r := &running{
-		fault: f, clock: c, done: make(chan struct{}), changed: make(chan struct{}),
+		fault: f, clock: c, news: news, done: make(chan struct{}), changed: make(chan struct{}),
 		shown: Injection{ID: id, Title: f.Title(), Fault: document, User: user, State: Pending, Since: now},
 	}
 	if f.During > 0 {
@@ -81,6 +83,7 @@ func (r *running) change(do func(shown *Injection)) {
 	do(&r.shown)
 	close(r.changed)
 	r.changed = make(chan struct{})
+	r.news.publish()
 }
 
 // note implements fault.Env.Note.

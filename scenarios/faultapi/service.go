@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
@@ -63,6 +64,9 @@ type service struct {
 	faults []*running // oldest first
 	closed bool
 	works  sync.WaitGroup
+
+	news    news
+	follows openrequests.Group
 }
 
 // errClosed refuses faults of a cluster that closes.
@@ -96,9 +100,10 @@ func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, er
 	if err != nil {
 		return nil, err
 	}
-	r := newRunning(id, user, f, document, s.cluster.Clock())
+	r := newRunning(id, user, f, document, s.cluster.Clock(), &s.news)
 	s.faults = append(s.faults, r)
 	s.forgetLocked()
+	s.news.publish()
 	s.runLocked(r, env)
 	return r, nil
 }
@@ -198,6 +203,7 @@ func (s *service) find(id string) *running {
 // Close implements minikcm.Service: it takes back all faults. Those of the API server and
 // of etcd come first, so that the others can be taken back by requests, the newest first.
 func (s *service) Close() error {
+	s.follows.Close()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
