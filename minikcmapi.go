@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/manager"
 )
 
@@ -19,6 +20,16 @@ func (c *Cluster) Controllers() []manager.Status {
 		return nil
 	}
 	return m.Status()
+}
+
+// ControllerLoops returns the loops of a controller that the cluster runs; ok is false if it
+// runs none of that name. A controller that is restarted gets new ones.
+func (c *Cluster) ControllerLoops(name string) (loops []*loop.Loop, ok bool) {
+	m := c.manager.Load()
+	if m == nil {
+		return nil, false
+	}
+	return m.Loops(name)
 }
 
 // serveOwn serves the paths beneath /minikcm/v1 that the apiserver does not: an Info at

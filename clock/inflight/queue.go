@@ -102,6 +102,13 @@ func (q *Queue[K]) Offer(key K) {
 // Len returns the number of keys that wait for a worker.
 func (q *Queue[K]) Len() int { return q.inner.Len() }
 
+// Waiting returns the first keys that wait for a worker, in the order in which they were added,
+// at most limit, and the number of all.
+func (q *Queue[K]) Waiting(limit int) (keys []K, count int) { return q.keys.waiting(limit) }
+
+// IsWaiting reports whether a key waits for a worker.
+func (q *Queue[K]) IsWaiting(key K) bool { return q.keys.isWaiting(key) }
+
 // Get waits for a key, which the caller has to return with Done. work counts the key until then.
 // ok is false if no key is ready and ctx has ended or the queue is closed.
 func (q *Queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {

@@ -133,11 +133,34 @@ func (s *keys[K]) offered(key K) bool {
 	return false
 }
 
+// waiting returns the first keys that no worker has, in the order of Push, and their number.
+func (s *keys[K]) waiting(limit int) (first []K, count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.untakenLocked()
+	for _, e := range all[:min(len(all), limit)] {
+		first = append(first, e.key)
+	}
+	return first, len(all)
+}
+
+// isWaiting reports whether no worker has the key yet.
+func (s *keys[K]) isWaiting(key K) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[key]
+	return e != nil && !e.taken
+}
+
 // drain returns the keys that no worker has, in the order of Push.
 func (s *keys[K]) drain() []*entry[K] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drained = true
+	return s.untakenLocked()
+}
+
+func (s *keys[K]) untakenLocked() []*entry[K] {
 	all := make([]*entry[K], 0, s.queued)
 	for _, e := range s.entries {
 		if !e.taken {

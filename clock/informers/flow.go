@@ -97,6 +97,14 @@ func (f *flow) holdLocked() {
 	f.held.Set(hold)
 }
 
+// backlog returns the changes whose objects are not in the informer's queue yet, and those
+// between the queue and the end of the handlers.
+func (f *flow) backlog() (received, undelivered int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.initialFrames + f.frames + f.listed, len(f.changes) - f.listed
+}
+
 // request is called when the reflector sends its next list or watch request, or waits before it
 // does. It has discarded all objects that it has received and not stored by now.
 func (f *flow) request() (turn uint64) {

@@ -100,6 +100,10 @@ func (i *informer) GetIndexer() cache.Indexer {
 	return inner
 }
 
+// Backlog returns the number of changes that are received and not in the informer's queue yet,
+// and that of those which are there or on their way to the handlers.
+func (i *informer) Backlog() (received, undelivered int) { return i.flow.backlog() }
+
 // GetStore is GetIndexer for callers that need no index.
 func (i *informer) GetStore() cache.Store { return i.GetIndexer() }
 

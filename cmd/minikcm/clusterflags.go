@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/internal/clockapi"
+	"minikcm.dev/minikcm/internal/loopapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
@@ -68,6 +69,11 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "file of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) with the scheduler's profiles, plugins and extenders")
 }
 
+// ownExtensions are the extensions of every cluster that a command starts, and of its forks.
+func ownExtensions() []minikcm.Extension {
+	return []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension(), loopapi.Extension()}
+}
+
 // options returns the cluster options that the flags describe.
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
@@ -75,7 +81,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		PodNetworks: f.podNetworks, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
-		Extensions: []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension()},
+		Extensions: ownExtensions(),
 	}
 	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
 		if d < 0 {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/plan"
 )
 
@@ -166,7 +167,13 @@ func join(errs []error) error {
 }
 
 func (r *run) one(ctx context.Context, action plan.Action, o plan.Object) error {
+	loop.TraceWrite(ctx, loop.Planned, string(action.Verb), o, nil)
 	written, err := r.write(ctx, action, o)
+	if err != nil || written == nil {
+		loop.TraceWrite(ctx, loop.Wrote, string(action.Verb), o, err)
+	} else {
+		loop.TraceWrite(ctx, loop.Wrote, string(action.Verb), written, nil)
+	}
 	if err != nil {
 		if action.Verb == plan.Delete {
 			r.tracker.Kept(r.owner.GetUID(), o)

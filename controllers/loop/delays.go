@@ -64,6 +64,17 @@ func (d *delays[K]) add(key K, after time.Duration) bool {
 	return true
 }
 
+// list returns when the delay of each key ends.
+func (d *delays[K]) list() map[K]time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make(map[K]time.Time, len(d.waiting))
+	for key, w := range d.waiting {
+		all[key] = w.due
+	}
+	return all
+}
+
 // cancel stops a timer. If it has fired already, its function finds that it is not the
 // current delay of the key, and does nothing.
 func (d *delays[K]) cancel(w *delay) {

@@ -12,7 +12,7 @@ import (
 type disturbances[K comparable] struct {
 	mu     sync.Mutex
 	paused int
-	held   []K // in the order of Add, each once
+	kept   []K // in the order of Add, each once
 
 	slow time.Duration
 	// busy is the time at which the slowed work that is queued ends.
@@ -44,7 +44,7 @@ func (l *Typed[K]) Pause() (resume func()) {
 		d.paused--
 		var keys []K
 		if d.paused == 0 {
-			keys, d.held = d.held, nil
+			keys, d.kept = d.kept, nil
 		}
 		d.mu.Unlock()
 		for _, key := range keys {
@@ -90,8 +90,8 @@ func (l *Typed[K]) holds(key K) bool {
 	defer d.mu.Unlock()
 	switch {
 	case d.paused > 0:
-		if !slices.Contains(d.held, key) {
-			d.held = append(d.held, key)
+		if !slices.Contains(d.kept, key) {
+			d.kept = append(d.kept, key)
 		}
 		return true
 	case d.slow > 0:
@@ -106,6 +106,13 @@ func (l *Typed[K]) holds(key K) bool {
 		return true
 	}
 	return false
+}
+
+// held returns the keys that wait for the end of a Pause.
+func (d *disturbances[K]) held() []K {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.kept)
 }
 
 // loses reports whether an event is dropped.

@@ -109,6 +109,7 @@ type Typed[K comparable] struct {
 	causes     cause.ByKey[K]
 	stats      stats[K]
 	watches    []watch
+	tracers    tracers
 	// disturbances are nil until something disturbs it.
 	disturbances atomic.Pointer[disturbances[K]]
 }
@@ -153,9 +154,23 @@ func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
 func (l *Typed[K]) Add(key K, causes ...int64) {
 	// This precedes the queue's Add, so that the worker that takes the key finds the causes.
 	l.causes.Add(key, causes)
-	if !l.holds(key) {
-		l.queue.Add(key)
+	if l.holds(key) {
+		l.trace(Step{Stage: Held, Key: l.keyText(key)})
+		return
 	}
+	l.enqueue(key)
+}
+
+// enqueue queues a key.
+func (l *Typed[K]) enqueue(key K) {
+	if l.traced() {
+		stage := Queued
+		if l.queue.IsWaiting(key) {
+			stage = Merged
+		}
+		l.trace(Step{Stage: stage, Key: l.keyText(key)})
+	}
+	l.queue.Add(key)
 }
 
 // Offer is Add for a change that a reconcile of the key may have made itself: it does nothing
@@ -174,7 +189,10 @@ func (l *Typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
 		return
 	}
 	l.causes.Add(key, causes)
-	l.delays.add(key, d)
+	if l.delays.add(key, d) && l.traced() {
+		due := l.opts.Clock.Now().Add(d).UTC()
+		l.trace(Step{Stage: Delayed, Key: l.keyText(key), Due: &due, Failures: l.backoff.NumRequeues(key)})
+	}
 }
 
 // Len returns the number of keys that are queued and not being reconciled.
@@ -222,8 +240,14 @@ func (l *Typed[K]) process(ctx context.Context, key K) {
 		ctx = clock.OneByOne(ctx)
 	}
 	l.stats.began(key, l.opts.Clock.Now())
-	result, err := l.reconcile(ctx, key)
+	if l.traced() {
+		l.trace(Step{Stage: Began, Key: l.keyText(key), Causes: causes})
+	}
+	result, err := l.reconcile(l.withWrites(ctx, key), key)
 	if err == nil {
+		if l.traced() {
+			l.trace(Step{Stage: Ended, Key: l.keyText(key)})
+		}
 		l.backoff.Forget(key)
 		l.stats.succeeded(key)
 		if result.Unsure {
@@ -251,6 +275,9 @@ func (l *Typed[K]) process(ctx context.Context, key K) {
 func (l *Typed[K]) failed(logger klog.Logger, key K, err error) {
 	failures := l.backoff.NumRequeues(key) + 1
 	l.stats.failed(key, failures, err, l.opts.Clock.Now())
+	if l.traced() {
+		l.trace(Step{Stage: Failed, Key: l.keyText(key), Failures: failures, Error: err.Error()})
+	}
 	if l.opts.MaxRetries > 0 && failures > l.opts.MaxRetries {
 		logger.Error(err, "Reconcile failed, giving up until the object changes", "failures", failures)
 		l.backoff.Forget(key)

@@ -57,6 +57,9 @@ func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event
 		if len(keys) == 0 {
 			return
 		}
+		if l.traced() {
+			l.traceEvent(ev, keys)
+		}
 		revision := revisionOf(ev.Object)
 		for _, key := range keys {
 			if revision == 0 {

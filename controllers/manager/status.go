@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/controllers/loop"
 )
 
 // State is the state of a controller.
@@ -86,6 +88,19 @@ func (m *Manager) Status() []Status {
 		all = append(all, s)
 	}
 	return all
+}
+
+// Loops returns the loops of the controller of that name; ok is false if there is no such
+// controller. A controller that is restarted gets new loops.
+func (m *Manager) Loops(name string) (loops []*loop.Loop, ok bool) {
+	for _, c := range m.members {
+		if c.descriptor.Name == name {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.loops.Loops(), true
+		}
+	}
+	return nil, false
 }
 
 func (c *member) describe(s *Status) {

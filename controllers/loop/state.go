@@ -1,0 +1,112 @@
+package loop
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// maxListed caps the keys that a State lists of each kind.
+const maxListed = 200
+
+// State is what a loop has at one moment, for display. Its lists are capped.
+type State struct {
+	Name    string       `json:"name"`
+	Workers int          `json:"workers"`
+	Watches []WatchState `json:"watches"`
+	// Queued are the keys that wait for a worker, in the order in which they were added, and
+	// those that a fault holds back. Those that a fault slows are Delayed.
+	Queued      []string `json:"queued"`
+	QueuedCount int      `json:"queuedCount"`
+	// Processing are the keys that workers have, and Delayed those that wait for a time.
+	Processing   []Processing `json:"processing"`
+	Delayed      []Waiting    `json:"delayed"`
+	DelayedCount int          `json:"delayedCount"`
+	Reconciles   int64        `json:"reconciles"`
+	Failures     int64        `json:"failures"`
+	Retries      int64        `json:"retries"`
+}
+
+// Processing is a key that a worker has. Times are the cluster's.
+type Processing struct {
+	Key   string    `json:"key"`
+	Since time.Time `json:"since"`
+}
+
+// Waiting is a key that is queued at a time. Failures counts its consecutive failures: with
+// some, it is a retry.
+type Waiting struct {
+	Key      string    `json:"key"`
+	Due      time.Time `json:"due"`
+	Failures int       `json:"failures,omitempty"`
+}
+
+// WatchState is an informer that a loop watches.
+type WatchState struct {
+	// Kind is empty while the informer has no object.
+	Kind string `json:"kind,omitempty"`
+	// Objects is the number of objects in the indexer.
+	Objects int `json:"objects"`
+	// Received are the events of the watch that are not in the informer's queue yet, and
+	// Undelivered the changes between this queue and the end of the handlers.
+	Received    int `json:"received"`
+	Undelivered int `json:"undelivered"`
+}
+
+// backlogged is implemented by the informers of package clock/informers.
+type backlogged interface {
+	Backlog() (received, undelivered int)
+}
+
+// State returns the loop's state. Its cost is that of listing the names of the objects in the
+// informers.
+func (l *Typed[K]) State() State {
+	stats := l.Stats()
+	s := State{
+		Name: l.opts.Name, Workers: l.opts.Workers, Watches: []WatchState{}, Queued: []string{}, Processing: []Processing{}, Delayed: []Waiting{},
+		Reconciles: stats.Reconciles, Failures: stats.Failures, Retries: stats.Retries,
+	}
+	waiting, count := l.queue.Waiting(maxListed)
+	for _, key := range waiting {
+		s.Queued = append(s.Queued, l.keyText(key))
+	}
+	for _, p := range stats.InProgress[:min(len(stats.InProgress), maxListed)] {
+		s.Processing = append(s.Processing, Processing{l.keyText(p.Key), p.Since.UTC()})
+	}
+	delays := l.delays.list()
+	if d := l.disturbances.Load(); d != nil {
+		for _, key := range d.held() {
+			s.Queued = append(s.Queued, l.keyText(key))
+		}
+		maps.Copy(delays, d.slowed.list())
+	}
+	s.QueuedCount = count - len(waiting) + len(s.Queued)
+	s.Queued = s.Queued[:min(len(s.Queued), maxListed)]
+	for key, due := range delays {
+		s.Delayed = append(s.Delayed, Waiting{l.keyText(key), due.UTC(), stats.Failing[key]})
+	}
+	slices.SortFunc(s.Delayed, func(a, b Waiting) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) })
+	s.DelayedCount = len(s.Delayed)
+	s.Delayed = s.Delayed[:min(len(s.Delayed), maxListed)]
+	for _, w := range l.watches {
+		s.Watches = append(s.Watches, w.state())
+	}
+	return s
+}
+
+func (w *watch) state() WatchState {
+	indexer := w.informer.GetIndexer()
+	keys := indexer.ListKeys()
+	s := WatchState{Objects: len(keys)}
+	for _, key := range keys {
+		if o, ok, err := indexer.GetByKey(key); ok && err == nil {
+			s.Kind = kindOf(o)
+			break
+		}
+	}
+	if b, ok := w.informer.(backlogged); ok {
+		s.Received, s.Undelivered = b.Backlog()
+	}
+	return s
+}

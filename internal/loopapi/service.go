@@ -1,0 +1,173 @@
+package loopapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/internal/openrequests"
+)
+
+const (
+	// Feature is the name of the extension, and Path where it is served.
+	Feature = "loops"
+	Path    = "/minikcm/v1/" + Feature
+
+	// lineInterval is the machine's time between two lines of a stream while the loops make
+	// steps, and idleInterval while they make none.
+	lineInterval = 200 * time.Millisecond
+	idleInterval = 5 * time.Second
+	// clientTimeout is how long a client may take to read a line, by the machine's clock.
+	clientTimeout = 30 * time.Second
+)
+
+var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
+
+// Loops are the loops of a controller at one moment.
+type Loops struct {
+	// Now is the cluster's time.
+	Now        time.Time    `json:"now"`
+	Controller string       `json:"controller"`
+	Loops      []loop.State `json:"loops"`
+	// Steps are those since the previous line of the stream: the newest, of which Forgotten
+	// older ones are left out.
+	Steps     []loop.Step `json:"steps,omitempty"`
+	Forgotten int         `json:"forgotten,omitempty"`
+}
+
+// Extension serves the loops.
+func Extension() minikcm.Extension {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+		return &service{cluster: cluster}, nil
+	}}
+}
+
+type service struct {
+	cluster  *minikcm.Cluster
+	requests openrequests.Group
+}
+
+// ServeHTTP implements minikcm.Service.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, end, ok := s.requests.Begin(r.Context())
+	if !ok {
+		minikcm.AnswerError(w, apierrors.NewServiceUnavailable("the cluster is closing: its controllers stop"))
+		return
+	}
+	defer end()
+	if err := s.serve(ctx, w, r); err != nil {
+		minikcm.AnswerError(w, err)
+	}
+}
+
+func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
+	}
+	name := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+	if _, ok := s.cluster.ControllerLoops(name); !ok {
+		return apierrors.NewNotFound(resource, name)
+	}
+	follow := false
+	if text := r.URL.Query().Get("follow"); text != "" {
+		var err error
+		if follow, err = strconv.ParseBool(text); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("follow=%q is neither true nor false", text))
+		}
+	}
+	if follow {
+		s.stream(ctx, w, name)
+		return nil
+	}
+	loops, _ := s.cluster.ControllerLoops(name)
+	_ = write(w, s.shown(name, loops)) // fails only if the client is gone
+	return nil
+}
+
+func (s *service) shown(name string, loops []*loop.Loop) *Loops {
+	shown := &Loops{Now: s.cluster.Clock().Now().UTC(), Controller: name, Loops: []loop.State{}}
+	for _, l := range loops {
+		shown.Loops = append(shown.Loops, l.State())
+	}
+	return shown
+}
+
+// stream writes a line now, after steps, and when nothing has happened for a while: then the
+// controller may have been restarted, which gives it other loops.
+func (s *service) stream(ctx context.Context, w http.ResponseWriter, name string) {
+	steps := newSteps()
+	var traced []*loop.Loop
+	stop := func() {}
+	defer func() { stop() }()
+	idle := clock.Real().NewTicker(idleInterval)
+	defer idle.Stop()
+	pause := clock.Real().NewTimer(lineInterval)
+	defer pause.Stop()
+	for {
+		loops, _ := s.cluster.ControllerLoops(name)
+		if !slices.Equal(loops, traced) {
+			stop()
+			traced, stop = loops, trace(loops, steps.add)
+		}
+		line := s.shown(name, loops)
+		line.Steps, line.Forgotten = steps.take()
+		if write(w, line) != nil {
+			return // the client is gone
+		}
+		pause.Reset(lineInterval)
+		select {
+		case <-pause.C():
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-steps.some:
+		case <-idle.C():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// trace calls add with the steps of all loops until stop is called.
+func trace(loops []*loop.Loop, add func(loop.Step)) (stop func()) {
+	stops := make([]func(), 0, len(loops))
+	for _, l := range loops {
+		stops = append(stops, l.Trace(add))
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+func write(w http.ResponseWriter, line *Loops) error {
+	control := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "application/json")
+	// A client in the process has no deadlines, nor need it be flushed to. One that passes
+	// ends the stream also while nothing is written, so none is left.
+	_ = control.SetWriteDeadline(clock.Real().Now().Add(clientTimeout))
+	err := json.NewEncoder(w).Encode(line)
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{})
+	return err
+}
+
+// Close implements minikcm.Service.
+func (s *service) Close() error {
+	s.requests.Close()
+	return nil
+}
