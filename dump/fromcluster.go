@@ -26,6 +26,16 @@ const pageSize = 500
 // A failed list of pods or nodes, without which a dump is of little use, is an error, and so
 // is a lost connection.
 func FromCluster(ctx context.Context, config *rest.Config) (*Dump, error) {
+	return fromCluster(ctx, config, metav1.ListOptions{})
+}
+
+// FromRevision is FromCluster for the objects as they were at a resourceVersion. The error
+// is apierrors.IsResourceExpired if the cluster has forgotten it.
+func FromRevision(ctx context.Context, config *rest.Config, resourceVersion string) (*Dump, error) {
+	return fromCluster(ctx, config, metav1.ListOptions{ResourceVersion: resourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+}
+
+func fromCluster(ctx context.Context, config *rest.Config, opts metav1.ListOptions) (*Dump, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.WarningHandler = rest.NoWarnings{}
@@ -43,7 +53,7 @@ func FromCluster(ctx context.Context, config *rest.Config) (*Dump, error) {
 		return nil, fmt.Errorf("discovering the API resources of the cluster at %s: %w", config.Host, err)
 	}
 	for _, resource := range listable(served) {
-		if err := d.list(ctx, client, resource); err != nil {
+		if err := d.list(ctx, client, resource, opts); err != nil {
 			return nil, fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
 		}
 	}
@@ -82,13 +92,13 @@ func listable(served []*metav1.APIResourceList) []listed {
 }
 
 // list reads the objects of a resource.
-func (d *Dump) list(ctx context.Context, client dynamic.Interface, of listed) error {
+func (d *Dump) list(ctx context.Context, client dynamic.Interface, of listed, opts metav1.ListOptions) error {
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return client.Resource(of.resource).List(ctx, opts)
 	})
 	pages.PageSize = pageSize
 	begun := len(d.objects)
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+	err := pages.EachListItem(ctx, opts, func(item runtime.Object) error {
 		o, ok := item.(*unstructured.Unstructured)
 		if !ok {
 			return fmt.Errorf("an item of %s is a %T", of.resource.Resource, item)
@@ -103,7 +113,7 @@ func (d *Dump) list(ctx context.Context, client dynamic.Interface, of listed) er
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil, errors.Is(err, errTooMany), name == "pods", name == "nodes", !isAnswer(err):
+	case ctx.Err() != nil, errors.Is(err, errTooMany), name == "pods", name == "nodes", apierrors.IsResourceExpired(err), !isAnswer(err):
 		return fmt.Errorf("listing %s: %w", name, err)
 	}
 	d.objects = d.objects[:begun]

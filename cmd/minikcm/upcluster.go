@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/manager/serving"
+	"minikcm.dev/minikcm/internal/forkapi"
 	"minikcm.dev/minikcm/internal/ui"
 )
 
@@ -97,7 +98,7 @@ func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, err
 	}
 	page, err := ui.Listen(ctx, ui.Options{Logger: u.opts.Logger})
 	if err == nil {
-		u.opts.Extensions = append(u.opts.Extensions, page.Extension())
+		u.opts.Extensions = append(u.opts.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions}))
 	}
 	return page, err
 }

@@ -1,0 +1,102 @@
+package forkapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/ui"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/store"
+)
+
+// Fork is a fork as the API shows it.
+type Fork struct {
+	ID string `json:"id"`
+	// Revision is that of the forked cluster whose objects it began with, and Time when that
+	// was, with which its clock began.
+	Revision int64     `json:"revision"`
+	Time     time.Time `json:"time"`
+	// Server is its API server's address, and Kubeconfig the file of its administrator's
+	// kubeconfig.
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+	// Link opens its page once. Only the response to a POST has it; a POST to its
+	// /minikcm/v1/ui makes others.
+	Link string `json:"link,omitempty"`
+	// LeftOut counts the objects that its API server refused.
+	LeftOut int `json:"leftOut"`
+}
+
+// running is a fork that runs.
+type running struct {
+	shown   Fork
+	cluster *minikcm.Cluster
+	page    *ui.Server
+	dir     string
+}
+
+// start starts a fork with the objects of a revision.
+func start(ctx context.Context, opts *Options, source *rest.Config, id string, revision int64, at time.Time) (r *running, err error) {
+	objects, err := dump.FromRevision(ctx, source, strconv.FormatInt(revision, 10))
+	if err != nil {
+		return nil, err
+	}
+	r = &running{shown: Fork{ID: id, Revision: revision, Time: at.UTC()}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.stop())
+		}
+	}()
+	if r.dir, err = os.MkdirTemp("", "minikcm-fork-"); err != nil {
+		return nil, fmt.Errorf("making a folder for the kubeconfig: %w", err)
+	}
+	if r.page, err = ui.Listen(ctx, ui.Options{Logger: opts.Cluster.Logger}); err != nil {
+		return nil, err
+	}
+	own := settings(opts.Cluster)
+	own.Objects, own.ClockStart = objects, at
+	own.KubeconfigPath = filepath.Join(r.dir, "kubeconfig")
+	own.Extensions = append(opts.Extensions(), r.page.Extension())
+	if r.cluster, err = minikcm.Start(ctx, own); err != nil {
+		return nil, fmt.Errorf("starting the fork: %w", err)
+	}
+	r.shown.Server, r.shown.Kubeconfig = "https://"+r.cluster.Address(), own.KubeconfigPath
+	if loaded := r.cluster.Loaded(); loaded != nil {
+		r.shown.LeftOut = len(loaded.Refused)
+	}
+	return r, nil
+}
+
+// settings returns the options of a cluster for its forks: without its store, its files and its
+// nodes, which are among the objects.
+func settings(o minikcm.Options) minikcm.Options {
+	o.Nodes, o.Pools, o.ManageNodes = -1, nil, nodes.ManageAll
+	o.DataDir, o.Snapshot, o.Etcd, o.Identity, o.EncryptionConfig = "", "", store.EtcdOptions{}, nil, ""
+	o.BindAddress, o.Port, o.ServingCertificate = "", 0, minikcm.ServingCertificate{}
+	o.Audit, o.Gatherer = audit.Options{}, nil
+	o.ClockMode, o.ClockFactor, o.Driven, o.NoWait = clock.ModeVirtual, 1, false, false
+	return o
+}
+
+// stop ends a fork, also one that has not started whole.
+func (r *running) stop() (err error) {
+	if r.cluster != nil {
+		err = r.cluster.Close()
+	}
+	r.page.Close()
+	if r.dir != "" {
+		err = errors.Join(err, os.RemoveAll(r.dir))
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package forkapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/forkapi"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+func start(t *testing.T) *minikcmtest.Cluster {
+	t.Helper()
+	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithOptions(func(o *minikcm.Options) {
+		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger}, Extensions: func() []minikcm.Extension { return nil }})}
+	}))
+}
+
+// send makes a request, and decodes the response.
+func send(t *testing.T, config *rest.Config, method, path, body string, into any) int {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, config.Host+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() // it is only read
+	if into != nil {
+		if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return res.StatusCode
+}
+
+func create(t *testing.T, cluster *minikcmtest.Cluster, name string) *corev1.ConfigMap {
+	t.Helper()
+	made, err := cluster.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// A fork has the objects of its revision, nodes that run, and ends with DELETE. It is no part
+// of the cluster that it was forked from.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	cluster := start(t)
+	then := create(t, cluster, "before")
+	create(t, cluster, "after")
+	var fork forkapi.Fork
+	if code := send(t, cluster.Config(), http.MethodPost, forkapi.Path, `{"revision": `+then.ResourceVersion+`}`, &fork); code != http.StatusCreated {
+		t.Fatalf("a fork is answered with %d: %+v", code, fork)
+	}
+	if strconv.FormatInt(fork.Revision, 10) != then.ResourceVersion || fork.Time.Before(then.CreationTimestamp.Time) || !strings.Contains(fork.Link, "/ui/open?token=") {
+		t.Errorf("the fork is %+v", fork)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", fork.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for i := range maps.Items {
+		names[maps.Items[i].Name] = true
+	}
+	if !names["before"] || names["after"] {
+		t.Errorf("the fork has the ConfigMaps %v", names)
+	}
+	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 2 {
+		t.Errorf("the fork has %d nodes: %v", len(nodes.Items), err)
+	}
+	if err := client.CoreV1().ConfigMaps("default").Delete(t.Context(), "before", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := cluster.Client().CoreV1().ConfigMaps("default").Get(t.Context(), "before", metav1.GetOptions{}); err != nil {
+		t.Errorf("what is deleted in the fork is deleted in the cluster: %v", err)
+	}
+	var forks []forkapi.Fork
+	if send(t, cluster.Config(), http.MethodGet, forkapi.Path, "", &forks); len(forks) != 1 || forks[0].ID != fork.ID {
+		t.Errorf("the forks are %+v", forks)
+	}
+	if code := send(t, cluster.Config(), http.MethodDelete, forkapi.Path+"/"+fork.ID, "", nil); code != http.StatusOK {
+		t.Errorf("ending it is answered with %d", code)
+	}
+	if _, err := os.Stat(fork.Kubeconfig); !os.IsNotExist(err) {
+		t.Errorf("its kubeconfig is left: %v", err)
+	}
+	// Another one is ended by the end of the cluster.
+	if code := send(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
+		t.Errorf("a fork of now is answered with %d", code)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	cluster := start(t)
+	for _, r := range []struct {
+		method, path, body string
+		code               int
+	}{
+		{http.MethodPost, "", `{"revision": 999999}`, http.StatusGatewayTimeout},
+		{http.MethodPost, "", `{"revision": -1}`, http.StatusBadRequest},
+		{http.MethodPost, "", `{"version": 1}`, http.StatusBadRequest},
+		{http.MethodPost, "", strings.Repeat(" ", 2000), http.StatusBadRequest},
+		{http.MethodPut, "", "", http.StatusMethodNotAllowed},
+		{http.MethodDelete, "/fork-9", "", http.StatusNotFound},
+		{http.MethodGet, "/fork-9", "", http.StatusMethodNotAllowed},
+	} {
+		var status metav1.Status
+		if code := send(t, cluster.Config(), r.method, forkapi.Path+r.path, r.body, &status); code != r.code {
+			t.Errorf("%s %s %.30q is answered with %d %s", r.method, r.path, r.body, code, status.Message)
+		}
+	}
+}
