@@ -22,6 +22,8 @@ export class Clock {
   state?: ClockState;
   /** controllable is set if time can be paused and moved. */
   controllable = false;
+  /** onAdvance is called before the user moves the clock by a duration. */
+  onAdvance?: (duration: string) => Promise<void>;
   private readAt = 0;
   private speed = 1;
   private readonly listeners = new Set<() => void>();
@@ -72,7 +74,8 @@ export class Clock {
   async ask(what: "pause" | "resume" | "step"): Promise<void>;
   async ask(what: "speed", body: { speed: number }): Promise<void>;
   async ask(what: "advance", body: { duration: string }): Promise<void>;
-  async ask(what: string, body?: unknown): Promise<void> {
+  async ask(what: string, body?: { duration: string } | { speed: number }): Promise<void> {
+    if (body && "duration" in body) await this.onAdvance?.(body.duration);
     await request("POST", `${path}/${what}`, body);
   }
 }

@@ -32,16 +32,13 @@ export function ClockBar({ clock, report }: { clock: Clock; report: (error: unkn
           <button type="button" onClick={() => act(clock.ask("step"))} title="Go on to the next timer (.)">
             Step
           </button>
-          <label>
-            Speed{" "}
-            <select value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>
-              {[...new Set([...speeds, state.factor ?? 1])].map((s) => (
-                <option key={s} value={String(s)}>
-                  {s}×
-                </option>
-              ))}
-            </select>
-          </label>
+          <select aria-label="Speed" title="Speed, as a multiple of real time" value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>
+            {[...new Set([...speeds, state.factor ?? 1])].map((s) => (
+              <option key={s} value={String(s)}>
+                {s}×
+              </option>
+            ))}
+          </select>
           {Object.entries(jumps).map(([label, duration]) => (
             <button key={label} type="button" onClick={() => act(clock.ask("advance", { duration }))}>
               {label}

@@ -1,10 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { request } from "./api.ts";
+import type { Actions } from "./actions.ts";
 import { onTheme, palette } from "./colors.ts";
+import { FaultMenu } from "./faultmenu.tsx";
+import { lasting, nodeActions, podActions } from "./faults.ts";
 import { type Filter, matcher, noFilter } from "./filter.ts";
 import { go } from "./route.ts";
-import { phases, type PodRow, type Row } from "./rows.ts";
+import { type NodeRow, phases, type PodRow, type Row } from "./rows.ts";
 import { type Look, Scene } from "./scene.ts";
+import { Owners, Scrubber } from "./scrubber.tsx";
 import { type Store, useTopics } from "./store.ts";
 import type { Batch } from "./topics.ts";
 import { bytes, cpu } from "./words.ts";
@@ -15,7 +18,7 @@ interface Selection {
 }
 
 /** ClusterView draws the nodes with their pods. */
-export function ClusterView({ store, report }: { store: Store; report: (error: unknown) => void }) {
+export function ClusterView({ store, at, actions, report }: { store: Store; at: number; actions: Actions; report: (error: unknown) => void }) {
   const [filter, setFilter] = useState<Filter>(noFilter);
   const [by, setBy] = useState<Look["by"]>("phase");
   const [selection, select] = useState<Selection>({ node: "", pod: "" });
@@ -28,9 +31,10 @@ export function ClusterView({ store, report }: { store: Store; report: (error: u
   return (
     <div class="cluster">
       <Toolbar store={store} filter={filter} setFilter={setFilter} valid={matches !== undefined} by={by} setBy={setBy} />
+      <Scrubber store={store} at={at} report={report} />
       <div class="stage">
         <Picture store={store} scene={scene} look={look} selection={selection} select={select} />
-        <Details store={store} scene={scene} selection={selection} report={report} />
+        <Details store={store} scene={scene} selection={selection} actions={at ? undefined : actions} report={report} />
       </div>
       <Legend store={store} matches={look.matches} />
     </div>
@@ -183,70 +187,100 @@ function keyStep(key: string, s: Selection, scene: Scene): Selection | undefined
   return undefined;
 }
 
-function Details({ store, scene, selection, report }: { store: Store; scene: Scene; selection: Selection; report: (error: unknown) => void }) {
+interface DetailsProps {
+  store: Store;
+  scene: Scene;
+  selection: Selection;
+  /** actions are undefined where the cluster is shown as it was: the past cannot be changed. */
+  actions: Actions | undefined;
+  report: (error: unknown) => void;
+}
+
+function Details({ store, scene, selection, actions, report }: DetailsProps) {
   const pod = store.pods.rows.get(selection.pod);
   const node = [...store.nodes.rows.values()].find((n) => n.name === (pod?.node || selection.node));
-  const use = node && scene.use(node.name);
-  const remove = (p: PodRow) => void request("DELETE", `/api/v1/namespaces/${p.namespace}/pods/${p.name}`).catch(report);
   return (
     <aside aria-live="polite" aria-label="Selected">
+      {!pod && !node && !actions && <Owners store={store} />}
       {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter.</p>}
-      {pod && (
-        <section>
-          <h2>{pod.name}</h2>
-          <dl>
-            <dt>Namespace</dt>
-            <dd>{pod.namespace}</dd>
-            <dt>Status</dt>
-            <dd>{pod.status}</dd>
-            <dt>Owner</dt>
-            <dd>{pod.owner || "none"}</dd>
-            <dt>Restarts</dt>
-            <dd>{pod.restarts}</dd>
-            <dt>Requests</dt>
-            <dd>
-              {cpu(pod.cpu)} CPU, {bytes(pod.memory)}
-            </dd>
-            <dt>Labels</dt>
-            <dd>{Object.entries(pod.labels).map(([k, v]) => `${k}=${v}`).join(", ") || "none"}</dd>
-          </dl>
-          <p>
-            <button type="button" onClick={() => go("why", { resource: "pods", namespace: pod.namespace, name: pod.name })}>
-              Why?
-            </button>{" "}
-            <button type="button" onClick={() => remove(pod)}>
-              Delete pod
-            </button>
-          </p>
-        </section>
-      )}
-      {node && use && (
-        <section>
-          <h2>{node.name}</h2>
-          <dl>
-            <dt>Status</dt>
-            <dd>
-              {node.ready ? "Ready" : "Not ready"}
-              {node.schedulable ? "" : ", cordoned"}
-            </dd>
-            <dt>Pods</dt>
-            <dd>
-              {use.pods} of {node.pods}
-            </dd>
-            <dt>CPU</dt>
-            <dd>
-              {cpu(use.cpu)} of {cpu(node.cpu)} requested
-            </dd>
-            <dt>Memory</dt>
-            <dd>
-              {bytes(use.memory)} of {bytes(node.memory)} requested
-            </dd>
-          </dl>
-          <button type="button" onClick={() => go("why", { resource: "nodes", name: node.name })}>
-            Why?
-          </button>
-        </section>
-      )}
+      {pod && <PodDetails pod={pod} actions={actions} report={report} />}
+      {node && <NodeDetails node={node} use={scene.use(node.name)} actions={actions} report={report} />}
     </aside>
+  );
+}
+
+function PodDetails({ pod, actions, report }: { pod: PodRow; actions: Actions | undefined; report: (error: unknown) => void }) {
+  return (
+    <section>
+      <h2>{pod.name}</h2>
+      <dl>
+        <dt>Namespace</dt>
+        <dd>{pod.namespace}</dd>
+        <dt>Status</dt>
+        <dd>{pod.status}</dd>
+        <dt>Owner</dt>
+        <dd>{pod.owner || "none"}</dd>
+        <dt>Restarts</dt>
+        <dd>{pod.restarts}</dd>
+        <dt>Requests</dt>
+        <dd>
+          {cpu(pod.cpu)} CPU, {bytes(pod.memory)}
+        </dd>
+        <dt>Labels</dt>
+        <dd>{Object.entries(pod.labels).map(([k, v]) => `${k}=${v}`).join(", ") || "none"}</dd>
+      </dl>
+      <p>
+        <button type="button" onClick={() => go("why", { resource: "pods", namespace: pod.namespace, name: pod.name })}>
+          Why?
+        </button>{" "}
+        {actions && (
+          <button type="button" onClick={() => void actions.deletePod(pod).catch(report)}>
+            Delete pod
+          </button>
+        )}
+      </p>
+      {actions && (
+        <FaultMenu
+          what="the pod" actions={podActions} report={report}
+          act={(a, d) => actions.inject(lasting({ pods: { action: a.name, namespace: pod.namespace, names: [pod.name] } }, d), a.lasts, pod)}
+        />
+      )}
+    </section>
+  );
+}
+
+function NodeDetails(p: { node: NodeRow; use: ReturnType<Scene["use"]>; actions: Actions | undefined; report: (error: unknown) => void }) {
+  const { node, use, actions } = p;
+  return (
+    <section>
+      <h2>{node.name}</h2>
+      <dl>
+        <dt>Status</dt>
+        <dd>
+          {node.ready ? "Ready" : "Not ready"}
+          {node.schedulable ? "" : ", cordoned"}
+        </dd>
+        <dt>Pods</dt>
+        <dd>
+          {use.pods} of {node.pods}
+        </dd>
+        <dt>CPU</dt>
+        <dd>
+          {cpu(use.cpu)} of {cpu(node.cpu)} requested
+        </dd>
+        <dt>Memory</dt>
+        <dd>
+          {bytes(use.memory)} of {bytes(node.memory)} requested
+        </dd>
+      </dl>
+      <p>
+        <button type="button" onClick={() => go("why", { resource: "nodes", name: node.name })}>
+          Why?
+        </button>
+      </p>
+      {actions && (
+        <FaultMenu what="the node" actions={nodeActions} report={p.report} act={(a, d) => actions.inject(lasting({ nodes: { action: a.name, names: [node.name] } }, d), a.lasts)} />
+      )}
+    </section>
   );
 }

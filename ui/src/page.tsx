@@ -1,10 +1,14 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { Actions } from "./actions.ts";
 import { Clock } from "./clock.ts";
 import { ClockBar } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
+import { FaultsView } from "./faultsview.tsx";
+import { LoopView } from "./loopview.tsx";
 import { RolloutsView } from "./rolloutsview.tsx";
 import { go, useRoute } from "./route.ts";
+import { revisionOf } from "./scrubber.tsx";
 import { Store, useTopics } from "./store.ts";
 import { TimelineView } from "./timelineview.tsx";
 import { WhyView } from "./whyview.tsx";
@@ -15,13 +19,17 @@ const views = [
   { name: "why", title: "Why" },
   { name: "timeline", title: "Timeline" },
   { name: "rollouts", title: "Rollouts" },
+  { name: "faults", title: "Faults" },
+  { name: "loop", title: "Loop" },
 ];
 
 const themes = ["auto", "light", "dark"];
 
-function Page({ store, clock }: { store: Store; clock: Clock }) {
+function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: Actions }) {
   const route = useRoute();
   const { view } = route;
+  const at = view === "cluster" ? revisionOf(route) : 0;
+  useLayoutEffect(() => store.show(at), [store, at]);
   const [problem, setProblem] = useState("");
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? "auto");
   const report = (error: unknown) => setProblem(error instanceof Error ? error.message : String(error));
@@ -47,15 +55,13 @@ function Page({ store, clock }: { store: Store; clock: Clock }) {
           ))}
         </nav>
         <ClockBar clock={clock} report={report} />
+        <RecordingSign actions={actions} />
         <Connection store={store} />
-        <label>
-          Theme{" "}
-          <select value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
-            {themes.map((t) => (
-              <option key={t}>{t}</option>
-            ))}
-          </select>
-        </label>
+        <select aria-label="Theme" title="Theme" value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
+          {themes.map((t) => (
+            <option key={t}>{t}</option>
+          ))}
+        </select>
       </header>
       {problem && (
         <p class="problem" role="alert">
@@ -72,12 +78,23 @@ function Page({ store, clock }: { store: Store; clock: Clock }) {
           <TimelineView report={report} />
         ) : view === "rollouts" ? (
           <RolloutsView store={store} clock={clock} route={route} />
+        ) : view === "loop" ? (
+          <LoopView route={route} clock={clock} actions={actions} report={report} />
+        ) : view === "faults" ? (
+          <FaultsView store={store} actions={actions} report={report} />
         ) : (
-          <ClusterView store={store} report={report} />
+          <ClusterView store={store} at={at} actions={actions} report={report} />
         )}
       </main>
     </>
   );
+}
+
+/** RecordingSign shows in every view that what the user does is recorded. */
+function RecordingSign({ actions }: { actions: Actions }) {
+  const [, render] = useState(0);
+  useEffect(() => actions.listen(() => render((n) => n + 1)), [actions]);
+  return actions.recording ? <a href="#faults">recording {actions.recording.done.length}</a> : null;
 }
 
 /** Connection says whether the page is up to date. */
@@ -86,10 +103,11 @@ function Connection({ store }: { store: Store }) {
   const topics = [store.nodes, store.pods];
   const failed = topics.find((t) => t.state === "waiting" && t.error);
   const live = topics.every((t) => t.state === "live" && t.complete);
+  const past = store.at !== 0 && topics.every((t) => t.state === "past");
   if (failed?.code === 401) return <span class="connection bad">No session: open a new link from “minikcm ui”</span>;
   return (
     <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed?.error}>
-      {failed ? "reconnecting…" : live ? "live" : "loading…"}
+      {failed ? (store.at ? "not available" : "reconnecting…") : live ? "live" : past ? "the past" : "loading…"}
     </span>
   );
 }
@@ -107,4 +125,4 @@ function shortcut(e: KeyboardEvent, clock: Clock, report: (error: unknown) => vo
 
 const clock = new Clock();
 void clock.follow(new AbortController().signal);
-render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} />, document.getElementById("page")!);
+render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} actions={new Actions(clock)} />, document.getElementById("page")!);

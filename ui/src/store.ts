@@ -13,13 +13,23 @@ export class Topic<T extends Row> {
   code = 0;
   private readonly listeners = new Set<(b: Batch) => void>();
   private users = 0;
+  private at = 0;
 
   constructor(
     readonly name: TopicName,
     private readonly send: (c: Command) => void,
   ) {}
 
+  /** show changes the revision of the rows. Those of another one stay until they are replaced. */
+  show(at: number) {
+    this.at = at;
+    this.state = "listing";
+    this.error = "";
+    this.code = 0;
+  }
+
   apply(b: Batch) {
+    if (b.at !== this.at) return;
     if (b.all) {
       const kept = new Set(b.all);
       for (const uid of this.rows.keys()) {
@@ -50,6 +60,10 @@ export class Topic<T extends Row> {
 }
 
 export class Store {
+  /** at is the revision that is shown, 0 is now. */
+  at = 0;
+  private readonly send: (c: Command) => void;
+  private readonly all: Topic<never>[];
   readonly nodes: Topic<NodeRow>;
   readonly pods: Topic<PodRow>;
   readonly scalers: Topic<ScalerRow>;
@@ -57,6 +71,7 @@ export class Store {
 
   constructor(worker: Worker) {
     const send = (c: Command) => worker.postMessage(c);
+    this.send = send;
     const workload = (name: TopicName) => new Topic<WorkloadRow>(name, send);
     this.nodes = new Topic("nodes", send);
     this.pods = new Topic("pods", send);
@@ -66,7 +81,16 @@ export class Store {
       daemonsets: workload("daemonsets"), jobs: workload("jobs"),
     };
     const byName: Partial<Record<TopicName, { apply(b: Batch): void }>> = { nodes: this.nodes, pods: this.pods, scalers: this.scalers, ...this.workloads };
+    this.all = Object.values(byName) as Topic<never>[];
     worker.onmessage = (m: MessageEvent<Batch>) => byName[m.data.topic]?.apply(m.data);
+  }
+
+  /** show shows the cluster as of a revision; 0 is now. */
+  show(at: number): void {
+    if (at === this.at) return;
+    this.at = at;
+    for (const topic of this.all) topic.show(at);
+    this.send({ at });
   }
 }
 

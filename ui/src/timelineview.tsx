@@ -113,7 +113,7 @@ function Selected({ mark: { write: w, at } }: { mark: Mark }) {
       </dl>
       <Changes write={w} />
       <p>
-        <a href={whyLink(w)}>Why?</a>
+        <a href={whyLink(w)}>Why?</a> · <a href={`#cluster?at=${w.revision}`}>The cluster after this write</a>
       </p>
     </section>
   );

@@ -15,18 +15,17 @@ export const topics: Record<TopicName, { path: string; row: (o: KubeObject) => R
 };
 export type TopicName = "nodes" | "pods" | "deployments" | "replicasets" | "statefulsets" | "daemonsets" | "jobs" | "scalers";
 
-/** Command is a message to the worker; Batch is one from it. */
-export interface Command {
-  topic: TopicName;
-  watch: boolean;
-}
+/** Command is a message to the worker; Batch is one from it. at is a revision, 0 is now: all topics change to it. */
+export type Command = { topic: TopicName; watch: boolean } | { at: number };
 export interface Batch {
   topic: TopicName;
+  /** at is the revision of the rows, 0 if they are those of now. */
+  at: number;
   rows: Row[];
   removed: string[];
   /** all is set after a list: rows that are not named are gone. */
   all?: string[];
-  state: "listing" | "live" | "waiting";
+  state: "listing" | "live" | "waiting" | "past";
   error?: string;
   /** code is the HTTP code of the error, 0 if there was no response. */
   code?: number;

@@ -1,15 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { getJSON } from "./api.ts";
+import { type Kind, kindsOf } from "./kinds.ts";
 import { go, type Route } from "./route.ts";
 import { clockTime, duration } from "./words.ts";
 import { explain, type Explanation, type Link, objectName, type Write, writer } from "./writes.ts";
-
-interface Kind {
-  name: string;
-  kind: string;
-  group: string;
-  namespaced: boolean;
-}
 
 /** WhyView shows the causes of an object's writes, back to the first one. */
 export function WhyView({ route }: { route: Route }) {
@@ -69,19 +62,6 @@ function Question({ q }: { q: { group?: string; resource?: string; namespace?: s
       </label>
       <button type="submit">Why?</button>
     </form>
-  );
-}
-
-
-async function kindsOf(): Promise<Kind[]> {
-  const groups = await getJSON<{ groups: { name: string; preferredVersion: { groupVersion: string } }[] }>("/apis");
-  const paths = ["/api/v1", ...groups.groups.map((g) => `/apis/${g.preferredVersion.groupVersion}`)];
-  type List = { groupVersion: string; resources: { name: string; kind: string; namespaced: boolean }[] };
-  const lists = await Promise.all(paths.map((p) => getJSON<List>(p).catch(() => undefined)));
-  return lists.flatMap((l) =>
-    (l?.resources ?? [])
-      .filter((r) => !r.name.includes("/"))
-      .map((r) => ({ name: r.name, kind: r.kind, namespaced: r.namespaced, group: l!.groupVersion.includes("/") ? l!.groupVersion.split("/")[0]! : "" })),
   );
 }
 

@@ -2,6 +2,7 @@
 // page at most every flushEvery milliseconds: a burst of events leaves the page's frames alone.
 
 import { getJSON, prefix, StatusError } from "./api.ts";
+import { objectsAt } from "./lists.ts";
 import { type Page, reflect, type Source, type WatchEvent } from "./reflector.ts";
 import type { Row } from "./rows.ts";
 import { type Batch, type Command, type TopicName, topics } from "./topics.ts";
@@ -9,6 +10,8 @@ import { type Batch, type Command, type TopicName, topics } from "./topics.ts";
 const flushEvery = 40;
 
 const running = new Map<TopicName, () => void>();
+/** at is the revision that is shown, 0 is now. */
+let at = 0;
 
 function source(path: string): Source {
   return {
@@ -36,7 +39,30 @@ function source(path: string): Source {
   };
 }
 
+function problemOf(error: unknown): Pick<Batch, "error" | "code"> {
+  return { error: error instanceof Error ? error.message : String(error), code: error instanceof StatusError ? error.code : 0 };
+}
+
+/** startPast lists a topic once, as of a revision. */
+function startPast(topic: TopicName, revision: number): () => void {
+  const { path, row } = topics[topic];
+  const end = new AbortController();
+  const list = async () => {
+    const batch: Batch = { topic, at: revision, rows: [], removed: [], state: "past" };
+    try {
+      for await (const o of objectsAt(path, String(revision), end.signal)) batch.rows.push(row(o));
+      batch.all = batch.rows.map((r) => r.uid);
+    } catch (error) {
+      Object.assign(batch, { rows: [], state: "waiting", ...problemOf(error) });
+    }
+    if (!end.signal.aborted) self.postMessage(batch);
+  };
+  void list();
+  return () => end.abort();
+}
+
 function start(topic: TopicName): () => void {
+  if (at !== 0) return startPast(topic, at);
   const { path, row } = topics[topic];
   let changed = new Map<string, Row>();
   let removed = new Set<string>();
@@ -47,12 +73,9 @@ function start(topic: TopicName): () => void {
 
   function flush() {
     timer = 0;
-    const batch: Batch = { topic, rows: [...changed.values()], removed: [...removed], state };
+    const batch: Batch = { topic, at: 0, rows: [...changed.values()], removed: [...removed], state };
     if (all) batch.all = all;
-    if (error !== undefined) {
-      batch.error = error instanceof Error ? error.message : String(error);
-      batch.code = error instanceof StatusError ? error.code : 0;
-    }
+    if (error !== undefined) Object.assign(batch, problemOf(error));
     changed = new Map();
     removed = new Set();
     all = undefined;
@@ -100,6 +123,14 @@ function start(topic: TopicName): () => void {
 }
 
 self.onmessage = (m: MessageEvent<Command>) => {
+  if ("at" in m.data) {
+    at = m.data.at;
+    for (const [topic, stop] of running) {
+      stop();
+      running.set(topic, start(topic));
+    }
+    return;
+  }
   const { topic, watch } = m.data;
   if (!watch) {
     running.get(topic)?.();

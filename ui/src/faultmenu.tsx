@@ -1,0 +1,38 @@
+import { useState } from "preact/hooks";
+import { type Action, durations } from "./faults.ts";
+
+/** FaultMenu is a menu of what can be broken, with a duration for what lasts. */
+export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Action, duration: string) => Promise<unknown>; report: (error: unknown) => void }) {
+  const [name, setName] = useState(p.actions[0]!.name);
+  const [duration, setDuration] = useState("1m");
+  const action = p.actions.find((a) => a.name === name) ?? p.actions[0]!;
+  const submit = (e: SubmitEvent) => {
+    e.preventDefault();
+    p.act(action, action.lasts ? duration : "").catch(p.report);
+  };
+  return (
+    <form class="menu" aria-label={`Break ${p.what}`} onSubmit={submit}>
+      <select aria-label="Fault" value={action.name} onChange={(e) => setName(e.currentTarget.value)}>
+        {p.actions.map((a) => (
+          <option key={a.name} value={a.name}>
+            {a.label}
+          </option>
+        ))}
+      </select>
+      {action.lasts && <Duration value={duration} set={setDuration} />}
+      <button type="submit">Break</button>
+    </form>
+  );
+}
+
+export function Duration({ value, set }: { value: string; set: (duration: string) => void }) {
+  return (
+    <select aria-label="Duration" value={value} onChange={(e) => set(e.currentTarget.value)}>
+      {Object.entries(durations).map(([label, d]) => (
+        <option key={d} value={d}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}

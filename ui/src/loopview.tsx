@@ -1,0 +1,182 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Actions } from "./actions.ts";
+import { getJSON } from "./api.ts";
+import type { Clock } from "./clock.ts";
+import { FaultMenu } from "./faultmenu.tsx";
+import { controllerActions, lasting } from "./faults.ts";
+import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
+import { go, type Route } from "./route.ts";
+import { clockTime, duration } from "./words.ts";
+
+type Report = (error: unknown) => void;
+const preferred = "replicaset-controller";
+/** shownKeys is the number of keys that a box lists. */
+const shownKeys = 12;
+
+/** LoopView shows the way from a watch event to the writes of a controller. */
+export function LoopView({ route, clock, actions, report }: { route: Route; clock: Clock; actions: Actions; report: Report }) {
+  const [names, setNames] = useState<string[]>([]);
+  const [trail, setTrail] = useState(new Trail());
+  const [, render] = useState(0);
+  const [stages, setStages] = useState<"all" | "writes">("all");
+  const name = route.query.get("controller") ?? preferred;
+  useEffect(() => {
+    getJSON<{ name: string; state: string }[]>("/minikcm/v1/controllers").then((all) => setNames(all.filter((c) => c.state === "Running").map((c) => c.name)), report);
+  }, []);
+  useEffect(() => {
+    const end = new AbortController();
+    const own = new Trail();
+    setTrail(own);
+    followLoop(name, (line) => {
+      own.add(line);
+      render((n) => n + 1);
+    }, report, end.signal);
+    const tick = setInterval(() => render((n) => n + 1), 1000); // of the times that are left
+    return () => {
+      end.abort();
+      clearInterval(tick);
+    };
+  }, [name]);
+  const shown = stages === "all" ? trail.steps : trail.steps.filter((s) => s.stage === "wrote" || s.stage === "failed");
+  return (
+    <div class="scroll loop">
+      <div class="toolbar">
+        <label>
+          Controller{" "}
+          <select value={name} onChange={(e) => go("loop", { controller: e.currentTarget.value })}>
+            {[...new Set([name, ...names])].map((n) => (
+              <option key={n}>{n}</option>
+            ))}
+          </select>
+        </label>
+        <FaultMenu what="the controller" actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
+        {clock.controllable && <span class="dim">Pause time, and Step goes from event to event.</span>}
+      </div>
+      {trail.last && <Chain trail={trail} clock={clock} />}
+      <section aria-label="Steps">
+        <h2>Steps, newest first</h2>
+        <label>
+          Show{" "}
+          <select value={stages} onChange={(e) => setStages(e.currentTarget.value as "all" | "writes")}>
+            <option value="all">all</option>
+            <option value="writes">writes and failures</option>
+          </select>
+        </label>
+        {trail.forgotten > 0 && <span class="dim"> {trail.forgotten} older steps are not shown.</span>}
+        <table class="rows">
+          <tbody>
+            {shown.slice(-100).reverse().map((s, i) => (
+              <tr key={trail.forgotten + trail.steps.length - i}>
+                <td>{clockTime(Date.parse(s.time), true)}</td>
+                <td>
+                  <span class={`stage ${s.stage}`}>{s.stage}</span>
+                </td>
+                <td class={s.error ? "bad" : ""}>{says(s)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {trail.steps.length === 0 && <p class="dim">The controller has done nothing since the view was opened.</p>}
+      </section>
+    </div>
+  );
+}
+
+/** Chain draws the stages from left to right. */
+function Chain({ trail, clock }: { trail: Trail; clock: Clock }) {
+  const { loops } = trail.last!;
+  const watches = watchesOf(loops);
+  const queued = loops.flatMap((l) => l.queued);
+  const delayed = loops.flatMap((l) => l.delayed);
+  const processing = loops.flatMap((l) => l.processing);
+  const sum = (of: (l: (typeof loops)[number]) => number) => loops.reduce((n, l) => n + of(l), 0);
+  const now = clock.now();
+  return (
+    <ol class="stations" aria-label="The loop">
+      <Station title="Informers" what="watch event → Reflector → DeltaFIFO → Indexer">
+        <table>
+          <thead>
+            <tr>
+              <th>Kind</th>
+              <th title="Events of the watch that the Reflector has not stored yet">watch</th>
+              <th title="Changes between the DeltaFIFO and the end of the handlers">queue</th>
+              <th title="Objects in the Indexer">indexer</th>
+            </tr>
+          </thead>
+          <tbody>
+            {watches.map((w) => (
+              <tr key={w.kind}>
+                <th scope="row">{w.kind}</th>
+                <td>{w.received}</td>
+                <td>{w.undelivered}</td>
+                <td>{w.objects}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Station>
+      <Station title="Handlers" what="map an event to keys">
+        <Newest trail={trail} stages={["handled"]} />
+      </Station>
+      <Station title="Work queue" what={`${sum((l) => l.queuedCount)} wait, ${sum((l) => l.delayedCount)} delayed, ${sum((l) => l.retries)} retries so far`}>
+        <Keys keys={queued} />
+        {delayed.length > 0 && (
+          <ul class="keys delayed">
+            {delayed.slice(0, shownKeys).map((d) => (
+              <li key={d.key}>
+                {d.key} <span class="dim">in {duration(Math.max(0, Date.parse(d.due) - now))}{d.failures ? `, after failure ${d.failures}` : ""}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Station>
+      <Station title="Reconcile" what={`${sum((l) => l.workers)} workers, ${sum((l) => l.reconciles)} reconciles, ${sum((l) => l.failures)} failures`}>
+        <ul class="keys">
+          {processing.slice(0, shownKeys).map((p) => (
+            <li key={p.key}>
+              {p.key} <span class="dim">for {duration(Math.max(0, now - Date.parse(p.since)))}</span>
+            </li>
+          ))}
+        </ul>
+        <Newest trail={trail} stages={["began", "ended", "failed"]} />
+      </Station>
+      <Station title="Plan and writes" what="what the reconcile decides, and the answers">
+        <Newest trail={trail} stages={["planned", "wrote"]} />
+      </Station>
+    </ol>
+  );
+}
+
+function Station({ title, what, children }: { title: string; what: string; children: ComponentChildren }) {
+  return (
+    <li class="station">
+      <h3>{title}</h3>
+      <p class="dim">{what}</p>
+      {children}
+    </li>
+  );
+}
+
+function Keys({ keys }: { keys: string[] }) {
+  return (
+    <ul class="keys">
+      {keys.slice(0, shownKeys).map((k) => (
+        <li key={k}>{k}</li>
+      ))}
+      {keys.length > shownKeys && <li class="dim">and {keys.length - shownKeys} more</li>}
+    </ul>
+  );
+}
+
+function Newest({ trail, stages }: { trail: Trail; stages: Stage[] }) {
+  return (
+    <ul class="newest">
+      {trail.newest(stages, 6).map((s, i) => (
+        <li key={i} class={s.error ? "bad" : ""}>
+          {says(s)}
+        </li>
+      ))}
+    </ul>
+  );
+}
