@@ -146,14 +146,19 @@ func (s *service) serveFork(ctx context.Context, w http.ResponseWriter, r *http.
 // moment returns a revision, the newest for 0, and the whole second after its time. The write
 // record knows the time; of a revision before its beginning, the cluster's time is returned.
 func (s *service) moment(ctx context.Context, revision int64) (int64, time.Time, error) {
-	if revision == 0 {
-		list, err := s.cluster.Client().CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil {
-			return 0, time.Time{}, err
-		}
-		if revision, err = strconv.ParseInt(list.ResourceVersion, 10, 64); err != nil {
-			return 0, time.Time{}, fmt.Errorf("parsing the newest revision: %w", err)
-		}
+	list, err := s.cluster.Client().CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	newest, err := strconv.ParseInt(list.ResourceVersion, 10, 64)
+	switch {
+	case err != nil:
+		return 0, time.Time{}, fmt.Errorf("parsing the newest revision: %w", err)
+	case revision > newest:
+		// A client would retry the lists until the cluster is there.
+		return 0, time.Time{}, apierrors.NewBadRequest(fmt.Sprintf("revision %d is none of the past: the newest is %d", revision, newest))
+	case revision == 0:
+		revision = newest
 	}
 	at := s.cluster.Clock().Now()
 	writes := s.cluster.Writes().Writes(func(w *minikcm.Write) bool { return w.Revision <= revision })

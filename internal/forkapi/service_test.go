@@ -125,7 +125,7 @@ func TestRefusals(t *testing.T) {
 		method, path, body string
 		code               int
 	}{
-		{http.MethodPost, "", `{"revision": 999999}`, http.StatusGatewayTimeout},
+		{http.MethodPost, "", `{"revision": 999999}`, http.StatusBadRequest},
 		{http.MethodPost, "", `{"revision": -1}`, http.StatusBadRequest},
 		{http.MethodPost, "", `{"version": 1}`, http.StatusBadRequest},
 		{http.MethodPost, "", strings.Repeat(" ", 2000), http.StatusBadRequest},

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		minikcm = filepath.Join(dir, "minikcm")
 		if browserPath() != "" {
 			build := exec.Command("go", "build", "-o", minikcm, "./cmd/minikcm")
-			build.Dir = "../.."
+			build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 			if out, err := build.CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "building minikcm: %v\n%s", err, out)
 				return 1
@@ -137,6 +137,12 @@ type page struct {
 // open opens the page in a new browser. What the browser reports as an error fails the test.
 func (c *cluster) open(width, height int64) *page {
 	c.t.Helper()
+	return c.visit(width, height, c.run("", "ui"))
+}
+
+// visit is open with a link.
+func (c *cluster) visit(width, height int64, link string) *page {
+	c.t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath()), chromedp.NoSandbox)
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, stop := chromedp.NewContext(allocator)
@@ -166,7 +172,7 @@ func (c *cluster) open(width, height int64) *page {
 			p.mu.Unlock()
 		}
 	})
-	p.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(c.run("", "ui")))
+	p.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(link))
 	p.until(`document.querySelector("[role=status]")?.textContent === "live"`)
 	return p
 }

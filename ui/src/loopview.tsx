@@ -70,7 +70,7 @@ export function LoopView({ route, clock, actions, report }: { route: Route; cloc
               <tr key={trail.forgotten + trail.steps.length - i}>
                 <td>{clockTime(Date.parse(s.time), true)}</td>
                 <td>
-                  <span class={`stage ${s.stage}`}>{s.stage}</span>
+                  <span class={`mark ${s.stage}`}>{s.stage}</span>
                 </td>
                 <td class={s.error ? "bad" : ""}>{says(s)}</td>
               </tr>

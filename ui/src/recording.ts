@@ -107,6 +107,7 @@ export class Recording {
       "      apply:",
       "        objects:",
       ...this.start.objects.map((o) => `          - ${escaped(o)}`),
+      "    - sleep: 1ms # the loaded nodes begin to run",
       ...this.notes.map((n) => `    # ${n}`),
       ...steps,
       "",

@@ -8,7 +8,9 @@ const begin = Date.parse("2026-01-05T00:00:10.250Z");
 const begun = () => new Recording({ at: begin, revision: "700", objects: ['{"kind":"Pod"}'], pods: new Set(["default/web-1"]) });
 const stepsOf = (r: Recording, now: number) => {
   const text = r.scenario("mine", now);
-  return text.slice(text.indexOf('{"kind":"Pod"}\n') + 15).trim().split("\n").map((l) => l.trim());
+  const begun = "- sleep: 1ms # the loaded nodes begin to run\n";
+  assert.ok(text.includes(begun));
+  return text.slice(text.indexOf(begun) + begun.length).trim().split("\n").map((l) => l.trim());
 };
 
 test("durations are those of scenarios", () => {

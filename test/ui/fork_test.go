@@ -1,0 +1,41 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A fork is a cluster of its own that goes on from the moment that is shown, and has a page.
+func TestFork(t *testing.T) {
+	c := start(t, "--nodes", "3", "--clock", "virtual", "--seed", "1")
+	c.deploy("web", 6)
+	p := c.open(1280, 720)
+	p.until(ready + ` === 6`)
+	p.press("Look back")
+	p.shows("[role=status]", "the past")
+	c.run("", "kubectl", "delete", "deployment", "web")
+	p.press("Fork from here")
+	p.shows(".forks li", "open its page")
+	p.save("fork")
+	var link, kubeconfig string
+	p.do(chromedp.AttributeValue(".forks li a", "href", &link, nil), chromedp.Text(".forks li code", &kubeconfig))
+	kubeconfig = strings.TrimPrefix(kubeconfig, "export KUBECONFIG=")
+
+	// The fork has what the cluster has no more, and its clock is its own.
+	if pods := c.run("", "kubectl", "--kubeconfig", kubeconfig, "get", "pods", "-o", "name"); strings.Count(pods, "pod/web-") != 6 {
+		t.Errorf("the fork has the pods\n%s", pods)
+	}
+	q := c.visit(1280, 720, link)
+	q.until(ready + ` === 6`)
+	q.press("Pause")
+	q.shows("header button", "Resume")
+	p.press("Now")
+	p.until(ready + ` === 0`)
+	p.shows("header button", "Pause")
+	p.press("Look back")
+	p.do(chromedp.Focus(".forks li button"), chromedp.KeyEvent(kb.Enter))
+	p.until(`document.querySelectorAll(".forks li").length === 0`)
+}

@@ -1,0 +1,39 @@
+package ui
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The loop of a controller is shown as it runs: what its handlers get, which keys wait, what it
+// writes.
+func TestLoop(t *testing.T) {
+	c := start(t, "--nodes", "3", "--clock", "virtual", "--seed", "1")
+	p := c.open(1280, 720)
+	p.do(chromedp.KeyEvent("6"))
+	p.shows(".loop", "The controller has done nothing")
+	c.deploy("web", 4)
+	p.shows(".rows", "default/web-")
+	p.until(`[...document.querySelectorAll(".rows tr")].some(r => /create Pod\/web-.* is revision \d+/.test(r.innerText))`)
+	p.until(`[...document.querySelectorAll(".station tr")].some(r => /^Pod\s+0\s+0\s+4$/.test(r.innerText.trim()))`)
+
+	// A paused controller lets its keys wait.
+	p.choose(`form[aria-label="Break the controller"] select[aria-label="Fault"]`, "pause")
+	p.choose(`form[aria-label="Break the controller"] select[aria-label="Duration"]`, "1h")
+	p.do(chromedp.Click(`form[aria-label="Break the controller"] button`))
+	p.do(chromedp.Evaluate(`location.hash = "faults"`, nil))
+	p.shows("tbody tr", "Active")
+	p.do(chromedp.Evaluate(`location.hash = "loop"`, nil))
+	c.deploy("api", 3)
+	p.shows(".station .keys:not(.delayed)", "default/api-")
+	p.shows(".rows", "is held back by a fault")
+	p.save("loop")
+	c.run("", "fault", "stop", "--all")
+	p.until(`document.querySelectorAll(".station .keys:not(.delayed) li").length === 0`)
+	p.until(`[...document.querySelectorAll(".rows tr")].some(r => /create Pod\/api-.* is revision \d+/.test(r.innerText))`)
+	p.do(scheme(true))
+	p.save("loop-dark")
+	p.do(chromedp.Evaluate(`location.hash = "loop?controller=garbage-collector-controller"`, nil))
+	p.until(`document.querySelector(".loop select").value === "garbage-collector-controller"`)
+}
