@@ -215,6 +215,25 @@ class Cluster:
         """Takes a fault back, and returns when that is done."""
         return self._ask("DELETE", "/faults/" + urllib.parse.quote(id, safe=""))
 
+    # Its forks, and the loops of its controllers.
+
+    def fork(self, revision=0):
+        """Starts a cluster with the objects of a revision, 0 for the newest, and returns it when
+        its nodes are Ready. Only a cluster of "minikcm up --ui" can be forked."""
+        return self._ask("POST", "/forks", None, {"revision": revision})
+
+    def forks(self):
+        """Returns the forks that run."""
+        return self._ask("GET", "/forks")
+
+    def end_fork(self, id):
+        """Ends a fork, and returns when it has ended."""
+        return self._ask("DELETE", "/forks/" + urllib.parse.quote(id, safe=""))
+
+    def loops(self, controller):
+        """Returns what is in the informers, queues and workers of a controller."""
+        return self._ask("GET", "/loops/" + urllib.parse.quote(controller, safe=""))["loops"]
+
     # What was written, and why.
 
     def writes(self, resource=None, namespace=None, name=None, since=None):

@@ -77,6 +77,33 @@ export interface Controller {
   [field: string]: unknown;
 }
 
+/** A cluster in the same process that began with the objects of one revision. */
+export interface Fork {
+  id: string;
+  revision: number;
+  time: string;
+  server: string;
+  kubeconfig: string;
+  /** Opens its page once; only fork returns it. */
+  link?: string;
+  leftOut: number;
+}
+
+/** What is in one loop of a controller. */
+export interface Loop {
+  name: string;
+  workers: number;
+  watches: { kind?: string; objects: number; received: number; undelivered: number }[];
+  queued: string[];
+  queuedCount: number;
+  processing: { key: string; since: string }[];
+  delayed: { key: string; due: string; failures?: number }[];
+  delayedCount: number;
+  reconciles: number;
+  failures: number;
+  retries: number;
+}
+
 export interface Fault {
   id: string;
   title: string;
@@ -284,6 +311,26 @@ export class Cluster {
   /** Takes a fault back, and resolves when that is done. */
   stopFault(id: string): Promise<Fault> {
     return this.#ask("DELETE", `/faults/${encodeURIComponent(id)}`);
+  }
+
+  /** Starts a cluster with the objects of a revision, 0 for the newest. Only a cluster of "minikcm up --ui" can be forked. */
+  fork(revision = 0): Promise<Fork> {
+    return this.#ask("POST", "/forks", {}, { revision });
+  }
+
+  /** Returns the forks that run. */
+  forks(): Promise<Fork[]> {
+    return this.#ask("GET", "/forks");
+  }
+
+  /** Ends a fork, and resolves when it has ended. */
+  endFork(id: string): Promise<Fork> {
+    return this.#ask("DELETE", `/forks/${encodeURIComponent(id)}`);
+  }
+
+  /** Returns what is in the loops of a controller. */
+  async loops(controller: string): Promise<Loop[]> {
+    return (await this.#ask<{ loops: Loop[] }>("GET", `/loops/${encodeURIComponent(controller)}`)).loops;
   }
 
   /** Returns the write record, oldest first. */

@@ -1,0 +1,82 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Fork is a cluster in the same process that began with the objects of one revision.
+type Fork struct {
+	ID string `json:"id"`
+	// Revision is the one whose objects it began with, and Time when that was.
+	Revision int64     `json:"revision"`
+	Time     time.Time `json:"time"`
+	// Server is its API server's address, and Kubeconfig the file of its kubeconfig.
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+	// Link opens its page once. Only Cluster.Fork sets it.
+	Link string `json:"link"`
+	// LeftOut is the number of objects that its API server refused.
+	LeftOut int `json:"leftOut"`
+}
+
+const forksPath = "/minikcm/v1/forks"
+
+// Fork starts a cluster with the objects of a revision, 0 for the newest, and returns when its
+// nodes are Ready. Only a cluster of "minikcm up --ui" can be forked.
+func (c *Cluster) Fork(ctx context.Context, revision int64) (*Fork, error) {
+	body, err := json.Marshal(map[string]int64{"revision": revision})
+	if err != nil {
+		return nil, err
+	}
+	fork := &Fork{}
+	return fork, c.ask(ctx, http.MethodPost, forksPath, nil, body, fork)
+}
+
+// Forks returns the forks that run.
+func (c *Cluster) Forks(ctx context.Context) ([]Fork, error) {
+	var all []Fork
+	err := c.ask(ctx, http.MethodGet, forksPath, nil, nil, &all)
+	return all, err
+}
+
+// EndFork ends a fork, and returns when it has ended.
+func (c *Cluster) EndFork(ctx context.Context, id string) (*Fork, error) {
+	fork := &Fork{}
+	return fork, c.ask(ctx, http.MethodDelete, forksPath+"/"+url.PathEscape(id), nil, nil, fork)
+}
+
+// Loop is what is in one loop of a controller. Its lists have the first keys.
+type Loop struct {
+	Name string `json:"name"`
+	// Queued are the keys that wait for a worker, of which there are QueuedCount.
+	Queued      []string `json:"queued"`
+	QueuedCount int      `json:"queuedCount"`
+	// Processing are the keys that workers have, and Delayed those that wait for a time.
+	Processing []LoopKey `json:"processing"`
+	Delayed    []LoopKey `json:"delayed"`
+	Reconciles int64     `json:"reconciles"`
+	Failures   int64     `json:"failures"`
+	Retries    int64     `json:"retries"`
+}
+
+// LoopKey is a key with the time since which a worker has it, or at which it is due.
+type LoopKey struct {
+	Key   string    `json:"key"`
+	Since time.Time `json:"since"`
+	Due   time.Time `json:"due"`
+	// Failures counts the consecutive failures of a delayed key.
+	Failures int `json:"failures"`
+}
+
+// Loops returns what is in the loops of a controller.
+func (c *Cluster) Loops(ctx context.Context, controller string) ([]Loop, error) {
+	var state struct {
+		Loops []Loop `json:"loops"`
+	}
+	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/loops/"+url.PathEscape(controller), nil, nil, &state)
+	return state.Loops, err
+}
