@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Actions } from "./actions.ts";
+import { getJSON } from "./api.ts";
 import { Clock } from "./clock.ts";
 import { ClockBar } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
@@ -14,13 +15,14 @@ import { TimelineView } from "./timelineview.tsx";
 import { WhyView } from "./whyview.tsx";
 import "./page.css";
 
-const views = [
+/** views are shown if the cluster has the feature that they need. */
+const views: { name: string; title: string; feature?: string }[] = [
   { name: "cluster", title: "Cluster" },
   { name: "why", title: "Why" },
   { name: "timeline", title: "Timeline" },
   { name: "rollouts", title: "Rollouts" },
-  { name: "faults", title: "Faults" },
-  { name: "loop", title: "Loop" },
+  { name: "faults", title: "Faults", feature: "faults" },
+  { name: "loop", title: "Loop", feature: "loops" },
 ];
 
 const themes = ["auto", "light", "dark"];
@@ -32,6 +34,10 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
   useLayoutEffect(() => store.show(at), [store, at]);
   const [problem, setProblem] = useState("");
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? "auto");
+  const [features, setFeatures] = useState<string[]>();
+  useEffect(() => {
+    getJSON<{ features: string[] }>("/minikcm/v1").then((info) => setFeatures(info.features), () => {});
+  }, []);
   const report = (error: unknown) => setProblem(error instanceof Error ? error.message : String(error));
   useEffect(() => {
     localStorage.setItem("theme", theme);
@@ -48,11 +54,11 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
       <header>
         <h1>minikcm</h1>
         <nav aria-label="Views">
-          {views.map((v, i) => (
+          {views.map((v, i) => (v.feature && features?.includes(v.feature) === false ? null : (
             <a key={v.name} href={`#${v.name}`} aria-current={v.name === view ? "page" : undefined} title={`${v.title} (${i + 1})`}>
               {v.title}
             </a>
-          ))}
+          )))}
         </nav>
         <ClockBar clock={clock} report={report} />
         <RecordingSign actions={actions} />
