@@ -98,12 +98,19 @@ func TestShortages(t *testing.T) {
 	}{
 		{"enough", nil, []Pod{using("a", "500Mi"), using("b", "ramp 10Mi 400Mi 1h")}, ""},
 		{"a leak", nil, []Pod{using("a", "500Mi", requesting("500Mi")), using("b", "ramp 0 600Mi 10m")}, "7m10s [MemoryPressure]; 7m10s evict uid-b within 1s; 12m10s []"},
-		{"one after the other", nil, []Pod{using("a", "400Mi"), using("b", "300Mi"), using("c", "steps 250Mi 1m 930Mi 1m 250Mi", requesting("1Gi"))},
-			"0s [MemoryPressure]; 0s evict uid-a within 1s; 1m0s kill uid-b; 1m0s evict uid-c within 1s; 6m0s []"},
+		{
+			"one after the other", nil,
+			[]Pod{using("a", "400Mi"), using("b", "300Mi"), using("c", "steps 250Mi 1m 930Mi 1m 250Mi", requesting("1Gi"))},
+			"0s [MemoryPressure]; 0s evict uid-a within 1s; 1m0s kill uid-b; 1m0s evict uid-c within 1s; 6m0s []",
+		},
 		{"soft", soft, []Pod{using("a", "steps 100Mi 1m 700Mi")}, "1m0s [MemoryPressure]; 2m30s evict uid-a within 20s; 7m30s []"},
 		{"soft, too short", soft, []Pod{using("a", "steps 100Mi 1m 700Mi 1m 100Mi")}, "1m0s [MemoryPressure]; 6m50s []"},
-		{"reclaim more", []string{AnnotationMinReclaim, "memory.available=500Mi"}, []Pod{using("a", "500Mi"), using("b", "450Mi")},
-			"0s [MemoryPressure]; 0s evict uid-a within 1s; 1s evict uid-b within 1s; 5m10s []"},
+		{
+			"reclaim more",
+			[]string{AnnotationMinReclaim, "memory.available=500Mi"},
+			[]Pod{using("a", "500Mi"), using("b", "450Mi")},
+			"0s [MemoryPressure]; 0s evict uid-a within 1s; 1s evict uid-b within 1s; 5m10s []",
+		},
 		{"critical pods", nil, []Pod{using("a", "1000Mi", priority(systemCriticalPriority))}, "0s [MemoryPressure]"},
 		{"faster than a look", nil, []Pod{using("a", "steps 100Mi 1m5s 2Gi"), using("b", "100Mi", requesting("200Mi"))}, "1m5s kill uid-a"},
 		{"disk", nil, []Pod{using("a", "0", podtest.Annotated("ephemeral-storage", "ramp 0 10Gi 10m"))}, "9m10s [DiskPressure]; 9m10s evict uid-a within 1s; 14m10s []"},

@@ -90,9 +90,19 @@ type pointSet struct {
 // points returns the extension points of a configuration.
 func points(p *configv1.Plugins) []pointSet {
 	return []pointSet{
-		{multiPoint, p.MultiPoint}, {preEnqueue, p.PreEnqueue}, {queueSort, p.QueueSort}, {preFilter, p.PreFilter}, {filter, p.Filter},
-		{postFilter, p.PostFilter}, {preScore, p.PreScore}, {score, p.Score}, {reserve, p.Reserve}, {permit, p.Permit},
-		{preBind, p.PreBind}, {bind, p.Bind}, {postBind, p.PostBind},
+		{multiPoint, p.MultiPoint},
+		{preEnqueue, p.PreEnqueue},
+		{queueSort, p.QueueSort},
+		{preFilter, p.PreFilter},
+		{filter, p.Filter},
+		{postFilter, p.PostFilter},
+		{preScore, p.PreScore},
+		{score, p.Score},
+		{reserve, p.Reserve},
+		{permit, p.Permit},
+		{preBind, p.PreBind},
+		{bind, p.Bind},
+		{postBind, p.PostBind},
 	}
 }
 
