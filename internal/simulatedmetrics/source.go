@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
@@ -33,21 +34,26 @@ func (m *Source) sampleTime() time.Time { return usage.SampleTime(m.clock.Now())
 
 // PodMetrics implements metricsapi.Source.
 func (m *Source) PodMetrics(ctx context.Context, world metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
-	at, all := m.sampleTime(), make([]*metricsv1beta1.PodMetrics, 0, len(pods))
-	err := m.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []usage.Container) {
+	at := m.sampleTime()
+	measured, err := m.measure(ctx, world, pods, at)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*metricsv1beta1.PodMetrics, 0, len(measured))
+	for _, of := range measured {
 		metrics := &metricsv1beta1.PodMetrics{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, CreationTimestamp: metav1.NewTime(m.clock.Now()), Labels: pod.Labels},
+			ObjectMeta: metav1.ObjectMeta{Name: of.pod.Name, Namespace: of.pod.Namespace, CreationTimestamp: metav1.NewTime(m.clock.Now()), Labels: of.pod.Labels},
 			Timestamp:  metav1.NewTime(at), Window: metav1.Duration{Duration: usage.Window},
-			Containers: make([]metricsv1beta1.ContainerMetrics, len(containers)),
+			Containers: make([]metricsv1beta1.ContainerMetrics, len(of.containers)),
 		}
-		for i, c := range containers {
+		for i, c := range of.containers {
 			metrics.Containers[i] = metricsv1beta1.ContainerMetrics{
 				Name: c.Name, Usage: corev1.ResourceList{corev1.ResourceCPU: c.CPU, corev1.ResourceMemory: c.Memory},
 			}
 		}
 		all = append(all, metrics)
-	})
-	return all, err
+	}
+	return all, nil
 }
 
 // NodeMetrics implements metricsapi.Source.
@@ -57,11 +63,12 @@ func (m *Source) NodeMetrics(ctx context.Context, world metricsapi.World, nodes 
 		return nil, err
 	}
 	at, used := m.sampleTime(), map[string][][]usage.Container{}
-	err = m.measure(ctx, world, pods, at, func(pod *corev1.Pod, containers []usage.Container) {
-		used[pod.Spec.NodeName] = append(used[pod.Spec.NodeName], containers)
-	})
+	measured, err := m.measure(ctx, world, pods, at)
 	if err != nil {
 		return nil, err
+	}
+	for _, of := range measured {
+		used[of.pod.Spec.NodeName] = append(used[of.pod.Spec.NodeName], of.containers)
 	}
 	var all []*metricsv1beta1.NodeMetrics
 	for _, node := range nodes {
@@ -78,14 +85,20 @@ func (m *Source) NodeMetrics(ctx context.Context, world metricsapi.World, nodes 
 	return all, nil
 }
 
-// measure calls each with what a pod uses, for those of which it is known.
-func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time, each func(*corev1.Pod, []usage.Container)) error {
+// sample is what a pod uses.
+type sample struct {
+	pod        *corev1.Pod
+	containers []usage.Container
+}
+
+// measure returns what pods use, of those of which it is known.
+func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time) ([]sample, error) {
 	if len(pods) == 0 {
-		return nil
+		return nil, nil
 	}
 	nodes, err := list[*corev1.Node](ctx, world, corev1.SchemeGroupVersion.WithResource("nodes"), "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	silent := map[string]bool{}
 	for _, node := range nodes {
@@ -93,14 +106,57 @@ func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*co
 	}
 	shares, err := m.shares(ctx, world, commonNamespace(pods), at)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	all, contended := make([]sample, 0, len(pods)), map[string]bool{}
 	for _, pod := range pods {
 		if silent[pod.Spec.NodeName] {
 			continue
 		}
 		if containers, known := m.model.Containers(pod, shares[pod.Namespace], at); known {
-			each(pod, containers)
+			all = append(all, sample{pod, containers})
+			if usage.Contends(containers) {
+				contended[pod.Spec.NodeName] = true
+			}
+		}
+	}
+	if len(contended) > 0 {
+		err = m.contend(ctx, world, nodes, contended, all, at)
+	}
+	return all, err
+}
+
+// contend lowers the CPU usage in samples of contended nodes to what the other pods of these nodes
+// leave.
+func (m *Source) contend(ctx context.Context, world metricsapi.World, nodes []*corev1.Node, contended map[string]bool, samples []sample, at time.Time) error {
+	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
+	if err != nil {
+		return err
+	}
+	shares, err := m.shares(ctx, world, "", at)
+	if err != nil {
+		return err
+	}
+	byNode, byUID := map[string][][]usage.Container{}, map[types.UID][]usage.Container{}
+	for _, pod := range pods {
+		if on := pod.Spec.NodeName; contended[on] {
+			if containers, known := m.model.Containers(pod, shares[pod.Namespace], at); known {
+				byNode[on], byUID[pod.UID] = append(byNode[on], containers), containers
+			}
+		}
+	}
+	for _, node := range nodes {
+		capacity, known := node.Status.Capacity[corev1.ResourceCPU]
+		if !known {
+			capacity, known = node.Status.Allocatable[corev1.ResourceCPU]
+		}
+		if contended[node.Name] && known {
+			usage.ShareCPU(capacity, byNode[node.Name])
+		}
+	}
+	for i := range samples {
+		if containers, ok := byUID[samples[i].pod.UID]; ok {
+			samples[i].containers = containers
 		}
 	}
 	return nil

@@ -67,11 +67,13 @@ type Container struct {
 	Name string
 	// CPU is in cores; Memory is the working set in bytes.
 	CPU, Memory resource.Quantity
+	// cpu is what CPU follows from, for ShareCPU.
+	cpu cpuDemand
 }
 
 // Containers returns the usage of a pod's running containers in the window before at, a
-// SampleTime. shares may be nil. It returns false if no container runs, or one has run for less
-// than a window.
+// SampleTime, on a node with idle CPU (see ShareCPU). shares may be nil. It returns false if no
+// container runs, or one has run for less than a window.
 func (u Model) Containers(pod *corev1.Pod, shares *Shares, at time.Time) ([]Container, bool) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return nil, false
@@ -144,11 +146,11 @@ func runningSince(statuses []corev1.ContainerStatus, name string, at time.Time) 
 // container returns the usage of a container that started at since: its own load plus the
 // shared one, or the default without either.
 func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, since, at time.Time) Container {
-	cpu := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
+	cpu, declared := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
 	if limit, ok := c.Resources.Limits[corev1.ResourceCPU]; ok {
 		cpu = min(cpu, limit.AsApproximateFloat64()) // it is throttled
 	}
-	memory := u.used(pod, c, corev1.ResourceMemory, shares, since, at)
+	memory, _ := u.used(pod, c, corev1.ResourceMemory, shares, since, at)
 	if limit, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
 		memory = min(memory, limit.AsApproximateFloat64()) // it is killed before it has more
 	}
@@ -156,12 +158,12 @@ func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, s
 		Name:   c.Name,
 		CPU:    *resource.NewScaledQuantity(round(cpu*1e9), resource.Nano),
 		Memory: *resource.NewQuantity(round(memory/1024)*1024, resource.BinarySI),
+		cpu:    cpuDemandOf(c, cpu, declared),
 	}
 }
 
-func (u Model) used(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName, shares *Shares, since, at time.Time) float64 {
-	var value float64
-	said := false
+// used returns the amount of a resource that a container uses, and whether a load declares it.
+func (u Model) used(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName, shares *Shares, since, at time.Time) (value float64, said bool) {
 	if load, ok := loadOf(pod, c, name); ok {
 		value, said = load.sample(at, since, u.Seed, string(pod.UID), c.Name, string(name)), true
 	}
@@ -169,9 +171,9 @@ func (u Model) used(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceNa
 		value, said = value+share, true
 	}
 	if !said {
-		return byDefault(c, name)
+		return byDefault(c, name), false
 	}
-	return max(value, 0)
+	return max(value, 0), true
 }
 
 // loadOf returns a container's own load from the pod's annotations; false if there is none or
