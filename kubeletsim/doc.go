@@ -8,12 +8,13 @@
 //
 // # What containers do
 //
-// No image is pulled and no process runs. The behaviour of a container comes from the first
+// No image is downloaded and no process runs. The behaviour of a container comes from the first
 // of these that determines it:
 //
 //   - the pod's annotations (see package podspec): minikcm.dev/exit-after: 5s,
 //     minikcm.dev/exit-code: "1", minikcm.dev/start-delay, minikcm.dev/ready-delay,
-//     minikcm.dev/stop-delay, minikcm.dev/pull-error. With a container's name appended, as in
+//     minikcm.dev/stop-delay, minikcm.dev/pull-error, minikcm.dev/pull-duration,
+//     minikcm.dev/image-size. With a container's name appended, as in
 //     minikcm.dev/exit-after.web, they apply to that container only; init containers need the
 //     name. An invalid annotation is ignored, and a Warning event with the reason
 //     InvalidSimulation reports it.
@@ -66,7 +67,7 @@
 // is deferred (KEP-1287).
 //
 // A ConfigMap with images.LabelImage declares what the containers of an image do. Pulling an
-// image takes no time. A node has the images of the containers that it started; with
+// image takes no time unless minikcm.dev/pull-duration declares one. A node has the images of the containers that it started; with
 // imagePullPolicy Never, an image counts as present. Container, image, machine and boot IDs
 // are derived from names and UIDs.
 //

@@ -1,4 +1,4 @@
 // Package images knows what containers of an image do and which images cannot be pulled.
 // Profiles come from ConfigMaps with LabelImage and act as annotations of the pods that use
-// the image. No image is ever pulled.
+// the image. Nothing is ever downloaded: a pull only takes the declared time.
 package images

@@ -20,9 +20,10 @@ import (
 //   - image: references, one a line, in which * matches any text;
 //   - command: prefixes of command lines to which the profile applies, in the same syntax;
 //     without it, the profile applies to containers without a command of their own;
-//   - files, pull-error, exit-after, exit-code, stop-delay, ready-delay, log, log-every, http
-//     and grpc: the values of the annotations minikcm.dev/... of these names. files and
-//     pull-error apply to the image, whatever the command;
+//   - files, pull-error, pull-duration, exit-after, exit-code, stop-delay, ready-delay, log,
+//     log-every, http and grpc: the values of the annotations minikcm.dev/... of these names;
+//     size: that of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
+//     the image, whatever the command;
 //   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
 //     or UID:GID; program.NAME: a script that is the image's program NAME (Content).
 //
@@ -34,7 +35,17 @@ const AnnotationFiles = "minikcm.dev/files"
 
 // ofImages are the annotations that apply to an image whatever its command, ofProcesses those
 // that apply to a command.
-func ofImages() []string { return []string{AnnotationFiles, podspec.AnnotationPullError} }
+func ofImages() []string {
+	return []string{AnnotationFiles, podspec.AnnotationPullError, podspec.AnnotationPullDuration, podspec.AnnotationImageSize}
+}
+
+// keyOf returns the key of a ConfigMap for an annotation.
+func keyOf(annotation string) string {
+	if annotation == podspec.AnnotationImageSize {
+		return "size"
+	}
+	return strings.TrimPrefix(annotation, "minikcm.dev/")
+}
 
 func ofProcesses() []string {
 	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC}
@@ -64,7 +75,7 @@ func (b *Profiles) Update(c *corev1.ConfigMap) bool {
 	}
 	page := profile{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), annotations: map[string]string{}, content: contentOf(c.Data)}
 	for _, key := range append(ofImages(), ofProcesses()...) {
-		if value, ok := c.Data[strings.TrimPrefix(key, "minikcm.dev/")]; ok {
+		if value, ok := c.Data[keyOf(key)]; ok {
 			page.annotations[key] = value
 		}
 	}

@@ -123,11 +123,13 @@ func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
 // constants.
 func invalidAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC} {
+	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration, podspec.AnnotationImageSize, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC} {
 		check := func(text string) error { _, err := podspec.ParseDuration(text); return err }
 		switch key {
 		case podspec.AnnotationExitCode:
 			check = func(text string) error { _, err := podspec.ParseExitCode(text); return err }
+		case podspec.AnnotationImageSize:
+			check = func(text string) error { _, err := podspec.ParseBytes(text); return err }
 		case responses.AnnotationHTTP:
 			check = func(text string) error { _, err := responses.ParseHTTP(text); return err }
 		case responses.AnnotationGRPC:

@@ -102,7 +102,9 @@ func (s *stepper) evict(f Occurrence) {
 func (s *stepper) reboot() {
 	st := &s.State
 	for i := range st.Containers {
-		if c := &st.Containers[i]; c.Phase == Running {
+		c := &st.Containers[i]
+		c.pullSince = time.Time{}
+		if c.Phase == Running {
 			s.end(c, exitUnknown, "Unknown")
 		}
 	}

@@ -26,6 +26,10 @@ func (s *stepper) startNext() bool {
 			st.initialized = true
 		}
 		moved = s.start(i) || moved
+		if !c.pullSince.IsZero() {
+			// The kubelet creates a pod's containers one after the other.
+			return moved
+		}
 		if st.initialized {
 			continue
 		}

@@ -109,6 +109,9 @@ type Container struct {
 	pullImage, pullError string
 	pullDelay            time.Duration
 	pullDue              time.Time
+	// pullSince is when the present pull of pullImage began, and pullEnds when it ends. The zero
+	// pullSince: none is going on.
+	pullSince, pullEnds time.Time
 
 	// termination is the end of the last run while the container does not run; last is the end
 	// of the run before.

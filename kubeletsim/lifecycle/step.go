@@ -40,11 +40,17 @@ type Outcome struct {
 	// Wake is when the next step is due if nothing occurs before; zero: never.
 	Wake time.Time
 	// Images are the images that were pulled.
-	Images []string
+	Images []Image
 	// ProbesDue are the probes that the caller has to run now.
 	ProbesDue []ProbeRequest
 	// Signals are the containers whose processes get SIGTERM and have a handler for it.
 	Signals []string
+}
+
+// Image is an image and its declared size in bytes, 0 if none is declared.
+type Image struct {
+	Name string
+	Size int64
 }
 
 // Event is an event to report, in the order in which they happened.
@@ -68,7 +74,7 @@ type stepper struct {
 	Input
 	refs      []podspec.Container
 	events    []Event
-	images    []string
+	images    []Image
 	signals   []string
 	probesDue []ProbeRequest
 	wakeAt    time.Time

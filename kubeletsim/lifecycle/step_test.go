@@ -55,7 +55,7 @@ func (w *world) step(faults ...Occurrence) {
 	})
 	w.state, w.wake = out.State, out.Wake
 	for _, image := range out.Images {
-		w.images[image] = true
+		w.images[image.Name] = true
 	}
 	for _, e := range out.Events {
 		w.printf("%-7s %s %s: %s", e.Kind, e.FieldPath, e.Reason, e.Message)

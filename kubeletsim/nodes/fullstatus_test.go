@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 	"minikcm.dev/minikcm/test/golden"
 )
@@ -20,7 +21,7 @@ func TestNodeInFull(t *testing.T) {
 		Capacity: corev1.ResourceList{"example.com/gpu": resource.MustParse("2")},
 	}
 	n := newNode(spec, "172.18.0.5", netip.MustParsePrefix("10.244.3.0/24"))
-	n.AddImages([]string{"nginx", "registry.example/agent:2"})
+	n.AddImages([]lifecycle.Image{{Name: "nginx"}, {Name: "registry.example/agent:2"}})
 	object := Object(n, versions, podtest.Epoch)
 	// The machine's own architecture is the node's.
 	object.Status.NodeInfo.Architecture = "ARCH"

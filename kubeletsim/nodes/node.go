@@ -60,9 +60,10 @@ type Node struct {
 	// waitingForResources are the pods whose resize does not fit.
 	waitingForResources map[types.UID]bool
 
-	uid        types.UID
-	images     map[string]bool
-	imageOrder []string
+	uid    types.UID
+	images map[string]bool
+	// imageOrder has the smallest image first; of images of one size, the oldest.
+	imageOrder []lifecycle.Image
 	reporter   *events.Recorder
 
 	pressure pressure
@@ -266,17 +267,24 @@ func (n *Node) HasImage(image string) bool {
 	return n.images[podspec.ImageName(image)]
 }
 
-func (n *Node) AddImages(images []string) {
+// AddImages records images that were pulled.
+func (n *Node) AddImages(images []lifecycle.Image) {
 	if len(images) == 0 {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, image := range images {
-		if name := podspec.ImageName(image); !n.images[name] {
-			n.images[name] = true
-			n.imageOrder = append(n.imageOrder, name)
+		name := podspec.ImageName(image.Name)
+		if n.images[name] {
+			continue
 		}
+		n.images[name] = true
+		at := len(n.imageOrder)
+		for at > 0 && n.imageOrder[at-1].Size > image.Size {
+			at--
+		}
+		n.imageOrder = slices.Insert(n.imageOrder, at, lifecycle.Image{Name: name, Size: image.Size})
 	}
 }
 
@@ -284,7 +292,7 @@ func (n *Node) AddImages(images []string) {
 func (n *Node) seeImages(images []corev1.ContainerImage) {
 	for _, image := range slices.Backward(images) {
 		if len(image.Names) > 0 {
-			n.AddImages(image.Names[len(image.Names)-1:])
+			n.AddImages([]lifecycle.Image{{Name: image.Names[len(image.Names)-1], Size: image.SizeBytes}})
 		}
 	}
 }
@@ -292,20 +300,21 @@ func (n *Node) seeImages(images []corev1.ContainerImage) {
 // maxImages bounds the images that a node reports, as in upstream's kubelet.
 const maxImages = 50
 
-// imageList returns the images for the node's status, newest first.
+// imageList returns the images for the node's status: the largest first, as upstream's kubelet does,
+// and of images of one size, or without a declared one, the newest.
 func (n *Node) imageList() []corev1.ContainerImage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []corev1.ContainerImage
-	for _, name := range slices.Backward(n.imageOrder) {
+	for _, image := range slices.Backward(n.imageOrder) {
 		if len(list) == maxImages {
 			break
 		}
-		names := []string{podspec.ImageID(name)}
-		if names[0] != name {
-			names = append(names, name)
+		names := []string{podspec.ImageID(image.Name)}
+		if names[0] != image.Name {
+			names = append(names, image.Name)
 		}
-		list = append(list, corev1.ContainerImage{Names: names})
+		list = append(list, corev1.ContainerImage{Names: names, SizeBytes: image.Size})
 	}
 	return list
 }

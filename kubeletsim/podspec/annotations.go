@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
@@ -30,6 +31,11 @@ const (
 	// AnnotationPullError is the error of pulling the container's image, unless the node
 	// already has the image.
 	AnnotationPullError = "minikcm.dev/pull-error"
+	// AnnotationPullDuration is the time that it takes to pull the container's image, or "never",
+	// unless the node already has the image. AnnotationImageSize is the image's size, a quantity
+	// of bytes.
+	AnnotationPullDuration = "minikcm.dev/pull-duration"
+	AnnotationImageSize    = "minikcm.dev/image-size"
 	// AnnotationLog is the text that each run of a container writes when it starts, instead of
 	// its command's output.
 	AnnotationLog = "minikcm.dev/log"
@@ -81,6 +87,27 @@ func (a Annotations) ExitCode(key string, value *int32) (ok bool) {
 	}
 	*value = n
 	return true
+}
+
+// Bytes parses an annotation; 0 if it is missing or invalid.
+func (a Annotations) Bytes(key string) int64 {
+	text, _ := a.Get(key)
+	n, err := ParseBytes(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func ParseBytes(text string) (int64, error) {
+	quantity, err := resource.ParseQuantity(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a number of bytes such as 120Mi", text)
+	case quantity.Sign() < 0:
+		return 0, fmt.Errorf("%q is negative", text)
+	}
+	return quantity.Value(), nil
 }
 
 func ParseDuration(text string) (time.Duration, error) {

@@ -15,7 +15,7 @@ func ImageName(image string) string {
 	return image + ":latest"
 }
 
-// ImageID returns an image's repository and digest. No image is ever pulled, so the digest of a
+// ImageID returns an image's repository and digest. No image is downloaded, so the digest of a
 // reference without one is the hash of the reference.
 func ImageID(image string) string {
 	name := ImageName(image)
