@@ -20,6 +20,8 @@ type Snapshot struct {
 	slots []int
 	// images are the numbers of nodes that have an image, by name.
 	images map[string]int
+	// softTainted is the number of nodes with PreferNoSchedule taints.
+	softTainted int
 	// domains has the domains of the topology keys that were used since node labels changed.
 	domains map[string]*Domains
 }
@@ -50,7 +52,7 @@ func newSnapshot(nodes []*NodeInfo, t *tally) *Snapshot {
 	for i, n := range s.nodes {
 		s.byName[n.Name()] = i
 		s.slots[i] = t.slots[n.Name()]
-		s.countImages(n, 1)
+		s.countNode(n, 1)
 	}
 	return s
 }
@@ -109,13 +111,17 @@ func (s *Snapshot) Set(n *NodeInfo) {
 		clear(s.domains)
 	}
 	if old := s.nodes[index]; old.Node != n.Node {
-		s.countImages(old, -1)
-		s.countImages(n, 1)
+		s.countNode(old, -1)
+		s.countNode(n, 1)
 	}
 	s.nodes[index] = n
 }
 
-func (s *Snapshot) countImages(n *NodeInfo, sign int) {
+// countNode counts what the snapshot knows of all nodes together.
+func (s *Snapshot) countNode(n *NodeInfo, sign int) {
+	if len(n.SoftTaints) > 0 {
+		s.softTainted += sign
+	}
 	for name := range n.Images {
 		s.images[name] += sign
 		if s.images[name] == 0 {
@@ -123,6 +129,9 @@ func (s *Snapshot) countImages(n *NodeInfo, sign int) {
 		}
 	}
 }
+
+// HasSoftTaints reports whether any node has PreferNoSchedule taints.
+func (s *Snapshot) HasSoftTaints() bool { return s.softTainted > 0 }
 
 // HasImages reports whether any node has images.
 func (s *Snapshot) HasImages() bool { return len(s.images) > 0 }

@@ -21,3 +21,27 @@ func TestZonesInTurn(t *testing.T) {
 		t.Errorf("order %s", got)
 	}
 }
+
+func TestSoftTaints(t *testing.T) {
+	tainted := NewNodeInfo(st.Node("a", st.Tainted("t", corev1.TaintEffectPreferNoSchedule)))
+	plain := NewNodeInfo(st.Node("a"))
+	s := NewSnapshot([]*NodeInfo{plain, NewNodeInfo(st.Node("b", st.Tainted("t", corev1.TaintEffectNoSchedule)))})
+	check := func(when string, want bool) {
+		t.Helper()
+		if s.HasSoftTaints() != want {
+			t.Errorf("%s: %t, want %t", when, !want, want)
+		}
+	}
+	check("none", false)
+	s.Set(tainted)
+	check("one node", true)
+	s.Set(tainted.With(NewPodInfo(st.Pod("p"))))
+	check("with a pod", true)
+	s.Set(plain)
+	check("without the taint", false)
+	s.Set(tainted)
+	s = s.WithNodes([]*NodeInfo{tainted})
+	check("of other nodes", true)
+	s = s.WithNodes(nil)
+	check("of no nodes", false)
+}

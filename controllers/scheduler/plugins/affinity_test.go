@@ -95,9 +95,11 @@ func TestPodAffinityScores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(st.Zoned(2, 2), tt.on), Namespaces: namespacesOfTest}
-			got := make([]int64, in.Snapshot.Len())
 			in.prepare()
-			if normalize, ok := scoreAffinity(&in, indexes(in.Snapshot), got); ok {
+			got, normalize := scoreAffinity(&in, indexes(in.Snapshot))
+			if got == nil {
+				got = make([]int64, in.Snapshot.Len())
+			} else {
 				normalize(got)
 			}
 			if !slices.Equal(got, tt.want) {

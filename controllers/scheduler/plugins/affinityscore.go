@@ -18,9 +18,9 @@ func (in *Input) namespaceLabels() map[string]labels.Set {
 
 // scoreAffinity is InterPodAffinity: it scores nodes by the pod's preferred terms, and by the terms
 // of pods on nodes that match the pod.
-func scoreAffinity(in *Input, indexes []int, raw []int64) (func([]int64), bool) {
+func scoreAffinity(in *Input, indexes []int) ([]int64, func([]int64)) {
 	if len(in.Pod.AffinityTerms) == 0 && len(in.Snapshot.Held()) == 0 {
-		return nil, false
+		return nil, nil
 	}
 	byKey := map[string][]int64{} // by topology key and domain
 	add := func(t *framework.AffinityTerm, weight int64, counts []int32) {
@@ -42,6 +42,10 @@ func scoreAffinity(in *Input, indexes []int, raw []int64) (func([]int64), bool) 
 			add(h.Term, weight, h.Counts)
 		}
 	}
+	if len(byKey) == 0 {
+		return nil, nil
+	}
+	raw := in.zeros(len(indexes))
 	for key, byDomain := range byKey {
 		d := in.Snapshot.DomainsOf(key)
 		for i, index := range indexes {
@@ -50,7 +54,7 @@ func scoreAffinity(in *Input, indexes []int, raw []int64) (func([]int64), bool) 
 			}
 		}
 	}
-	return normalizeRange, len(byKey) > 0
+	return raw, normalizeRange
 }
 
 // heldWeight returns the weight of a term of pods on nodes.

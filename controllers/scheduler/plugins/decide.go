@@ -41,6 +41,7 @@ type Input struct {
 	filters   []*nodeFilter
 	filtersOf [12]*nodeFilter    // filters, without an allocation
 	fit       framework.Resource // what NodeResourcesFit compares
+	scratch   []int64            // see zeros
 	defaults  []framework.SpreadConstraint
 	// exclusive are the pod's claims that a single pod may use, exclusiveUsers how often pods do.
 	exclusive      []types.NamespacedName
@@ -106,7 +107,9 @@ func (in *Input) decide() Decision {
 	for ; looked < total && len(feasible) < want; looked++ {
 		index := (in.Start + looked) % total
 		r := in.filter(index)
-		in.Trace.tried(in, index, r)
+		if in.Trace != nil {
+			in.Trace.tried(in, index, r)
+		}
 		if r != nil {
 			d.reject(index, r)
 			continue
@@ -158,11 +161,13 @@ func (in *Input) filter(index int) *rejection {
 // for them. Since they may still go elsewhere, the rules must hold without them as well.
 func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection {
 	with, shifted, added := n, s, false
-	for _, other := range in.Nominated[n.Name()] {
-		if other.Priority >= in.Pod.Priority && other.Pod.UID != in.Pod.Pod.UID {
-			with = with.With(other)
-			shifted = in.rules.shifted(shifted, index, other, 1)
-			added = true
+	if len(in.Nominated) > 0 { // otherwise the name, in other memory than n, is not needed
+		for _, other := range in.Nominated[n.Name()] {
+			if other.Priority >= in.Pod.Priority && other.Pod.UID != in.Pod.Pod.UID {
+				with = with.With(other)
+				shifted = in.rules.shifted(shifted, index, other, 1)
+				added = true
+			}
 		}
 	}
 	if r := in.filterNode(with); r != nil {

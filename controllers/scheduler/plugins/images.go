@@ -12,7 +12,11 @@ const (
 // scoreImages is ImageLocality: the more bytes of the pod's images a node has, the higher its
 // score. An image counts by the share of the nodes that have it, so that pods do not all follow an
 // image to the only node with it.
-func scoreImages(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+func scoreImages(in *Input, indexes []int) ([]int64, func([]int64)) {
+	if !in.Snapshot.HasImages() && in.Trace == nil {
+		return nil, nil
+	}
+	scores := in.zeros(len(indexes))
 	spec := &in.Pod.Pod.Spec
 	containers := len(spec.Containers) + len(spec.InitContainers)
 	found := false
@@ -28,23 +32,24 @@ func scoreImages(in *Input, indexes []int, scores []int64) (func([]int64), bool)
 			scores[i] += int64(float64(in.Snapshot.Nodes()[index].Images[name]) * spread)
 		}
 	}
-	if in.Snapshot.HasImages() {
-		for i := range spec.InitContainers {
-			add(spec.InitContainers[i].Image)
-		}
-		for i := range spec.Containers {
-			add(spec.Containers[i].Image)
-		}
+	for i := range spec.InitContainers {
+		add(spec.InitContainers[i].Image)
 	}
-	if !found {
-		return nil, in.Trace != nil
+	for i := range spec.Containers {
+		add(spec.Containers[i].Image)
+	}
+	switch {
+	case !found && in.Trace == nil:
+		return nil, nil
+	case !found:
+		return scores, nil
 	}
 	most := int64(maxImageBytes * containers)
 	for i, sum := range scores {
 		sum = min(max(sum, minImageBytes), most)
 		scores[i] = maxScore * (sum - minImageBytes) / (most - minImageBytes)
 	}
-	return nil, true
+	return scores, nil
 }
 
 // normalImage adds the tag latest to an image without a tag, as the status of nodes names it.

@@ -96,15 +96,17 @@ type Profile struct {
 	filters                                  []nodeFilter
 	binding, zone, spread, affinity, devices bool
 	scorers                                  []scorer
-	preempts, deallocates                    bool
-	defaultSpread                            []corev1.TopologySpreadConstraint
-	hardDefaults                             bool
-	ignoredResources, ignoredGroups          []string
-	hardAffinityWeight                       int64
-	ignorePreferred                          bool
-	addedRequired                            *nodeaffinity.NodeSelector
-	addedPreferred                           *nodeaffinity.PreferredSchedulingTerms
-	minCandidates, minCandidatesPercentage   int
+	// The weights of the plugins that addResources scores; 0: it does not.
+	weightFit, weightBalanced              int64
+	preempts, deallocates                  bool
+	defaultSpread                          []corev1.TopologySpreadConstraint
+	hardDefaults                           bool
+	ignoredResources, ignoredGroups        []string
+	hardAffinityWeight                     int64
+	ignorePreferred                        bool
+	addedRequired                          *nodeaffinity.NodeSelector
+	addedPreferred                         *nodeaffinity.PreferredSchedulingTerms
+	minCandidates, minCandidatesPercentage int
 }
 
 // NewProfile compiles a profile. It ignores the names of plugins that it does not know. An error
@@ -129,7 +131,7 @@ func NewProfile(spec ProfileSpec) (*Profile, error) {
 	})
 	for _, plugin := range spec.Scores {
 		if score := spec.scorer(plugin.Name); score != nil {
-			p.scorers = append(p.scorers, scorer{plugin.Name, plugin.Weight, score})
+			p.scorers = append(p.scorers, scorer{plugin.Name, plugin.Weight, score, p.merge(&spec, plugin)})
 		}
 	}
 	added := spec.AddedAffinity
@@ -148,6 +150,19 @@ func NewProfile(spec ProfileSpec) (*Profile, error) {
 		}
 	}
 	return p, nil
+}
+
+// merge leaves a plugin's scores to addResources, if that has them.
+func (p *Profile) merge(spec *ProfileSpec, plugin WeightedPlugin) bool {
+	switch {
+	case plugin.Name == NodeResourcesFit && spec.Fit.isDefault():
+		p.weightFit += plugin.Weight
+	case plugin.Name == BalancedAllocation && isDefaultBalance(spec.Balanced):
+		p.weightBalanced += plugin.Weight
+	default:
+		return false
+	}
+	return true
 }
 
 // defaultProfile is the profile of decisions that name none.

@@ -74,6 +74,11 @@ func TestScoresOfProfiles(t *testing.T) {
 			spec: func(s *ProfileSpec) { s.Scores = onlyScore(ImageLocality) },
 		},
 		{
+			// Least allocated (75+97)/2 and (25+47)/2; balance 50+(50+87-100)/2 on both.
+			name: "weights", nodes: st.Nodes(2), on: busy, pod: st.Pod("p", st.Requests("cpu", "1")), want: []int64{3*86 + 2*68, 3*36 + 2*68},
+			spec: func(s *ProfileSpec) { s.Scores = []WeightedPlugin{{NodeResourcesFit, 3}, {BalancedAllocation, 2}} },
+		},
+		{
 			name: "added preference", nodes: []*corev1.Node{st.Node("a", st.NodeLabel("disk", "ssd")), st.Node("b")}, pod: st.Pod("p"), want: []int64{100, 0},
 			spec: func(s *ProfileSpec) {
 				s.Scores = onlyScore(NodeAffinity)
@@ -91,6 +96,7 @@ func TestScoresOfProfiles(t *testing.T) {
 			if got := in.scores(indexes(s)); !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)
 			}
+			checkTraced(t, in, tt.want)
 		})
 	}
 }

@@ -75,7 +75,8 @@ func (s ResourceStrategy) scorer() scoreFunc {
 	}
 	each, resources := s.each(), s.Resources
 	round := s.Kind == RequestedToCapacityRatio
-	return func(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+	return func(in *Input, indexes []int) ([]int64, func([]int64)) {
+		scores := in.zeros(len(indexes))
 		for i, index := range indexes {
 			n := in.Snapshot.Nodes()[index]
 			var sum, weights int64
@@ -99,7 +100,7 @@ func (s ResourceStrategy) scorer() scoreFunc {
 				scores[i] = sum / weights
 			}
 		}
-		return nil, true
+		return scores, nil
 	}
 }
 
@@ -156,16 +157,17 @@ func balancedScorer(resources []corev1.ResourceName) scoreFunc {
 		return scoreBalanced
 	}
 	none := &framework.PodInfo{}
-	return func(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+	return func(in *Input, indexes []int) ([]int64, func([]int64)) {
 		if !requestsAny(in.Pod, resources) {
-			return nil, false
+			return nil, nil
 		}
+		scores := in.zeros(len(indexes))
 		for i, index := range indexes {
 			n := in.Snapshot.Nodes()[index]
 			before, after := evenness(in.Pod, none, n, resources), evenness(in.Pod, in.Pod, n, resources)
 			scores[i] = maxScore/2 + (maxScore/2+after-before)/2
 		}
-		return nil, true
+		return scores, nil
 	}
 }
 

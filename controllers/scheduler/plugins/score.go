@@ -25,12 +25,14 @@ type scorer struct {
 	name   string
 	weight int64
 	score  scoreFunc
+	// merged is set if addResources has the plugin's scores: score is for traces.
+	merged bool
 }
 
-// scoreFunc sets scores, which are zero before, of the nodes at the indexes, before their
-// normalization. It returns what scales them to 0 to maxScore (nil: they are), and false if the
-// plugin does not score the pod (kube-scheduler's Skip of PreScore) or scores all nodes alike.
-type scoreFunc func(in *Input, indexes []int, scores []int64) (normalize func(scores []int64), ok bool)
+// scoreFunc returns the scores of the nodes at the indexes, in the memory of zeros, and what scales
+// them to 0 to maxScore (nil: they are). It returns no scores if the plugin does not score the pod
+// (kube-scheduler's Skip of PreScore) or, unless the decision is traced, scores all nodes alike.
+type scoreFunc func(in *Input, indexes []int) (scores []int64, normalize func(scores []int64))
 
 // scorer returns the function of a plugin; nil: it scores nothing.
 func (spec *ProfileSpec) scorer(name string) scoreFunc {
@@ -60,13 +62,17 @@ func ScoreNames() []string {
 
 // scores returns the weighted sums of the plugins' scores of the nodes at the indexes.
 func (in *Input) scores(indexes []int) []int64 {
-	both := make([]int64, 2*len(indexes))
-	total, scores := both[:len(indexes):len(indexes)], both[len(indexes):]
+	total := make([]int64, len(indexes))
+	if in.Trace == nil {
+		in.addResources(indexes, total)
+	}
 	for i := range in.profile.scorers {
 		s := &in.profile.scorers[i]
-		clear(scores)
-		normalize, ok := s.score(in, indexes, scores)
-		if !ok {
+		if s.merged && in.Trace == nil {
+			continue
+		}
+		scores, normalize := s.score(in, indexes)
+		if scores == nil {
 			continue
 		}
 		if in.Trace != nil {
@@ -85,11 +91,23 @@ func (in *Input) scores(indexes []int) []int64 {
 	return total
 }
 
-func scoreNodeAffinity(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
+// zeros returns a zero for each of n nodes, in the same memory for all plugins of a decision. Many
+// decisions need none.
+func (in *Input) zeros(n int) []int64 {
+	if in.scratch == nil {
+		in.scratch = make([]int64, n)
+	} else {
+		clear(in.scratch)
+	}
+	return in.scratch
+}
+
+func scoreNodeAffinity(in *Input, indexes []int) ([]int64, func([]int64)) {
 	own, added := in.Pod.PreferredNodeAffinity, in.profile.addedPreferred
 	if own == nil && added == nil {
-		return nil, false
+		return nil, nil
 	}
+	scores := in.zeros(len(indexes))
 	for i, index := range indexes {
 		node := in.Snapshot.Nodes()[index].Node
 		if own != nil {
@@ -99,17 +117,18 @@ func scoreNodeAffinity(in *Input, indexes []int, scores []int64) (func([]int64),
 			scores[i] += added.Score(node)
 		}
 	}
-	return normalizeHighest, true
+	return scores, normalizeHighest
 }
 
-func scoreTaints(in *Input, indexes []int, scores []int64) (func([]int64), bool) {
-	soft := false
-	for i, index := range indexes {
-		n := in.Snapshot.Nodes()[index]
-		soft = soft || len(n.SoftTaints) > 0
-		scores[i] = untolerated(in.Pod, n)
+func scoreTaints(in *Input, indexes []int) ([]int64, func([]int64)) {
+	if !in.Snapshot.HasSoftTaints() && in.Trace == nil {
+		return nil, nil
 	}
-	return normalizeLowest, soft || in.Trace != nil
+	scores := in.zeros(len(indexes))
+	for i, index := range indexes {
+		scores[i] = untolerated(in.Pod, in.Snapshot.Nodes()[index])
+	}
+	return scores, normalizeLowest
 }
 
 // untolerated counts the node's PreferNoSchedule taints that the pod does not

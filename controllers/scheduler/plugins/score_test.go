@@ -74,6 +74,30 @@ func TestScores(t *testing.T) {
 			if got := in.scores(indexes(s)); !slices.Equal(got, tt.want) {
 				t.Errorf("scores %v, want %v", got, tt.want)
 			}
+			checkTraced(t, in, tt.want)
 		})
+	}
+}
+
+// checkTraced checks that a traced decision, which asks every plugin on its own, has the same scores,
+// up to what all nodes have in common.
+func checkTraced(t *testing.T, in Input, want []int64) {
+	t.Helper()
+	in.Trace, in.scratch = &Trace{}, nil
+	got := in.scores(indexes(in.Snapshot))
+	for i := range got {
+		if got[i]-got[0] != want[i]-want[0] {
+			t.Errorf("traced scores %v, want those of %v, up to a constant", got, want)
+			return
+		}
+	}
+	sums := make([]int64, len(got))
+	for _, plugin := range in.Trace.Scores {
+		for i, score := range plugin.Final {
+			sums[i] += score
+		}
+	}
+	if !slices.Equal(sums, got) {
+		t.Errorf("the traced scores %v add up to %v, want %v", in.Trace.Scores, sums, got)
 	}
 }

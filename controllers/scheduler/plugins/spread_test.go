@@ -125,9 +125,11 @@ func TestSpreadScores(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(tt.nodes, tt.on), Siblings: tt.siblings}
-			got := make([]int64, len(tt.nodes))
 			in.prepare()
-			if normalize, ok := scoreSpread(&in, indexes(in.Snapshot), got); ok {
+			got, normalize := scoreSpread(&in, indexes(in.Snapshot))
+			if got == nil {
+				got = make([]int64, in.Snapshot.Len())
+			} else {
 				normalize(got)
 			}
 			if !slices.Equal(got, tt.want) {

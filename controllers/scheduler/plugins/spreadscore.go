@@ -20,10 +20,10 @@ type softSpread struct {
 
 // scoreSpread is PodTopologySpread: the fewer counted pods are in a node's domains, the higher its
 // score.
-func scoreSpread(in *Input, indexes []int, raw []int64) (func([]int64), bool) {
+func scoreSpread(in *Input, indexes []int) ([]int64, func([]int64)) {
 	constraints, requireKeys := in.spreadConstraints()
 	if len(constraints) == 0 {
-		return nil, false
+		return nil, nil
 	}
 	all := make([]softSpread, 0, len(constraints))
 	for i := range constraints {
@@ -32,12 +32,13 @@ func scoreSpread(in *Input, indexes []int, raw []int64) (func([]int64), bool) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, false
+		return nil, nil
 	}
 	ignored := func(index int) bool { return requireKeys && !haveSoftKeys(all, index) }
 	for i := range all {
 		in.count(&all[i], indexes, ignored)
 	}
+	raw := in.zeros(len(indexes))
 	for i, index := range indexes {
 		if ignored(index) {
 			raw[i] = framework.NoDomain
@@ -45,7 +46,7 @@ func scoreSpread(in *Input, indexes []int, raw []int64) (func([]int64), bool) {
 		}
 		raw[i] = spreadScore(all, index, in.Snapshot.Slot(index))
 	}
-	return normalizeSpread, true
+	return raw, normalizeSpread
 }
 
 func haveSoftKeys(all []softSpread, index int) bool {
