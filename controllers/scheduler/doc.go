@@ -1,7 +1,7 @@
 // Package scheduler assigns pods to nodes as kube-scheduler does, with the profiles of a
 // KubeSchedulerConfiguration (package config) or its default one. It is the scheduling cycle: one goroutine takes a pod from the queue (package queue), brings
 // the snapshot up to date (package cache), decides on it (package plugins) and adds the pod to
-// the cache; API workers then write bindings, evictions and conditions. It guarantees:
+// the cache, after it has asked HTTP extenders (package extender); API workers then write bindings, evictions and conditions. It guarantees:
 //
 //   - A decision is a pure function of a pod and an immutable snapshot of the nodes; equal
 //     snapshots and equal picks give equal decisions.

@@ -36,17 +36,23 @@ func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 			return
 		}
 	}
-	err := s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: a.Annotations},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-	}, metav1.CreateOptions{})
+	bound, err := s.bindByExtender(ctx, pod, node)
+	if !bound {
+		err = s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: a.Annotations},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			err = fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err)
+		}
+	}
 	s.volumes.forget(pod.UID)
 	if err == nil {
 		s.recorderOf(pod).Eventf(pod, corev1.EventTypeNormal, reasonScheduled, "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
 		s.queue.Done(a)
 		return
 	}
-	s.bindFailed(ctx, a, fmt.Errorf("running Bind plugin \"DefaultBinder\": %w", err))
+	s.bindFailed(ctx, a, err)
 }
 
 // bindFailed removes what was assumed and reserved for the pod of an attempt, and ends the

@@ -163,7 +163,7 @@ func (s *Scheduler) watch(informer toolscache.SharedIndexInformer, h toolscache.
 func (s *Scheduler) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	if s.waitForSync(ctx) {
-		running.Go(s.decideAll)
+		running.Go(func() { s.decideAll(klog.NewContext(ctx, s.logger)) })
 		running.Go(func() { s.tasks.run(klog.NewContext(ctx, s.logger), apiWorkers) })
 		<-ctx.Done()
 	}
@@ -173,6 +173,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	s.queue.Close()
 	running.Wait()
+	for _, e := range s.config.Extenders {
+		e.Close()
+	}
 	return nil
 }
 
@@ -186,15 +189,16 @@ func (s *Scheduler) waitForSync(ctx context.Context) bool {
 }
 
 // decideAll decides on one pod after another until the queue is closed.
-func (s *Scheduler) decideAll() {
+func (s *Scheduler) decideAll(ctx context.Context) {
 	defer s.tasks.close()
 	for a := s.queue.Pop(); a != nil; a = s.queue.Pop() {
-		s.decide(a)
+		s.decide(ctx, a)
 	}
 }
 
-// decide finds a node for a popped pod. API requests are left to the tasks.
-func (s *Scheduler) decide(a *queue.Attempt) {
+// decide finds a node for a popped pod. API requests are left to the tasks; ctx is for the calls of
+// extenders.
+func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 	pod := a.Info.Pod
 	switch {
 	case a.HasNode:
@@ -210,14 +214,14 @@ func (s *Scheduler) decide(a *queue.Attempt) {
 		return
 	}
 	in := s.input(a)
-	d := plugins.Decide(in)
+	d := s.choose(ctx, a, in)
 	s.start = d.Next
 	if d.Err != nil {
 		s.tasks.add(func(ctx context.Context) { s.failed(cause.With(ctx, cause.Of(pod)), a, d.Err) })
 		return
 	}
 	if d.Node == "" {
-		s.decideFailure(a, in, d.Diagnosis)
+		s.decideFailure(ctx, a, in, d.Diagnosis)
 		return
 	}
 	if !s.cache.AssumePod(a.Info, d.Node) {
@@ -302,7 +306,7 @@ func (s *Scheduler) namespaceLabels() map[string]labels.Set {
 
 // decideFailure looks for pods to preempt for a pod that fits on no node, and nominates the
 // node that they free, so that later decisions keep the room free.
-func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins.Diagnosis) {
+func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plugins.Input, d *plugins.Diagnosis) {
 	a.ByRules, a.ByVolumes = d.ByRules(), d.ByVolumes
 	if d.Nodes == 0 {
 		s.renominate(a, "")
@@ -323,7 +327,7 @@ func (s *Scheduler) decideFailure(a *queue.Attempt, in plugins.Input, d *plugins
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
-	p := plugins.Preempt(in, d)
+	p := s.findVictims(ctx, in, d)
 	d.Preemption = p.Message
 	s.explain(a, in, "", d.Message(), &p)
 	if p.Wait {
@@ -357,6 +361,8 @@ func (s *Scheduler) renominate(a *queue.Attempt, node string) {
 // helps is the queue's hint. It checks the current state of the node, not the snapshot.
 func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
 	switch {
+	case p.ByExtenders: // what an extender decides by is not known
+		return true
 	case c.OfDevices():
 		return p.ByDevices && (c.Devices || s.devices.uses(p.Info.Pod, c.ResourceClaim))
 	case p.OnlyDevices && !c.Topology:

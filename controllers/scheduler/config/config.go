@@ -13,6 +13,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/utils/ptr"
 
+	"minikcm.dev/minikcm/controllers/scheduler/extender"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/internal/nesting"
 )
@@ -36,6 +37,8 @@ type Config struct {
 	Profiles map[string]*Profile
 	// InitialBackoff and MaxBackoff limit the time that a pod waits between two attempts.
 	InitialBackoff, MaxBackoff time.Duration
+	// Extenders are asked in this order.
+	Extenders []*extender.Extender
 }
 
 // Profile is one of the profiles of a scheduler.
@@ -122,7 +125,8 @@ func compile(c *configv1.KubeSchedulerConfiguration) (*Config, error) {
 		InitialBackoff: time.Duration(initial) * time.Second, MaxBackoff: time.Duration(longest) * time.Second,
 	}
 	errs := checkGlobal(c, initial, longest)
-	errs = append(errs, checkExtenders(field.NewPath("extenders"), c.Extenders)...)
+	asked, ignored, wrong := extenders(field.NewPath("extenders"), c.Extenders)
+	out.Extenders, errs = asked, append(errs, wrong...)
 	profiles := c.Profiles
 	if len(profiles) == 0 {
 		profiles = []configv1.KubeSchedulerProfile{{}}
@@ -143,7 +147,7 @@ func compile(c *configv1.KubeSchedulerConfiguration) (*Config, error) {
 			continue
 		}
 		first[name] = path
-		p := profileParser{path: path, global: c, in: &profiles[i]}
+		p := profileParser{path: path, global: c, in: &profiles[i], ignored: ignored}
 		out.Profiles[name] = p.parse()
 		errs = append(errs, p.errs...)
 	}

@@ -132,7 +132,13 @@ func TestErrors(t *testing.T) {
 		{"affinity", header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Like}]}]}}}}]}]\n", "addedAffinity: Invalid value"},
 		{"candidates", header + "profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}}]}]\n", "cannot be zero at the same time"},
 		{"time", header + "profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: -1}}]}]\n", "bindTimeoutSeconds: Invalid value: -1"},
-		{"extenders", header + "extenders: [{urlPrefix: 'http://a', filterVerb: f}]\n", "extenders: Forbidden: HTTP extenders are not supported"},
+		{"URL of an extender", header + "extenders: [{urlPrefix: a, filterVerb: f}]\n", "extenders[0].urlPrefix: Invalid value"},
+		{"weight of an extender", header + "extenders: [{urlPrefix: 'http://a', prioritizeVerb: p}]\n", "extenders[0].weight: Invalid value: 0: must have a positive weight"},
+		{"timeout of an extender", header + "extenders: [{urlPrefix: 'http://a', filterVerb: f, httpTimeout: -1s}]\n", "extenders[0].httpTimeout"},
+		{"two binders", header + "extenders: [{urlPrefix: 'http://a', bindVerb: b}, {urlPrefix: 'http://b', bindVerb: b}]\n", "extenders[1].bindVerb: Invalid value: \"b\": only one extender can implement bind"},
+		{"native resource", header + "extenders: [{urlPrefix: 'http://a', filterVerb: f, managedResources: [{name: cpu}]}]\n", "managedResources[0].name: Invalid value: \"cpu\""},
+		{"resource of two", header + "extenders: [{urlPrefix: 'http://a', managedResources: [{name: a.b/c}]}, {urlPrefix: 'http://b', managedResources: [{name: a.b/c}]}]\n", "extenders[1].managedResources[0].name: Duplicate"},
+		{"CA of an extender", header + "extenders: [{urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {caFile: /nowhere/ca}}]\n", "extenders[0].tlsConfig"},
 		{"pod groups", header + "profiles: [{plugins: {placementScore: {enabled: [{name: NodeName}]}}}]\n", "placementScore: Forbidden"},
 		{"nested", header + "x: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "nest"},
 		{"large", strings.Repeat(" ", maxBytes+1), "more than"},
@@ -172,4 +178,21 @@ func FuzzParse(f *testing.F) {
 			t.Error("no profiles")
 		}
 	})
+}
+
+func TestExtenders(t *testing.T) {
+	c, err := Parse([]byte(header + `
+extenders:
+- {urlPrefix: 'http://a/', filterVerb: f, ignorable: true}
+- {urlPrefix: 'https://b', prioritizeVerb: p, bindVerb: b, preemptVerb: v, weight: 2, enableHTTPS: true, httpTimeout: 3s, managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Extenders) != 2 || c.Extenders[0].Name() != "https://b" || !c.Extenders[1].Ignorable() {
+		t.Errorf("the ignorable extender is not the last one: %v", c.Extenders)
+	}
+	if e := c.Extenders[0]; e.Filters() || !e.Prioritizes() || !e.Binds() || !e.Preempts() {
+		t.Errorf("verbs of %s", e.Name())
+	}
 }

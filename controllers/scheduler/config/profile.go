@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +17,11 @@ type profileParser struct {
 	path   *field.Path
 	global *configv1.KubeSchedulerConfiguration
 	in     *configv1.KubeSchedulerProfile
-	spec   plugins.ProfileSpec
-	out    Profile
-	errs   field.ErrorList
+	// ignored are the resources that NodeResourcesFit leaves to extenders.
+	ignored []string
+	spec    plugins.ProfileSpec
+	out     Profile
+	errs    field.ErrorList
 }
 
 func (p *profileParser) parse() *Profile {
@@ -32,6 +35,7 @@ func (p *profileParser) parse() *Profile {
 	p.spec.Percentage = int(ptr.Deref(percentage, 0))
 	p.plugins()
 	p.args()
+	p.spec.IgnoredResources = slices.Concat(p.spec.IgnoredResources, p.ignored)
 	if len(p.errs) > 0 {
 		return nil
 	}

@@ -66,88 +66,85 @@ type Decision struct {
 // Decide finds the best node for a pod. In large clusters it scores only as many feasible
 // nodes as kube-scheduler does with the profile's percentageOfNodesToScore.
 func Decide(in Input) Decision {
-	in.prepare()
-	decision := in.decide()
-	if err := in.Devices.failure(); err != nil {
-		return Decision{Next: decision.Next, Err: err}
-	}
-	return decision
+	s := Search{in: in}
+	s.find()
+	return s.Decide(nil)
 }
 
-func (in *Input) decide() Decision {
+// find finds the feasible nodes.
+func (s *Search) find() {
+	in := &s.in
+	in.prepare()
 	total := in.Snapshot.Len()
-	d := &Diagnosis{Nodes: total}
+	s.diagnosis = &Diagnosis{Nodes: total}
 	if total == 0 {
-		return Decision{Diagnosis: d}
+		return
 	}
+	s.next = in.Start
 	if in.Pod.NodeNames == nil || len(in.Pod.NodeNames) > 0 { // or the names are the conflict
-		if in.profile.binding {
-			d.Conflict = in.Volumes.conflict(in.Pod.Pod)
-		}
-		if d.Conflict != "" {
-			d.ByVolumes = true
-			return Decision{Next: in.Start, Diagnosis: d}
-		}
-		if d.Conflict = in.Devices.conflict(); d.Conflict != "" {
-			d.conflictOfDevices = true
-			return Decision{Next: in.Start, Diagnosis: d}
+		if s.conflicts() {
+			return
 		}
 	}
 	in.rules = in.newRules()
 	if index, ok := in.Snapshot.Index(in.Prefer); ok && in.filter(index) == nil {
 		in.Trace.tried(in, index, nil)
-		return Decision{Node: in.Prefer, Next: in.Start}
+		s.feasible, s.preferred = []int{index}, true
+		return
 	}
 	if in.Pod.NodeNames != nil {
-		return in.decideNamed(d)
+		s.findNamed()
+		return
 	}
 	want := feasibleToFind(total, in.profile.percentage)
-	feasible := make([]int, 0, want)
+	s.feasible = make([]int, 0, want)
 	looked := 0
-	for ; looked < total && len(feasible) < want; looked++ {
-		index := (in.Start + looked) % total
-		r := in.filter(index)
-		if in.Trace != nil {
-			in.Trace.tried(in, index, r)
-		}
-		if r != nil {
-			d.reject(index, r)
-			continue
-		}
-		feasible = append(feasible, index)
+	for ; looked < total && len(s.feasible) < want; looked++ {
+		s.try((in.Start + looked) % total)
 	}
-	next := (in.Start + looked) % total
-	if len(feasible) == 0 {
-		return Decision{Next: next, Diagnosis: d}
-	}
-	return Decision{Node: in.best(feasible), Next: next}
+	s.next = (in.Start + looked) % total
 }
 
-// decideNamed tries only the nodes that the pod's node affinity names.
-func (in *Input) decideNamed(d *Diagnosis) Decision {
-	if len(in.Pod.NodeNames) == 0 {
-		d.Conflict = reasonNamesConflict
-		return Decision{Next: in.Start, Diagnosis: d}
+// conflicts reports whether the pod's claims fit on no node, whatever the node.
+func (s *Search) conflicts() bool {
+	in, d := &s.in, s.diagnosis
+	if in.profile.binding {
+		d.Conflict = in.Volumes.conflict(in.Pod.Pod)
 	}
-	var feasible []int
-	d.absent = fixed.notNamed
-	for _, name := range in.Pod.NodeNames {
-		index, ok := in.Snapshot.Index(name)
-		if !ok {
-			continue
+	if d.Conflict != "" {
+		d.ByVolumes = true
+		return true
+	}
+	d.Conflict = in.Devices.conflict()
+	d.conflictOfDevices = d.Conflict != ""
+	return d.conflictOfDevices
+}
+
+// findNamed tries only the nodes that the pod's node affinity names.
+func (s *Search) findNamed() {
+	if len(s.in.Pod.NodeNames) == 0 {
+		s.diagnosis.Conflict = reasonNamesConflict
+		return
+	}
+	s.diagnosis.absent = fixed.notNamed
+	for _, name := range s.in.Pod.NodeNames {
+		if index, ok := s.in.Snapshot.Index(name); ok {
+			s.try(index)
 		}
-		r := in.filter(index)
-		in.Trace.tried(in, index, r)
-		if r != nil {
-			d.reject(index, r)
-			continue
-		}
-		feasible = append(feasible, index)
 	}
-	if len(feasible) == 0 {
-		return Decision{Next: in.Start, Diagnosis: d}
+}
+
+// try filters the node at the index.
+func (s *Search) try(index int) {
+	r := s.in.filter(index)
+	if s.in.Trace != nil {
+		s.in.Trace.tried(&s.in, index, r)
 	}
-	return Decision{Node: in.best(feasible), Next: in.Start}
+	if r != nil {
+		s.diagnosis.reject(index, r)
+		return
+	}
+	s.feasible = append(s.feasible, index)
 }
 
 // filter returns the reason against the node at the index; nil: it is feasible.
@@ -189,14 +186,17 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 	return in.Devices.filter(n.Node)
 }
 
-// best returns one of the nodes with the highest score.
-func (in *Input) best(feasible []int) string {
+// best returns one of the nodes with the highest score. extra are added to the scores; nil: nothing is.
+func (in *Input) best(feasible []int, extra []int64) string {
 	name := func(i int) string { return in.Snapshot.Nodes()[feasible[i]].Name() }
 	if len(feasible) == 1 {
 		return name(0)
 	}
 	best, equals := 0, 1
 	all := in.scores(feasible)
+	for i, more := range extra {
+		all[i] += more
+	}
 	for i := 1; i < len(all); i++ {
 		switch {
 		case all[i] > all[best]:

@@ -43,13 +43,23 @@ type Preemption struct {
 // with the least important victims by kube-scheduler's order: budgets are violated only if there
 // is no other way. d is the diagnosis of the Decide that found no node.
 func Preempt(in Input, d *Diagnosis) Preemption {
+	candidates, none := Candidates(in, d)
+	if len(candidates) == 0 {
+		return none
+	}
+	return Cheapest(candidates)
+}
+
+// Candidates is Preempt without its choice: it returns the nodes that could be freed, or why there are
+// none.
+func Candidates(in Input, d *Diagnosis) (all []Preemption, none Preemption) {
 	in.prepare()
 	if !in.Pod.MayPreempt() {
-		return Preemption{Message: messageNever}
+		return nil, Preemption{Message: messageNever}
 	}
 	in.rules = in.newRules()
 	if in.isBeingFreed(d) {
-		return Preemption{Message: messageTerminating, Wait: true}
+		return nil, Preemption{Message: messageTerminating, Wait: true}
 	}
 	why := &Diagnosis{Nodes: d.Nodes, absent: fixed.notHelpful}
 	var indexes []int
@@ -66,9 +76,9 @@ func Preempt(in Input, d *Diagnosis) Preemption {
 		in.Trace.Candidates = candidates
 	}
 	if len(candidates) == 0 {
-		return Preemption{Message: why.Message()}
+		return nil, Preemption{Message: why.Message()}
 	}
-	return cheapest(candidates)
+	return candidates, Preemption{}
 }
 
 // isBeingFreed reports whether victims of an earlier preemption are still terminating on the
@@ -191,8 +201,8 @@ var criteria = []struct {
 	{"the latest start of the most important victim", func(a, b *Preemption) int { return startOf(b.Victims[0]).Compare(startOf(a.Victims[0])) }},
 }
 
-// cheapest returns the first of the candidates that no other one is better than.
-func cheapest(candidates []Preemption) Preemption {
+// Cheapest returns the first of the candidates that no other one is better than.
+func Cheapest(candidates []Preemption) Preemption {
 	return slices.MinFunc(candidates, func(a, b Preemption) int {
 		for _, c := range criteria {
 			if order := c.compare(&a, &b); order != 0 {

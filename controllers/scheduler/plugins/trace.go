@@ -46,6 +46,18 @@ func (t *Trace) tried(in *Input, index int, r *rejection) {
 	t.Nodes = append(t.Nodes, traced)
 }
 
+// excluded replaces the result for a node that passed the filters.
+func (t *Trace) excluded(node string, r *rejection) {
+	if t == nil {
+		return
+	}
+	for i := range t.Nodes {
+		if t.Nodes[i].Node == node {
+			t.Nodes[i].Plugin, t.Nodes[i].Reasons = r.plugin, r.reasons
+		}
+	}
+}
+
 func (t *Trace) raw(in *Input, s *scorer, indexes []int, scores []int64) {
 	of := PluginScores{Plugin: s.name, Weight: s.weight}
 	for i, index := range indexes {

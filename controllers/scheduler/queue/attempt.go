@@ -19,6 +19,8 @@ type Attempt struct {
 	// ByDevices and OnlyDevices are set by the decision: the pod's resource claims were a reason
 	// against a node, or the reason against all nodes.
 	ByDevices, OnlyDevices bool
+	// ByExtenders is set by the decision: an extender excluded a node.
+	ByExtenders bool
 	// HasNode is set if the pod was parked: it has a node, and its volumes are bound or have
 	// failed.
 	HasNode bool
@@ -121,7 +123,7 @@ func (q *Queue) Reject(a *Attempt) {
 	defer q.mu.Unlock()
 	p.rejected++
 	p.failed = 0
-	p.byRules, p.byVolumes, p.byDevices, p.onlyDevices = a.ByRules, a.ByVolumes, a.ByDevices, a.OnlyDevices
+	p.byRules, p.byVolumes, p.byDevices, p.onlyDevices, p.byExtenders = a.ByRules, a.ByVolumes, a.ByDevices, a.OnlyDevices, a.ByExtenders
 	helped := q.inFlight.any(p.seen, func(c framework.ClusterEvent) bool { return q.hint(p.waiting(), c) })
 	q.putBackLocked(p, helped || p.changed)
 }

@@ -86,6 +86,8 @@ type queuedPod struct {
 	// byDevices is set if the pod's resource claims were a reason against a node in the last
 	// decision, onlyDevices if they were the reason against all nodes.
 	byDevices, onlyDevices bool
+	// byExtenders is set if an extender excluded a node in the last decision.
+	byExtenders bool
 	// deleted and changed are set if that happened to the pod while it was popped.
 	deleted bool
 	changed bool
@@ -102,6 +104,8 @@ type Waiting struct {
 	// ByDevices is set if the pod's resource claims were a reason against a node, OnlyDevices if
 	// they were the reason against all nodes.
 	ByDevices, OnlyDevices bool
+	// ByExtenders is set if an extender excluded a node.
+	ByExtenders bool
 }
 
 // Hint reports whether the event may let the waiting pod in.
@@ -110,6 +114,7 @@ type Hint func(p Waiting, c framework.ClusterEvent) bool
 func (p *queuedPod) waiting() Waiting {
 	return Waiting{
 		Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes, ByDevices: p.byDevices, OnlyDevices: p.onlyDevices,
+		ByExtenders: p.byExtenders,
 	}
 }
 

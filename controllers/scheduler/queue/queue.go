@@ -217,7 +217,7 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 		q.backoff.push(p)
 	case unschedulable:
 		q.waiting[p.info.Pod.UID] = p
-		if p.byRules {
+		if p.byRules || p.byExtenders {
 			q.byRules[p.info.Pod.UID] = p
 		}
 		if len(p.info.Claims) > 0 {
