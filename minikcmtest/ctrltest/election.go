@@ -96,17 +96,24 @@ func (e *election) join() {
 }
 
 // hold tries to acquire the lease until it succeeds, calls lead, and renews the lease until
-// ctx ends or the lease is lost. It reports whether the lease was lost.
-func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
+// ctx ends or the lease is lost. If it was lost, hold returns work that counts until the
+// caller has stopped the controllers:
+//
+//	hold: lease lost, Begin(stopping), End(ticket)   run: cancel, runnables end, End(stopping)
+//
+// Without it, nothing would be in flight between the two, and the controllers would go on in
+// virtual time for as long as the machine takes to stop them. stopping takes no turn, so that
+// reconciles can end.
+func (e *election) hold(ctx context.Context, lead func()) (stopping *inflight.Work) {
 	defer e.ticket.End()
 	if _, granted := e.line.Next(ctx); !granted {
-		return false
+		return nil
 	}
 	ctx = inflight.With(ctx, e.ticket.Work())
 	for !e.try(ctx) {
 		jitter := time.Duration(e.random.Float64() * leaderelection.JitterFactor * float64(e.retry))
 		if inflight.Sleep(ctx, e.clock, e.retry+jitter) != nil {
-			return false
+			return nil
 		}
 	}
 	e.lock.RecordEvent("became leader")
@@ -119,10 +126,10 @@ func (e *election) hold(ctx context.Context, lead func()) (lost bool) {
 			renewed = e.clock.Now()
 		case ctx.Err() == nil && e.clock.Since(renewed) >= e.renew:
 			e.lock.RecordEvent("stopped leading")
-			return true
+			return inflight.Begin(e.ledger, inflight.Key)
 		}
 	}
-	return false
+	return nil
 }
 
 // try acquires or renews the lease and reports whether it succeeded.

@@ -22,6 +22,7 @@ func (w *world) run(ctx context.Context, inner manager.Manager) error {
 	defer cancel(nil)
 	recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
 	var recorder, candidacy sync.WaitGroup
+	ended := make(chan struct{})                          // closed when the runnables have ended
 	recorder.Go(func() { _ = w.recorder.Run(recording) }) // always returns nil
 	candidacy.Go(func() {
 		select {
@@ -35,11 +36,14 @@ func (w *world) run(ctx context.Context, inner manager.Manager) error {
 		}
 		w.election.join()
 		w.starting.end(&own)
-		if w.election.hold(ctx, w.starting.lead) {
+		if stopping := w.election.hold(ctx, w.starting.lead); stopping != nil {
 			cancel(errLost)
+			<-ended
+			stopping.End()
 		}
 	})
 	err := inner.Start(ctx)
+	close(ended)
 	lost := errors.Is(context.Cause(ctx), errLost)
 	cancel(nil)
 	candidacy.Wait()
