@@ -99,20 +99,6 @@ func (n *Node) most(i int) float64 {
 	return sum
 }
 
-// constant reports whether used does not depend on time, for all signals.
-func (n *Node) constant() bool {
-	for j := range n.Pods {
-		for k := range n.Pods[j].Containers {
-			for i := range n.Pods[j].Containers[k].demands {
-				if !n.Pods[j].Containers[k].demands[i].Constant() {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 func (p *Pod) used(i int, at time.Time) float64 {
 	var sum float64
 	for k := range p.Containers {

@@ -65,9 +65,6 @@ func (d *Demand) At(at time.Time) float64 { return d.bounded(d.load.at(at, d.sin
 // Most returns an amount that the demand never exceeds.
 func (d *Demand) Most() float64 { return d.bounded(d.load.most()) }
 
-// Constant reports whether the demand does not depend on time.
-func (d *Demand) Constant() bool { return d.load.constant }
-
 func (d *Demand) bounded(value float64) float64 {
 	if value = max(value, 0); d.bound > 0 {
 		return min(value, d.bound)
