@@ -55,11 +55,6 @@ func (spec *ProfileSpec) scorer(name string) scoreFunc {
 	return nil
 }
 
-// ScoreNames returns the names of all plugins that score nodes.
-func ScoreNames() []string {
-	return []string{TaintToleration, NodeAffinity, NodeResourcesFit, PodTopologySpread, InterPodAffinity, BalancedAllocation, ImageLocality}
-}
-
 // scores returns the weighted sums of the plugins' scores of the nodes at the indexes.
 func (in *Input) scores(indexes []int) []int64 {
 	total := make([]int64, len(indexes))
