@@ -203,7 +203,7 @@ func TestPodLivesAndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until("the pod is gone", func() bool { return c.pod("web") == nil })
-	if got := c.kubelet.nodes.Get("node-0").TakeAddress(); got.String() != "10.244.0.3" {
+	if got, _ := c.kubelet.nodes.Get("node-0").TakeAddress(); got.String() != "10.244.0.3" {
 		t.Errorf("the next address is %v", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -132,22 +131,14 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 	return missing, err
 }
 
-// step runs lifecycle.Step with a free address, and releases the address if the pod did not
-// take it.
+// step runs lifecycle.Step with what the node has, and releases the address that the pod had
+// before, if the step gave it another one or none.
 func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
-	var lent netip.Addr
-	rebooted := slices.ContainsFunc(in.Occurrences, func(f lifecycle.Occurrence) bool { return f.Kind == lifecycle.Reboot })
-	if (!in.State.Sandbox || rebooted) && !in.State.Ended && !in.Pod.Spec.HostNetwork {
-		lent = n.TakeAddress()
-	}
-	in.Now, in.Address, in.SecondAddress = k.opts.Clock.Now(), lent, n.SecondAddress(lent)
+	in.Now, in.TakeAddress = k.opts.Clock.Now(), n.TakeAddress
 	in.HasImage, in.PullError = n.HasImage, k.imageErrors.Get
 	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := lifecycle.Step(in)
-	switch old := in.State.Address; {
-	case lent.IsValid() && out.State.Address != lent:
-		n.ReleaseAddress(lent)
-	case old.IsValid() && out.State.Address != old:
+	if old := in.State.Address; old.IsValid() && out.State.Address != old {
 		n.ReleaseAddress(old)
 	}
 	return out

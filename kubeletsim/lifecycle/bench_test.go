@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		out := Step(Input{
-			Pod: pod, State: Adopt(pod, &lat, &backoff), Now: podtest.Epoch, Address: netip.MustParseAddr("10.244.0.2"),
+			Pod: pod, State: Adopt(pod, &lat, &backoff), Now: podtest.Epoch, TakeAddress: podtest.Address("10.244.0.2"),
 			HasImage: func(string) bool { return true }, PullError: func(string) string { return "" },
 			Latencies: &lat, Backoff: &backoff,
 		})

@@ -15,11 +15,12 @@ type Input struct {
 	Pod   *corev1.Pod
 	State State
 	Now   time.Time
-	// Address is a free address that the pod may take, and SecondAddress goes with it on a node
-	// with two ranges.
-	Address       netip.Addr
-	SecondAddress netip.Addr
-	Occurrences   []Occurrence
+	// TakeAddress takes a free address of the node for the pod's new sandbox, not valid if none
+	// is left, and the one that goes with it on a node with two ranges. A step that makes no
+	// sandbox does not call it: the addresses of pods follow from the order of their sandboxes,
+	// not from the number of steps before them.
+	TakeAddress func() (address, second netip.Addr)
+	Occurrences []Occurrence
 	// HasImage reports whether the node has an image. PullError returns why an image cannot be
 	// pulled, empty if it can.
 	HasImage  func(image string) bool
@@ -99,12 +100,13 @@ func (s *stepper) run() {
 			return
 		}
 		if !s.Pod.Spec.HostNetwork {
-			if !s.Address.IsValid() {
+			address, second := s.TakeAddress()
+			if !address.IsValid() {
 				s.report(nil, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: no address is left in the node's range")
 				s.due(s.Now.Add(addressRetry))
 				return
 			}
-			st.Address, st.SecondAddress = s.Address, s.SecondAddress
+			st.Address, st.SecondAddress = address, second
 		}
 		st.Sandbox = true
 	}

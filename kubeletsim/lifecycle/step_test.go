@@ -29,11 +29,14 @@ type world struct {
 	lacking []Need
 	lat     Latencies
 	backoff Backoff
-	log     strings.Builder
+	// takeAddress is the input's TakeAddress.
+	takeAddress func() (first, second netip.Addr)
+	log         strings.Builder
 }
 
 func newWorld(pod *corev1.Pod) *world {
 	w := &world{pod: pod, now: podtest.Epoch, images: map[string]bool{"nginx": true}, missing: map[string]string{}}
+	w.takeAddress = podtest.Address("10.244.0.2")
 	w.lat.JobRun = time.Second
 	w.backoff.SetDefaults()
 	return w
@@ -47,11 +50,11 @@ func (w *world) step(faults ...Occurrence) {
 	}
 	out := Step(Input{
 		Pod: w.pod, State: w.state, Now: w.now, Occurrences: faults,
-		Address:   netip.MustParseAddr("10.244.0.2"),
-		HasImage:  func(image string) bool { return w.images[image] },
-		PullError: func(image string) string { return w.missing[image] },
-		Missing:   w.lacking,
-		Latencies: &w.lat, Backoff: &w.backoff,
+		TakeAddress: w.takeAddress,
+		HasImage:    func(image string) bool { return w.images[image] },
+		PullError:   func(image string) string { return w.missing[image] },
+		Missing:     w.lacking,
+		Latencies:   &w.lat, Backoff: &w.backoff,
 	})
 	w.state, w.wake = out.State, out.Wake
 	for _, image := range out.Images {
@@ -350,4 +353,27 @@ func TestNeedsOf(t *testing.T) {
 // goldenFile is where the output of the test case of that name is kept.
 func goldenFile(name string) string {
 	return filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".txt")
+}
+
+// A pod takes an address with its sandbox, however often it was looked at before: otherwise the
+// addresses of pods would depend on how many changes each sync saw.
+func TestAddressTakenWithSandbox(t *testing.T) {
+	w := newWorld(podtest.Pod("web", "node-0"))
+	w.lat.PodStart = time.Second
+	taken := 0
+	w.takeAddress = func() (first, second netip.Addr) {
+		taken++
+		return podtest.Address("10.244.0.2")()
+	}
+	for range 3 {
+		w.step()
+	}
+	if taken != 0 {
+		t.Errorf("%d addresses are taken before the sandbox is due", taken)
+	}
+	w.until(2 * time.Second)
+	w.step()
+	if taken != 1 || !w.state.Sandbox {
+		t.Errorf("%d addresses are taken, sandbox %v, want one with a sandbox", taken, w.state.Sandbox)
+	}
 }

@@ -68,11 +68,9 @@ func rangesOf(object *corev1.Node) []netip.Prefix {
 	return ranges
 }
 
-// SecondAddress returns the pod's address in the second range, which has the same place there as
+// secondAddress returns the pod's address in the second range, which has the same place there as
 // the first has in its range. It is not valid if there is no second range, or it has no such place.
-func (n *Node) SecondAddress(first netip.Addr) netip.Addr {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (n *Node) secondAddress(first netip.Addr) netip.Addr {
 	if len(n.ranges) < 2 || !n.ranges[0].Contains(first) {
 		return netip.Addr{}
 	}

@@ -234,15 +234,19 @@ func (n *Node) WaitingForResources() []types.UID {
 	return slices.Collect(maps.Keys(n.waitingForResources))
 }
 
-func (n *Node) TakeAddress() netip.Addr {
+// TakeAddress takes a free address of the node's range for a pod, and with it the one in the
+// second range, if there is one. The first is not valid if no address is left.
+func (n *Node) TakeAddress() (first, second netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.addresses == nil {
-		return netip.Addr{}
+		return netip.Addr{}, netip.Addr{}
 	}
-	return n.addresses.take()
+	first = n.addresses.take()
+	return first, n.secondAddress(first)
 }
 
+// ReleaseAddress returns a pod's first address to the node's range.
 func (n *Node) ReleaseAddress(a netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

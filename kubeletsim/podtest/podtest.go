@@ -1,6 +1,7 @@
 package podtest
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
@@ -70,4 +71,9 @@ func Resources(pairs ...string) corev1.ResourceList {
 		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
 	}
 	return list
+}
+
+// Address returns a pool for lifecycle.Input.TakeAddress with only one address.
+func Address(text string) func() (first, second netip.Addr) {
+	return func() (first, second netip.Addr) { return netip.MustParseAddr(text), netip.Addr{} }
 }
