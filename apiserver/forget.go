@@ -21,7 +21,7 @@ func (s *Server) ForgetHistory(ctx context.Context) error {
 		return fmt.Errorf("compacting the store at revision %d: %w", revision, err)
 	}
 	for _, objects := range s.current().Stored(s.stored) {
-		objects.Cache().Forget()
+		objects.Cache().Forget(revision)
 	}
 	return nil
 }

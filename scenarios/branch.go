@@ -175,7 +175,7 @@ func (b *branch) step(ctx context.Context, step *spec.Step) error {
 		}
 		return err
 	}
-	b.run.monitors.end(step.Name)
+	b.run.monitors.end(ctx, step.Name)
 	if step.Background {
 		b.behind(ctx, step)
 		return nil

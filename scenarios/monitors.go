@@ -14,6 +14,8 @@ import (
 type monitors struct {
 	run  *run
 	gate *inflight.Gate
+	// reports are the turns in which violations are reported.
+	reports *inflight.Group
 
 	mu     sync.Mutex
 	active map[*spec.Invariant]*watched
@@ -43,6 +45,10 @@ func (m *monitors) begin(ctx context.Context, step string) error {
 	return nil
 }
 
+func newMonitors(r *run, gate *inflight.Gate) *monitors {
+	return &monitors{run: r, gate: gate, reports: inflight.NewGroup(r.ledger, inflight.Action)}
+}
+
 func (m *monitors) watch(ctx context.Context, i *spec.Invariant) error {
 	m.mu.Lock()
 	_, known := m.active[i]
@@ -54,6 +60,7 @@ func (m *monitors) watch(ctx context.Context, i *spec.Invariant) error {
 	monitor, err := m.run.checks().Watch(ctx, i, check.Watching{
 		Clock:    m.run.clock,
 		Last:     func(do func()) { inflight.AtLast(m.run.ledger, inflight.Action, "invariant "+i.Name, do) },
+		InTurn:   func(do func()) { m.reports.GoInTurn(ctx, "invariant", i.Name, func(*inflight.Work) { do() }) },
 		Violated: func(err error) { m.violated(span, i, err) },
 		Settled:  m.gate.Raise,
 	})
@@ -81,7 +88,7 @@ func (m *monitors) violated(span *runrecord.ActiveSpan, i *spec.Invariant, err e
 }
 
 // end stops the invariants that hold until a step begins.
-func (m *monitors) end(step string) {
+func (m *monitors) end(ctx context.Context, step string) {
 	if m == nil || step == "" {
 		return
 	}
@@ -89,7 +96,7 @@ func (m *monitors) end(step string) {
 	defer m.mu.Unlock()
 	for i, w := range m.active {
 		if i.Until == step && w.Monitor != nil {
-			w.Stop()
+			w.Stop(ctx)
 			w.span.End(nil)
 			m.active[i] = &watched{}
 		}
@@ -118,14 +125,21 @@ func (m *monitors) unmet() bool {
 }
 
 // stop ends all of them.
-func (m *monitors) stop() {
+func (m *monitors) stop(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range m.active {
 		if w.Monitor != nil {
-			w.Stop()
+			w.Stop(ctx)
 			w.span.End(nil)
 		}
 	}
 	m.active = nil
+}
+
+// close waits for the reports of violations. The context of watch has ended.
+func (m *monitors) close() {
+	if m != nil {
+		m.reports.Close()
+	}
 }

@@ -164,6 +164,7 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 		outcome = do(own, b)
 		cancel(nil)
 		r.background.Wait()
+		r.monitors.close()
 	}()
 	// The end of ctx ends what is being done, which ends this, unless it is stuck.
 	patience, stop := r.watchdog(ctx)
@@ -200,9 +201,9 @@ func (b *branch) scenario(ctx context.Context) error {
 // main runs the steps while the invariants are watched.
 func (b *branch) main(ctx context.Context) error {
 	defer b.limit(time.Duration(b.run.scenario.Spec.Timeout), "the scenario's timeout", b.run.cancel)()
-	monitors := &monitors{run: b.run, gate: b.Gate}
+	monitors := newMonitors(b.run, b.Gate)
 	b.run.monitors = monitors
-	defer monitors.stop()
+	defer monitors.stop(ctx)
 	if err := monitors.begin(ctx, ""); err != nil {
 		return err
 	}
@@ -214,7 +215,11 @@ func (b *branch) main(ctx context.Context) error {
 			return err
 		}
 	}
-	return monitors.settle(ctx)
+	if err := monitors.settle(ctx); err != nil {
+		return err
+	}
+	monitors.stop(ctx) // which may report a violation
+	return context.Cause(ctx)
 }
 
 // limit ends a context after so much of the cluster's time. Work of that very instant is

@@ -28,7 +28,13 @@ func faultPossible(f *fault.Fault, place Place) (field string, err error) {
 	return "", f.Possible(&fault.Env{})
 }
 
+// fault injects a fault after the events of the steps before it are delivered. Otherwise the
+// fault would race with them: watches that end before they deliver a change resume elsewhere
+// than those that end after it.
 func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
+	if err := b.Yield(ctx); err != nil {
+		return err
+	}
 	if b.run.faults != nil {
 		return b.faultElsewhere(ctx, f)
 	}

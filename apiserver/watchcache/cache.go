@@ -20,7 +20,9 @@ type Cache struct {
 	pending pending
 	// changed is lastChange, for readers without the lock.
 	changed atomic.Int64
-	ended   sync.WaitGroup
+	// Changes up to and including forgotten are not kept in ring. It is written under mu.
+	forgotten atomic.Int64
+	ended     sync.WaitGroup
 	// bookmarkDue wakes the cache's goroutine when bookmarks are due.
 	bookmarkDue chan struct{}
 

@@ -80,7 +80,11 @@ func (c *Cache) apply(ch *change) {
 		c.snapshot.put(ch.entry)
 		ch.sameLabels = previous != nil && maps.Equal(previous.Labels, ch.entry.Labels)
 	}
-	c.ring.add(ch)
+	if ch.revision > c.forgotten.Load() {
+		c.ring.add(ch)
+	} else {
+		c.ring.reset(ch.revision)
+	}
 	c.watchers.each(ch, func(w *Watcher) {
 		if ch.revision <= w.sent {
 			return // the watch starts at a later revision

@@ -203,7 +203,7 @@ func TestExactRevision(t *testing.T) {
 			}
 		}
 	}
-	f.cache.Forget()
+	f.cache.Forget(elsewhere)
 	if _, err := f.cache.List(f.ctx, ListOptions{Prefix: prefix, Match: Exact, Revision: first}); !errors.Is(err, ErrNotCached) {
 		t.Errorf("a state whose changes are forgotten: %v", err)
 	}

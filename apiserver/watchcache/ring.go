@@ -48,6 +48,13 @@ func (r *ring) expireTo(keep int, now time.Time) {
 	}
 }
 
+// dropTo drops the changes up to a revision.
+func (r *ring) dropTo(revision int64) {
+	for r.count > 0 && r.at(0).revision <= revision {
+		r.drop()
+	}
+}
+
 // drop drops the oldest change.
 func (r *ring) drop() {
 	oldest := r.at(0)

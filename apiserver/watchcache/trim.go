@@ -7,7 +7,7 @@ const laggingBytes = 1 << 20
 // Forget does, and ends the watchers that have not taken more than 1 MiB of events. They
 // can continue with a list.
 func (c *Cache) Trim() {
-	c.Forget()
+	c.Forget(c.changed.Load())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var lagging []*Watcher

@@ -63,6 +63,10 @@ func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) 
 	if err != nil {
 		return nil, err
 	}
+	if forgotten := c.forgotten.Load(); !sendInitial && opts.Revision > 0 && opts.Revision < forgotten {
+		// Which of the forgotten changes concern the cache is known only when it has them.
+		atLeast = max(atLeast, forgotten)
+	}
 	if err := c.lockAt(ctx, atLeast, from); err != nil {
 		return nil, err
 	}

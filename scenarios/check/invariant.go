@@ -31,14 +31,22 @@ type Watching struct {
 	Clock clock.Clock
 	// Last calls do when all other work of this instant is done. It need not wait for do.
 	Last func(do func())
-	// Violated is called at most once, while the event that broke the invariant, or the
-	// timer of its limit, is in flight. Settled is called when an eventual invariant holds
-	// again. Neither may wait.
+	// InTurn calls do in a turn: when the work during which the invariant was violated has
+	// ended. It does not wait for do.
+	InTurn func(do func())
+	// Violated is called at most once, in a turn. Settled is called when an eventual invariant
+	// holds again. Neither may wait.
 	Violated func(error)
 	Settled  func()
 }
 
-// Monitor watches one invariant from when it is made until Stop.
+// Monitor watches one invariant from when it is made until Stop. Every state is evaluated,
+// also those between the writes of one reconcile. Why the objects are not as expected is read
+// from the server only afterwards, because the reconcile goes on meanwhile:
+//
+//	a controller creates db-0 and db-1    db-1 breaks the invariant, of which pods has 2 items
+//	it creates db-2 in the same turn      at about the same time
+//	its turn ends                         the monitor gets one, and reads the reasons of 3 pods
 type Monitor struct {
 	Watching
 	invariant *spec.Invariant
@@ -53,6 +61,7 @@ type Monitor struct {
 	timer    utilclock.Timer
 	last     error
 	violated bool
+	found    error // the violation while it is not reported
 	stopped  bool
 }
 
@@ -136,13 +145,32 @@ func (m *Monitor) expire(ctx context.Context, spell int) {
 	defer m.mu.Unlock()
 	if m.unmet && m.spells == spell && !m.stopped && !m.violated {
 		m.x.explainLocked(ctx, m.last) // before its text becomes part of another
-		m.violate(ctx, fmt.Errorf("not within %v: %w", m.within(), m.last))
+		m.violated, m.found = true, fmt.Errorf("not within %v: %w", m.within(), m.last)
+		m.report(ctx)
 	}
 }
 
-// violate reports a violation. The expectation's mutex must be held.
+// violate leads to the report of a violation. Both mutexes must be held.
 func (m *Monitor) violate(ctx context.Context, err error) {
-	m.violated = true
+	detail(err)
+	m.violated, m.found = true, err
+	m.InTurn(func() {
+		m.x.mu.Lock()
+		defer m.x.mu.Unlock()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.report(ctx)
+	})
+}
+
+// report reports a violation that has been found, with its reasons as of now. Both mutexes must
+// be held.
+func (m *Monitor) report(ctx context.Context) {
+	err := m.found
+	if err == nil {
+		return
+	}
+	m.found = nil
 	m.x.explainLocked(ctx, err)
 	m.Violated(&Violation{Invariant: m.invariant, Err: err})
 }
@@ -154,11 +182,16 @@ func (m *Monitor) Unmet() bool {
 	return m.unmet && !m.violated
 }
 
-// Stop ends the monitor. Violated and Settled are not called after it has returned.
-func (m *Monitor) Stop() {
+// Stop ends the monitor, and reports a violation that has been found before. Violated and
+// Settled are not called after it has returned.
+func (m *Monitor) Stop(ctx context.Context) {
+	x := m.expectation()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stopped = true
+	m.report(ctx)
 	if m.timer != nil {
 		m.timer.Stop()
 	}

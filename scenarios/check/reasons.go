@@ -58,14 +58,21 @@ func shortageOf(q Query) *shortage {
 	return &shortage{namespace: q.Namespace, selector: selector}
 }
 
-// explainLocked is Explain for callers that hold the mutex of the views that err is about.
-func (x *Expectation) explainLocked(ctx context.Context, err error) {
-	e := explanation{known: func(namespace string) *reasons.Index { return x.known(ctx, namespace) }, indices: map[string]*reasons.Index{}}
+// detail adds what the views show now to an error about them. The caller holds their mutex.
+func detail(err error) {
 	for _, d := range Differences(err) {
 		if d.more != nil {
 			d.more(d)
 			d.more = nil
 		}
+	}
+}
+
+// explainLocked is Explain for callers that hold the mutex of the views that err is about.
+func (x *Expectation) explainLocked(ctx context.Context, err error) {
+	detail(err)
+	e := explanation{known: func(namespace string) *reasons.Index { return x.known(ctx, namespace) }, indices: map[string]*reasons.Index{}}
+	for _, d := range Differences(err) {
 		if x.known != nil && len(d.Reasons) == 0 {
 			e.explain(d)
 		}
