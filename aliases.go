@@ -6,6 +6,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/authn"
 	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/controllers/devicedriver/decide"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
@@ -21,6 +22,8 @@ type (
 	Pool      = nodes.Pool
 	NodeSpec  = nodes.Spec
 	Latencies = lifecycle.Latencies
+	// NodeImage is an image that a node has from the beginning.
+	NodeImage = lifecycle.Image
 	// ManageNodes selects which Nodes that clients create are simulated.
 	ManageNodes = nodes.ManagePolicy
 	// Authentication configures how users authenticate: FrontProxy, TokenIssuer and
@@ -61,6 +64,19 @@ const MaxNodes = nodes.MaxNodes
 
 // ErrTooManyNodes is the error of a request for more than MaxNodes nodes.
 var ErrTooManyNodes = nodes.ErrTooManyNodes
+
+// The annotations of a Node that describe its devices (docs/simulation.md), and how long after its
+// creation it is Ready.
+const (
+	AnnotationDevices    = decide.Annotation
+	AnnotationReadyDelay = nodes.AnnotationReadyDelay
+)
+
+// CheckDevices returns an error if the value of AnnotationDevices is not valid.
+func CheckDevices(annotation string) error {
+	_, err := decide.Parse(annotation)
+	return err
+}
 
 // CheckNodes returns an error if nodes or pools cannot be simulated.
 func CheckNodes(count int, node NodeSpec, pools []Pool) error {

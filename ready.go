@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // Advance lets d of the cluster's time pass. On a virtual clock it returns when all work
@@ -44,7 +46,8 @@ func (c *Cluster) Wait(ctx context.Context, done <-chan struct{}) error {
 }
 
 // waitReady returns when pods can be scheduled on every Ready node and the namespace default has its service
-// account, without which pods cannot be created.
+// account, without which pods cannot be created. It does not wait for nodes that are to be Ready later
+// (nodes.AnnotationReadyDelay): on a virtual clock, that is up to the caller.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -104,7 +107,7 @@ func (r *readiness) look(ctx context.Context) (bool, error) {
 	}
 	for len(r.nodes) > 0 {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})
-		if err != nil || !isReady(node) || r.taints && isNew(node) {
+		if err != nil || !nodes.IsDelayed(node) && (!isReady(node) || r.taints && isNew(node)) {
 			return false, ignoreNotFound(err)
 		}
 		r.nodes = r.nodes[1:]

@@ -53,6 +53,10 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		return
 	}
 	k.takeRange(n, now)
+	if n.TakeNetwork(now) {
+		n.StatusDue = now
+		k.wakePods(n.Name)
+	}
 	restarted, resumed := n.TakeStart()
 	if restarted {
 		n.Registered = false
@@ -75,6 +79,9 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 	wake := n.StatusDue
 	if n.LeaseDue.Before(wake) {
 		wake = n.LeaseDue
+	}
+	if at := n.NetworkAt(); !at.IsZero() && at.Before(wake) {
+		wake = at
 	}
 	if err != nil {
 		delay := min(firstRetry<<min(n.Failures, 10), lastRetry)
@@ -144,6 +151,7 @@ func (k *Kubelets) register(unbound context.Context, n *nodes.Node, now time.Tim
 	if n.Managed {
 		return k.registerAgain(ctx, n, now)
 	}
+	n.BeginStart(nil, now)
 	object := nodes.Object(n, k.opts.versions(), now)
 	created, err := k.create(unbound, object)
 	if apierrors.IsAlreadyExists(err) {
@@ -170,6 +178,7 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 	}
 	n.SetUID(object.UID)
 	n.TakeRange(object)
+	n.BeginStart(object, now)
 	if missing := nodes.MissingPatch(object, n, k.opts.versions()); missing != nil {
 		patch, err := json.Marshal(missing)
 		if err != nil {
@@ -182,6 +191,9 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 	events, err := k.putNodeStatus(ctx, n, object, now)
 	if err != nil {
 		return err
+	}
+	if _, err := nodes.ReadyDelay(object.Annotations); err != nil {
+		k.reportNode(n, []lifecycle.Event{{Kind: corev1.EventTypeWarning, Reason: "InvalidSimulation", Message: err.Error()}})
 	}
 	k.reportNode(n, n.Starting(events))
 	return nil

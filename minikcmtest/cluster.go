@@ -11,6 +11,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/nodepools"
 )
 
 // startTimeout bounds the start of a cluster, in machine time, on a machine that is busy
@@ -33,6 +34,19 @@ func WithNodes(n int) Option {
 		if n == 0 {
 			o.Nodes = -1
 		}
+	}
+}
+
+// WithNodePools adds the nodes of a file with documents of kind NodePools (docs/simulation.md). Unless
+// WithNodes follows, there are no others. It fails the test if the file cannot be read.
+func WithNodePools(t testing.TB, file string) Option {
+	t.Helper()
+	pools, err := nodepools.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *minikcm.Options) {
+		o.Nodes, o.Pools = -1, append(o.Pools, pools...)
 	}
 }
 

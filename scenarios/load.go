@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/scenarios/nodepools"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
 
@@ -35,8 +36,21 @@ func Parse(file string, data []byte, set map[string]string) ([]*Scenario, error)
 func loading(set map[string]string) spec.LoadOptions {
 	return spec.LoadOptions{
 		Set: set, Steps: grammar(), Cluster: checkCluster, CEL: check.CompileCheck,
-		Manifest: isChaos, Beside: applyBeside,
+		Manifest: isChaos, Beside: applyBeside, Kustomize: kustomize,
 	}
+}
+
+// kustomize builds a folder with a kustomization.
+func kustomize(dir string) ([]byte, error) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("building the kustomization: %w", err)
+	}
+	data, err := built.AsYaml()
+	if err != nil {
+		return nil, fmt.Errorf("writing down what the kustomization gives: %w", err)
+	}
+	return data, nil
 }
 
 // checkCluster refuses a description that no cluster can be started from.
@@ -81,7 +95,7 @@ func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 		}
 	}
 	for i := range c.Pools {
-		pool, err := poolOf(&c.Pools[i])
+		pool, err := nodepools.Of(&c.Pools[i])
 		if err != nil {
 			return options, err
 		}
@@ -95,27 +109,4 @@ func managed(all *bool) minikcm.ManageNodes {
 		return minikcm.ManageMarked
 	}
 	return minikcm.ManageAll
-}
-
-func poolOf(p *spec.Pool) (minikcm.Pool, error) {
-	pool := minikcm.Pool{Name: p.Name, Count: 1, Node: minikcm.NodeSpec{
-		Labels: p.Labels, Annotations: p.Annotations, Unschedulable: p.Unschedulable,
-	}}
-	if p.Nodes != nil {
-		pool.Count = *p.Nodes
-	}
-	for _, taint := range p.Taints {
-		pool.Node.Taints = append(pool.Node.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
-	}
-	for name, text := range p.Capacity {
-		quantity, err := resource.ParseQuantity(text)
-		if err != nil {
-			return pool, fmt.Errorf("pool %s: capacity %s: %w", p.Name, name, err)
-		}
-		if pool.Node.Capacity == nil {
-			pool.Node.Capacity = corev1.ResourceList{}
-		}
-		pool.Node.Capacity[corev1.ResourceName(name)] = quantity
-	}
-	return pool, nil
 }

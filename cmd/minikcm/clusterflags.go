@@ -23,7 +23,7 @@ import (
 // clusterFlags are the flags of every command that starts a cluster.
 type clusterFlags struct {
 	serverFlags
-	nodes       int
+	nodes       nodesFlag
 	pools       []string
 	manageAll   bool
 	dataDir     string
@@ -46,7 +46,8 @@ type clusterFlags struct {
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.serverFlags.register(flags, apiserver.DefaultAuthorizationModes())
-	flags.IntVar(&f.nodes, "nodes", 1, fmt.Sprintf("number of simulated nodes to start (default 0 with --pool, or if --from-objects contains Nodes); at most %d including those of --pool", minikcm.MaxNodes))
+	f.nodes.count = 1
+	flags.Var(&f.nodes, "nodes", fmt.Sprintf("number of simulated nodes to start (0 with --pool or a file, or if --from-objects contains Nodes), or a file with a NodePools document that describes them; can be repeated; at most %d nodes including those of --pool", minikcm.MaxNodes))
 	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of identical nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; the nodes are named a-0, a-1 ...; can be repeated")
 	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "also simulate Nodes that clients create; if false, simulate only those annotated minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
 	flags.BoolVar(&f.podNetworks.Allocate, "allocate-node-cidrs", false, "let the node-ipam-controller give the nodes their pod networks; otherwise the simulated kubelets register with theirs")
@@ -77,7 +78,7 @@ func ownExtensions() []minikcm.Extension {
 // options returns the cluster options that the flags describe.
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
-		Nodes: f.nodes, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
+		Nodes: f.nodes.count, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
 		PodNetworks: f.podNetworks, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
@@ -110,6 +111,10 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 
 // nodeOptions sets the options that determine the cluster's nodes.
 func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
+	var err error
+	if opts.Pools, err = f.nodes.pools(); err != nil {
+		return err
+	}
 	for _, text := range f.pools {
 		pool, err := parsePool(text)
 		if err != nil {
@@ -117,12 +122,12 @@ func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 		}
 		opts.Pools = append(opts.Pools, pool)
 	}
-	switch nodes := f.nodes; {
+	switch nodes := f.nodes.count; {
 	case nodes < 0:
 		return fmt.Errorf("--nodes must not be negative, but is %d", nodes)
 	case nodes > minikcm.MaxNodes:
 		return badInput{fmt.Errorf("--nodes %d: %w", nodes, minikcm.ErrTooManyNodes)}
-	case nodes == 0, (len(f.pools) > 0 || opts.Objects != nil && opts.Objects.HasNodes()) && !f.flags.Changed("nodes"):
+	case nodes == 0, (len(opts.Pools) > 0 || opts.Objects != nil && opts.Objects.HasNodes()) && !f.nodes.counted:
 		opts.Nodes = -1
 	}
 	if err := minikcm.CheckNodes(max(opts.Nodes, 0), opts.Node, opts.Pools); err != nil {

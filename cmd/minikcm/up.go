@@ -21,6 +21,7 @@ func newUp() *cobra.Command {
 		Long: `Start a cluster, write its kubeconfig, print the shell command that makes kubectl use it,
 and run in the foreground until SIGINT (Ctrl-C) or SIGTERM.`,
 		Example: `  minikcm up --nodes 3
+  minikcm up --nodes pools.yaml
   minikcm up --pool name=small,nodes=4,cpu=4,memory=8Gi --pool name=gpu,cpu=32,nvidia.com/gpu=8,taint=gpu=yes:NoSchedule
   minikcm up --data-dir ./cluster --port 6443
   minikcm up --from-objects dump.yaml

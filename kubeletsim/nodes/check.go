@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // Check validates the nodes and pools of the options: it returns an error for values that the
@@ -47,6 +48,11 @@ func checkPool(pool *Pool) error {
 			return fmt.Errorf("it cannot begin the names of nodes: %s", wrong[0])
 		}
 	}
+	for _, zone := range pool.Zones {
+		if err := checkLabels(map[string]string{corev1.LabelTopologyZone: zone}); err != nil {
+			return err
+		}
+	}
 	return pool.Node.Validate()
 }
 
@@ -71,9 +77,33 @@ func (s *Spec) Validate() error {
 	if err := checkAmounts(s.Allocatable); err != nil {
 		return err
 	}
+	if err := s.checkMachine(); err != nil {
+		return err
+	}
 	pods := s.capacity()[corev1.ResourcePods]
 	if most := int64(1<<maxRangeBits - 3); pods.Value() > most {
 		return fmt.Errorf("capacity pods=%s: one node has addresses for at most %d", pods.String(), most)
+	}
+	return nil
+}
+
+// checkMachine checks what is on the node's machine, and how it starts.
+func (s *Spec) checkMachine() error {
+	if _, err := ReadyDelay(s.Annotations); err != nil {
+		return err
+	}
+	if s.KubeletVersion != "" {
+		if _, err := version.ParseSemantic(s.KubeletVersion); err != nil {
+			return fmt.Errorf("kubelet version %q is not a version such as v1.36.1", s.KubeletVersion)
+		}
+	}
+	for _, image := range s.Images {
+		if image.Name == "" || strings.ContainsAny(image.Name, " \t\r\n") {
+			return fmt.Errorf("image %q is not a reference such as nginx:1.29", image.Name)
+		}
+		if image.Size < 0 {
+			return fmt.Errorf("image %s: the size %d must not be negative", image.Name, image.Size)
+		}
 	}
 	return nil
 }

@@ -27,12 +27,18 @@ func SpecLike(node *corev1.Node) Spec {
 
 // ObjectFor returns the Node that a client creates for a node to be simulated.
 func ObjectFor(name string, spec *Spec) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: spec.Labels,
-			Annotations: map[string]string{AnnotationNode: Simulated},
+	object := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: spec.Labels, Annotations: map[string]string{}},
+		Spec:       corev1.NodeSpec{Taints: spec.Taints, Unschedulable: spec.Unschedulable},
+		Status: corev1.NodeStatus{
+			Capacity: spec.Capacity, Allocatable: spec.Allocatable,
+			NodeInfo: corev1.NodeSystemInfo{KubeletVersion: spec.KubeletVersion},
 		},
-		Spec:   corev1.NodeSpec{Taints: spec.Taints},
-		Status: corev1.NodeStatus{Capacity: spec.Capacity, Allocatable: spec.Allocatable},
 	}
+	maps.Copy(object.Annotations, spec.Annotations)
+	object.Annotations[AnnotationNode] = Simulated
+	for _, image := range spec.Images {
+		object.Status.Images = append(object.Status.Images, reportedImage(image))
+	}
+	return object
 }

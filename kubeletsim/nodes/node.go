@@ -35,6 +35,8 @@ type Node struct {
 	// ranges are the node's ranges of pod addresses, and addresses those of the first one.
 	ranges    []netip.Prefix
 	addresses *addressPool
+	// networkAt is when the network of the machine will be ready; zero if it is.
+	networkAt time.Time
 	// stopped means that the machine is out of reach, lost that its Node was deleted, and
 	// settling that it has not taken over the pods bound to its name yet.
 	stopped, lost, settling bool
@@ -98,6 +100,7 @@ func newNode(spec Spec, address string, ranges ...netip.Prefix) *Node {
 		Allocatable: spec.allocatable(),
 	}
 	n.setRangesLocked(ranges)
+	n.AddImages(spec.Images)
 	return n
 }
 
@@ -239,7 +242,7 @@ func (n *Node) WaitingForResources() []types.UID {
 func (n *Node) TakeAddress() (first, second netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.addresses == nil {
+	if n.addresses == nil || !n.networkAt.IsZero() {
 		return netip.Addr{}, netip.Addr{}
 	}
 	first = n.addresses.take()
@@ -314,13 +317,19 @@ func (n *Node) imageList() []corev1.ContainerImage {
 		if len(list) == maxImages {
 			break
 		}
-		names := []string{podspec.ImageID(image.Name)}
-		if names[0] != image.Name {
-			names = append(names, image.Name)
-		}
-		list = append(list, corev1.ContainerImage{Names: names, SizeBytes: image.Size})
+		list = append(list, reportedImage(image))
 	}
 	return list
+}
+
+// reportedImage is an image in a node's status: its digest, and its name if that is another.
+func reportedImage(image lifecycle.Image) corev1.ContainerImage {
+	name := podspec.ImageName(image.Name)
+	names := []string{podspec.ImageID(name)}
+	if names[0] != name {
+		names = append(names, name)
+	}
+	return corev1.ContainerImage{Names: names, SizeBytes: image.Size}
 }
 
 // Recorder returns the event recorder with this node as its source.

@@ -2,8 +2,11 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
 // Spec describes a node. The zero value is the default node.
@@ -22,6 +25,10 @@ type Spec struct {
 	Allocatable corev1.ResourceList
 	// Unschedulable registers the node cordoned.
 	Unschedulable bool
+	// Images are on the node from the beginning. They need not be pulled.
+	Images []lifecycle.Image
+	// KubeletVersion is the version that the node reports. Default: that of the options.
+	KubeletVersion string
 }
 
 // Pool is a number of equal nodes, named Name-0, Name-1 and so on.
@@ -30,6 +37,9 @@ type Pool struct {
 	Name  string
 	Count int
 	Node  Spec
+	// Zones are the values of the label topology.kubernetes.io/zone, which the nodes get in turn.
+	// Empty: the nodes have no zone, unless Node has the label.
+	Zones []string
 }
 
 // defaultPool is the name of nodes without a named pool.
@@ -46,10 +56,21 @@ func Specs(count int, spec Spec, pools []Pool) []Spec {
 		for i := range pool.Count {
 			spec := pool.Node
 			spec.Name = fmt.Sprintf("%s-%d", name, i)
+			if len(pool.Zones) > 0 {
+				spec.Labels = withZone(spec.Labels, pool.Zones[i%len(pool.Zones)])
+			}
 			specs = append(specs, spec)
 		}
 	}
 	return specs
+}
+
+// withZone returns a copy of labels with the label of a zone.
+func withZone(labels map[string]string, zone string) map[string]string {
+	all := make(map[string]string, len(labels)+1)
+	maps.Copy(all, labels)
+	all[corev1.LabelTopologyZone] = zone
+	return all
 }
 
 // Names returns the names of count nodes without a pool and of the pools' nodes, in the

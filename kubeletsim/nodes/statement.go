@@ -23,6 +23,8 @@ type statement struct {
 	addresses   []corev1.NodeAddress
 	info        corev1.NodeSystemInfo
 	images      []corev1.ContainerImage
+	// networkAt is when the network of the machine is ready; zero: from the beginning.
+	networkAt time.Time
 	// troubles are the pressures that a client states. They last until SetNodeCondition ends them.
 	// pressed are those that an earlier kubelet reported, with the times of the reports.
 	troubles map[corev1.NodeConditionType]bool
@@ -36,6 +38,7 @@ func statementOf(object *corev1.Node) statement {
 		addresses:   slices.Clone(object.Status.Addresses),
 		info:        object.Status.NodeInfo,
 		images:      object.Status.Images,
+		networkAt:   readyAt(object.Annotations, object.CreationTimestamp.Time),
 	}
 	s.troubles, s.pressed = pressuresOf(object)
 	s.info.Architecture = cmp.Or(s.info.Architecture, object.Labels[corev1.LabelArchStable])

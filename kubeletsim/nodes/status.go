@@ -189,7 +189,7 @@ func nodeInfo(n *Node, versions Versions) corev1.NodeSystemInfo {
 		{&info.KernelVersion, "simulated"},
 		{&info.OSImage, "minikcm " + versions.Runtime + " (simulated)"},
 		{&info.ContainerRuntimeVersion, lifecycle.RuntimeScheme + versions.Runtime},
-		{&info.KubeletVersion, versions.Kubelet},
+		{&info.KubeletVersion, cmp.Or(n.spec.KubeletVersion, versions.Kubelet)},
 		{&info.OperatingSystem, "linux"},
 		{&info.Architecture, runtime.GOARCH},
 	} {

@@ -143,7 +143,7 @@ func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*co
 			continue
 		}
 		if ours {
-			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images, pressed: said.pressed}
+			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images, pressed: said.pressed, networkAt: said.networkAt}
 		}
 		t.blocks.hold(said.podRange)
 		t.putLocked(t.makeLocked(&said, t.rangesLocked(object, said.podRange), !ours))
@@ -232,6 +232,7 @@ func (t *Table) makeLocked(said *statement, ranges []netip.Prefix, managed bool)
 	}
 	n := newNode(said.spec, address.String(), ranges...)
 	n.Managed, n.stated, n.troubled = managed, *said, said.troubles
+	n.networkAt = said.networkAt
 	n.seeImages(said.images)
 	n.resume(said.pressed)
 	return n

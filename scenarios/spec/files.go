@@ -9,8 +9,6 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // Reading says how objects are read from a file.
@@ -62,7 +60,7 @@ func (c *Checker) Files(field, file string, how Reading) []Object {
 // Kustomization builds a folder with a kustomization, and reads the objects.
 func (c *Checker) Kustomization(field, dir string, how Reading) []Object {
 	path := c.d.path(dir)
-	if c.d.options.Files != nil {
+	if c.d.options.Files != nil || c.d.options.Kustomize == nil {
 		c.Problem(field, "a kustomization can only be read from the machine's files")
 		return nil
 	}
@@ -70,14 +68,9 @@ func (c *Checker) Kustomization(field, dir string, how Reading) []Object {
 		c.Check(field, notThere(path, err))
 		return nil
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
+	data, err := c.d.options.Kustomize(path)
 	if err != nil {
-		c.Problem(field, "building the kustomization: %v", err)
-		return nil
-	}
-	data, err := built.AsYaml()
-	if err != nil {
-		c.Problem(field, "writing down what the kustomization gives: %v", err)
+		c.Check(field, err)
 		return nil
 	}
 	return c.d.objects(path, data, how, false)

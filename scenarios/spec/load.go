@@ -34,6 +34,8 @@ type LoadOptions struct {
 	// of a file, and Beside adds these objects to a scenario. Nil: none may.
 	Manifest func(apiVersion string) bool
 	Beside   func(c *Checker, s *Scenario, manifests []Object)
+	// Kustomize builds the kustomization of a folder of the machine; nil: none can be built.
+	Kustomize func(dir string) ([]byte, error)
 }
 
 // Load reads the scenarios of a file and checks them. What is wrong with it is a

@@ -95,27 +95,3 @@ type Cluster struct {
 	// ServiceRanges are the networks of cluster IPs.
 	ServiceRanges []string `yaml:"serviceRanges"`
 }
-
-// Pool is a number of like nodes.
-type Pool struct {
-	// Name is what its nodes are called, with -0, -1 and so on.
-	Name string `yaml:"name"`
-	// Nodes is how many there are; default 1.
-	Nodes *int `yaml:"nodes"`
-	// Labels, Annotations and Taints are added to those that every node has.
-	Labels      map[string]string `yaml:"labels"`
-	Annotations map[string]string `yaml:"annotations"`
-	Taints      []Taint           `yaml:"taints"`
-	// Capacity is of each node, by resource: {cpu: 4, memory: 16Gi, pods: 20}.
-	Capacity map[string]string `yaml:"capacity"`
-	// Unschedulable registers the nodes cordoned.
-	Unschedulable bool `yaml:"unschedulable"`
-}
-
-// Taint keeps pods away that do not tolerate it.
-type Taint struct {
-	Key   string `yaml:"key"`
-	Value string `yaml:"value"`
-	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
-	Effect string `yaml:"effect"`
-}

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 )
@@ -93,16 +91,7 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 		c.Snapshot = d.path(c.Snapshot)
 	}
 	d.checkObjectPaths(c, line, field+".objects")
-	seen := []string{}
-	for i := range c.Pools {
-		p := &c.Pools[i]
-		at := fmt.Sprintf("%s.pools[%d]", field, i)
-		if slices.Contains(seen, p.Name) {
-			d.problem(line, at+".name", "there are two pools called %s", p.Name)
-		}
-		seen = append(seen, p.Name)
-		d.checkPool(p, line, at)
-	}
+	d.checkPools(c.Pools, line, field+".pools")
 	if d.options.Cluster != nil {
 		d.options.Cluster(checker, c)
 	}
@@ -117,32 +106,6 @@ func (d *decoder) checkObjectPaths(c *Cluster, line int, field string) {
 	}
 	if c.RedactSecrets && len(c.Objects) == 0 {
 		d.problem(line, "spec.cluster.redactSecrets", "is for objects, which are missing")
-	}
-}
-
-func (d *decoder) checkPool(p *Pool, line int, at string) {
-	if wrong := validation.IsDNS1123Subdomain(p.Name); len(wrong) > 0 {
-		d.problem(line, at+".name", "%q is not a name: its nodes are called NAME-0 and so on", p.Name)
-	}
-	if p.Nodes == nil {
-		p.Nodes = ptr.To(1)
-	}
-	if *p.Nodes < 0 {
-		d.problem(line, at+".nodes", "must not be negative: %d", *p.Nodes)
-	}
-	for name, quantity := range p.Capacity {
-		if _, err := resource.ParseQuantity(quantity); err != nil {
-			d.problem(line, at+".capacity."+name, "%q is not a quantity, such as 4, 500m or 16Gi", quantity)
-		}
-	}
-	effects := []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
-	for j, taint := range p.Taints {
-		if taint.Key == "" {
-			d.problem(line, fmt.Sprintf("%s.taints[%d].key", at, j), "is missing")
-		}
-		if !slices.Contains(effects, taint.Effect) {
-			d.problem(line, fmt.Sprintf("%s.taints[%d].effect", at, j), "%q is not an effect; %s", taint.Effect, DidYouMean(taint.Effect, effects))
-		}
 	}
 }
 

@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
-	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "dump", "internal/writeexport", "."},
+	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "dump", "internal/writeexport", "scenarios/nodepools", "."},
 	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/ui", "internal/writeexport", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
 	"test":                      {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
 	"examples":                  {"clock", "minikcmtest", "."},

@@ -148,6 +148,7 @@ var inFolder = map[string][]string{
 	"scenarios/evolution": {"definitions"},
 	"scenarios/fault":     {"spec"},
 	"scenarios/faultapi":  {"fault", "spec"},
+	"scenarios/nodepools": {"spec"},
 	"scenarios/spec":      {},
 	"scenarios/report":    {"runrecord"},
 
