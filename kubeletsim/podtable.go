@@ -62,6 +62,8 @@ type podEntry struct {
 	// looked.
 	images *images.Profiles
 	stale  atomic.Bool
+	// stores means that the pod's containers have written files, and it has limits for that.
+	stores atomic.Bool
 
 	// The following fields belong to the worker that holds the pod's key.
 
@@ -82,6 +84,8 @@ type podEntry struct {
 	// weight is a digest of what the pod's use of resources follows from, if its node has counted
 	// it; 0 if nothing runs.
 	weight uint64
+	// watched means that changes of the pod's files queue its node.
+	watched bool
 	// volumes are the attachable volumes among those that resolved has, by their names in the pod.
 	volumes  []attachable
 	resolved map[string]bool

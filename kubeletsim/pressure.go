@@ -23,10 +23,12 @@ import (
 // changed. That costs nothing on a node where no pod declares what it uses.
 func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	declares := len(pod.Annotations) > 0 && usage.DeclaresDemand(pod)
+	stores := k.watchFiles(n, e, pod)
 	if !declares && !n.Demands() {
 		return
 	}
 	runs := e.state.Runs(pod.UID)
+	n.SetStoring(pod.UID, stores && len(runs) > 0)
 	weight := digestOfDemand(pod, runs)
 	if weight == e.weight {
 		return
@@ -34,6 +36,26 @@ func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	e.weight = weight
 	n.SetDemanding(pod.UID, declares && len(runs) > 0)
 	k.loop.Add(pressureKey(n.Name))
+}
+
+// watchFiles reports whether a pod has stored files and has limits for that. From the first call on,
+// the node of such a pod is queued when its files change: as often as the node looks at them.
+func (k *Kubelets) watchFiles(n *nodes.Node, e *podEntry, pod *corev1.Pod) (stores bool) {
+	if !eviction.LimitsStorage(pod) {
+		return false
+	}
+	if !e.watched {
+		e.watched = true
+		uid, name := pod.UID, n.Name
+		e.files.Watch(func() {
+			e.stores.Store(true)
+			if n := k.nodes.Get(name); n != nil {
+				n.SetStoring(uid, true)
+				k.loop.Add(pressureKey(name))
+			}
+		})
+	}
+	return e.stores.Load()
 }
 
 // digestOfDemand hashes what a pod's use of resources follows from; 0 if nothing runs.
@@ -98,16 +120,17 @@ func (k *Kubelets) configure(n *nodes.Node) {
 	}
 }
 
-// pressureOn returns what the pods on a node use. Without any that declares it, that is nothing:
-// what the others are taken to use is no reason to evict one.
+// pressureOn returns what the pods on a node use. Without any that declares it, that is nothing but
+// the files that they have limits for: what the others are taken to use is no reason to evict one.
 func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	view := eviction.Node{Capacity: n.Capacity(), Allocatable: n.Allocatable}
-	if !n.Demanding() {
+	declared := n.Demanding()
+	if !declared && !n.Storing() {
 		return view
 	}
 	for _, uid := range k.pods.on(n.Name) {
-		if e := k.pods.get(uid); e != nil {
-			if pod, ok := e.demand(); ok {
+		if e := k.pods.get(uid); e != nil && (declared || e.stores.Load()) {
+			if pod, ok := e.demand(declared); ok {
 				view.Pods = append(view.Pods, pod)
 			}
 		}
@@ -115,9 +138,9 @@ func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	return view
 }
 
-// demand returns what a pod uses; false if nothing of it runs. A container that is about to be
-// killed uses nothing.
-func (e *podEntry) demand() (eviction.Pod, bool) {
+// demand returns what a pod uses; false if nothing of it runs. Without declared, only what it has
+// stored counts. A container that is about to be killed uses nothing.
+func (e *podEntry) demand(declared bool) (eviction.Pod, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone {
@@ -136,9 +159,18 @@ func (e *podEntry) demand() (eviction.Pod, bool) {
 		if killed[""] || killed[run.Name] {
 			continue
 		}
-		if c := containerOf(e.pod, run.Name); c != nil {
+		c := containerOf(e.pod, run.Name)
+		switch {
+		case c == nil:
+		case declared:
 			pod.Containers = append(pod.Containers, eviction.NewContainer(e.pod, c, run.Since))
+		default:
+			pod.Containers = append(pod.Containers, eviction.NewStoringContainer(c, run.Since))
 		}
+	}
+	if e.stores.Load() {
+		written := e.files.Written()
+		pod.Store(written.Volumes, written.Containers)
 	}
 	return pod, len(pod.Containers) > 0
 }

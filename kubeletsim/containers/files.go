@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"minikcm.dev/minikcm/kubeletsim/box"
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
@@ -25,6 +27,8 @@ type Files struct {
 	runs map[string][]*liveRun
 	// machines are the machines that probes share, by container.
 	machines map[string]*keptMachine
+	// changed is called when files of the pod's own have changed; nil: nothing is.
+	changed func()
 	// credentials are those of the podCertificate sources; nil until they are looked for.
 	credentials *[]*podcertificates.Credential
 }
@@ -58,6 +62,59 @@ func (f *Files) Free() {
 	}
 }
 
+// Watch calls changed when what the containers have written into the pod's own volumes and their
+// root file systems has changed for the first time, and for the first time after each call of
+// Written. changed must not block.
+func (f *Files) Watch(changed func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changed = changed
+	for _, tree := range f.volumes {
+		tree.Watch(changed)
+	}
+	for _, root := range f.roots {
+		root.tree.Watch(changed)
+	}
+}
+
+// Written is what the containers of a pod have written, in bytes.
+type Written struct {
+	// Volumes has the pod's own volumes, by name, and Containers the root file systems of the
+	// containers.
+	Volumes, Containers map[string]int64
+}
+
+// Written returns what the containers have written.
+func (f *Files) Written() Written {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := Written{Volumes: map[string]int64{}, Containers: map[string]int64{}}
+	for name, tree := range f.volumes {
+		w.Volumes[name] = tree.Written()
+	}
+	for name, root := range f.roots {
+		w.Containers[name] = root.tree.Written()
+	}
+	return w
+}
+
+// watch watches a new tree. It requires the lock.
+func (f *Files) watch(tree *memfs.Tree) {
+	if f.changed != nil {
+		tree.Watch(f.changed)
+	}
+}
+
+// emptyDir returns the content of an emptyDir volume. What is kept in memory is limited, as a
+// tmpfs is.
+func (f *Files) emptyDir(space *memfs.Space, name string, source *corev1.EmptyDirVolumeSource) *memfs.Tree {
+	tree := f.volume(space, name)
+	if limit := source.SizeLimit; source.Medium == corev1.StorageMediumMemory && limit != nil && limit.Sign() > 0 {
+		tree.Limit(limit.Value())
+	}
+	return tree
+}
+
 // volume returns a volume that lives as long as the pod.
 func (f *Files) volume(space *memfs.Space, name string) *memfs.Tree {
 	f.mu.Lock()
@@ -67,6 +124,7 @@ func (f *Files) volume(space *memfs.Space, name string) *memfs.Tree {
 	}
 	if f.volumes[name] == nil {
 		f.volumes[name] = space.NewTree(0o777)
+		f.watch(f.volumes[name])
 	}
 	return f.volumes[name]
 }
@@ -87,6 +145,7 @@ func (f *Files) root(space *memfs.Space, name, id string, files map[string]image
 		for _, path := range slices.Sorted(maps.Keys(files)) {
 			root.tree.Put(path, files[path].Mode, []byte(files[path].Text))
 		}
+		f.watch(root.tree)
 		f.roots[name] = root
 	}
 	return root

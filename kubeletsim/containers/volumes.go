@@ -40,6 +40,8 @@ func (in *Ref) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, 
 		return rt.shared.volume(rt.space, nfsKey(v.NFS)), false, nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
+	case v.EmptyDir != nil:
+		return in.entry.Files().emptyDir(rt.space, v.Name, v.EmptyDir), false, nil
 	case v.Ephemeral != nil:
 		return in.claim(ctx, ephemeral.VolumeClaimName(in.pod, v))
 	}

@@ -74,7 +74,7 @@ func (n *Node) reachable(p *Policy) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(n.Pods, func(p Pod) bool { return p.diskLimit != nil && len(p.Containers) > 0 && !Critical(p.Object) })
+	return slices.ContainsFunc(n.Pods, func(p Pod) bool { return p.canExceed() })
 }
 
 // changes reports whether a look would change anything.

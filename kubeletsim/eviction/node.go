@@ -25,6 +25,7 @@ type Pod struct {
 	Evicted bool
 	// diskLimit is the pod's limit of ephemeral storage; nil if it has none.
 	diskLimit *resource.Quantity
+	volumes   []volume
 }
 
 // NewPod returns a pod without containers.
@@ -39,6 +40,8 @@ type Container struct {
 	Since time.Time
 	// demands has one element for each of signals.
 	demands [3]usage.Demand
+	// written is what the container has written into its root file system.
+	written float64
 }
 
 // NewContainer returns a container of the pod that has run since the given time.
@@ -48,6 +51,28 @@ func NewContainer(pod *corev1.Pod, c *corev1.Container, since time.Time) Contain
 		made.demands[i], _ = usage.DemandOf(pod, c, s.resource(), since)
 	}
 	return made
+}
+
+// NewStoringContainer returns a container of which only what it stores counts, on a node where no
+// pod declares what it uses.
+func NewStoringContainer(c *corev1.Container, since time.Time) Container {
+	return Container{Spec: c, Since: since}
+}
+
+// uses returns what the container uses of the amount of the i-th signal.
+func (c *Container) uses(i int, at time.Time) float64 {
+	if i == diskSignal {
+		return c.demands[i].At(at) + c.written
+	}
+	return c.demands[i].At(at)
+}
+
+// most returns an amount that uses never exceeds.
+func (c *Container) most(i int) float64 {
+	if i == diskSignal {
+		return c.demands[i].Most() + c.written
+	}
+	return c.demands[i].Most()
 }
 
 // maxPIDs is the number of process IDs of a node.
@@ -92,8 +117,11 @@ func (n *Node) used(i int, at time.Time) float64 {
 func (n *Node) most(i int) float64 {
 	var sum float64
 	for j := range n.Pods {
+		if i == diskSignal {
+			sum += n.Pods[j].stored()
+		}
 		for k := range n.Pods[j].Containers {
-			sum += n.Pods[j].Containers[k].demands[i].Most()
+			sum += n.Pods[j].Containers[k].most(i)
 		}
 	}
 	return sum
@@ -101,8 +129,11 @@ func (n *Node) most(i int) float64 {
 
 func (p *Pod) used(i int, at time.Time) float64 {
 	var sum float64
+	if i == diskSignal {
+		sum = p.stored()
+	}
 	for k := range p.Containers {
-		sum += p.Containers[k].demands[i].At(at)
+		sum += p.Containers[k].uses(i, at)
 	}
 	return sum
 }

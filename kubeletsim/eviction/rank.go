@@ -72,7 +72,7 @@ func (n *Node) message(p *Policy, t *Threshold, pod *Pod, at time.Time) string {
 	for j := range pod.Containers {
 		c := &pod.Containers[j]
 		request := c.Spec.Resources.Requests[name]
-		if used := kibibytes(c.demands[i].At(at)); used > request.AsApproximateFloat64() {
+		if used := kibibytes(c.uses(i, at)); used > request.AsApproximateFloat64() {
 			fmt.Fprintf(&text, "Container %s was using %s, request is %s, has larger consumption of %s. ", c.Spec.Name, bytes(used), request.String(), name)
 		}
 	}
@@ -82,20 +82,22 @@ func (n *Node) message(p *Policy, t *Threshold, pod *Pod, at time.Time) string {
 // kibibytes rounds an amount as metrics do.
 func kibibytes(amount float64) float64 { return math.Round(amount/1024) * 1024 }
 
-// exceeded returns why the pod is evicted for its own limits of ephemeral storage; empty if it
-// stays within them.
+// exceeded returns why the pod is evicted for its own limits of ephemeral storage, those of its
+// volumes first; empty if it stays within them.
 func (p *Pod) exceeded(at time.Time) string {
-	if p.diskLimit == nil || p.Evicted || Critical(p.Object) {
+	if p.Evicted || Critical(p.Object) {
 		return ""
 	}
-	i := slices.Index(signals(), DiskAvailable)
-	if p.used(i, at) > p.diskLimit.AsApproximateFloat64() {
+	if why := p.exceededVolume(); why != "" || p.diskLimit == nil {
+		return why
+	}
+	if p.used(diskSignal, at) > p.diskLimit.AsApproximateFloat64() {
 		return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", p.diskLimit.String())
 	}
 	for j := range p.Containers {
 		c := &p.Containers[j]
 		limit, ok := c.Spec.Resources.Limits[corev1.ResourceEphemeralStorage]
-		if ok && !limit.IsZero() && c.demands[i].At(at) > limit.AsApproximateFloat64() {
+		if ok && !limit.IsZero() && c.uses(diskSignal, at) > limit.AsApproximateFloat64() {
 			return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Spec.Name, limit.String())
 		}
 	}

@@ -35,11 +35,14 @@ func NewSpace(now func() time.Time, limit int64) *Space {
 type Tree struct {
 	space *Space
 	root  *node
+	account
 }
 
 // NewTree returns an empty directory with the given permissions.
 func (s *Space) NewTree(perm fs.FileMode) *Tree {
-	return &Tree{space: s, root: s.newNode(fs.ModeDir | perm.Perm())}
+	t := &Tree{space: s, root: s.newNode(fs.ModeDir | perm.Perm())}
+	t.root.of = &t.account
+	return t
 }
 
 // Free releases the bytes of a tree that is no longer used.
@@ -49,6 +52,7 @@ func (t *Tree) Free() {
 	t.space.used -= t.root.bytes()
 	t.root.release()
 	t.root.children = nil
+	t.account = account{}
 }
 
 // Put creates or replaces a file and creates its directories; path is relative to the tree's
@@ -62,6 +66,7 @@ func (t *Tree) Put(name string, perm fs.FileMode, data []byte) {
 	t.space.used += int64(len(data))
 	if old := dir.children[base]; old != nil {
 		t.space.used -= old.bytes()
+		old.forget()
 		old.release()
 	}
 	dir.set(base, file)
@@ -124,6 +129,9 @@ type node struct {
 	// charged is what was reserved for the node, and release gives it back.
 	charged int64
 	payer   *Payer
+	// of is the account of the tree that the node is in, and written what it counts for the node.
+	of      *account
+	written int64
 }
 
 func (s *Space) newNode(mode fs.FileMode) *node {
@@ -136,6 +144,7 @@ func (s *Space) newNode(mode fs.FileMode) *node {
 
 func (n *node) set(name string, child *node) {
 	n.children[name] = child
+	child.of = n.of
 	n.modified = child.modified
 }
 
@@ -150,7 +159,7 @@ func (n *node) bytes() int64 {
 // resize changes the length of a file, for which payer pays.
 func (s *Space) resize(n *node, size int64, payer *Payer) error {
 	grown := size - int64(len(n.data))
-	if s.used+grown > s.limit {
+	if s.used+grown > s.limit || !n.of.holds(grown) {
 		return syscall.ENOSPC
 	}
 	switch {
@@ -174,6 +183,7 @@ func (s *Space) resize(n *node, size int64, payer *Payer) error {
 	}
 	s.used += grown
 	n.modified = s.now()
+	n.count()
 	return nil
 }
 

@@ -56,7 +56,7 @@ func (v *View) Mount(at string, tree *Tree, sub string, readOnly bool) {
 	if at == "/" {
 		return
 	}
-	point := &Tree{space: v.space, root: v.root}
+	point := &Tree{space: v.space, root: v.root} // its account is that of the root
 	dir, base := point.parent(at)
 	if m, ok := v.mounts[path.Dir(at)]; ok && m.root.mode.IsDir() {
 		dir = m.root
@@ -322,6 +322,7 @@ func (v *View) remove(name string, all bool) error {
 			return syscall.ENOTEMPTY
 		}
 		v.space.used -= at.node.bytes()
+		at.node.forget()
 		at.node.release()
 		delete(at.dir.children, at.base)
 		at.dir.modified = v.space.now()
@@ -361,7 +362,11 @@ func (v *View) Rename(from, to string) error {
 			return syscall.EEXIST
 		case target.node != nil:
 			v.space.used -= target.node.bytes()
+			target.node.forget()
 			target.node.release()
+		}
+		if at.dir.of != target.dir.of {
+			at.node.moveTo(target.dir.of)
 		}
 		delete(at.dir.children, at.base)
 		at.dir.modified = v.space.now()
@@ -472,6 +477,7 @@ func (f *File) Write(p []byte) (int, error) {
 		}
 	} else {
 		f.node.modified = f.space.now()
+		f.node.count()
 	}
 	copy(f.node.data[f.at:], p)
 	f.at += int64(len(p))

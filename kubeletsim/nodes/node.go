@@ -199,6 +199,7 @@ func (n *Node) Release(pod types.UID) {
 	delete(n.hostPorts, pod)
 	delete(n.waitingForResources, pod)
 	delete(n.pressure.demanding, pod)
+	delete(n.pressure.storing, pod)
 	if requests, ok := n.admitted[pod]; ok {
 		n.load.Remove(requests)
 		delete(n.admitted, pod)

@@ -27,6 +27,8 @@ type Shortage struct {
 type pressure struct {
 	// demanding are the pods with running containers that declare what they use.
 	demanding map[types.UID]bool
+	// storing are the pods with running containers that have written files, and limits for that.
+	storing map[types.UID]bool
 	// conditions are those that the node's shortages cause, sorted.
 	conditions    []corev1.NodeConditionType
 	configuration eviction.Configuration
@@ -34,25 +36,46 @@ type pressure struct {
 }
 
 // Demands reports whether a node can run short of anything, or is: whether any pod declares what
-// it uses, or the node is under pressure.
+// it uses or stores files within limits, or the node is under pressure.
 func (n *Node) Demands() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.pressure.demanding) > 0 || len(n.pressure.conditions) > 0
+	return len(n.pressure.demanding) > 0 || len(n.pressure.storing) > 0 || len(n.pressure.conditions) > 0
+}
+
+// SetStoring records whether a pod has running containers that have written files, and limits for
+// that.
+func (n *Node) SetStoring(pod types.UID, storing bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pressure.storing = setMember(n.pressure.storing, pod, storing)
+}
+
+// Storing reports whether any pod stores files within limits.
+func (n *Node) Storing() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.pressure.storing) > 0
+}
+
+// setMember adds a pod to a set, which may be nil, or removes it.
+func setMember(set map[types.UID]bool, pod types.UID, member bool) map[types.UID]bool {
+	if !member {
+		delete(set, pod)
+		return set
+	}
+	if set == nil {
+		set = map[types.UID]bool{}
+	}
+	set[pod] = true
+	return set
 }
 
 // SetDemanding records whether a pod has running containers that declare what they use.
 func (n *Node) SetDemanding(pod types.UID, demanding bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !demanding {
-		delete(n.pressure.demanding, pod)
-		return
-	}
-	if n.pressure.demanding == nil {
-		n.pressure.demanding = map[types.UID]bool{}
-	}
-	n.pressure.demanding[pod] = true
+	n.pressure.demanding = setMember(n.pressure.demanding, pod, demanding)
 }
 
 // Demanding reports whether any pod declares what it uses.
