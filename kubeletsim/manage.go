@@ -126,7 +126,7 @@ func (k *Kubelets) settle(n *nodes.Node) {
 	}
 	n.Settled()
 	k.releaseLost(n)
-	if n.Demands() {
+	if n.Demands() || n.ImageBytes() > 0 {
 		k.loop.Add(pressureKey(n.Name))
 	}
 }

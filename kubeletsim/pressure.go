@@ -89,10 +89,13 @@ func (k *Kubelets) syncPressure(key key) {
 	now := k.opts.Clock.Now()
 	k.configure(n)
 	if boots := n.BootCount(); boots != n.Boots {
-		n.Boots, n.State, n.Plan = boots, eviction.State{}, eviction.Plan{}
+		n.Boots, n.State, n.Plan, n.CollectionFailed = boots, eviction.State{}, eviction.Plan{}, false
 	}
 	view := k.pressureOn(n)
 	for k.killForMemory(n, &view, now) {
+	}
+	if n.Plan.Collect && !now.Before(n.Plan.At) {
+		k.collectImages(n, &view, now)
 	}
 	if n.Plan.Look && !now.Before(n.Plan.At) {
 		var out eviction.Outcome
@@ -125,6 +128,9 @@ func (k *Kubelets) configure(n *nodes.Node) {
 func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	view := eviction.Node{Capacity: n.Capacity(), Allocatable: n.Allocatable}
 	declared := n.Demanding()
+	if n.ImageBytes() > 0 {
+		view.Images = n.Images(k.imagesInUse(n.Name))
+	}
 	if !declared && !n.Storing() {
 		return view
 	}
@@ -223,6 +229,7 @@ func (k *Kubelets) evict(n *nodes.Node, view *eviction.Node, out eviction.Outcom
 			Kind: corev1.EventTypeWarning, Reason: "EvictionThresholdMet", Message: "Attempting to reclaim " + string(out.Reclaim),
 		}})
 	}
+	k.removeImages(n, view, out.Remove)
 	for _, e := range out.Evictions {
 		k.occur(e.Pod, lifecycle.Occurrence{Kind: lifecycle.Eviction, Reason: eviction.Reason, Message: e.Message, Grace: e.Grace, Disruption: e.Disruption})
 		for i := range view.Pods {

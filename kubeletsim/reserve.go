@@ -2,7 +2,6 @@ package kubeletsim
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
@@ -23,8 +22,12 @@ func (k *Kubelets) resize(n *nodes.Node, e *podEntry, pod *corev1.Pod) lifecycle
 }
 
 // release releases the pod's resources and retries resizes that did not fit.
-func (k *Kubelets) release(n *nodes.Node, pod types.UID) {
-	n.Release(pod)
+func (k *Kubelets) release(n *nodes.Node, pod *corev1.Pod) {
+	n.Release(pod.UID)
+	n.StopUsing(pod, k.opts.Clock.Now())
+	if len(n.Pressures()) > 0 {
+		k.loop.Add(pressureKey(n.Name)) // its images may be removed now
+	}
 	k.wakeWaiting(n)
 }
 

@@ -81,7 +81,9 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	k.containers.RunProbes(serving, n, e, annotated, &e.state, out.ProbesDue)
 	e.dropOccurrences(len(occurrences))
 	k.weigh(n, e, pod)
-	n.AddImages(out.Images)
+	if n.AddImages(out.Images, k.opts.Clock.Now()) {
+		k.loop.Add(pressureKey(n.Name))
+	}
 	settled, err := k.syncStatus(ctx, e, pod, n)
 	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
@@ -152,7 +154,7 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	if e.state.Ended && !e.released {
 		// Once the status says so, the scheduler may bind a pod to what this one had.
 		e.released = true
-		k.release(n, pod.UID)
+		k.release(n, pod)
 		k.releaseVolumes(n, pod.UID)
 	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
@@ -292,7 +294,7 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	if n == nil {
 		return
 	}
-	k.release(n, pod.UID)
+	k.release(n, pod)
 	k.releaseVolumes(n, pod.UID)
 	if e.weight != 0 {
 		k.loop.Add(pressureKey(n.Name))

@@ -243,12 +243,16 @@ func TestBadConfiguration(t *testing.T) {
 		{AnnotationMinReclaim, "memory.available=some"},
 		{AnnotationMaxPodGrace, "1m"},
 		{AnnotationTransition, "-1s"},
+		{AnnotationImageHigh, "all"},
+		{AnnotationImageHigh, "101"},
+		{AnnotationImageLow, "85"},
+		{AnnotationImageMinAge, "old"},
 	} {
 		p, bad := ConfigurationOf(map[string]string{tt[0]: tt[1]}).Policy()
 		if len(bad) != 1 || !strings.HasPrefix(bad[0], "annotation "+tt[0]+" is ignored: ") {
 			t.Errorf("%s=%s: %q", tt[0], tt[1], bad)
 		}
-		if len(p.Thresholds) != 2 || p.Transition != defaultTransition {
+		if len(p.Thresholds) != 2 || p.Transition != defaultTransition || p.Images != (ImagePolicy{85, 80, 2 * time.Minute}) {
 			t.Errorf("%s=%s: the defaults do not apply: %+v", tt[0], tt[1], p)
 		}
 	}

@@ -12,14 +12,28 @@ const horizon = time.Hour
 type Plan struct {
 	// At is zero if nothing ever happens.
 	At time.Time
-	// Look means that Step is due then; otherwise the node's memory may be exhausted.
-	Look bool
+	// Look means that Step is due then, and Collect that Collect is; without both, the node's
+	// memory may be exhausted, or Next is to look further ahead.
+	Look, Collect bool
 }
 
-// Next returns when a look or the kernel will change something. Looks happen at multiples of
-// Interval on the clock, and after an eviction as soon as the pod has ended. If nothing changes
-// within an hour, and it might later, Next plans a look then.
+// Next returns when a look, a collection of images or the kernel will change something. Looks happen
+// at multiples of Interval on the clock, collections at those of CollectionInterval, and a look after
+// an eviction as soon as the pod has ended. If nothing changes within an hour, and it might later,
+// Next plans a look then.
 func Next(p *Policy, n *Node, s *State, now time.Time) Plan {
+	look, collection := n.nextLook(p, s, now), n.nextCollection(p, now)
+	switch {
+	case look.At.IsZero() || !collection.At.IsZero() && collection.At.Before(look.At):
+		return collection
+	case collection.At.Equal(look.At):
+		look.Collect = collection.Collect
+	}
+	return look
+}
+
+// nextLook is Next without collections.
+func (n *Node) nextLook(p *Policy, s *State, now time.Time) Plan {
 	if len(s.victims) > 0 {
 		return afterEviction(n, s, now)
 	}
@@ -101,7 +115,7 @@ func (n *Node) changes(p *Policy, s *State, at time.Time) bool {
 			return true
 		}
 	}
-	if acts >= 0 && len(n.rank(acts, at)) > 0 {
+	if acts >= 0 && len(n.rank(acts, at)) > 0 || acts == diskSignal && len(n.unused(p, at)) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(n.Pods, func(p Pod) bool { return p.exceeded(at) != "" })

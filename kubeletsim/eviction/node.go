@@ -15,6 +15,7 @@ import (
 type Node struct {
 	Capacity, Allocatable corev1.ResourceList
 	Pods                  []Pod
+	Images                []Image
 }
 
 // Pod is a pod with running containers.
@@ -88,9 +89,14 @@ func (n *Node) capacity(s Signal) float64 {
 }
 
 // limit returns what pods can use of a signal's amount altogether. Upstream's kubelet gives them
-// the allocatable amount and what the hard threshold keeps free.
+// the allocatable amount and what the hard threshold keeps free. The images of the node are on the
+// same disk.
 func (n *Node) limit(p *Policy, s Signal) float64 {
-	limit := n.capacity(s)
+	capacity := n.capacity(s)
+	limit := capacity
+	if s == DiskAvailable {
+		limit -= n.imageBytes()
+	}
 	allocatable, ok := n.Allocatable[s.resource()]
 	if !ok {
 		return limit
@@ -98,7 +104,7 @@ func (n *Node) limit(p *Policy, s Signal) float64 {
 	kept := 0.0
 	for i := range p.Thresholds {
 		if t := &p.Thresholds[i]; t.Signal == s && !t.Soft {
-			kept = t.Below.of(limit)
+			kept = t.Below.of(capacity)
 		}
 	}
 	return min(limit, allocatable.AsApproximateFloat64()+kept)

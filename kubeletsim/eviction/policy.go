@@ -56,6 +56,11 @@ const (
 	AnnotationMinReclaim  = "minikcm.dev/eviction-minimum-reclaim"
 	AnnotationMaxPodGrace = "minikcm.dev/eviction-max-pod-grace-period"
 	AnnotationTransition  = "minikcm.dev/eviction-pressure-transition-period"
+	// The annotations for the garbage collection of images: percentages of the node's disk, and the
+	// least age of an image.
+	AnnotationImageHigh   = "minikcm.dev/image-gc-high-threshold"
+	AnnotationImageLow    = "minikcm.dev/image-gc-low-threshold"
+	AnnotationImageMinAge = "minikcm.dev/minimum-image-ttl-duration"
 	defaultHard           = "memory.available<100Mi,nodefs.available<10%"
 	defaultTransition     = 5 * time.Minute
 	maxThresholds         = 20
@@ -113,10 +118,11 @@ type Policy struct {
 	MaxPodGrace time.Duration
 	// Transition is how long a condition lasts after its thresholds were last met.
 	Transition time.Duration
+	Images     ImagePolicy
 }
 
 // Configuration are a Node's annotations for evictions, in a form that can be compared.
-type Configuration [6]string
+type Configuration [9]string
 
 // ConfigurationOf reads a Node's annotations.
 func ConfigurationOf(annotations map[string]string) (c Configuration) {
@@ -129,8 +135,11 @@ func ConfigurationOf(annotations map[string]string) (c Configuration) {
 	return c
 }
 
-func configurationKeys() [6]string {
-	return [6]string{AnnotationHard, AnnotationSoft, AnnotationSoftGrace, AnnotationMinReclaim, AnnotationMaxPodGrace, AnnotationTransition}
+func configurationKeys() [9]string {
+	return [9]string{
+		AnnotationHard, AnnotationSoft, AnnotationSoftGrace, AnnotationMinReclaim, AnnotationMaxPodGrace, AnnotationTransition,
+		AnnotationImageHigh, AnnotationImageLow, AnnotationImageMinAge,
+	}
 }
 
 // Policy returns the rules, and describes the values that cannot be read, which are ignored.
@@ -184,6 +193,7 @@ func (c Configuration) Policy() (Policy, []string) {
 			p.Transition = d
 		}
 	}
+	p.Images = imagePolicy(c[6], c[7], c[8], failed)
 	return p, bad
 }
 

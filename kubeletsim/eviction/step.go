@@ -67,6 +67,8 @@ type Outcome struct {
 	// Reclaim is the resource that the node is short of; empty if it is of none.
 	Reclaim   corev1.ResourceName
 	Evictions []Eviction
+	// Remove are unused images that are removed before a pod is evicted.
+	Remove []Image
 }
 
 // Step is one look at a node.
@@ -158,9 +160,14 @@ func (n *Node) beyondLimits(now time.Time) []Eviction {
 	return all
 }
 
-// reclaim evicts the first candidate for a threshold.
+// reclaim removes the unused images for a threshold of the disk, and evicts the first candidate if
+// that is not enough.
 func (n *Node) reclaim(p *Policy, t *Threshold, now time.Time) Outcome {
 	out := Outcome{Reclaim: t.Signal.resource()}
+	n, out.Remove = n.reclaimImages(p, t, now)
+	if len(out.Remove) > 0 && len(n.met(p, &State{}, now)) == 0 {
+		return out
+	}
 	ranked := n.rank(slices.Index(signals(), t.Signal), now)
 	if len(ranked) == 0 {
 		return out

@@ -3,6 +3,7 @@ package nodes
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,7 +22,7 @@ func TestNodeInFull(t *testing.T) {
 		Capacity: corev1.ResourceList{"example.com/gpu": resource.MustParse("2")},
 	}
 	n := newNode(spec, "172.18.0.5", netip.MustParsePrefix("10.244.3.0/24"))
-	n.AddImages([]lifecycle.Image{{Name: "nginx"}, {Name: "registry.example/agent:2"}})
+	n.AddImages([]lifecycle.Image{{Name: "nginx"}, {Name: "registry.example/agent:2"}}, time.Time{})
 	object := Object(n, versions, podtest.Epoch)
 	// The machine's own architecture is the node's.
 	object.Status.NodeInfo.Architecture = "ARCH"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
@@ -19,8 +20,8 @@ func TestImageList(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	n.AddImages([]lifecycle.Image{{Name: "a"}, {Name: "b", Size: 20}, {Name: "c"}, {Name: "d", Size: 30}})
-	n.AddImages([]lifecycle.Image{{Name: "e", Size: 20}, {Name: "b:latest", Size: 50}})
+	n.AddImages([]lifecycle.Image{{Name: "a"}, {Name: "b", Size: 20}, {Name: "c"}, {Name: "d", Size: 30}}, time.Time{})
+	n.AddImages([]lifecycle.Image{{Name: "e", Size: 20}, {Name: "b:latest", Size: 50}}, time.Time{})
 	const want = "d:latest 30, e:latest 20, b:latest 20, c:latest 0, a:latest 0"
 	if got := text(n); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -31,7 +32,7 @@ func TestImageList(t *testing.T) {
 		t.Errorf("after a restart: %s", got)
 	}
 	for i := range 60 {
-		n.AddImages([]lifecycle.Image{{Name: fmt.Sprint("more:", i)}})
+		n.AddImages([]lifecycle.Image{{Name: fmt.Sprint("more:", i)}}, time.Time{})
 	}
 	list := n.imageList()
 	if len(list) != maxImages || list[0].SizeBytes != 30 || list[3].Names[1] != "more:59" {

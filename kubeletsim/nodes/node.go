@@ -15,7 +15,6 @@ import (
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/kubeletsim/eviction"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Node is one simulated machine.
@@ -62,11 +61,9 @@ type Node struct {
 	// waitingForResources are the pods whose resize does not fit.
 	waitingForResources map[types.UID]bool
 
-	uid    types.UID
-	images map[string]bool
-	// imageOrder has the smallest image first; of images of one size, the oldest.
-	imageOrder []lifecycle.Image
-	reporter   *events.Recorder
+	uid      types.UID
+	images   imageStore
+	reporter *events.Recorder
 
 	pressure pressure
 
@@ -95,12 +92,11 @@ type Heartbeat struct {
 func newNode(spec Spec, address string, ranges ...netip.Prefix) *Node {
 	n := &Node{
 		Name: spec.Name, spec: spec, Address: address,
-		images:      map[string]bool{},
 		admitted:    map[types.UID]corev1.ResourceList{},
 		Allocatable: spec.allocatable(),
 	}
 	n.setRangesLocked(ranges)
-	n.AddImages(spec.Images)
+	n.AddImages(spec.Images, time.Time{})
 	return n
 }
 
@@ -267,70 +263,6 @@ func (n *Node) Readmit(pod *corev1.Pod, address netip.Addr) {
 	if address.IsValid() && n.addresses != nil {
 		n.addresses.reserve(address)
 	}
-}
-
-func (n *Node) HasImage(image string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.images[podspec.ImageName(image)]
-}
-
-// AddImages records images that were pulled.
-func (n *Node) AddImages(images []lifecycle.Image) {
-	if len(images) == 0 {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, image := range images {
-		name := podspec.ImageName(image.Name)
-		if n.images[name] {
-			continue
-		}
-		n.images[name] = true
-		at := len(n.imageOrder)
-		for at > 0 && n.imageOrder[at-1].Size > image.Size {
-			at--
-		}
-		n.imageOrder = slices.Insert(n.imageOrder, at, lifecycle.Image{Name: name, Size: image.Size})
-	}
-}
-
-// seeImages records the images that an earlier process reported.
-func (n *Node) seeImages(images []corev1.ContainerImage) {
-	for _, image := range slices.Backward(images) {
-		if len(image.Names) > 0 {
-			n.AddImages([]lifecycle.Image{{Name: image.Names[len(image.Names)-1], Size: image.SizeBytes}})
-		}
-	}
-}
-
-// maxImages bounds the images that a node reports, as in upstream's kubelet.
-const maxImages = 50
-
-// imageList returns the images for the node's status: the largest first, as upstream's kubelet does,
-// and of images of one size, or without a declared one, the newest.
-func (n *Node) imageList() []corev1.ContainerImage {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var list []corev1.ContainerImage
-	for _, image := range slices.Backward(n.imageOrder) {
-		if len(list) == maxImages {
-			break
-		}
-		list = append(list, reportedImage(image))
-	}
-	return list
-}
-
-// reportedImage is an image in a node's status: its digest, and its name if that is another.
-func reportedImage(image lifecycle.Image) corev1.ContainerImage {
-	name := podspec.ImageName(image.Name)
-	names := []string{podspec.ImageID(name)}
-	if names[0] != name {
-		names = append(names, name)
-	}
-	return corev1.ContainerImage{Names: names, SizeBytes: image.Size}
 }
 
 // Recorder returns the event recorder with this node as its source.

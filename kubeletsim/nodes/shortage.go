@@ -19,6 +19,8 @@ type Shortage struct {
 	Plan  eviction.Plan
 	// Policy are the rules of the configuration that Configuration returns, once it is read.
 	Policy *eviction.Policy
+	// CollectionFailed means that the last collection of images did not free enough.
+	CollectionFailed bool
 	// Boots counts the starts of the machine that State has seen.
 	Boots int
 }
