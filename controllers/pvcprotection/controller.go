@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/component-helpers/storage/ephemeral"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/protection/guard"
 	"minikcm.dev/minikcm/controllers/pvcprotection/decide"
+	"minikcm.dev/minikcm/controllers/volumeindex"
 )
 
 // Name is upstream's name of the controller, and workers its default.
@@ -80,17 +80,7 @@ func wakeForPod(ev loop.Event) []types.NamespacedName {
 	if !ok {
 		return nil
 	}
-	var keys []types.NamespacedName
-	for i := range pod.Spec.Volumes {
-		volume := &pod.Spec.Volumes[i]
-		switch {
-		case volume.PersistentVolumeClaim != nil:
-			keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: volume.PersistentVolumeClaim.ClaimName})
-		case volume.Ephemeral != nil:
-			keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: ephemeral.VolumeClaimName(pod, volume)})
-		}
-	}
-	return keys
+	return volumeindex.ClaimsOf(pod)
 }
 
 // Reconcile updates one claim.

@@ -102,7 +102,7 @@ var inFolder = map[string][]string{
 	"controllers/podgc":                           {"env", "loop", "nodelifecycle/bynode", "nodelifecycle/disruption"},
 	"controllers/protection":                      {},
 	"controllers/protection/guard":                {"protection"},
-	"controllers/pvcprotection":                   {"env", "loop", "protection/guard", "./decide"},
+	"controllers/pvcprotection":                   {"env", "loop", "protection/guard", "volumeindex", "./decide"},
 	"controllers/pvcprotection/decide":            {},
 	"controllers/pvprotection":                    {"env", "loop", "protection/guard"},
 	"controllers/vacprotection":                   {"env", "loop", "protection/guard"},

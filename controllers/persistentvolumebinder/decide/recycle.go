@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -110,7 +109,7 @@ func recycler(volume *corev1.PersistentVolume) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: RecyclerNamespace, Name: RecyclerName(volume.Name),
-			Annotations: map[string]string{annotationRecycles: fmt.Sprint(volume.Spec.ClaimRef.UID)},
+			Annotations: map[string]string{annotationRecycles: string(volume.Spec.ClaimRef.UID)},
 		},
 		Spec: corev1.PodSpec{
 			ActiveDeadlineSeconds: ptr.To(max(minimum, volume.Spec.Capacity.Storage().Value()>>30*secondsPerGi)),
