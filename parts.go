@@ -211,7 +211,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
 		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
-		AwaitPodCIDRs: c.opts.PodNetworks.Allocate,
+		AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Seed: c.opts.Seed,
 	}
 }
 

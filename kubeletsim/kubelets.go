@@ -58,6 +58,8 @@ type Kubelets struct {
 	// begun is closed once Run manages the nodes, or has ended.
 	begun     chan struct{}
 	beginOnce sync.Once
+	// cpuMeters count what containers use.
+	cpuMeters cpuMeters
 	// own is the factory that Run starts and ends; nil if the informers are shared.
 	own *informers.Factory
 }

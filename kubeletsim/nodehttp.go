@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /configz and
-// /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
+// NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /metrics/cadvisor,
+// /configz and /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
 func (k *Kubelets) NodeHandler(name string) http.Handler {
 	n := k.nodes.Get(name)
 	if n == nil || !n.Reachable() {
@@ -30,6 +30,7 @@ func (k *Kubelets) NodeHandler(name string) http.Handler {
 	mux.HandleFunc("/runningpods/", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podsOf(n)) })
 	mux.HandleFunc("/configz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.configOf(n)) })
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { k.writeNodeMetrics(w, n) })
+	mux.HandleFunc("/metrics/cadvisor", func(w http.ResponseWriter, r *http.Request) { k.writeContainerMetrics(r.Context(), w, n) })
 	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", k.serveContainerLog)
 	return mux
 }

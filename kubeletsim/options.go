@@ -48,7 +48,9 @@ type Options struct {
 	Random *clock.Random
 	// Recorder records events; the caller runs it. Nil: events are dropped.
 	Recorder *events.Recorder
-	Logger   klog.Logger
+	// Seed determines the noise of loads in metrics of containers.
+	Seed   uint64
+	Logger klog.Logger
 
 	// Nodes is the initial number of nodes, named node-0 and so on, with the spec Node. Pools
 	// are added to them.

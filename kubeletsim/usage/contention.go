@@ -23,6 +23,8 @@ const floatError = 1e-3
 // cpuDemand is what a container would use of an idle node's CPU, in cores, and what it can rely on
 // if the node is not idle.
 type cpuDemand struct {
+	// asks is without the container's limit, which is 0 if it has none.
+	asks, limit float64
 	// wants is at most the container's limit.
 	wants float64
 	// sure is served before anything else: the container's request, or all of a demand that
@@ -31,10 +33,13 @@ type cpuDemand struct {
 	shares float64
 }
 
-func cpuDemandOf(c *corev1.Container, wants float64, declared bool) cpuDemand {
-	request := c.Resources.Requests[corev1.ResourceCPU]
+func cpuDemandOf(c *corev1.Container, asks, wants float64, declared bool) cpuDemand {
+	request, limit := c.Resources.Requests[corev1.ResourceCPU], c.Resources.Limits[corev1.ResourceCPU]
 	shares := math.Floor(float64(request.MilliValue()) * sharesPerCPU / 1000)
-	d := cpuDemand{wants, request.AsApproximateFloat64(), min(max(shares, minShares), maxShares)}
+	d := cpuDemand{
+		asks: asks, limit: limit.AsApproximateFloat64(), wants: wants,
+		sure: request.AsApproximateFloat64(), shares: min(max(shares, minShares), maxShares),
+	}
 	if !declared {
 		d.sure = wants
 	}

@@ -67,6 +67,8 @@ type Container struct {
 	Name string
 	// CPU is in cores; Memory is the working set in bytes.
 	CPU, Memory resource.Quantity
+	// Since is the start of its run.
+	Since time.Time
 	// cpu is what CPU follows from, for ShareCPU.
 	cpu cpuDemand
 }
@@ -75,6 +77,19 @@ type Container struct {
 // SampleTime, on a node with idle CPU (see ShareCPU). shares may be nil. It returns false if no
 // container runs, or one has run for less than a window.
 func (u Model) Containers(pod *corev1.Pod, shares *Shares, at time.Time) ([]Container, bool) {
+	return u.containers(pod, shares, at, true)
+}
+
+// Running is Containers without the condition that a container has run for a window, so that it
+// has the containers that run already in the middle of one.
+func (u Model) Running(pod *corev1.Pod, shares *Shares, at time.Time) []Container {
+	all, _ := u.containers(pod, shares, at, false)
+	return slices.DeleteFunc(all, func(c Container) bool { return c.Since.After(at) })
+}
+
+// containers returns the usage of a pod's running containers. With whole, it returns none if one of
+// them has run for less than a window.
+func (u Model) containers(pod *corev1.Pod, shares *Shares, at time.Time, whole bool) ([]Container, bool) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return nil, false
 	}
@@ -89,7 +104,7 @@ func (u Model) Containers(pod *corev1.Pod, shares *Shares, at time.Time) ([]Cont
 		if since.IsZero() {
 			continue
 		}
-		if !measured {
+		if !measured && whole {
 			return nil, false
 		}
 		used = append(used, u.container(pod, c, nil, since, at))
@@ -100,7 +115,7 @@ func (u Model) Containers(pod *corev1.Pod, shares *Shares, at time.Time) ([]Cont
 		if since.IsZero() {
 			continue
 		}
-		if !measured {
+		if !measured && whole {
 			return nil, false
 		}
 		own := shares
@@ -146,7 +161,8 @@ func runningSince(statuses []corev1.ContainerStatus, name string, at time.Time) 
 // container returns the usage of a container that started at since: its own load plus the
 // shared one, or the default without either.
 func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, since, at time.Time) Container {
-	cpu, declared := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
+	asks, declared := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
+	cpu := asks
 	if limit, ok := c.Resources.Limits[corev1.ResourceCPU]; ok {
 		cpu = min(cpu, limit.AsApproximateFloat64()) // it is throttled
 	}
@@ -158,7 +174,8 @@ func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, s
 		Name:   c.Name,
 		CPU:    *resource.NewScaledQuantity(round(cpu*1e9), resource.Nano),
 		Memory: *resource.NewQuantity(round(memory/1024)*1024, resource.BinarySI),
-		cpu:    cpuDemandOf(c, cpu, declared),
+		Since:  since,
+		cpu:    cpuDemandOf(c, asks, cpu, declared),
 	}
 }
 

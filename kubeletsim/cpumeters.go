@@ -1,0 +1,216 @@
+package kubeletsim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/usage"
+)
+
+// cpuMeters count the CPU that containers use, by node. A node is only counted when its counters are
+// read: what has happened since is then computed in steps of usage.Window, and a long time in
+// maxCPUSteps longer ones.
+type cpuMeters struct {
+	mu     sync.Mutex
+	byNode map[string]*cpuMeter
+}
+
+// maxCPUSteps bounds the work of reading counters that were not read for long.
+const maxCPUSteps = 240
+
+// cpuMeter is the counters of a node's containers, up to a time.
+type cpuMeter struct {
+	mu   sync.Mutex
+	upTo time.Time
+	runs map[cpuRun]*usage.Counters
+}
+
+// cpuRun is one run of a container.
+type cpuRun struct {
+	pod       types.UID
+	container string
+	since     time.Time
+}
+
+func (m *cpuMeters) of(node string) *cpuMeter {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byNode == nil {
+		m.byNode = map[string]*cpuMeter{}
+	}
+	if m.byNode[node] == nil {
+		m.byNode[node] = &cpuMeter{runs: map[cpuRun]*usage.Counters{}}
+	}
+	return m.byNode[node]
+}
+
+// meteredContainer is a running container with its counters.
+type meteredContainer struct {
+	pod  *corev1.Pod
+	used usage.Container
+	usage.Counters
+}
+
+// meter brings the counters of a node up to date and returns them, sorted.
+func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) ([]meteredContainer, error) {
+	carriers, err := k.loadCarriers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := k.cpuMeters.of(n.Name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pods, until := k.podObjects(n.Name), usage.SampleTime(k.opts.Clock.Now())
+	from := m.from(pods, until)
+	for _, at := range cpuSteps(from, until) {
+		used, err := k.usedAt(n, pods, carriers, at)
+		if err != nil {
+			return nil, err
+		}
+		m.add(pods, used, at, at.Sub(from))
+		from = at
+	}
+	m.upTo = until
+	used, err := k.usedAt(n, pods, carriers, until)
+	if err != nil {
+		return nil, err
+	}
+	return m.read(pods, used), nil
+}
+
+// from returns the time up to which the node is counted: before the first reading, the start of its
+// oldest running container.
+func (m *cpuMeter) from(pods []*corev1.Pod, until time.Time) time.Time {
+	if !m.upTo.IsZero() {
+		return m.upTo
+	}
+	from := until
+	for _, pod := range pods {
+		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			if running := status.State.Running; running != nil && running.StartedAt.Time.Before(from) {
+				from = running.StartedAt.Time
+			}
+		}
+	}
+	return from
+}
+
+// cpuSteps returns the ends of the steps from one time to another, which is a time of a sample.
+func cpuSteps(from, until time.Time) []time.Time {
+	step := usage.Window
+	if n := until.Sub(from) / usage.Window; n >= maxCPUSteps {
+		step *= n/maxCPUSteps + 1
+	}
+	var ends []time.Time
+	for at := usage.SampleTime(from).Add(step); at.Before(until); at = at.Add(step) {
+		ends = append(ends, at)
+	}
+	if from.Before(until) {
+		ends = append(ends, until)
+	}
+	return ends
+}
+
+// add counts a step that ends at a time, in which the pods have used so much.
+func (m *cpuMeter) add(pods []*corev1.Pod, used [][]usage.Container, at time.Time, step time.Duration) {
+	for i, pod := range pods {
+		for j := range used[i] {
+			c := &used[i][j]
+			run := cpuRun{pod.UID, c.Name, c.Since}
+			if m.runs[run] == nil {
+				m.runs[run] = &usage.Counters{}
+			}
+			m.runs[run].Add(min(step, at.Sub(c.Since)), c)
+		}
+	}
+}
+
+// read returns the counters of running containers, sorted, and drops those of others.
+func (m *cpuMeter) read(pods []*corev1.Pod, used [][]usage.Container) []meteredContainer {
+	var all []meteredContainer
+	runs := map[cpuRun]*usage.Counters{}
+	for i, pod := range pods {
+		for j := range used[i] {
+			run := cpuRun{pod.UID, used[i][j].Name, used[i][j].Since}
+			counters := m.runs[run]
+			if counters == nil {
+				counters = &usage.Counters{}
+			}
+			runs[run] = counters
+			all = append(all, meteredContainer{pod, used[i][j], *counters})
+		}
+	}
+	m.runs = runs
+	slices.SortFunc(all, func(a, b meteredContainer) int {
+		return cmp.Or(strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name), strings.Compare(a.used.Name, b.used.Name))
+	})
+	return all
+}
+
+// podObjects returns the pods on a node.
+func (k *Kubelets) podObjects(node string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, uid := range k.pods.on(node) {
+		if e := k.pods.get(uid); e != nil {
+			if pod, gone, _ := e.look(); !gone {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods
+}
+
+// usedAt returns what each of the pods on a node uses at a time, as the metrics API shows it.
+func (k *Kubelets) usedAt(n *nodes.Node, pods []*corev1.Pod, carriers map[string][]usage.Object, at time.Time) ([][]usage.Container, error) {
+	model := usage.Model{Seed: k.opts.Seed}
+	shares := map[string]*usage.Shares{}
+	used := make([][]usage.Container, len(pods))
+	for i, pod := range pods {
+		in := pod.Namespace
+		if _, known := shares[in]; !known && len(carriers[in]) > 0 {
+			all, err := k.podLister.Pods(in).List(labels.Everything())
+			if err != nil {
+				return nil, fmt.Errorf("listing the pods in namespace %s: %w", in, err)
+			}
+			shares[in] = model.Shares(carriers[in], all, at)
+		}
+		used[i] = model.Running(pod, shares[in], at)
+	}
+	usage.ShareCPU(n.Capacity()[corev1.ResourceCPU], used)
+	return used, nil
+}
+
+// errNotListed is the error of metrics that are read before the objects that carry loads are listed.
+var errNotListed = errors.New("the objects with shared loads could not be listed")
+
+// loadCarriers returns the objects that carry shared loads, by namespace. They are watched from the
+// first call on.
+func (k *Kubelets) loadCarriers(ctx context.Context) (map[string][]usage.Object, error) {
+	services, apps := k.factory.Core().V1().Services(), k.factory.Apps().V1()
+	informers := []cache.SharedIndexInformer{services.Informer(), apps.Deployments().Informer(), apps.StatefulSets().Informer()}
+	k.factory.Start(k.ended)
+	carriers := map[string][]usage.Object{}
+	for _, informer := range informers {
+		if !cache.WaitFor(ctx, Component, informer.HasSyncedChecker()) {
+			return nil, errNotListed
+		}
+		for _, obj := range informer.GetStore().List() {
+			if o, ok := obj.(usage.Object); ok && usage.CarriesLoad(o) {
+				carriers[o.GetNamespace()] = append(carriers[o.GetNamespace()], o)
+			}
+		}
+	}
+	return carriers, nil
+}

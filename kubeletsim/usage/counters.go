@@ -1,0 +1,49 @@
+package usage
+
+import (
+	"math"
+	"time"
+)
+
+// CFSPeriod is the period in which the kernel enforces the CPU limits of containers, as upstream's
+// kubelet configures it. In each, a container may run for its quota: its limit times the period.
+const CFSPeriod = 100 * time.Millisecond
+
+// Counters count what one run of a container has used of the CPU, as the control group of a real one
+// does.
+type Counters struct {
+	// CPU is the time that the container has run, on all CPUs together.
+	CPU time.Duration
+	// Limited means that the container has a limit. Without one, the rest is 0.
+	Limited bool
+	// Periods are those of its limit, and Throttled those in which it had to wait for the next.
+	// ThrottledTime is how long it has waited, on all CPUs together.
+	Periods, Throttled int64
+	ThrottledTime      time.Duration
+
+	// lasted is the time of which Periods are the whole periods, and throttled that of Throttled.
+	lasted, throttled time.Duration
+}
+
+// Add counts a time during which a container had the given usage. It is throttled while it would use
+// more than its limit and is given that much. One that other containers of its node leave less does
+// not use its quota up: it waits for a CPU, not for the next period.
+func (c *Counters) Add(d time.Duration, used *Container) {
+	got := used.CPU.AsApproximateFloat64()
+	c.CPU += time.Duration(got * float64(d))
+	limit := used.cpu.limit
+	if c.Limited = limit > 0; !c.Limited {
+		return
+	}
+	c.lasted += d
+	c.Periods = int64(c.lasted / CFSPeriod)
+	if used.cpu.asks <= limit || got+2e-9 < limit { // the usage is rounded to billionths of a core
+		return
+	}
+	c.throttled += d
+	c.Throttled = int64(c.throttled / CFSPeriod)
+	// As many threads as there are CPUs to fill use the quota up together, and wait for the rest of
+	// the period.
+	threads := math.Ceil(used.cpu.asks)
+	c.ThrottledTime += time.Duration(threads * (1 - limit/used.cpu.asks) * float64(d))
+}
