@@ -46,7 +46,7 @@
 // OpenExec runs commands in containers, in a simulated shell on files in memory (package
 // box). OpenAttach connects to a container's output, or to its shell if it has stdin.
 // OpenPorts returns what listens on a pod's ports, as minikcm.dev/http declares, and
-// NodeHandler the endpoints of a kubelet. File systems and processes are created on first use.
+// NodeHandler the endpoints of a kubelet, with the CPU counters of containers. File systems and processes are created on first use.
 //
 // # Life
 //
@@ -69,7 +69,9 @@
 // A ConfigMap with images.LabelImage declares what the containers of an image do. Pulling an
 // image takes no time unless minikcm.dev/pull-duration declares one. A node has the images of the containers that it started; with
 // imagePullPolicy Never, an image counts as present. Container, image, machine and boot IDs
-// are derived from names and UIDs.
+// are derived from names and UIDs. Unused images are removed when the disk of a node fills up, and
+// pods that use more than their node has, or their limits of storage allow, are evicted (package
+// eviction).
 //
 // # Faults
 //

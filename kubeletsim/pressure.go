@@ -24,13 +24,13 @@ import (
 func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	declares := len(pod.Annotations) > 0 && usage.DeclaresDemand(pod)
 	stores := k.watchFiles(n, e, pod)
-	if !declares && !n.Demands() {
+	if !declares && !stores && !n.Demands() {
 		return
 	}
 	runs := e.state.Runs(pod.UID)
-	n.SetStoring(pod.UID, stores && len(runs) > 0)
+	news := n.SetStoring(pod.UID, stores && len(runs) > 0)
 	weight := digestOfDemand(pod, runs)
-	if weight == e.weight {
+	if weight == e.weight && !news {
 		return
 	}
 	e.weight = weight

@@ -46,11 +46,13 @@ func (n *Node) Demands() bool {
 }
 
 // SetStoring records whether a pod has running containers that have written files, and limits for
-// that.
-func (n *Node) SetStoring(pod types.UID, storing bool) {
+// that. It returns whether the node did not know that it has.
+func (n *Node) SetStoring(pod types.UID, storing bool) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	news = storing && !n.pressure.storing[pod]
 	n.pressure.storing = setMember(n.pressure.storing, pod, storing)
+	return news
 }
 
 // Storing reports whether any pod stores files within limits.

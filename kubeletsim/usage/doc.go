@@ -5,5 +5,6 @@
 // Loads (see Load) come from annotations: AnnotationCPU and AnnotationMemory for a pod's
 // containers, AnnotationLoad for a total that the ready pods of a workload share, and
 // AnnotationMetric for custom metrics. A container without a load uses half of its requests. Where
-// the containers of a node want more CPU than it has, ShareCPU divides it among them.
+// the containers of a node want more CPU than it has, ShareCPU divides it among them. Counters add up
+// what a container has used, and how often its CPU limit has stopped it.
 package usage
