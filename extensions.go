@@ -104,6 +104,10 @@ func (c *Cluster) startExtensions(ctx context.Context) error {
 	return nil
 }
 
+// Service returns the running service of the extension of that name, for others of the same
+// cluster; nil if there is none.
+func (c *Cluster) Service(name string) Service { return c.services.get(name) }
+
 // serveExtension serves a request beneath an extension's name; it returns false if no
 // extension has that name.
 func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {

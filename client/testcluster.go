@@ -134,6 +134,18 @@ func (c *TestCluster) Faults() []Fault {
 	return must[[]Fault](c.t)(c.Cluster.Faults(context.Background()))
 }
 
+// RunScenario is Cluster.RunScenario.
+func (c *TestCluster) RunScenario(what Scenario) *ScenarioRun {
+	c.t.Helper()
+	return must[*ScenarioRun](c.t)(c.Cluster.RunScenario(context.Background(), what))
+}
+
+// FollowScenario is Cluster.FollowScenario.
+func (c *TestCluster) FollowScenario(id string) *ScenarioRun {
+	c.t.Helper()
+	return must[*ScenarioRun](c.t)(c.Cluster.FollowScenario(context.Background(), id, nil))
+}
+
 // StopFault is Cluster.StopFault.
 func (c *TestCluster) StopFault(id string) *Fault {
 	c.t.Helper()

@@ -64,6 +64,8 @@ type branch struct {
 	quiet bool
 	// background is the title of the background step that it does; empty if it does none.
 	background string
+	// title is that of the scenario's own step which it does.
+	title string
 	// repeats is the outermost repetition that it is in; nil if it is in none.
 	repeats *repetition
 }
@@ -137,6 +139,15 @@ func (r *run) report(what func(Progress)) {
 	if r.opts.Progress != nil {
 		what(r.opts.Progress)
 	}
+}
+
+// reportChecks calls what with the run's Progress, if that shows checks.
+func (r *run) reportChecks(what func(CheckProgress)) {
+	r.report(func(p Progress) {
+		if checks, ok := p.(CheckProgress); ok {
+			what(checks)
+		}
+	})
 }
 
 // note adds a note to the step.
@@ -218,6 +229,7 @@ func (b *branch) behind(ctx context.Context, step *spec.Step) {
 		}
 		child.fail(step, err)
 		child.span.End(err)
+		b.run.reportChecks(func(p CheckProgress) { p.BackgroundEnded(child.background, err) })
 		if err != nil {
 			b.run.cancel(failedElsewhere{fmt.Errorf("in the background: %s: %w", step.Title(), err)})
 			b.run.raiseAll()

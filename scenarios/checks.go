@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -136,6 +137,7 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 	})
 	defer timer.Stop()
 	for {
+		b.differs(last)
 		if err := b.Wait(ctx); err != nil {
 			x.Explain(ctx, last)
 			return fmt.Errorf("%w: %w", err, last)
@@ -150,6 +152,14 @@ func (b *branch) within(ctx context.Context, limit time.Duration, reported bool,
 			return fmt.Errorf("not within %v: %w", limit, last)
 		}
 	}
+}
+
+// differs reports what the check of the present step waits for.
+func (b *branch) differs(err error) {
+	if b.quiet {
+		return
+	}
+	b.run.reportChecks(func(p CheckProgress) { p.Differs(cmp.Or(b.background, b.title), err) })
 }
 
 // instant waits until the cluster's parts have reacted to what was done, as far as they do at

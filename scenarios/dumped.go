@@ -56,7 +56,7 @@ func (b *branch) load(ctx context.Context, a *Apply) error {
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	opts := dump.Options{Now: b.run.clock.Now(), RootsOnly: b.run.cluster == nil || !isVirtual(b.run.clock)}
+	opts := dump.Options{Now: b.run.clock.Now(), RootsOnly: b.run.cluster == nil || b.run.shared || !isVirtual(b.run.clock)}
 	for i := range nodes.Items {
 		opts.Nodes = append(opts.Nodes, nodes.Items[i].Name)
 	}

@@ -2,7 +2,9 @@ package scenarios
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -31,6 +33,50 @@ func Load(path string, set map[string]string) ([]*Scenario, error) {
 // Parse reads scenarios from data, whose relative paths are from file's directory.
 func Parse(file string, data []byte, set map[string]string) ([]*Scenario, error) {
 	return spec.Parse(file, data, loading(set))
+}
+
+// ParseAlone reads the one scenario of a text that comes from elsewhere, such as a request. It
+// refuses what would read files of this machine or run programs on it. The error is a
+// spec.Problems.
+func ParseAlone(data []byte, set map[string]string) (*Scenario, error) {
+	options := loading(set)
+	options.Files = noFiles{}
+	options.Cluster = func(c *spec.Checker, cluster *spec.Cluster) {
+		if cluster.Snapshot != "" || len(cluster.Objects) > 0 {
+			c.Problem("", "%v", errNoFiles)
+			return
+		}
+		checkCluster(c, cluster)
+	}
+	found, err := spec.Parse("scenario", data, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, spec.Problems{{File: "scenario", Message: fmt.Sprintf("there must be one scenario in it, and there are %d", len(found))}}
+	}
+	var problems spec.Problems
+	walk(found[0], func(step *spec.Step) {
+		if k := kindOf(step); k.program {
+			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: errNoPrograms.Error()})
+		}
+	})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return found[0], nil
+}
+
+var (
+	errNoFiles    = errors.New("files of the cluster's machine cannot be read here: write the objects into the scenario, or run it with \"minikcm scenario run\"")
+	errNoPrograms = errors.New("programs cannot be run on the cluster's machine: run the scenario with \"minikcm scenario run\"")
+)
+
+// noFiles is a file system that refuses to read files.
+type noFiles struct{}
+
+func (noFiles) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: errNoFiles}
 }
 
 func loading(set map[string]string) spec.LoadOptions {

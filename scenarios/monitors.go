@@ -74,6 +74,7 @@ func (m *monitors) watch(ctx context.Context, i *spec.Invariant) error {
 		m.active = map[*spec.Invariant]*watched{}
 	}
 	m.active[i] = &watched{monitor, span}
+	m.run.reportChecks(func(p CheckProgress) { p.Watched(i.Name) })
 	return nil
 }
 
@@ -83,6 +84,7 @@ func (m *monitors) violated(span *runrecord.ActiveSpan, i *spec.Invariant, err e
 	about(&failure, err)
 	m.run.recorder.Fail(span, failure)
 	span.End(err)
+	m.run.reportChecks(func(p CheckProgress) { p.Violated(i.Name, err) })
 	m.run.cancel(err)
 	m.run.raiseAll()
 }

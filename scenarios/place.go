@@ -33,6 +33,14 @@ func FindPlace(ctx context.Context, config *rest.Config) (Place, error) {
 	return e.place, err
 }
 
+// reach finds out where a run with these options runs.
+func (o *Options) reach(ctx context.Context) (reached, error) {
+	if o.Cluster != nil {
+		return reached{place: RunningCluster}, nil
+	}
+	return reach(ctx, o.Config)
+}
+
 // reached is what is known of an existing cluster.
 type reached struct {
 	place  Place

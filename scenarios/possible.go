@@ -2,7 +2,12 @@ package scenarios
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"slices"
 
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/fields"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
@@ -30,6 +35,58 @@ func Possible(s *Scenario, place Place) error {
 		return nil
 	}
 	return problems
+}
+
+// PossibleOn returns what cannot be done on a running cluster of this process: what Possible
+// returns, and what the scenario needs of its cluster that this one does not have. The error is a
+// spec.Problems.
+func PossibleOn(s *Scenario, cluster *minikcm.Cluster) error {
+	var problems spec.Problems
+	if err := Possible(s, RunningCluster); err != nil && !errors.As(err, &problems) {
+		return err
+	}
+	for _, need := range needsOf(&s.Spec.Cluster, len(cluster.Kubelets().Nodes())) {
+		problems = append(problems, spec.Problem{File: s.File, Field: "spec.cluster." + need.field, Message: need.why})
+	}
+	walk(s, func(step *spec.Step) {
+		k := kindOf(step)
+		if k.program {
+			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: errNoPrograms.Error()})
+		}
+		for _, f := range k.faults(step.Value) {
+			if err := f.Possible(&fault.Env{Cluster: cluster}); err != nil {
+				problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: err.Error()})
+			}
+		}
+	})
+	if len(problems) == 0 {
+		return nil
+	}
+	return problems
+}
+
+// need is a field of a scenario's cluster that a running cluster does not satisfy.
+type need struct{ field, why string }
+
+// needsOf returns what a scenario's cluster has that a running one with so many nodes lacks. The
+// clock, the seed and the delays of pods do not count: any cluster has some.
+func needsOf(c *spec.Cluster, nodes int) (needs []need) {
+	if c.Nodes != nil && *c.Nodes > nodes {
+		needs = append(needs, need{"nodes", fmt.Sprintf("it needs %d nodes, and this cluster has %d", *c.Nodes, nodes)})
+	}
+	if c.Start != "" {
+		needs = append(needs, need{"start", "its time begins at " + c.Start + ", which only a cluster of its own can do"})
+	}
+	for field, set := range map[string]bool{
+		"pools": len(c.Pools) > 0, "noScheduler": c.NoScheduler, "controllers": len(c.Controllers) > 0, "snapshot": c.Snapshot != "",
+		"objects": len(c.Objects) > 0, "serviceRanges": len(c.ServiceRanges) > 0, "manageAllNodes": c.ManageAllNodes != nil && !*c.ManageAllNodes,
+	} {
+		if set {
+			needs = append(needs, need{field, "it describes a cluster of the scenario's own"})
+		}
+	}
+	slices.SortFunc(needs, func(a, b need) int { return cmp.Compare(a.field, b.field) })
+	return needs
 }
 
 // definitionsOf returns the custom kinds that a scenario defines itself.

@@ -24,6 +24,21 @@ type Progress interface {
 	End(result *Result)
 }
 
+// CheckProgress is implemented by a Progress that shows what checks wait for, and what goes on
+// in the background. Its methods are called as those of Progress are.
+type CheckProgress interface {
+	// Differs is called each time that the check of one of the scenario's own steps, or of a
+	// step in the background, was looked at and does not hold yet.
+	Differs(title string, err error)
+	// Watched is called when an invariant begins to be watched, and Violated when it is
+	// violated, which ends the run.
+	Watched(invariant string)
+	Violated(invariant string, err error)
+	// BackgroundEnded is called when a step in the background is over; err is nil if the run
+	// ended it.
+	BackgroundEnded(title string, err error)
+}
+
 // Result is the outcome of a run.
 type Result struct {
 	Scenario *Scenario
@@ -46,7 +61,9 @@ type Result struct {
 // StepResult is the outcome of a step.
 type StepResult struct {
 	Title string
-	Notes []string
+	// Background says that the step goes on in the background.
+	Background bool
+	Notes      []string
 	// Cluster and Real are how long it took, and Processor is the processor time of the process
 	// meanwhile.
 	Cluster, Real, Processor time.Duration

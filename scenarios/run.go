@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/faultapi"
 	"minikcm.dev/minikcm/scenarios/runrecord"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
@@ -29,6 +30,15 @@ type Options struct {
 	// its objects there. Kubeconfig is the file with this configuration, for scripts.
 	Config     *rest.Config
 	Kubeconfig string
+	// Cluster is a running cluster of this process: the scenario runs on that and on its
+	// clock, which moves as it does without the scenario, and leaves its objects there. Config
+	// and Kubeconfig must be unset, so that no step runs another program.
+	Cluster *minikcm.Cluster
+	// Faults runs the faults of a scenario on Cluster; nil: the scenario runs them itself.
+	Faults faultapi.Runner
+	// Abandon, when closed, also ends the last steps (spec.finally) of a run whose context has
+	// ended; nil: they run to their end.
+	Abandon <-chan struct{}
 	// Namespace takes the place of the namespace default on an existing cluster. A
 	// namespace that does not exist is created, and deleted at the end. A shipped scenario
 	// gets one of its own unless Overwrite is set.
@@ -65,9 +75,13 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
-	there, err := reach(ctx, opts.Config)
+	there, err := opts.reach(ctx)
+	possible := Possible(s, there.place)
+	if opts.Cluster != nil {
+		possible = PossibleOn(s, opts.Cluster)
+	}
 	// A scenario that no cluster but its own can run is refused even if there is none.
-	if err := errors.Join(err, Possible(s, there.place)); err != nil {
+	if err := errors.Join(err, possible); err != nil {
 		return nil, err
 	}
 	elapsed, processor := clock.Stopwatch(), clock.ProcessorTime()
@@ -77,7 +91,7 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 		return nil, err
 	}
 	var notes []string
-	if opts.Config != nil {
+	if there.place != OwnCluster {
 		if notes, err = w.settleIn(ctx, s, &opts); err != nil {
 			return nil, errors.Join(err, w.close())
 		}
@@ -111,7 +125,7 @@ func (r *run) result(ctx context.Context, failure error) *Result {
 	result := &Result{Scenario: r.scenario, Seed: r.seed, Failure: failure}
 	result.Steps, result.Cluster = r.soFar()
 	var stalled *StalledError
-	result.Interrupted = ctx.Err() != nil && errors.Is(failure, ctx.Err()) || errors.As(failure, &stalled) && stalled.Interrupted
+	result.Interrupted = ctx.Err() != nil && errors.Is(failure, context.Cause(ctx)) || errors.As(failure, &stalled) && stalled.Interrupted
 	if result.Interrupted {
 		result.Failure = fmt.Errorf("%s: %w", r.scenario.Metadata.Name, failure)
 	}
@@ -195,7 +209,28 @@ func (b *branch) scenario(ctx context.Context) error {
 	last, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer b.limit(finallyTimeout, "the time for the last steps", cancel)()
+	defer b.abandoned(cancel)()
 	return errors.Join(err, b.top(last, b.run.scenario.Spec.Finally, "finally step"))
+}
+
+// errAbandoned ends the last steps of a run that is abandoned.
+var errAbandoned = errors.New("the run was abandoned")
+
+// abandoned cancels the last steps when Options.Abandon is closed, until stop is called.
+func (b *branch) abandoned(cancel context.CancelCauseFunc) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-b.run.opts.Abandon:
+			cancel(errAbandoned)
+		case <-over:
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
 }
 
 // main runs the steps while the invariants are watched.
@@ -262,11 +297,11 @@ func (b *branch) top(ctx context.Context, steps []spec.Step, word string) error 
 }
 
 func (b *branch) result(ctx context.Context, step *spec.Step) StepResult {
-	b.notes = nil
+	b.notes, b.title = nil, step.Title()
 	begun, elapsed, processor := b.run.clock.Now(), clock.Stopwatch(), clock.ProcessorTime()
 	err := b.step(ctx, step)
 	return StepResult{
-		Title: step.Title(), Notes: b.notes, Cluster: b.run.clock.Since(begun), Real: elapsed(),
+		Title: step.Title(), Background: step.Background, Notes: b.notes, Cluster: b.run.clock.Since(begun), Real: elapsed(),
 		Processor: clock.ProcessorTime() - processor, Failure: err,
 	}
 }

@@ -38,10 +38,14 @@ func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 	if b.run.faults != nil {
 		return b.faultElsewhere(ctx, f)
 	}
-	return f.Run(ctx, fault.Env{
+	env := fault.Env{
 		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock,
 		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User}, Namespace: b.run.kinds.Default,
-	})
+	}
+	if b.run.opts.Faults != nil {
+		return b.run.opts.Faults.Run(ctx, f, User, env)
+	}
+	return f.Run(ctx, env)
 }
 
 // later keeps the function that takes back a fault which lasts to the end of the steps.

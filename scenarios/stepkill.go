@@ -85,6 +85,8 @@ func (b *branch) kill(ctx context.Context, k *Kill) error {
 	switch {
 	case b.run.faults != nil:
 		return b.faultElsewhere(ctx, stoppedNode(k.Node))
+	case b.run.shared:
+		return b.fault(ctx, stoppedNode(k.Node))
 	case b.run.cluster == nil:
 		return errNoMachines
 	}

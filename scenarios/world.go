@@ -28,7 +28,9 @@ const User = "minikcm:scenario"
 type world struct {
 	// cluster is nil unless it runs in this process.
 	cluster *minikcm.Cluster
-	clock   clock.Clock
+	// shared says that the cluster is not the run's: neither its clock nor what it breaks.
+	shared bool
+	clock  clock.Clock
 	// faults injects into a cluster of "minikcm up"; nil for all others.
 	faults *faultapi.Client
 	// clockText names the clock of an existing cluster.
@@ -50,11 +52,17 @@ type world struct {
 
 // open starts the scenario's cluster, or connects to the existing one.
 func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world, error) {
-	if opts.Config != nil {
-		seed := opts.Seed
-		if seed == 0 {
-			seed = max(s.Spec.Cluster.Seed, 1)
+	if opts.Cluster != nil {
+		w := &world{shared: true}
+		if err := w.use(opts.Cluster); err != nil {
+			return nil, err
 		}
+		w.seed = opts.seed(s)
+		w.random = clock.NewRandom(w.seed).Fork()
+		return w, nil
+	}
+	if opts.Config != nil {
+		seed := opts.seed(s)
 		w := &world{faults: there.faults, random: clock.NewRandom(seed), seed: seed, kubeconfig: opts.Kubeconfig}
 		w.clock, w.clockText = there.clock()
 		return w, w.connect(there.config(opts.Config))
@@ -80,6 +88,14 @@ func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world
 		return nil, errors.Join(err, w.close())
 	}
 	return w, nil
+}
+
+// seed returns the seed of a run on an existing cluster.
+func (o *Options) seed(s *Scenario) uint64 {
+	if o.Seed != 0 {
+		return o.Seed
+	}
+	return max(s.Spec.Cluster.Seed, 1)
 }
 
 // use makes a cluster of this process the world.
@@ -111,9 +127,17 @@ func (w *world) connect(config *rest.Config) error {
 	return nil
 }
 
-// wait lets time run until done is closed.
+// wait lets time run until done is closed. Time of a cluster that is not the run's runs anyway.
 func (w *world) wait(ctx context.Context, done <-chan struct{}) error {
-	if w.cluster != nil {
+	switch {
+	case w.shared:
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case w.cluster != nil:
 		return w.cluster.Wait(ctx, done)
 	}
 	<-done

@@ -215,6 +215,38 @@ class Cluster:
         """Takes a fault back, and returns when that is done."""
         return self._ask("DELETE", "/faults/" + urllib.parse.quote(id, safe=""))
 
+    # Scenarios.
+
+    def scenarios(self):
+        """Returns the scenarios that are shipped, with what keeps them from running here."""
+        return self._ask("GET", "/scenarios")
+
+    def scenario_source(self, name):
+        """Returns the YAML of a shipped scenario."""
+        connection, response = self._send("GET", "/scenarios/" + urllib.parse.quote(name, safe=""))
+        try:
+            return response.read().decode()
+        finally:
+            connection.close()
+
+    def run_scenario(self, name=None, document=None, **options):
+        """Begins to run a shipped scenario, or the YAML of another one, in the cluster. The options are
+        seed, set, namespace and overwrite. Returns the run before its first step; one runs at a time."""
+        body = {"name": name, "document": document, **options}
+        return self._ask("POST", "/scenarios", None, {k: v for k, v in body.items() if v is not None})
+
+    def scenario_runs(self):
+        """Returns the newest runs, oldest first, without their steps."""
+        return self._ask("GET", "/scenarios/runs")
+
+    def scenario_run(self, id):
+        """Returns a run. Its state is Running or Stopping, and finally Passed, Failed or Stopped."""
+        return self._ask("GET", "/scenarios/runs/" + urllib.parse.quote(id, safe=""))
+
+    def stop_scenario(self, id):
+        """Stops a run, which takes back its faults, and returns it when it has ended."""
+        return self._ask("DELETE", "/scenarios/runs/" + urllib.parse.quote(id, safe=""))
+
     # Its forks, and the loops of its controllers.
 
     def fork(self, revision=0):

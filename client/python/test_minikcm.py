@@ -8,6 +8,16 @@ import unittest
 import minikcm
 
 
+SCENARIO = """apiVersion: minikcm.dev/v1alpha1
+kind: Scenario
+metadata: {name: own}
+spec:
+  timeout: 1000h
+  cluster: {nodes: 1}
+  steps: [{sleep: 100h}]
+"""
+
+
 class TestCluster(unittest.TestCase):
     def test_cluster(self):
         with minikcm.Cluster(nodes=2, seed=7) as mk:
@@ -15,6 +25,7 @@ class TestCluster(unittest.TestCase):
             self.assertGreater(len(mk.controllers()), 30)
             self.check_clock(mk)
             self.check_faults(mk)
+            self.check_scenarios(mk)
             self.check_record(mk)
             before = len(mk.writes(resource="nodes"))
             mk.reset()
@@ -43,6 +54,17 @@ class TestCluster(unittest.TestCase):
         self.assertEqual(len(mk.faults()), 1)
         self.assertEqual(mk.stop_fault(fault["id"])["state"], "Stopped")
         mk.fail("nodes: {action: slow, names: [node-0], delay: 1s}\nfor: 1s")
+
+    def check_scenarios(self, mk):
+        shipped = {s["name"]: s for s in mk.scenarios()}
+        self.assertIn("needs 3 nodes", shipped["pod-kill"]["refused"])
+        self.assertNotIn("refused", shipped["job-backoff"])
+        self.assertIn("name: job-backoff", mk.scenario_source("job-backoff"))
+        run = mk.run_scenario(document=SCENARIO, seed=5)
+        self.assertEqual((run["scenario"], run["seed"], run["steps"][0]["title"]), ("own", 5, "sleep 100h0m0s"))
+        self.assertEqual([r["id"] for r in mk.scenario_runs()], [run["id"]])
+        self.assertEqual(mk.scenario_run(run["id"])["state"], "Running")
+        self.assertEqual(mk.stop_scenario(run["id"])["state"], "Stopped")
         mk.resume()
 
     def check_record(self, mk):

@@ -43,6 +43,19 @@ test("the clock is controlled", () =>
     await assert.rejects(mk.setSpeed(-1), (error) => error instanceof StatusError && error.code === 422 && error.reason === "Invalid");
   }));
 
+test("scenarios run in the cluster", () =>
+  withCluster({}, async (mk) => {
+    const shipped = new Map((await mk.scenarios()).map((s) => [s.name, s]));
+    assert.equal(shipped.get("crashloop")?.refused, undefined);
+    assert.match(await mk.scenarioSource("crashloop"), /name: crashloop/);
+    const document = "apiVersion: minikcm.dev/v1alpha1\nkind: Scenario\nmetadata: {name: own}\nspec:\n  timeout: 1000h\n  cluster: {nodes: 1}\n  steps: [{sleep: 100h}]\n";
+    const run = await mk.runScenario({ document });
+    assert.equal(run.steps?.[0]?.title, "sleep 100h0m0s");
+    assert.equal((await mk.scenarioRuns()).length, 1);
+    assert.equal((await mk.scenarioRun(run.id)).state, "Running");
+    assert.equal((await mk.stopScenario(run.id)).state, "Stopped");
+  }));
+
 test("faults are injected, and the record explains them", () =>
   withCluster({ nodes: 2 }, async (mk) => {
     const fault = await mk.fail({ nodes: { action: "crash", names: ["node-1"] }, for: "5m" }, 3);

@@ -89,6 +89,56 @@ export interface Fork {
   leftOut: number;
 }
 
+/** Which scenario to run: a shipped one by its name, or the YAML of another one. */
+export interface Scenario {
+  name?: string;
+  document?: string;
+  seed?: number;
+  set?: Record<string, string>;
+  namespace?: string;
+  overwrite?: boolean;
+}
+
+/** A scenario that is shipped; refused says why it cannot run on this cluster. */
+export interface ShippedScenario {
+  name: string;
+  description: string;
+  nodes: number;
+  steps: string[];
+  refused?: string;
+}
+
+/** A step of a run of a scenario. */
+export interface ScenarioStep {
+  title: string;
+  state: "Waiting" | "Active" | "Background" | "Done" | "Failed" | "Skipped";
+  last?: boolean;
+  since?: string;
+  until?: string;
+  /** What its check waits for. */
+  differs?: string;
+  notes?: string[];
+  forgotten?: number;
+  failure?: string;
+}
+
+/** A run of a scenario. Lists have no steps. */
+export interface ScenarioRun {
+  id: string;
+  scenario: string;
+  description?: string;
+  user?: string;
+  seed: number;
+  state: "Running" | "Stopping" | "Passed" | "Failed" | "Stopped";
+  since: string;
+  until?: string;
+  steps?: ScenarioStep[];
+  invariants?: { name: string; state: string; failure?: string }[];
+  notes?: string[];
+  failure?: string;
+  causes?: string[];
+}
+
 /** What is in one loop of a controller. */
 export interface Loop {
   name: string;
@@ -311,6 +361,36 @@ export class Cluster {
   /** Takes a fault back, and resolves when that is done. */
   stopFault(id: string): Promise<Fault> {
     return this.#ask("DELETE", `/faults/${encodeURIComponent(id)}`);
+  }
+
+  /** Returns the scenarios that are shipped. */
+  scenarios(): Promise<ShippedScenario[]> {
+    return this.#ask("GET", "/scenarios");
+  }
+
+  /** Returns the YAML of a shipped scenario. */
+  async scenarioSource(name: string): Promise<string> {
+    return text(await this.#send("GET", `/scenarios/${encodeURIComponent(name)}`));
+  }
+
+  /** Begins to run a scenario in the cluster, and resolves before its first step. One runs at a time. */
+  runScenario(what: Scenario): Promise<ScenarioRun> {
+    return this.#ask("POST", "/scenarios", {}, what);
+  }
+
+  /** Returns the newest runs, oldest first, without their steps. */
+  scenarioRuns(): Promise<ScenarioRun[]> {
+    return this.#ask("GET", "/scenarios/runs");
+  }
+
+  /** Returns a run. */
+  scenarioRun(id: string): Promise<ScenarioRun> {
+    return this.#ask("GET", `/scenarios/runs/${encodeURIComponent(id)}`);
+  }
+
+  /** Stops a run, which takes back its faults, and resolves when it has ended. */
+  stopScenario(id: string): Promise<ScenarioRun> {
+    return this.#ask("DELETE", `/scenarios/runs/${encodeURIComponent(id)}`);
   }
 
   /** Starts a cluster with the objects of a revision, 0 for the newest. Only a cluster of "minikcm up --ui" can be forked. */

@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/loopapi"
+	"minikcm.dev/minikcm/internal/scenarioapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
@@ -72,7 +73,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 
 // ownExtensions are the extensions of every cluster that a command starts, and of its forks.
 func ownExtensions() []minikcm.Extension {
-	return []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension(), loopapi.Extension()}
+	return []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), scenarioapi.Extension()}
 }
 
 // options returns the cluster options that the flags describe.

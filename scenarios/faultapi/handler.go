@@ -179,6 +179,9 @@ func (s *service) serveStop(w http.ResponseWriter, r *http.Request, id string) e
 	if found == nil {
 		return apierrors.NewNotFound(resource, id)
 	}
+	if found.adopted {
+		return apierrors.NewConflict(resource, id, errAdopted)
+	}
 	found.stop(errStopped)
 	select {
 	case <-found.done:

@@ -40,6 +40,8 @@ type running struct {
 	// stop takes it back. hurry ends the delays between attempts to do so.
 	stop  context.CancelCauseFunc
 	hurry context.CancelFunc
+	// adopted says that a Runner's caller takes it back, not the service.
+	adopted bool
 	// done is closed when the fault is over and was taken back.
 	done chan struct{}
 

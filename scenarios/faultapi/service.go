@@ -90,8 +90,7 @@ func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, er
 	if n := s.runningLocked(); n >= maxRunning {
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d faults are not over yet, and more are not allowed: stop some first", n), 0)
 	}
-	s.last++
-	id := "f-" + strconv.Itoa(s.last)
+	id := s.nextIDLocked()
 	random := s.random.Fork()
 	if seed != 0 {
 		random = clock.NewRandom(seed)
@@ -153,6 +152,11 @@ func documentOf(f *fault.Fault) (json.RawMessage, error) {
 	return yaml.YAMLToJSON(text)
 }
 
+func (s *service) nextIDLocked() string {
+	s.last++
+	return "f-" + strconv.Itoa(s.last)
+}
+
 func (s *service) runningLocked() int {
 	n := 0
 	for _, r := range s.faults {
@@ -207,7 +211,7 @@ func (s *service) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	faults := slices.DeleteFunc(s.list(), (*running).isDone)
+	faults := slices.DeleteFunc(s.list(), func(r *running) bool { return r.isDone() || r.adopted })
 	slices.Reverse(faults)
 	slices.SortStableFunc(faults, endsFirst)
 	var errs []error

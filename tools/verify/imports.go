@@ -18,6 +18,7 @@ var mayImport = map[string][]string{
 	"internal/clockapi":         {"clock", "internal", "."},
 	"internal/loopapi":          {"clock", "internal", "controllers/loop", "."},
 	"internal/forkapi":          {"clock", "internal", "internal/ui", "dump", "store", "apiserver", "kubeletsim", "."},
+	"internal/scenarioapi":      {"clock", "internal", "scenarios", "."},
 	"internal/writeexport":      {"."},
 	"internal/ui":               {"ui", "."},
 	"internal/runner":           {"clock", "internal", "kubeletsim/podspec"},
@@ -30,13 +31,13 @@ var mayImport = map[string][]string{
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "dump", "internal/writeexport", "scenarios/nodepools", "."},
-	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/ui", "internal/writeexport", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
+	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/scenarioapi", "internal/ui", "internal/writeexport", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
 	"test":                      {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
 	"examples":                  {"clock", "minikcmtest", "."},
 }
 
 // testsOnClusters are the folders whose tests may start whole clusters.
-var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/ui", "."}
+var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/scenarioapi", "internal/ui", "."}
 
 // neverImport are modules that must not be imported, with the reasons.
 var neverImport = map[string]string{

@@ -1,0 +1,321 @@
+package scenarioapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios"
+	"minikcm.dev/minikcm/scenarios/spec"
+)
+
+const (
+	// maxBody caps the body of a request, in bytes.
+	maxBody = 1 << 20
+	// patience is how long a client may take to send a scenario, or to read a line of a
+	// stream, by the machine's clock.
+	patience = 30 * time.Second
+	// lineInterval is the machine's time between two lines of a stream: the changes in
+	// between are in one line.
+	lineInterval = 200 * time.Millisecond
+)
+
+// request is the body of a POST. Exactly one of Name and Document must be set.
+type request struct {
+	// Name is that of a shipped scenario.
+	Name string `json:"name"`
+	// Document is a scenario in YAML.
+	Document string `json:"document"`
+	// Seed determines its choices; 0: the scenario's own seed does.
+	Seed uint64 `json:"seed"`
+	// Set gives variables their values.
+	Set map[string]string `json:"set"`
+	// Namespace takes the place of the namespace default; it is made if it does not exist, and
+	// then deleted at the end. Shipped scenarios have one of their own by default.
+	Namespace string `json:"namespace"`
+	// Overwrite lets it change objects that no scenario has made.
+	Overwrite bool `json:"overwrite"`
+}
+
+// ServeHTTP implements minikcm.Service.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, end, ok := s.requests.Begin(r.Context())
+	if !ok {
+		minikcm.AnswerError(w, errClosed)
+		return
+	}
+	defer end()
+	if err := s.serve(ctx, w, r); err != nil {
+		minikcm.AnswerError(w, err)
+	}
+}
+
+func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	name, id, _ := strings.Cut(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
+	what := "scenario"
+	switch {
+	case name == "":
+		what = "scenarios"
+	case name == runsName && id == "":
+		what = "runs"
+	case name == runsName:
+		what = "run"
+	case id != "":
+		return apierrors.NewNotFound(resource, name+"/"+id)
+	}
+	switch r.Method + " " + what {
+	case "GET scenarios":
+		return s.serveShipped(w)
+	case "POST scenarios":
+		return s.serveBegin(w, r)
+	case "GET scenario":
+		return serveSource(w, name)
+	case "GET runs":
+		return s.serveShown(ctx, w, r, func() any { return s.summaries() }, func() bool { return false })
+	case "GET run":
+		if found := s.find(id); found != nil {
+			return s.serveShown(ctx, w, r, func() any { return found.look(false) }, func() bool { return found.look(true).State.Done() })
+		}
+		return apierrors.NewNotFound(resource, id)
+	case "DELETE run":
+		return s.serveStop(ctx, w, id)
+	}
+	w.Header().Set("Allow", map[string]string{"scenarios": "GET, POST", "scenario": "GET", "runs": "GET", "run": "GET, DELETE"}[what])
+	return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
+}
+
+// library is what is shipped.
+var library = sync.OnceValues(scenarios.Library)
+
+// serveShipped lists the shipped scenarios, with what keeps them from running on this cluster.
+func (s *service) serveShipped(w http.ResponseWriter) error {
+	all, err := library()
+	if err != nil {
+		return err
+	}
+	shown := []Shipped{}
+	for _, one := range all {
+		entry := Shipped{Name: one.Metadata.Name, Description: one.Spec.Description, Steps: []string{}}
+		if one.Spec.Cluster.Nodes != nil {
+			entry.Nodes = *one.Spec.Cluster.Nodes
+		}
+		for i := range one.Spec.Steps {
+			entry.Steps = append(entry.Steps, one.Spec.Steps[i].Title())
+		}
+		if err := scenarios.PossibleOn(one, s.cluster); err != nil {
+			entry.Refused = strings.Join(texts(err), "; ")
+		}
+		shown = append(shown, entry)
+	}
+	return answer(w, http.StatusOK, shown)
+}
+
+// serveSource responds with the YAML of a shipped scenario.
+func serveSource(w http.ResponseWriter, name string) error {
+	if !slices.Contains(scenarios.Names(), name) {
+		return apierrors.NewNotFound(resource, name)
+	}
+	data, err := scenarios.Source(name)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(data) // fails only if the client is gone
+	return nil
+}
+
+// serveBegin begins a run, and responds before its first step.
+func (s *service) serveBegin(w http.ResponseWriter, r *http.Request) error {
+	asked, err := readRequest(w, r)
+	if err != nil {
+		return err
+	}
+	scenario, err := asked.scenario()
+	if err != nil {
+		return err
+	}
+	if n := len(scenario.Spec.Steps) + len(scenario.Spec.Finally); n > maxSteps {
+		return apierrors.NewBadRequest(fmt.Sprintf("a scenario that runs here may have %d steps, and this has %d: run it with \"minikcm scenario run\"", maxSteps, n))
+	}
+	run, err := s.begin(scenario, asked, minikcm.UserOf(r))
+	if err != nil {
+		return err
+	}
+	shown := run.look(false)
+	w.Header().Set("Location", Path+"/"+runsName+"/"+shown.ID)
+	return answer(w, http.StatusCreated, shown)
+}
+
+func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(clock.Real().Now().Add(patience)) // a client in the process has none
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	_ = control.SetReadDeadline(time.Time{})
+	switch {
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading which scenario to run: %v", err))
+	case len(data) > maxBody:
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the request for a scenario may have %d bytes", maxBody))
+	}
+	asked := &request{}
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(asked); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(`reading which scenario to run, such as {"name": "pod-kill"}: %v`, err))
+	}
+	if (asked.Name == "") == (asked.Document == "") {
+		return nil, apierrors.NewBadRequest(`give one of name, of a shipped scenario, and document, a scenario in YAML`)
+	}
+	if asked.Namespace != "" {
+		if problems := validation.IsDNS1123Label(asked.Namespace); len(problems) > 0 {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", asked.Namespace, strings.Join(problems, "; ")))
+		}
+	}
+	return asked, nil
+}
+
+// scenario returns the scenario that a request asks for.
+func (q *request) scenario() (*scenarios.Scenario, error) {
+	if q.Document != "" {
+		found, err := scenarios.ParseAlone([]byte(q.Document), q.Set)
+		if err != nil {
+			return nil, invalid(err)
+		}
+		return found, nil
+	}
+	if !slices.Contains(scenarios.Names(), q.Name) {
+		return nil, apierrors.NewNotFound(resource, q.Name)
+	}
+	found, err := scenarios.Find(q.Name, q.Set)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return found[0], nil
+}
+
+// invalid returns the response to a scenario with problems, a cause for each.
+func invalid(err error) error {
+	var problems spec.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	status := apierrors.NewInvalid(kind, "", nil)
+	for _, p := range problems {
+		field := p.Field
+		if p.Line > 0 {
+			field = strings.TrimSuffix(fmt.Sprintf("line %d: %s", p.Line, p.Field), ": ")
+		}
+		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: p.Message})
+	}
+	status.ErrStatus.Message = "the scenario cannot run here: " + strings.Join(texts(err), "; ")
+	return status
+}
+
+// texts are the problems of a scenario, without its file, each once.
+func texts(err error) (all []string) {
+	var problems spec.Problems
+	if !errors.As(err, &problems) {
+		return []string{err.Error()}
+	}
+	for _, p := range problems {
+		text := p.Message
+		if p.Line > 0 {
+			text = fmt.Sprintf("line %d: %s", p.Line, strings.TrimPrefix(p.Field+": "+p.Message, ": "))
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func (s *service) summaries() []Run {
+	shown := []Run{}
+	for _, r := range s.list() {
+		shown = append(shown, r.look(true))
+	}
+	return shown
+}
+
+// serveStop stops a run, and responds when it has ended.
+func (s *service) serveStop(ctx context.Context, w http.ResponseWriter, id string) error {
+	found := s.find(id)
+	if found == nil {
+		return apierrors.NewNotFound(resource, id)
+	}
+	if !found.isDone() {
+		found.stopping()
+		found.stop(errStopped)
+	}
+	select {
+	case <-found.done:
+	case <-ctx.Done():
+	}
+	return answer(w, http.StatusOK, found.look(false))
+}
+
+// serveShown responds with what look returns or, with follow=true, with a line of JSON now and
+// after changes, until done returns true.
+func (s *service) serveShown(ctx context.Context, w http.ResponseWriter, r *http.Request, look func() any, done func() bool) error {
+	if text := r.URL.Query().Get("follow"); text != "" {
+		follow, err := strconv.ParseBool(text)
+		if err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("follow=%q is neither true nor false", text))
+		}
+		if follow {
+			s.stream(ctx, w, look, done)
+			return nil
+		}
+	}
+	return answer(w, http.StatusOK, look())
+}
+
+func (s *service) stream(ctx context.Context, w http.ResponseWriter, look func() any, done func() bool) {
+	control := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "application/json;stream=watch")
+	pause := clock.Real().NewTimer(lineInterval)
+	defer pause.Stop()
+	for {
+		changed, over := s.news.wait(), done()
+		// A client in the process has no deadlines, nor need it be flushed to. One that
+		// passes ends the stream also while nothing is written, so none is left.
+		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))
+		if json.NewEncoder(w).Encode(look()) != nil || over {
+			return // or the client is gone
+		}
+		_ = control.Flush()
+		_ = control.SetWriteDeadline(time.Time{})
+		pause.Reset(lineInterval)
+		select {
+		case <-pause.C():
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func answer(w http.ResponseWriter, code int, body any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
+	return nil
+}

@@ -1,0 +1,89 @@
+package scenarioapi
+
+import "time"
+
+// State is the state of a run.
+type State string
+
+// The states of a run.
+const (
+	Running State = "Running"
+	// Stopping runs were asked to stop: they take back their faults and do their last steps.
+	Stopping State = "Stopping"
+	Passed   State = "Passed"
+	Failed   State = "Failed"
+	Stopped  State = "Stopped"
+)
+
+// Done reports whether the state is final.
+func (s State) Done() bool { return s == Passed || s == Failed || s == Stopped }
+
+// StepState is the state of a step or of an invariant.
+type StepState string
+
+// The states of a step. An invariant is Waiting, Active, Failed, or finally Done.
+const (
+	StepWaiting StepState = "Waiting"
+	StepActive  StepState = "Active"
+	// StepBackground steps go on while later ones run.
+	StepBackground StepState = "Background"
+	StepDone       StepState = "Done"
+	StepFailed     StepState = "Failed"
+	// StepSkipped steps were not reached.
+	StepSkipped StepState = "Skipped"
+)
+
+// Run is a run of a scenario, as the API shows it. Times are the cluster's.
+type Run struct {
+	ID          string `json:"id"`
+	Scenario    string `json:"scenario"`
+	Description string `json:"description,omitempty"`
+	// User started it.
+	User  string     `json:"user,omitempty"`
+	Seed  uint64     `json:"seed"`
+	State State      `json:"state"`
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until,omitempty"`
+	// Steps are those of the scenario and then its last ones (spec.finally). Lists of runs
+	// have no steps.
+	Steps      []Step      `json:"steps,omitempty"`
+	Invariants []Invariant `json:"invariants,omitempty"`
+	// Notes are those of the run as a whole.
+	Notes []string `json:"notes,omitempty"`
+	// Failure says why it Failed, and Causes which writes led to that.
+	Failure string   `json:"failure,omitempty"`
+	Causes  []string `json:"causes,omitempty"`
+}
+
+// Step is one of a scenario's own steps.
+type Step struct {
+	Title string    `json:"title"`
+	State StepState `json:"state"`
+	// Last says that it is done however the run went.
+	Last  bool       `json:"last,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
+	// Differs is what its check waits for, as it was at the last look.
+	Differs string `json:"differs,omitempty"`
+	// Notes are what it did: the newest, of which Forgotten older ones are left out.
+	Notes     []string `json:"notes,omitempty"`
+	Forgotten int      `json:"forgotten,omitempty"`
+	Failure   string   `json:"failure,omitempty"`
+}
+
+// Invariant is what has to hold during the run or a part of it.
+type Invariant struct {
+	Name    string    `json:"name"`
+	State   StepState `json:"state"`
+	Failure string    `json:"failure,omitempty"`
+}
+
+// Shipped is a scenario that is shipped.
+type Shipped struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Nodes       int      `json:"nodes"`
+	Steps       []string `json:"steps"`
+	// Refused says why it cannot run on this cluster; empty if it can.
+	Refused string `json:"refused,omitempty"`
+}

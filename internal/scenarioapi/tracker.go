@@ -1,0 +1,244 @@
+package scenarioapi
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios"
+)
+
+const (
+	// maxNotes caps the notes that are kept of a step, and maxText the bytes of one text.
+	maxNotes = 50
+	maxText  = 4 << 10
+)
+
+// tracker is a run as it is shown. It implements scenarios.Progress and CheckProgress.
+type tracker struct {
+	clock clock.Clock
+	// changed is called after each change; it must not block.
+	changed func()
+
+	mu    sync.Mutex
+	shown Run
+	// next is the step that begins next, and own the number of the steps that are not last.
+	next, own int
+}
+
+func newTracker(id, user string, s *scenarios.Scenario, seed uint64, c clock.Clock, changed func()) *tracker {
+	t := &tracker{clock: c, changed: changed, own: len(s.Spec.Steps), shown: Run{
+		ID: id, Scenario: s.Metadata.Name, Description: s.Spec.Description, User: user, Seed: seed, State: Running, Since: c.Now().UTC(),
+	}}
+	for i := range s.Spec.Steps {
+		t.shown.Steps = append(t.shown.Steps, Step{Title: short(s.Spec.Steps[i].Title()), State: StepWaiting})
+	}
+	for i := range s.Spec.Finally {
+		t.shown.Steps = append(t.shown.Steps, Step{Title: short(s.Spec.Finally[i].Title()), State: StepWaiting, Last: true})
+	}
+	for i := range s.Spec.Invariants {
+		t.shown.Invariants = append(t.shown.Invariants, Invariant{Name: short(s.Spec.Invariants[i].Name), State: StepWaiting})
+	}
+	return t
+}
+
+// look returns the run as it is now; summary leaves out what lists do not show.
+func (t *tracker) look(summary bool) Run {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shown := t.shown
+	if summary {
+		shown.Steps, shown.Invariants, shown.Notes, shown.Causes = nil, nil, nil, nil
+		return shown
+	}
+	shown.Steps, shown.Invariants, shown.Notes = slices.Clone(shown.Steps), slices.Clone(shown.Invariants), slices.Clone(shown.Notes)
+	for i := range shown.Steps {
+		shown.Steps[i].Notes = slices.Clone(shown.Steps[i].Notes)
+	}
+	return shown
+}
+
+func (t *tracker) change(do func(r *Run, now time.Time)) {
+	now := t.clock.Now().UTC()
+	t.mu.Lock()
+	do(&t.shown, now)
+	t.mu.Unlock()
+	t.changed()
+}
+
+// stopping shows that the run was asked to stop.
+func (t *tracker) stopping() {
+	t.change(func(r *Run, _ time.Time) {
+		if r.State == Running {
+			r.State = Stopping
+		}
+	})
+}
+
+// Begin implements scenarios.Progress.
+func (t *tracker) Begin(*scenarios.Scenario) {}
+
+// StepBegins implements scenarios.Progress. Steps begin in their order; after a failure, the last
+// ones follow.
+func (t *tracker) StepBegins(string) {
+	t.change(func(r *Run, now time.Time) {
+		if t.next < len(r.Steps) {
+			r.Steps[t.next].State, r.Steps[t.next].Since = StepActive, &now
+		}
+	})
+}
+
+// StepEnded implements scenarios.Progress.
+func (t *tracker) StepEnded(done scenarios.StepResult) {
+	t.change(func(r *Run, now time.Time) {
+		if t.next >= len(r.Steps) {
+			return
+		}
+		step := &r.Steps[t.next]
+		if t.next++; done.Failure != nil && t.next < t.own {
+			skip(r.Steps[t.next:t.own])
+			t.next = t.own
+		}
+		for _, note := range done.Notes {
+			step.note(note)
+		}
+		switch {
+		case done.Failure != nil:
+			step.State, step.Until, step.Failure = StepFailed, &now, short(done.Failure.Error())
+		case step.State == StepActive && done.Background:
+			step.State = StepBackground
+		case step.State == StepActive:
+			step.State, step.Until, step.Differs = StepDone, &now, ""
+		}
+	})
+}
+
+func skip(steps []Step) {
+	for i := range steps {
+		if steps[i].State == StepWaiting {
+			steps[i].State = StepSkipped
+		}
+	}
+}
+
+// note keeps a note of the step.
+func (s *Step) note(text string) {
+	s.Notes = append(s.Notes, short(text))
+	if surplus := len(s.Notes) - maxNotes; surplus > 0 {
+		s.Notes = slices.Delete(s.Notes, 0, surplus)
+		s.Forgotten += surplus
+	}
+}
+
+// active returns the step of a title that goes on; nil if there is none.
+func (r *Run) active(title string) *Step {
+	title = short(title)
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Title == title && (s.State == StepActive || s.State == StepBackground) {
+			return s
+		}
+	}
+	return nil
+}
+
+// BackgroundNote implements scenarios.Progress. Notes of no step are the run's.
+func (t *tracker) BackgroundNote(title, note string) {
+	t.change(func(r *Run, _ time.Time) {
+		if step := r.active(title); step != nil {
+			step.note(note)
+		} else if len(r.Notes) < maxNotes {
+			r.Notes = append(r.Notes, short(title+": "+note))
+		}
+	})
+}
+
+// BackgroundEnded implements scenarios.CheckProgress.
+func (t *tracker) BackgroundEnded(title string, err error) {
+	t.change(func(r *Run, now time.Time) {
+		step := r.active(title)
+		switch {
+		case step == nil:
+		case err != nil:
+			step.State, step.Until, step.Failure = StepFailed, &now, short(err.Error())
+		default:
+			step.State, step.Until, step.Differs = StepDone, &now, ""
+		}
+	})
+}
+
+// Differs implements scenarios.CheckProgress.
+func (t *tracker) Differs(title string, err error) {
+	t.change(func(r *Run, _ time.Time) {
+		if step := r.active(title); step != nil {
+			step.Differs = short(err.Error())
+		}
+	})
+}
+
+// Watched implements scenarios.CheckProgress.
+func (t *tracker) Watched(invariant string) { t.invariant(invariant, StepActive, nil) }
+
+// Violated implements scenarios.CheckProgress.
+func (t *tracker) Violated(invariant string, err error) { t.invariant(invariant, StepFailed, err) }
+
+func (t *tracker) invariant(name string, state StepState, err error) {
+	t.change(func(r *Run, _ time.Time) {
+		for i := range r.Invariants {
+			if one := &r.Invariants[i]; one.Name == short(name) {
+				one.State = state
+				if err != nil {
+					one.Failure = short(err.Error())
+				}
+			}
+		}
+	})
+}
+
+// Stalled implements scenarios.Progress.
+func (t *tracker) Stalled(d time.Duration, inFlight string) {
+	t.BackgroundNote("no progress", "for "+d.String()+" of the machine's time; in flight: "+inFlight)
+}
+
+// End implements scenarios.Progress. The run is over only when ended is called.
+func (t *tracker) End(*scenarios.Result) {}
+
+// ended shows how the run ended.
+func (t *tracker) ended(result *scenarios.Result, err error) {
+	t.change(func(r *Run, now time.Time) {
+		r.Until = &now
+		skip(r.Steps)
+		for i := range r.Invariants {
+			if r.Invariants[i].State == StepActive {
+				r.Invariants[i].State = StepDone
+			}
+		}
+		switch {
+		case err != nil:
+			r.State, r.Failure = Failed, short(err.Error())
+			if errors.Is(err, errStopped) {
+				r.State = Stopped
+			}
+		case result.Interrupted:
+			r.State, r.Failure = Stopped, short(result.Failure.Error())
+		case result.Failure != nil:
+			r.State, r.Failure = Failed, short(result.Failure.Error())
+			for _, f := range result.Run.Failures {
+				for _, cause := range f.Causes {
+					r.Causes = append(r.Causes, short(cause))
+				}
+			}
+		default:
+			r.State = Passed
+		}
+	})
+}
+
+// short cuts a text that is too long.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return text[:maxText] + "…"
+}
