@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 	p.shows("aside", "node-1")
 	p.choose(`form[aria-label="Break the node"] select[aria-label="Duration"]`, "5m")
 	p.do(chromedp.Click(`form[aria-label="Break the node"] button`))
-	p.shows("header", "recording 1")
+	p.shows("header", "rec 1")
 	p.press("+1 min")
 	p.shows("aside", "Not ready")
 	p.save("faults-node")
@@ -46,7 +46,7 @@ func TestFaults(t *testing.T) {
 	p.shows("aside", "ReplicaSet/web")
 	var killed string
 	p.do(chromedp.Text("aside h2", &killed), chromedp.Click(`form[aria-label="Break the pod"] button`))
-	p.shows("header", "recording 3")
+	p.shows("header", "rec 3")
 	p.until(fmt.Sprintf(`!document.querySelector("aside").innerText.includes(%q)`, killed))
 
 	// The API server fails, and a fault without an end is stopped.

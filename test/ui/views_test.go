@@ -124,5 +124,5 @@ func TestNoSession(t *testing.T) {
 	defer stop()
 	q.ctx = ctx
 	q.do(chromedp.Navigate(address + "/ui/"))
-	q.shows(".connection", "minikcm ui")
+	q.shows("[role=alert]", "minikcm ui")
 }

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Clock } from "./clock.ts";
+import type { Clock, ClockState } from "./clock.ts";
 import { time } from "./words.ts";
 
 const speeds = [1, 10, 100, 1000];
-const jumps = { "+1 min": "1m", "+1 h": "1h", "+1 day": "24h" };
+const jumps = { "+1 min": "1m", "+1 h": "1h", "+1 d": "24h" };
 
 /** ClockBar shows the cluster's time, and the controls if the clock has them. */
 export function ClockBar({ clock, report }: { clock: Clock; report: (error: unknown) => void }) {
@@ -22,8 +22,9 @@ export function ClockBar({ clock, report }: { clock: Clock; report: (error: unkn
   const act = (p: Promise<void>) => void p.catch(report);
   return (
     <div class="clock" role="group" aria-label="Time">
-      {state.moving && <span class="dim">moving…</span>}
-      <time title={state.nextTimer ? `The cluster's time. Next timer: ${time(Date.parse(state.nextTimer))}` : "The cluster's time"}>{time(clock.now())}</time>
+      <time class={state.moving ? "moving" : ""} title={titleOf(state)}>
+        {time(clock.now())}
+      </time>
       {clock.controllable ? (
         <>
           <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title="Pause or resume time (space)">
@@ -40,7 +41,7 @@ export function ClockBar({ clock, report }: { clock: Clock; report: (error: unkn
             ))}
           </select>
           {Object.entries(jumps).map(([label, duration]) => (
-            <button key={label} type="button" onClick={() => act(clock.ask("advance", { duration }))}>
+            <button key={label} type="button" title={`Jump: ${label}`} onClick={() => act(clock.ask("advance", { duration }))}>
               {label}
             </button>
           ))}
@@ -50,4 +51,10 @@ export function ClockBar({ clock, report }: { clock: Clock; report: (error: unkn
       )}
     </div>
   );
+}
+
+/** titleOf explains the time. Its words take no room in the header, whose controls stay on one line. */
+function titleOf(state: ClockState): string {
+  if (state.moving) return "The cluster's time moves until the work that is due is done";
+  return state.nextTimer ? `The cluster's time. Next timer: ${time(Date.parse(state.nextTimer))}` : "The cluster's time";
 }

@@ -9,6 +9,7 @@ import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
 import { RolloutsView } from "./rolloutsview.tsx";
 import { go, useRoute } from "./route.ts";
+import { ScenariosView } from "./scenariosview.tsx";
 import { revisionOf } from "./scrubber.tsx";
 import { Store, useTopics } from "./store.ts";
 import { TimelineView } from "./timelineview.tsx";
@@ -23,6 +24,7 @@ const views: { name: string; title: string; feature?: string }[] = [
   { name: "rollouts", title: "Rollouts" },
   { name: "faults", title: "Faults", feature: "faults" },
   { name: "loop", title: "Loop", feature: "loops" },
+  { name: "scenarios", title: "Scenarios", feature: "scenarios" },
 ];
 
 const themes = ["auto", "light", "dark"];
@@ -69,6 +71,7 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
           ))}
         </select>
       </header>
+      <NoSession store={store} />
       {problem && (
         <p class="problem" role="alert">
           {problem}{" "}
@@ -86,6 +89,8 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
           <RolloutsView store={store} clock={clock} route={route} />
         ) : view === "loop" ? (
           <LoopView route={route} clock={clock} actions={actions} report={report} />
+        ) : view === "scenarios" ? (
+          <ScenariosView route={route} clock={clock} report={report} />
         ) : view === "faults" ? (
           <FaultsView store={store} actions={actions} report={report} />
         ) : (
@@ -100,20 +105,40 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
 function RecordingSign({ actions }: { actions: Actions }) {
   const [, render] = useState(0);
   useEffect(() => actions.listen(() => render((n) => n + 1)), [actions]);
-  return actions.recording ? <a href="#faults">recording {actions.recording.done.length}</a> : null;
+  if (!actions.recording) return null;
+  return (
+    <a class="recording" href="#faults" title="What you do is recorded: steps so far">
+      rec {actions.recording.done.length}
+    </a>
+  );
 }
 
-/** Connection says whether the page is up to date. */
+/** failedTopic is a topic that cannot be read. */
+function failedTopic(store: Store) {
+  return [store.nodes, store.pods].find((t) => t.state === "waiting" && t.error);
+}
+
+/** NoSession says what to do if the browser is not admitted. */
+function NoSession({ store }: { store: Store }) {
+  useTopics([store.nodes, store.pods]);
+  if (failedTopic(store)?.code !== 401) return null;
+  return (
+    <p class="problem" role="alert">
+      No session: open a new link from “minikcm ui”
+    </p>
+  );
+}
+
+/** Connection says whether the page is up to date, in words that fit into the header. */
 function Connection({ store }: { store: Store }) {
   useTopics([store.nodes, store.pods]);
   const topics = [store.nodes, store.pods];
-  const failed = topics.find((t) => t.state === "waiting" && t.error);
+  const failed = failedTopic(store);
   const live = topics.every((t) => t.state === "live" && t.complete);
   const past = store.at !== 0 && topics.every((t) => t.state === "past");
-  if (failed?.code === 401) return <span class="connection bad">No session: open a new link from “minikcm ui”</span>;
   return (
     <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed?.error}>
-      {failed ? (store.at ? "not available" : "reconnecting…") : live ? "live" : past ? "the past" : "loading…"}
+      {failed ? (store.at ? "no answer" : "offline") : live ? "live" : past ? "the past" : "loading…"}
     </span>
   );
 }
