@@ -49,6 +49,56 @@ func (c *Cluster) EndFork(ctx context.Context, id string) (*Fork, error) {
 	return fork, c.ask(ctx, http.MethodDelete, forksPath+"/"+url.PathEscape(id), nil, nil, fork)
 }
 
+// Comparison compares a cluster (Here) with a fork of it (There).
+type Comparison struct {
+	Fork  Fork           `json:"fork"`
+	Here  Compared       `json:"here"`
+	There Compared       `json:"there"`
+	Kinds []ComparedKind `json:"kinds"`
+}
+
+// Compared is what a comparison shows of one cluster.
+type Compared struct {
+	Clock      Clock `json:"clock"`
+	Revision   int64 `json:"revision"`
+	Nodes      int   `json:"nodes"`
+	NodesReady int   `json:"nodesReady"`
+	// Pods counts the pods by phase.
+	Pods map[string]int `json:"pods"`
+	// Writes are the newest, oldest first, without those of Events and Leases.
+	Writes []Write `json:"writes"`
+}
+
+// ComparedKind compares the objects of a kind. Its lists have the first 100.
+type ComparedKind struct {
+	Group string `json:"group"`
+	Kind  string `json:"kind"`
+	// Here, There and Both count the objects of the sides and those that are on both, of which
+	// Differ differ.
+	Here      int      `json:"here"`
+	There     int      `json:"there"`
+	Both      int      `json:"both"`
+	Differ    int      `json:"differ"`
+	OnlyHere  []string `json:"onlyHere"`
+	OnlyThere []string `json:"onlyThere"`
+	Objects   []struct {
+		Name   string `json:"name"`
+		Fields []struct {
+			Path  string `json:"path"`
+			Here  string `json:"here"`
+			There string `json:"there"`
+		} `json:"fields"`
+		// More counts the further fields.
+		More int `json:"more"`
+	} `json:"objects"`
+}
+
+// CompareFork compares the cluster with a fork of it.
+func (c *Cluster) CompareFork(ctx context.Context, id string) (*Comparison, error) {
+	comparison := &Comparison{}
+	return comparison, c.ask(ctx, http.MethodGet, forksPath+"/"+url.PathEscape(id)+"/comparison", nil, nil, comparison)
+}
+
 // Loop is what is in one loop of a controller. Its lists have the first keys.
 type Loop struct {
 	Name string `json:"name"`

@@ -60,6 +60,10 @@ func fromCluster(ctx context.Context, config *rest.Config, opts metav1.ListOptio
 	return d, nil
 }
 
+// IsOwn reports whether each cluster makes such an object for itself, or has it as a part of its
+// history, so that Load leaves it out whatever else a dump has.
+func IsOwn(o *unstructured.Unstructured) bool { return leftOut(o) != "" }
+
 // listed is a resource to list.
 type listed struct {
 	resource schema.GroupVersionResource

@@ -262,6 +262,10 @@ class Cluster:
         """Ends a fork, and returns when it has ended."""
         return self._ask("DELETE", "/forks/" + urllib.parse.quote(id, safe=""))
 
+    def compare_fork(self, id):
+        """Compares the cluster (here) with a fork of it (there): clocks, counts, objects by kind, newest writes."""
+        return self._ask("GET", "/forks/" + urllib.parse.quote(id, safe="") + "/comparison")
+
     def loops(self, controller):
         """Returns what is in the informers, queues and workers of a controller."""
         return self._ask("GET", "/loops/" + urllib.parse.quote(controller, safe=""))["loops"]

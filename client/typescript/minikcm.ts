@@ -89,6 +89,39 @@ export interface Fork {
   leftOut: number;
 }
 
+/** What a comparison shows of one cluster. */
+export interface Compared {
+  clock: { mode: string; now: string; factor?: number; paused?: boolean };
+  revision: number;
+  nodes: number;
+  nodesReady: number;
+  /** The number of pods by phase. */
+  pods: Record<string, number>;
+  /** The newest, oldest first. */
+  writes: Write[];
+}
+
+/** Compares the objects of a kind; its lists have the first 100. */
+export interface ComparedKind {
+  group?: string;
+  kind: string;
+  here: number;
+  there: number;
+  both: number;
+  differ: number;
+  onlyHere?: string[];
+  onlyThere?: string[];
+  objects?: { name: string; fields: { path: string; here?: string; there?: string }[]; more?: number }[];
+}
+
+/** Compares a cluster (here) with a fork of it (there). */
+export interface Comparison {
+  fork: Fork;
+  here: Compared;
+  there: Compared;
+  kinds: ComparedKind[];
+}
+
 /** Which scenario to run: a shipped one by its name, or the YAML of another one. */
 export interface Scenario {
   name?: string;
@@ -406,6 +439,11 @@ export class Cluster {
   /** Ends a fork, and resolves when it has ended. */
   endFork(id: string): Promise<Fork> {
     return this.#ask("DELETE", `/forks/${encodeURIComponent(id)}`);
+  }
+
+  /** Compares the cluster (here) with a fork of it (there). */
+  compareFork(id: string): Promise<Comparison> {
+    return this.#ask("GET", `/forks/${encodeURIComponent(id)}/comparison`);
   }
 
   /** Returns what is in the loops of a controller. */

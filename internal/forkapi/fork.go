@@ -44,6 +44,8 @@ type running struct {
 	cluster *minikcm.Cluster
 	page    *ui.Server
 	dir     string
+	// ending is closed when the fork is to end.
+	ending chan struct{}
 }
 
 // start starts a fork with the objects of a revision.
@@ -52,7 +54,7 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 	if err != nil {
 		return nil, err
 	}
-	r = &running{shown: Fork{ID: id, Revision: revision, Time: at.UTC()}}
+	r = &running{shown: Fork{ID: id, Revision: revision, Time: at.UTC()}, ending: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.stop())
@@ -91,6 +93,7 @@ func settings(o minikcm.Options) minikcm.Options {
 
 // stop ends a fork, also one that has not started whole.
 func (r *running) stop() (err error) {
+	close(r.ending)
 	if r.cluster != nil {
 		err = r.cluster.Close()
 	}

@@ -52,7 +52,7 @@ type Options struct {
 // Extension serves forks.
 func Extension(opts Options) minikcm.Extension {
 	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
-		return &service{cluster: cluster, opts: opts}, nil
+		return &service{cluster: cluster, opts: opts, comparing: make(chan struct{}, maxComparisons)}, nil
 	}}
 }
 
@@ -63,6 +63,8 @@ type service struct {
 
 	// starting is held while a fork starts: one at a time.
 	starting sync.Mutex
+	// comparing holds a token for each comparison that is made or streamed.
+	comparing chan struct{}
 	mu       sync.Mutex
 	last     int
 	forks    []*running // oldest first
@@ -87,8 +89,14 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	id := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
+	id, what, _ := strings.Cut(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
 	switch {
+	case what == comparisonName && r.Method == http.MethodGet:
+		return s.serveComparison(ctx, w, r, id)
+	case what == comparisonName:
+		return notAllowed(w, r, http.MethodGet)
+	case what != "":
+		return apierrors.NewNotFound(resource, id+"/"+what)
 	case id == "" && r.Method == http.MethodGet:
 		return answer(w, http.StatusOK, s.list())
 	case id == "" && r.Method == http.MethodPost:
@@ -189,6 +197,15 @@ func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("revision must not be negative: %d", asked.Revision))
 	}
 	return asked, nil
+}
+
+func (s *service) find(id string) *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.forks, func(f *running) bool { return f.shown.ID == id }); i >= 0 {
+		return s.forks[i]
+	}
+	return nil
 }
 
 // serveEnd ends a fork, and responds when it has ended.

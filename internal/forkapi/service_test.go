@@ -4,17 +4,20 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/comparison"
 	"minikcm.dev/minikcm/internal/forkapi"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -138,4 +141,103 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %s %.30q is answered with %d %s", r.method, r.path, r.body, code, status.Message)
 		}
 	}
+}
+
+// A comparison shows what the clusters have not in common, and follows both.
+func TestComparison(t *testing.T) {
+	t.Parallel()
+	cluster := start(t)
+	create(t, cluster, "both")
+	deleted := create(t, cluster, "later-deleted")
+	var fork forkapi.Fork
+	if code := send(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
+		t.Fatalf("a fork is answered with %d: %+v", code, fork)
+	}
+	path := forkapi.Path + "/" + fork.ID + "/comparison"
+	var first forkapi.Comparison
+	if code := send(t, cluster.Config(), http.MethodGet, path, "", &first); code != http.StatusOK {
+		t.Fatalf("the comparison is answered with %d", code)
+	}
+	for _, k := range first.Kinds {
+		if k.Both != k.Here || k.Both != k.There || k.Differ > 0 {
+			t.Errorf("a new fork differs: %+v", k)
+		}
+	}
+	if first.Here.Nodes != 2 || first.There.Ready != 2 || !first.There.Clock.Now.After(fork.Time.Add(-1)) || len(first.Here.Writes) == 0 {
+		t.Errorf("the comparison is %+v", first)
+	}
+
+	lines := follow(t, cluster.Config(), path)
+	var line forkapi.Comparison
+	if err := lines.Decode(&line); err != nil {
+		t.Fatal(err)
+	}
+	there := clientOf(t, fork.Kubeconfig)
+	cordoned := []byte(`{"spec": {"unschedulable": true}}`)
+	if _, err := there.CoreV1().Nodes().Patch(t.Context(), "node-1", types.MergePatchType, cordoned, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	create(t, cluster, "only-here")
+	if err := cluster.Client().CoreV1().ConfigMaps("default").Delete(t.Context(), deleted.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		line = forkapi.Comparison{}
+		if err := lines.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]comparison.Kind{}
+		for _, k := range line.Kinds {
+			found[k.Kind] = k
+		}
+		nodes, maps := found["Node"], found["ConfigMap"]
+		if nodes.Differ == 1 && slices.Equal(maps.OnlyHere, []string{"default/only-here"}) && slices.Equal(maps.OnlyThere, []string{"default/later-deleted"}) {
+			if nodes.Objects[0].Name != "node-1" || !slices.Contains(nodes.Objects[0].Fields, comparison.Field{Path: "spec.unschedulable", There: "true"}) {
+				t.Errorf("the node is %+v", nodes.Objects)
+			}
+			break
+		}
+	}
+	if code := send(t, cluster.Config(), http.MethodDelete, forkapi.Path+"/"+fork.ID, "", &fork); code != http.StatusOK {
+		t.Errorf("the end of the fork is answered with %d", code)
+	}
+	var err error
+	for err == nil { // the stream ends with the fork
+		err = lines.Decode(&line)
+	}
+	if code := send(t, cluster.Config(), http.MethodGet, path, "", nil); code != http.StatusNotFound {
+		t.Errorf("the comparison with no fork is answered with %d", code)
+	}
+}
+
+// follow reads the stream of a path.
+func follow(t *testing.T, config *rest.Config, path string) *json.Decoder {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path+"?follow=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() }) // it is only read
+	return json.NewDecoder(res.Body)
+}
+
+func clientOf(t *testing.T, kubeconfig string) *kubernetes.Clientset {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }

@@ -130,6 +130,8 @@ var ownRequests = []struct {
 	{http.MethodDelete, "/minikcm/v1/scenarios/runs/run-9", "", 404},
 	{http.MethodPost, "/minikcm/v1/forks", `{"revision": 0}`, 201},
 	{http.MethodGet, "/minikcm/v1/forks", "", 200},
+	{http.MethodGet, "/minikcm/v1/forks/fork-1/comparison", "", 200},
+	{http.MethodGet, "/minikcm/v1/forks/fork-9/comparison", "", 404},
 	{http.MethodDelete, "/minikcm/v1/forks/fork-1", "", 200},
 	{http.MethodDelete, "/minikcm/v1/forks/fork-1", "", 404},
 	{http.MethodGet, "/minikcm/v1/snapshot", "", 200},

@@ -1,0 +1,169 @@
+package comparison
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// maxValue caps the text of a field's value, in bytes.
+const maxValue = 200
+
+// passing are the fields that two clusters never have in common, wherever they are: identities,
+// addresses, counters of changes.
+var passing = map[string]bool{
+	"uid": true, "resourceVersion": true, "generation": true, "managedFields": true, "selfLink": true, "creationTimestamp": true,
+	"observedGeneration": true, "containerID": true, "podIP": true, "podIPs": true, "hostIP": true, "hostIPs": true,
+	"machineID": true, "bootID": true, "systemUUID": true, "daemonEndpoints": true,
+}
+
+// lasting returns a copy of an object without what never is the same in two clusters; nil for nil.
+// Values of Secrets are replaced by their lengths.
+func lasting(object map[string]any) map[string]any {
+	if object == nil {
+		return nil
+	}
+	kept, _ := keep(object).(map[string]any)
+	if kept == nil {
+		kept = map[string]any{}
+	}
+	if object["kind"] == "Secret" {
+		for _, field := range []string{"data", "stringData"} {
+			values, _ := kept[field].(map[string]any)
+			for name, value := range values {
+				values[name] = fmt.Sprintf("%d characters", len(fmt.Sprint(value)))
+			}
+		}
+	}
+	return kept
+}
+
+// keep returns a copy of a value, or nil if nothing of it lasts.
+func keep(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, field := range v {
+			if passing[name] {
+				continue
+			}
+			if kept := keep(field); kept != nil {
+				out[name] = kept
+			}
+		}
+		if len(out) == 0 && len(v) > 0 {
+			return nil
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, item := range v {
+			out = append(out, keep(item))
+		}
+		return out
+	case string:
+		if isTime(v) {
+			return nil
+		}
+	}
+	return value
+}
+
+// isTime reports whether a text is a time of the API.
+func isTime(text string) bool {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[10] != 'T' {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
+// differences returns the fields in which two objects differ, by path: the first ones, and how many
+// more there are.
+func differences(here, there map[string]any) (fields []Field, more int) {
+	all := compare(nil, "", here, there)
+	if len(all) > maxFields {
+		return all[:maxFields], len(all) - maxFields
+	}
+	return all, 0
+}
+
+// compare appends the fields in which two values differ. Lists are compared as wholes, unless they
+// have the same length.
+func compare(fields []Field, path string, here, there any) []Field {
+	if reflect.DeepEqual(here, there) {
+		return fields
+	}
+	switch h := here.(type) {
+	case map[string]any:
+		t, ok := there.(map[string]any)
+		if !ok {
+			break
+		}
+		names := slices.Collect(maps.Keys(h))
+		for name := range t {
+			if _, both := h[name]; !both {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			fields = compare(fields, join(path, name), h[name], t[name])
+		}
+		return fields
+	case []any:
+		t, ok := there.([]any)
+		if !ok || len(h) != len(t) {
+			break
+		}
+		for i := range h {
+			fields = compare(fields, fmt.Sprintf("%s[%d]", path, i), h[i], t[i])
+		}
+		return fields
+	}
+	return append(fields, Field{Path: path, Here: text(here), There: text(there)})
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// text returns a value in JSON, cut if it is long; empty for nil.
+func text(value any) string {
+	if value == nil {
+		return ""
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	if len(data) > maxValue {
+		return string(data[:maxValue]) + "…"
+	}
+	return string(data)
+}
+
+func phaseOf(pod map[string]any) string {
+	status, _ := pod["status"].(map[string]any)
+	if phase, ok := status["phase"].(string); ok && phase != "" {
+		return phase
+	}
+	return "Unknown"
+}
+
+func isReady(node map[string]any) bool {
+	status, _ := node["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == "Ready" {
+			return condition["status"] == "True"
+		}
+	}
+	return false
+}

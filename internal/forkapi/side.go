@@ -1,0 +1,196 @@
+package forkapi
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/comparison"
+)
+
+// maxWrites caps the newest writes of a cluster that a comparison shows.
+const maxWrites = 20
+
+// side follows the objects of one cluster: a list, and then each write.
+type side struct {
+	cluster *minikcm.Cluster
+	wake    func()
+	stop    func()
+	// listed are the objects of the list, until they are applied, and versions the API
+	// versions in which the kinds are compared.
+	listed   []*unstructured.Unstructured
+	versions map[schema.GroupKind]string
+
+	mu sync.Mutex
+	// changed are the last writes of the objects since the previous apply.
+	changed map[comparison.Key]changed
+	writes  []minikcm.Write
+	newest  int64
+}
+
+// changed is the state of an object after its last write; object is nil if that removed it.
+type changed struct {
+	resource schema.GroupVersionResource
+	object   runtime.Object
+}
+
+// newSide begins to follow the writes to a cluster. wake is called after each.
+func newSide(cluster *minikcm.Cluster, wake func()) *side {
+	s := &side{cluster: cluster, wake: wake, versions: map[schema.GroupKind]string{}, changed: map[comparison.Key]changed{}}
+	s.stop = cluster.Writes().ObserveObjects(func(w *minikcm.Write, _, obj runtime.Object) { s.wrote(w, obj) })
+	return s
+}
+
+// wrote is called in the request that wrote.
+func (s *side) wrote(w *minikcm.Write, obj runtime.Object) {
+	if isHistory(w) {
+		return
+	}
+	change := changed{resource: schema.GroupVersionResource(w.Resource), object: obj}
+	if w.Effect == minikcm.Removed {
+		change.object = nil
+	}
+	s.mu.Lock()
+	s.changed[comparison.Key{Group: w.Resource.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = change
+	s.addLocked(*w)
+	s.mu.Unlock()
+	s.wake()
+}
+
+// isHistory reports whether a write says what happened, or that its writer is alive.
+func isHistory(w *minikcm.Write) bool {
+	return w.Resource.Resource == "events" || w.Resource.Resource == "leases"
+}
+
+func (s *side) addLocked(w minikcm.Write) {
+	s.newest = max(s.newest, w.Revision)
+	s.writes = append(s.writes, w)
+	if surplus := len(s.writes) - maxWrites; surplus > 0 {
+		s.writes = slices.Delete(s.writes, 0, surplus)
+	}
+}
+
+// list lists the objects. What is written meanwhile is applied after the list.
+func (s *side) list(ctx context.Context) error {
+	namespaces, err := s.cluster.Client().CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	now, err := strconv.ParseInt(namespaces.ResourceVersion, 10, 64)
+	if err != nil {
+		return fmt.Errorf("parsing the newest revision: %w", err)
+	}
+	earlier := s.cluster.Writes().Writes(func(w *minikcm.Write) bool { return w.Revision > now-20*maxWrites && w.Revision <= now && !isHistory(w) })
+	s.mu.Lock()
+	since := s.writes
+	s.writes = nil
+	for _, w := range append(earlier, since...) {
+		if len(s.writes) == 0 || w.Revision > s.writes[len(s.writes)-1].Revision {
+			s.addLocked(w)
+		}
+	}
+	s.newest = max(s.newest, now)
+	s.mu.Unlock()
+	objects, err := dump.FromCluster(ctx, s.cluster.Config())
+	if err != nil {
+		return err
+	}
+	s.listed = slices.Collect(objects.Objects())
+	return nil
+}
+
+// apply calls set with what the list has, and then with what was written since the previous call.
+func (s *side) apply(ctx context.Context, set func(comparison.Key, map[string]any)) error {
+	for _, o := range s.listed {
+		s.versions[o.GroupVersionKind().GroupKind()] = o.GroupVersionKind().Version
+		if !dump.IsOwn(o) {
+			set(keyOf(o), o.Object)
+		}
+	}
+	s.listed = nil
+	s.mu.Lock()
+	changes := maps.Clone(s.changed)
+	clear(s.changed)
+	s.mu.Unlock()
+	for key, change := range changes {
+		o, err := s.read(ctx, key, change)
+		switch {
+		case err != nil:
+			return err
+		case o == nil:
+			set(key, nil)
+		case !dump.IsOwn(o):
+			set(key, o.Object)
+		}
+	}
+	return nil
+}
+
+func keyOf(o *unstructured.Unstructured) comparison.Key {
+	gvk := o.GroupVersionKind()
+	return comparison.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// read returns the written object in the version in which its kind is compared; nil if there is none
+// any more. The object is asked for if it was written in another version.
+func (s *side) read(ctx context.Context, key comparison.Key, change changed) (*unstructured.Unstructured, error) {
+	if change.object == nil {
+		return nil, nil
+	}
+	kind := schema.GroupKind{Group: key.Group, Kind: key.Kind}
+	version := versionOf(change.object)
+	if s.versions[kind] == "" {
+		s.versions[kind] = version
+	}
+	if version == s.versions[kind] {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(change.object)
+		if err != nil {
+			return nil, fmt.Errorf("converting %s %s: %w", key.Kind, key.Name, err)
+		}
+		o := &unstructured.Unstructured{Object: content}
+		o.SetGroupVersionKind(kind.WithVersion(version))
+		return o, nil
+	}
+	client, err := dynamic.NewForConfig(s.cluster.Config())
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	o, err := client.Resource(change.resource.GroupResource().WithVersion(s.versions[kind])).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// versionOf returns the API version of an object; empty if it is not known.
+func versionOf(o runtime.Object) string {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u.GroupVersionKind().Version
+	}
+	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil || len(kinds) == 0 {
+		return ""
+	}
+	return kinds[0].Version
+}
+
+// show shows the clock and the newest writes.
+func (s *side) show(into *Compared) {
+	into.Clock = s.cluster.Info().Clock
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	into.Revision, into.Writes = s.newest, append([]minikcm.Write{}, s.writes...)
+}
