@@ -27,6 +27,9 @@ type Info struct {
 	// Seed is the seed of the cluster's random choices.
 	Seed  uint64    `json:"seed"`
 	Clock ClockInfo `json:"clock"`
+	// History is how much of the store's history is kept, if that was chosen: a duration, or a
+	// number of revisions.
+	History string `json:"history,omitempty"`
 	// Roles are the roles of this process, if it shares its etcd with others: Cluster.Roles.
 	Roles []string `json:"roles,omitempty"`
 }
@@ -54,7 +57,7 @@ func (c *Cluster) Info() Info {
 	}
 	slices.Sort(features)
 	info := Info{
-		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features, Seed: c.opts.Seed, Roles: c.Roles(),
+		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.History.text(),
 		Clock: ClockInfo{Mode: c.opts.ClockMode, Now: c.clock.Now().UTC()},
 	}
 	switch info.Clock.Mode {

@@ -179,7 +179,9 @@ type Options struct {
 	// CompactionInterval is the time of the cluster's clock between compactions of the
 	// store. 0 means five minutes, negative never.
 	CompactionInterval time.Duration
-	Logger             klog.Logger
+	// History is what compactions keep; the zero value is the revisions of the last interval.
+	History History
+	Logger  klog.Logger
 	// Notices gets what the operator of the cluster has to know while it runs: that memory is
 	// short, that a configuration file could not be loaded again, that a component lacks a
 	// permission. The zero Logger means Logger.
@@ -205,7 +207,7 @@ func (o *Options) Validate() error {
 	if o.Snapshot != "" && (o.DataDir != "" || len(o.Etcd.Endpoints) > 0) {
 		return fmt.Errorf("only a cluster of its own begins with a snapshot (%s), none with a data directory or an external etcd: restore the snapshot to it first", o.Snapshot)
 	}
-	if err := o.validateObjects(); err != nil {
+	if err := errors.Join(o.validateObjects(), o.History.validate()); err != nil {
 		return err
 	}
 	if o.Port < 0 || o.Port > 65535 {

@@ -76,6 +76,11 @@ type Options struct {
 	// CompactionInterval is the interval of compactions; each keeps the history of the
 	// last interval. 0 means five minutes, as upstream; negative disables compaction.
 	CompactionInterval time.Duration
+	// HistoryRevisions is the number of the newest revisions that compactions keep instead of
+	// those of the last interval, and HistoryDuration the time whose revisions they keep; 0:
+	// neither. With a duration, the default interval is at most that.
+	HistoryRevisions int64
+	HistoryDuration  time.Duration
 	// MaxWatchTime limits watches for which the client gives no timeout; 0 means an hour.
 	MaxWatchTime time.Duration
 	// ServiceRanges are the networks of cluster IPs: one, or one of each family, the
@@ -326,7 +331,9 @@ func (s *Server) startUpkeep() {
 			upkeep.Start(opts.Clock, upkeep.ReloadInterval, s.expirer.Reload),
 		}
 	}
-	s.compactor = upkeep.StartCompactor(opts.Store, opts.Clock, opts.CompactionInterval, opts.Logger)
+	s.compactor = upkeep.StartCompactor(opts.Store, opts.Clock, upkeep.Retention{
+		Interval: opts.CompactionInterval, Revisions: opts.HistoryRevisions, Duration: opts.HistoryDuration,
+	}, opts.Logger)
 }
 
 // prepare makes what serves requests, and the objects that every cluster has.
@@ -385,6 +392,9 @@ func setDefaults(opts *Options) {
 	}
 	if opts.CompactionInterval == 0 {
 		opts.CompactionInterval = 5 * time.Minute
+		if opts.HistoryDuration > 0 {
+			opts.CompactionInterval = min(opts.CompactionInterval, opts.HistoryDuration)
+		}
 	}
 	if opts.MaxWatchTime == 0 {
 		opts.MaxWatchTime = time.Hour

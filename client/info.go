@@ -16,6 +16,9 @@ type Info struct {
 	// Seed is the seed of the cluster's random choices.
 	Seed  uint64 `json:"seed"`
 	Clock Clock  `json:"clock"`
+	// History is how much of the store's history is kept, if that was chosen: a duration, or a
+	// number of revisions.
+	History string `json:"history"`
 }
 
 // Controller is the state of a controller.

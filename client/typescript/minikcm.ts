@@ -64,6 +64,8 @@ export interface Info {
   /** An unsigned number of 64 bits, of which JavaScript keeps 53. */
   seed: number;
   clock: Clock;
+  /** How much of the store's history is kept, if that was chosen. */
+  history?: string;
   roles?: string[];
 }
 

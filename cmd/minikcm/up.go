@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm"
 )
 
 func newUp() *cobra.Command {
 	var flags clusterFlags
-	var kubeconfig string
+	var kubeconfig, history string
 	var with upExtras
 	var stopWithStdin bool
 	cmd := &cobra.Command{
@@ -40,6 +42,11 @@ and run in the foreground until SIGINT (Ctrl-C) or SIGTERM.`,
 			if err != nil {
 				return err
 			}
+			if history != "" {
+				if opts.History, err = minikcm.ParseHistory(history); err != nil {
+					return badInput{fmt.Errorf("--history: %w", err)}
+				}
+			}
 			opts.KubeconfigPath = kubeconfig
 			if kubeconfig == "" {
 				if opts.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.DataDir); err != nil {
@@ -52,6 +59,7 @@ and run in the foreground until SIGINT (Ctrl-C) or SIGTERM.`,
 	flags.register(cmd)
 	cmd.Flags().BoolVar(&with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, Schedule and Workflow kinds, and run their objects")
 	cmd.Flags().BoolVar(&with.ui, "ui", false, "serve a live page of the cluster to browsers on this machine, and print a link that opens it once")
+	cmd.Flags().StringVar(&history, "history", "", "keep the history of this much of the cluster's time, such as 1h, or this number of revisions, so that the page can look back and lists at earlier resourceVersions work (default 5m)")
 	cmd.Flags().BoolVar(&stopWithStdin, "stop-with-stdin", false, "also stop at the end of standard input, so that the cluster does not outlive the program that started it")
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "where to write the kubeconfig, as JSON if its name ends in .json (default $HOME/.minikcm/kubeconfig, or DATA-DIR/kubeconfig)")
 	return cmd
