@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"minikcm.dev/minikcm/scenarios/fault"
+	"minikcm.dev/minikcm/scenarios/spec"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -42,9 +44,30 @@ func tourPage(tour *Scenario) string {
 		}
 		open("steps")
 		fmt.Fprintf(&page, "- %s\n", strings.ReplaceAll(step.Title(), "*", `\*`))
+		if menu := menuOf(step); menu != "" {
+			fmt.Fprintf(&page, "  (in the [live page](../ui.md#faults) of your own cluster: %s)\n", menu)
+		}
 	}
 	open("end")
 	return strings.TrimRight(page.String(), "\n") + "\n"
+}
+
+// menuOf says where the live page has the menu that breaks what a step breaks; empty for a step
+// that breaks nothing.
+func menuOf(step *spec.Step) string {
+	switch value := step.Value.(type) {
+	case *Kill:
+		if value.Node != "" {
+			return "select " + value.Node + " in the Cluster view, and break it with “Crash (the machine goes down)”"
+		}
+		return "select a pod in the Cluster view, and break it with “Kill (without grace)”"
+	case *fault.Fault:
+		if value.Controllers != nil && value.Controllers.Action == fault.ControllerCrash {
+			return "choose a controller in the Loop view, and break it with “Crash and restart it”"
+		}
+		return "the Faults view has forms for nodes and the API server"
+	}
+	return ""
 }
 
 // commandLine quotes the arguments that a shell would change.

@@ -35,7 +35,27 @@ func TestFork(t *testing.T) {
 	p.press("Now")
 	p.until(ready + ` === 0`)
 	p.shows("header button", "Pause")
+
+	// Both are compared in one view, each with its clock; changes of both are seen.
+	p.press("Look back")
+	p.do(chromedp.Click(`.forks li a[href^="#compare"]`))
+	p.shows(".compare .side", "3 of 3 ready")
+	p.shows(".compare tbody tr", "default/web")
+	p.until(`document.querySelector("[aria-label='fork-1']").innerText.includes("paused")`)
+	p.until(`[...document.querySelectorAll("[aria-label='fork-1'] dt")].some(d => d.textContent === "Pods Running" && d.nextSibling.textContent === "6")`)
+	p.until(`[...document.querySelectorAll("[aria-label='This cluster'] dt")].some(d => d.textContent === "Pods Running" && d.nextSibling.textContent === "0")`)
+	c.run("", "kubectl", "--kubeconfig", kubeconfig, "cordon", "node-1")
+	p.shows(".compare tbody tr", "spec.unschedulable")
+	if lines := p.value(`document.querySelector("header").offsetHeight / parseFloat(getComputedStyle(document.querySelector("header button")).height)`); lines > 2 {
+		t.Errorf("the header has %v lines", lines)
+	}
+	p.save("compare")
+	c.run("", "kubectl", "create", "deployment", "api", "--image=nginx", "--replicas=3")
+	p.shows("[aria-label='This cluster'] .newest", "Pod/api-")
+	p.do(chromedp.KeyEvent("1"))
 	p.press("Look back")
 	p.do(chromedp.Focus(".forks li button"), chromedp.KeyEvent(kb.Enter))
 	p.until(`document.querySelectorAll(".forks li").length === 0`)
+	p.do(chromedp.Evaluate(`location.hash = "compare?fork=fork-1"`, nil))
+	p.shows("main", "There is no fork “fork-1”")
 }

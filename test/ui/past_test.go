@@ -55,3 +55,26 @@ func TestPast(t *testing.T) {
 	p.shows("[role=status]", "live")
 	p.until(ready + ` === 20`)
 }
+
+// With --history, the slider begins where that does, not at the last minutes.
+func TestLongHistory(t *testing.T) {
+	c := start(t, "--nodes", "2", "--clock", "virtual", "--seed", "1", "--history", "2h")
+	c.deploy("web", 4)
+	p := c.open(1280, 800)
+	p.until(ready + ` === 4`)
+	c.run("", "kubectl", "delete", "deployment", "web")
+	p.until(ready + ` === 0`)
+	c.run("", "clock", "advance", "1h")
+	p.press("Look back")
+	p.shows("[role=status]", "the past")
+	p.do(chromedp.Focus(`input[type=range]`), chromedp.KeyEvent(kb.Home))
+	p.shows(".scrubber output", "history from 1 to")
+	for range 400 {
+		if p.value(`Number(document.querySelector("[data-phase=ready]")?.textContent ?? 0)`) == 4 {
+			return
+		}
+		p.do(chromedp.KeyEvent(kb.ArrowRight))
+		p.until(`document.querySelector("[role=status]").textContent === "the past"`)
+	}
+	t.Error("the pods of an hour ago are not found")
+}

@@ -58,7 +58,7 @@ export function Forks({ at, report }: { at: number; report: (error: unknown) => 
             ) : (
               <code>minikcm ui --kubeconfig {f.kubeconfig}</code>
             )}{" "}
-            <code>export KUBECONFIG={f.kubeconfig}</code>{" "}
+            <code>export KUBECONFIG={f.kubeconfig}</code> <a href={`#compare?fork=${f.id}`}>compare</a>{" "}
             <button type="button" disabled={busy} aria-label={`End ${f.id}`} onClick={() => void act(() => request("DELETE", `${path}/${f.id}`))}>
               End
             </button>

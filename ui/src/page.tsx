@@ -5,6 +5,7 @@ import { getJSON } from "./api.ts";
 import { Clock } from "./clock.ts";
 import { ClockBar } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
+import { CompareView } from "./compareview.tsx";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
 import { RolloutsView } from "./rolloutsview.tsx";
@@ -89,6 +90,8 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
           <RolloutsView store={store} clock={clock} route={route} />
         ) : view === "loop" ? (
           <LoopView route={route} clock={clock} actions={actions} report={report} />
+        ) : view === "compare" ? (
+          <CompareView route={route} report={report} />
         ) : view === "scenarios" ? (
           <ScenariosView route={route} clock={clock} report={report} />
         ) : view === "faults" ? (

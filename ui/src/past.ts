@@ -4,8 +4,9 @@ import { getJSON, StatusError } from "./api.ts";
 import type { Page } from "./reflector.ts";
 import { objectName, type Write, writer, writesSince } from "./writes.ts";
 
-/** backlog is the number of revisions that the page looks back. */
+/** backlog is the number of revisions that the page looks back, and longBacklog that with “up --history”. */
 const backlog = 5000;
+const longBacklog = 50_000;
 const noise = new Set(["leases", "events"]);
 
 export interface Moment {
@@ -54,9 +55,16 @@ async function canList(revision: number): Promise<boolean> {
   }
 }
 
+/** backlogOf returns how many revisions the page looks back on a cluster that keeps this history: a duration, a number of revisions or the default. */
+export function backlogOf(history?: string): number {
+  if (!history) return backlog;
+  return /^\d+$/.test(history) ? Math.min(Number(history), longBacklog) : longBacklog;
+}
+
 /** readPast reads what the page can go back to. */
 export async function readPast(): Promise<Past> {
   const newest = Number((await getJSON<Page>("/api/v1/nodes?limit=1")).metadata.resourceVersion);
-  const oldest = await firstKept(canList, Math.max(1, newest - backlog), newest);
+  const { history } = await getJSON<{ history?: string }>("/minikcm/v1");
+  const oldest = await firstKept(canList, Math.max(1, newest - backlogOf(history)), newest);
   return { oldest, newest, moments: momentsOf(await writesSince(oldest - 1), oldest) };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstKept, indexAt, momentsOf } from "../src/past.ts";
+import { backlogOf, firstKept, indexAt, momentsOf } from "../src/past.ts";
 import type { Write } from "../src/writes.ts";
 
 test("the history begins at the first revision that is kept", async () => {
@@ -17,4 +17,8 @@ test("the moments are the writes since then, but for heartbeats and Events", () 
   assert.deepEqual(moments.map((m) => m.revision), [6, 9]);
   assert.equal(moments[0]!.text, "scheduler created Pod/web");
   assert.deepEqual([1, 6, 8, 9, 99].map((r) => indexAt(moments, r)), [0, 0, 0, 1, 1]);
+});
+
+test("the page looks back as far as the history that was chosen, up to a limit", () => {
+  for (const [history, want] of [[undefined, 5000], ["1h0m0s", 50_000], ["2000", 2000], ["900000", 50_000]] as const) assert.equal(backlogOf(history), want);
 });

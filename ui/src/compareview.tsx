@@ -1,0 +1,182 @@
+import { useEffect, useState } from "preact/hooks";
+import { StatusError } from "./api.ts";
+import { type Compared, type ComparedKind, type Comparison, followComparison, isSame, nowOf, only, phases } from "./compare.ts";
+import type { Route } from "./route.ts";
+import { clockTime, time } from "./words.ts";
+import { objectName, writer } from "./writes.ts";
+
+/** CompareView shows this cluster beside a fork of it, and in what they differ. */
+export function CompareView({ route, report }: { route: Route; report: (error: unknown) => void }) {
+  const fork = route.query.get("fork") ?? "";
+  const [shown, show] = useState<{ comparison: Comparison; readAt: number }>();
+  const [gone, setGone] = useState(false);
+  const [, tick] = useState(0);
+  useEffect(() => {
+    show(undefined);
+    setGone(false);
+    const end = new AbortController();
+    const failed = (error: unknown) => {
+      if (!(error instanceof StatusError && error.code === 404)) return report(error);
+      setGone(true);
+      end.abort();
+    };
+    followComparison(fork, (comparison) => show({ comparison, readAt: performance.now() }), failed, end.signal);
+    const timer = setInterval(() => tick((n) => n + 1), 500);
+    return () => {
+      clearInterval(timer);
+      end.abort();
+    };
+  }, [fork]);
+  if (gone) return <p class="scroll">There is no fork “{fork}”, or not any more.</p>;
+  if (!shown) return <p class="scroll dim">Comparing {fork}…</p>;
+  const { comparison, readAt } = shown;
+  const now = (c: Compared) => nowOf(c, readAt, performance.now());
+  const different = comparison.kinds.filter((k) => !isSame(k));
+  const same = comparison.kinds.filter(isSame);
+  return (
+    <div class="scroll compare">
+      <div class="sides">
+        <SideCard title="This cluster" side={comparison.here} now={now(comparison.here)} phases={phases(comparison)} />
+        <SideCard title={comparison.fork.id} side={comparison.there} now={now(comparison.there)} phases={phases(comparison)}>
+          <p class="dim">
+            forked at revision {comparison.fork.revision}, {time(Date.parse(comparison.fork.time))}
+          </p>
+        </SideCard>
+      </div>
+      <h2>What differs</h2>
+      {different.length === 0 ? <p>Nothing: both have the same objects.</p> : <KindTable kinds={different} fork={comparison.fork.id} />}
+      <p class="dim">
+        {same.length > 0 && `The same: ${same.map((k) => `${k.both} ${k.kind}`).join(", ")}. `}
+        UIDs, addresses and times are no differences.
+      </p>
+    </div>
+  );
+}
+
+function SideCard(p: { title: string; side: Compared; now: number; phases: string[]; children?: preact.ComponentChildren }) {
+  const { clock, nodes, nodesReady, pods, writes, revision } = p.side;
+  const speed = clock.paused ? "paused" : clock.mode === "real" ? "real time" : `${clock.factor ?? 1}×`;
+  return (
+    <section class="side" aria-label={p.title}>
+      <h2>{p.title}</h2>
+      <p>
+        <time>{time(p.now)}</time> <span class={clock.paused ? "bad" : "dim"}>{speed}</span>
+      </p>
+      {p.children}
+      <dl>
+        <dt>Nodes</dt>
+        <dd class={nodesReady < nodes ? "bad" : ""}>
+          {nodesReady} of {nodes} ready
+        </dd>
+        {p.phases.map((phase) => (
+          <Fragments key={phase} name={`Pods ${phase}`} value={pods[phase] ?? 0} />
+        ))}
+        <dt>Revision</dt>
+        <dd>{revision}</dd>
+      </dl>
+      <h3>Newest writes</h3>
+      <ul class="newest">
+        {[...writes].reverse().slice(0, shownWrites).map((w) => (
+          <li key={w.revision}>
+            <span class="dim">{clockTime(Date.parse(w.time))}</span> {writer(w)} {w.verb} <b>{objectName(w)}</b>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Fragments({ name, value }: { name: string; value: number }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  );
+}
+
+function KindTable({ kinds, fork }: { kinds: ComparedKind[]; fork: string }) {
+  return (
+    <table class="rows">
+      <thead>
+        <tr>
+          <th>Kind</th>
+          <th>Here</th>
+          <th>{fork}</th>
+          <th>Only here</th>
+          <th>Only {fork}</th>
+          <th>Differing fields</th>
+        </tr>
+      </thead>
+      <tbody>
+        {kinds.map((k) => (
+          <tr key={`${k.kind}.${k.group ?? ""}`}>
+            <td>
+              <b>{k.kind}</b>
+              {k.group && <span class="progress">{k.group}</span>}
+            </td>
+            <td>{k.here}</td>
+            <td>{k.there}</td>
+            <td>
+              <Names names={k.onlyHere} count={only(k).here} />
+            </td>
+            <td>
+              <Names names={k.onlyThere} count={only(k).there} />
+            </td>
+            <td>
+              <Fields kind={k} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const shownNames = 5;
+const shownWrites = 6;
+
+/** Names shows the first names, and the others when it is opened. */
+function Names({ names = [], count }: { names?: string[] | undefined; count: number }) {
+  if (count === 0) return null;
+  const list = (some: string[]) => (
+    <ul class="names">
+      {some.map((n) => (
+        <li key={n}>{n}</li>
+      ))}
+    </ul>
+  );
+  return (
+    <>
+      {list(names.slice(0, shownNames))}
+      {count > shownNames && (
+        <details>
+          <summary>{count - shownNames} more</summary>
+          {list(names.slice(shownNames))}
+          {count > names.length && <span class="dim">and {count - names.length} that are not listed</span>}
+        </details>
+      )}
+    </>
+  );
+}
+
+function Fields({ kind }: { kind: ComparedKind }) {
+  return (
+    <>
+      {kind.objects?.map((o, i) => (
+        <details key={o.name} open={i < shownNames}>
+          <summary>{o.name}</summary>
+          <ul class="names">
+            {o.fields.map((f) => (
+              <li key={f.path}>
+                {f.path}: <del>{f.here ?? "unset"}</del> <ins>{f.there ?? "unset"}</ins>
+              </li>
+            ))}
+            {o.more ? <li class="dim">{o.more} more fields</li> : null}
+          </ul>
+        </details>
+      ))}
+      {kind.differ > (kind.objects?.length ?? 0) && <span class="dim">and {kind.differ - kind.objects!.length} objects that are not listed</span>}
+    </>
+  );
+}
