@@ -65,9 +65,9 @@ type service struct {
 	starting sync.Mutex
 	// comparing holds a token for each comparison that is made or streamed.
 	comparing chan struct{}
-	mu       sync.Mutex
-	last     int
-	forks    []*running // oldest first
+	mu        sync.Mutex
+	last      int
+	forks     []*running // oldest first
 }
 
 // request is the body of a POST. Revision 0 is the newest.

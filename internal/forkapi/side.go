@@ -93,7 +93,9 @@ func (s *side) list(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("parsing the newest revision: %w", err)
 	}
-	earlier := s.cluster.Writes().Writes(func(w *minikcm.Write) bool { return w.Revision > now-20*maxWrites && w.Revision <= now && !isHistory(w) })
+	earlier := s.cluster.Writes().Writes(func(w *minikcm.Write) bool {
+		return w.Revision > now-20*maxWrites && w.Revision <= now && !isHistory(w)
+	})
 	s.mu.Lock()
 	since := s.writes
 	s.writes = nil
