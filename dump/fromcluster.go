@@ -98,6 +98,9 @@ func listable(served []*metav1.APIResourceList) []listed {
 // list reads the objects of a resource.
 func (d *Dump) list(ctx context.Context, client dynamic.Interface, of listed, opts metav1.ListOptions) error {
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		if opts.Continue != "" { // the token has the revision, beside which none may be given
+			opts.ResourceVersion, opts.ResourceVersionMatch = "", ""
+		}
 		return client.Resource(of.resource).List(ctx, opts)
 	})
 	pages.PageSize = pageSize

@@ -41,6 +41,7 @@ func TestDifferences(t *testing.T) {
 		"other length": {`{"a": [1]}`, `{"a": [1, 2]}`, []string{"a: [1] [1,2]"}},
 		"other type":   {`{"a": {"b": 1}}`, `{"a": [1]}`, []string{`a: {"b":1} [1]`}},
 		"secrets":      {`{"kind": "Secret", "data": {"a": "aaaa", "b": "xx"}}`, `{"kind": "Secret", "data": {"a": "bbbb", "b": "xxx"}}`, []string{`data.b: "2 characters" "3 characters"`}},
+		"long values": {`{"a": "` + strings.Repeat("x", 500) + `1"}`, `{"a": "` + strings.Repeat("x", 500) + `22"}`, []string{`a: …` + strings.Repeat("x", before) + `1" …` + strings.Repeat("x", before) + `22"`}},
 		"a long value": {`{"a": "` + strings.Repeat("x", 500) + `"}`, `{}`, []string{`a: "` + strings.Repeat("x", maxValue-1) + "… "}},
 	} {
 		t.Run(name, func(t *testing.T) {

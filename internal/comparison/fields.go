@@ -6,10 +6,12 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
-// maxValue caps the text of a field's value, in bytes.
+// maxValue caps the text of a field's value, in bytes: what is shown of longer ones is where two begin
+// to differ.
 const maxValue = 200
 
 // passing are the fields that two clusters never have in common, wherever they are: identities,
@@ -124,7 +126,38 @@ func compare(fields []Field, path string, here, there any) []Field {
 		}
 		return fields
 	}
-	return append(fields, Field{Path: path, Here: text(here), There: text(there)})
+	field := Field{Path: path, Here: text(here), There: text(there)}
+	field.Here, field.There = window(field.Here, field.There)
+	return append(fields, field)
+}
+
+// before is how much of two long texts is shown before the first difference, in bytes.
+const before = 20
+
+// window cuts two texts to the part where they begin to differ, if they are long.
+func window(a, b string) (string, string) {
+	if len(a) <= maxValue && len(b) <= maxValue {
+		return a, b
+	}
+	begin := 0
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	if begin = begin - before; begin < maxValue/2 {
+		begin = 0
+	}
+	return part(a, begin), part(b, begin)
+}
+
+// part returns maxValue bytes of a text, with an ellipsis where something is left out.
+func part(text string, begin int) string {
+	if begin > 0 && begin < len(text) {
+		text = "…" + text[begin:]
+	}
+	if len(text) > maxValue {
+		text = text[:maxValue] + "…"
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 func join(path, name string) string {
@@ -134,7 +167,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// text returns a value in JSON, cut if it is long; empty for nil.
+// text returns a value in JSON; empty for nil.
 func text(value any) string {
 	if value == nil {
 		return ""
@@ -142,9 +175,6 @@ func text(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)
-	}
-	if len(data) > maxValue {
-		return string(data[:maxValue]) + "…"
 	}
 	return string(data)
 }
