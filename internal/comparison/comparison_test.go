@@ -40,8 +40,9 @@ func TestDifferences(t *testing.T) {
 		"in a list":    {`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`, `{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}`, []string{`status.conditions[0].status: "True" "Unknown"`}},
 		"other length": {`{"a": [1]}`, `{"a": [1, 2]}`, []string{"a: [1] [1,2]"}},
 		"other type":   {`{"a": {"b": 1}}`, `{"a": [1]}`, []string{`a: {"b":1} [1]`}},
+		"images":       {`{"kind": "Node", "status": {"images": [1]}}`, `{"kind": "Node", "status": {}}`, nil},
 		"secrets":      {`{"kind": "Secret", "data": {"a": "aaaa", "b": "xx"}}`, `{"kind": "Secret", "data": {"a": "bbbb", "b": "xxx"}}`, []string{`data.b: "2 characters" "3 characters"`}},
-		"long values": {`{"a": "` + strings.Repeat("x", 500) + `1"}`, `{"a": "` + strings.Repeat("x", 500) + `22"}`, []string{`a: …` + strings.Repeat("x", before) + `1" …` + strings.Repeat("x", before) + `22"`}},
+		"long values":  {`{"a": "` + strings.Repeat("x", 500) + `1"}`, `{"a": "` + strings.Repeat("x", 500) + `22"}`, []string{`a: …` + strings.Repeat("x", before) + `1" …` + strings.Repeat("x", before) + `22"`}},
 		"a long value": {`{"a": "` + strings.Repeat("x", 500) + `"}`, `{}`, []string{`a: "` + strings.Repeat("x", maxValue-1) + "… "}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,8 @@ var passing = map[string]bool{
 	"machineID": true, "bootID": true, "systemUUID": true, "daemonEndpoints": true,
 }
 
-// lasting returns a copy of an object without what never is the same in two clusters; nil for nil.
+// lasting returns a copy of an object without what never is the same in two clusters, and without the
+// images that a node has pulled so far; nil for nil.
 // Values of Secrets are replaced by their lengths.
 func lasting(object map[string]any) map[string]any {
 	if object == nil {
@@ -32,7 +33,12 @@ func lasting(object map[string]any) map[string]any {
 	if kept == nil {
 		kept = map[string]any{}
 	}
-	if object["kind"] == "Secret" {
+	switch object["kind"] {
+	case "Node": // what its runtime has pulled so far
+		if status, ok := kept["status"].(map[string]any); ok {
+			delete(status, "images")
+		}
+	case "Secret":
 		for _, field := range []string{"data", "stringData"} {
 			values, _ := kept[field].(map[string]any)
 			for name, value := range values {
