@@ -59,9 +59,9 @@ func (s *side) wrote(w *minikcm.Write, obj runtime.Object) {
 	if isHistory(w) {
 		return
 	}
-	change := changed{resource: schema.GroupVersionResource(w.Resource), object: obj}
-	if w.Effect == minikcm.Removed {
-		change.object = nil
+	change := changed{resource: schema.GroupVersionResource(w.Resource)}
+	if w.Effect != minikcm.Removed {
+		change.object = obj.DeepCopyObject() // the request goes on with its own
 	}
 	s.mu.Lock()
 	s.changed[comparison.Key{Group: w.Resource.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = change
