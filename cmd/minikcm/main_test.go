@@ -104,6 +104,8 @@ var mistakes = [][]string{
 	{"up", "--nodes", "testdata"},
 	{"up", "--nodes", "2", "--pool", "cpu=4"},
 	{"up", "--nodes", "16000", "--pool", "name=a,nodes=385"},
+	{"up", "--history", "3s"},
+	{"up", "--history", "-4"},
 	{"up", "--pool", "a"},
 	{"up", "--pool", "name=A"},
 	{"up", "--pool", "name=a", "--pool", "name=a"},
