@@ -62,7 +62,7 @@ func TestPlugins(t *testing.T) {
 		filters string
 		no      string // a filter that is not there
 	}{
-		{name: "none", profile: "schedulerName: a", scores: "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 DynamicResources=1 NodeResourcesBalancedAllocation=1 ImageLocality=1"},
+		{name: "none", profile: "schedulerName: a", scores: "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 DynamicResources=2 NodeResourcesBalancedAllocation=1 ImageLocality=1"},
 		{
 			name:    "a score is disabled",
 			profile: "plugins:\n  score:\n    disabled: [{name: NodeResourcesFit}, {name: VolumeBinding}, {name: DynamicResources}]",

@@ -57,7 +57,7 @@ var known = []plugin{
 	{plugins.VolumeZone, 0, []string{preFilter, filter}},
 	{plugins.PodTopologySpread, 2, []string{preFilter, filter, preScore, score}},
 	{plugins.InterPodAffinity, 2, []string{preFilter, filter, preScore, score}},
-	{plugins.DynamicResources, 0, []string{preEnqueue, preFilter, filter, postFilter, reserve, preBind, score}},
+	{plugins.DynamicResources, 2, []string{preEnqueue, preFilter, filter, postFilter, reserve, preBind, score}},
 	{plugins.DefaultPreemption, 0, []string{preEnqueue, postFilter}},
 	{plugins.BalancedAllocation, 1, []string{preScore, score}},
 	{plugins.ImageLocality, 1, []string{score}},

@@ -78,6 +78,7 @@ func DefaultSpec() ProfileSpec {
 			{NodeResourcesFit, weightLeastAllocated},
 			{PodTopologySpread, weightSpread},
 			{InterPodAffinity, weightAffinity},
+			{DynamicResources, weightDevices},
 			{BalancedAllocation, weightBalanced},
 			{ImageLocality, weightImages},
 		},

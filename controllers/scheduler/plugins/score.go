@@ -17,6 +17,7 @@ const (
 	weightTaints         = 3
 	weightSpread         = 2
 	weightAffinity       = 2
+	weightDevices        = 2
 	weightImages         = 1
 )
 
@@ -47,6 +48,8 @@ func (spec *ProfileSpec) scorer(name string) scoreFunc {
 		return scoreSpread
 	case InterPodAffinity:
 		return scoreAffinity
+	case DynamicResources:
+		return scoreDevices
 	case BalancedAllocation:
 		return balancedScorer(spec.Balanced)
 	case ImageLocality:
