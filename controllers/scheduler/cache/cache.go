@@ -74,7 +74,8 @@ func (c *Cache) SetNode(node *corev1.Node) framework.ClusterEvent {
 	switch {
 	case old == nil || !maps.Equal(old.Labels, node.Labels) || !equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints):
 		return framework.ClusterEvent{Node: node.Name, Topology: true}
-	case old.Spec.Unschedulable != node.Spec.Unschedulable || !equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable):
+	case old.Spec.Unschedulable != node.Spec.Unschedulable || !equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable),
+		!slices.Equal(old.Status.DeclaredFeatures, node.Status.DeclaredFeatures):
 		return framework.ClusterEvent{Node: node.Name}
 	}
 	return framework.ClusterEvent{}

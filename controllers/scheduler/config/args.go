@@ -59,16 +59,16 @@ func (p *profileParser) strategy(path *field.Path, s *configv1.ScoringStrategy) 
 	case kind == plugins.RequestedToCapacityRatio && param == nil:
 		p.errs = append(p.errs, field.Required(ratio, "must be specified when type is RequestedToCapacityRatio"))
 	case kind == plugins.RequestedToCapacityRatio:
-		p.shape(ratio.Child("shape"), param.Shape)
+		p.spec.Fit.Shape = p.shape(ratio.Child("shape"), param.Shape)
 	case param != nil:
 		p.errs = append(p.errs, field.Forbidden(ratio, "must be nil when type is not RequestedToCapacityRatio"))
 	}
 }
 
-func (p *profileParser) shape(path *field.Path, shape []configv1.UtilizationShapePoint) {
+func (p *profileParser) shape(path *field.Path, shape []configv1.UtilizationShapePoint) (points []plugins.ShapePoint) {
 	if len(shape) == 0 {
 		p.errs = append(p.errs, field.Required(path, "at least one point must be specified"))
-		return
+		return nil
 	}
 	for i, point := range shape {
 		at := path.Index(i)
@@ -81,8 +81,9 @@ func (p *profileParser) shape(path *field.Path, shape []configv1.UtilizationShap
 		if point.Score < 0 || point.Score > 10 {
 			p.invalid(at.Child("score"), point.Score, "not in valid range [0, 10]")
 		}
-		p.spec.Fit.Shape = append(p.spec.Fit.Shape, plugins.ShapePoint{Utilization: int64(point.Utilization), Score: int64(point.Score) * scoreScale})
+		points = append(points, plugins.ShapePoint{Utilization: int64(point.Utilization), Score: int64(point.Score) * scoreScale})
 	}
+	return points
 }
 
 func (p *profileParser) balanced(path *field.Path, args *configv1.NodeResourcesBalancedAllocationArgs) {

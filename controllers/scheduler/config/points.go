@@ -45,8 +45,8 @@ const (
 var known = []plugin{
 	{schedulingGates, 0, []string{preEnqueue}},
 	{prioritySort, 0, []string{queueSort}},
-	{plugins.NodeUnschedulable, 0, []string{filter}},
 	{plugins.NodeName, 0, []string{filter}},
+	{plugins.NodeUnschedulable, 0, []string{filter}},
 	{plugins.TaintToleration, 3, []string{filter, preScore, score}},
 	{plugins.NodeAffinity, 2, []string{preFilter, filter, preScore, score}},
 	{plugins.NodePorts, 0, []string{preFilter, filter}},
@@ -62,6 +62,7 @@ var known = []plugin{
 	{plugins.BalancedAllocation, 1, []string{preScore, score}},
 	{plugins.ImageLocality, 1, []string{score}},
 	{defaultBinder, 0, []string{bind}},
+	{plugins.NodeDeclaredFeatures, 0, []string{preFilter, filter}},
 }
 
 func knownNames() []string {

@@ -148,8 +148,8 @@ func (p *profileParser) binding(path *field.Path, args *configv1.VolumeBindingAr
 	} else {
 		p.out.BindTimeout = time.Duration(seconds) * time.Second
 	}
-	if args.Shape != nil {
-		p.errs = append(p.errs, field.Forbidden(path.Child("shape"), "the feature gate StorageCapacityScoring is off by default: remove it"))
+	if len(args.Shape) > 0 {
+		p.spec.VolumeShape = p.shape(path.Child("shape"), args.Shape)
 	}
 }
 

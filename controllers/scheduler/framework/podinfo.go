@@ -17,8 +17,10 @@ type PodInfo struct {
 	Priority int32
 	// Requests are the resources that the pod occupies on its node.
 	Requests Resource
-	// ScoredCPU and ScoredMemory are the requests that scores use, in millicores and bytes.
+	// ScoredCPU and ScoredMemory are the requests that scores use for the pod on a node, in millicores
+	// and bytes; AskedCPU and AskedMemory those that they use for the pod while it has no node.
 	ScoredCPU, ScoredMemory int64
+	AskedCPU, AskedMemory   int64
 
 	Ports                 []HostPort
 	RequiredNodeAffinity  nodeaffinity.RequiredNodeAffinity
@@ -30,6 +32,9 @@ type PodInfo struct {
 	NodeNames []string
 	// HasNodeAffinity is set if the pod has a node selector or node affinity.
 	HasNodeAffinity bool
+
+	// Features are those that the pod's node must declare, sorted; nil: none.
+	Features []string
 
 	SpreadConstraints []SpreadConstraint
 	AffinityTerms     []AffinityTerm
@@ -47,11 +52,13 @@ func NewPodInfo(pod *corev1.Pod) *PodInfo {
 		RequiredNodeAffinity: nodeaffinity.GetRequiredNodeAffinity(pod),
 		NodeNames:            affinityNames(pod),
 		HasNodeAffinity:      len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil,
+		Features:             requiredFeatures(pod),
 		SpreadConstraints:    newSpread(pod),
 		AffinityTerms:        newTerms(pod),
 		Claims:               newClaims(pod),
 	}
 	p.ScoredCPU, p.ScoredMemory = scoredRequests(pod)
+	p.AskedCPU, p.AskedMemory = askedRequests(pod)
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
 		// The API's validation refuses terms that cannot be parsed. If there are any, the
 		// others still count.

@@ -117,7 +117,9 @@ func podRequests(pod *corev1.Pod) Resource {
 	}))
 }
 
-// scoredRequests returns the requests with the defaults for containers without requests.
+// scoredRequests returns the requests of a pod on a node, with the defaults for containers without
+// requests. If the pod has requests of its own, a default stands only for a resource that neither it
+// nor a container requests.
 func scoredRequests(pod *corev1.Pod) (milliCPU, memory int64) {
 	if isPlain(pod) {
 		for i := range pod.Spec.Containers {
@@ -127,15 +129,33 @@ func scoredRequests(pod *corev1.Pod) (milliCPU, memory int64) {
 		}
 		return milliCPU, memory
 	}
-	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
-		UseStatusResources: true,
-		InPlacePodLevelResourcesVerticalScalingEnabled: true,
-		NonMissingContainerRequests: corev1.ResourceList{
-			corev1.ResourceCPU:    *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
-			corev1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI),
-		},
-	})
+	options := resourcehelper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	missing := defaultRequests()
+	if resourcehelper.IsPodLevelRequestsSet(pod) {
+		for name := range resourcehelper.PodRequests(pod, options) {
+			delete(missing, name)
+		}
+	}
+	options.NonMissingContainerRequests = missing
+	list := resourcehelper.PodRequests(pod, options)
 	return list.Cpu().MilliValue(), list.Memory().Value()
+}
+
+// askedRequests returns the requests of a pod without a node, as kube-scheduler 1.37 scores them: with
+// the defaults, and without the requests of the pod level.
+func askedRequests(pod *corev1.Pod) (milliCPU, memory int64) {
+	if isPlain(pod) {
+		return scoredRequests(pod)
+	}
+	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{SkipPodLevelResources: true, NonMissingContainerRequests: defaultRequests()})
+	return list.Cpu().MilliValue(), list.Memory().Value()
+}
+
+func defaultRequests() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI),
+	}
 }
 
 func valueOr(list corev1.ResourceList, name corev1.ResourceName, missing int64, value func(*resource.Quantity) int64) int64 {

@@ -15,6 +15,9 @@ type SpreadConstraint struct {
 	// Set are the pods that are spread. CountsSelf is set if the pod itself is one of them.
 	Set        *PodSet
 	CountsSelf bool
+	// everyone is set if the selector is empty. It selects none of the pods on nodes, but, as in
+	// kube-scheduler, it does select the pod itself and those that Shifts is about.
+	everyone bool
 }
 
 // newSpread parses a pod's constraints. By default a constraint honours the pod's node
@@ -28,6 +31,7 @@ func newSpread(pod *corev1.Pod) []SpreadConstraint {
 		c := &pod.Spec.TopologySpreadConstraints[i]
 		selector := ParseSelector(c.LabelSelector)
 		all[i] = newConstraint(c, NewPodSet(pod.Namespace, selector), selector.Matches(labels.Set(pod.Labels)))
+		all[i].everyone = selector.Empty()
 	}
 	return all
 }
@@ -66,6 +70,12 @@ func DefaultSpread(siblings *PodSet) []SpreadConstraint {
 		{TopologyKey: corev1.LabelHostname, MaxSkew: 3, honorAffinity: true, Set: siblings},
 		{TopologyKey: corev1.LabelTopologyZone, MaxSkew: 5, honorAffinity: true, Set: siblings},
 	}
+}
+
+// Shifts reports whether the count changes for pod p if pod o comes to a node that it is nominated to,
+// or is removed from its node in the search for victims of a preemption.
+func (c *SpreadConstraint) Shifts(p, o *PodInfo) bool {
+	return c.Set.Has(o) || c.everyone && p.Pod.Namespace == o.Pod.Namespace
 }
 
 // Counts reports whether the constraint of pod p counts the pods on the node.

@@ -183,7 +183,10 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 			return r
 		}
 	}
-	return in.Devices.filter(n.Node)
+	if r := in.Devices.filter(n.Node); r != nil {
+		return r
+	}
+	return in.filterFeatures(n)
 }
 
 // best returns one of the nodes with the highest score. extra are added to the scores; nil: nothing is.

@@ -16,6 +16,7 @@ const (
 	reasonAffinityRules = "node(s) didn't match pod affinity rules"
 	reasonAntiAffinity  = "node(s) didn't match pod anti-affinity rules"
 	reasonAvoided       = "node(s) didn't satisfy existing pods anti-affinity rules"
+	reasonFeatures      = "node(s) didn't match Pod's required features"
 )
 
 // rejection is why a pod cannot be on a node.
@@ -36,6 +37,7 @@ type rejections struct {
 	unschedulable, nodeName, taint, affinity, enforced, notNamed, ports, tooManyPods *rejection
 	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone            *rejection
 	noDevices, claimElsewhere, noVictims, notHelpful, exclusive, tooManyVolumes      *rejection
+	features                                                                         *rejection
 }
 
 func newRejections() rejections {
@@ -61,6 +63,7 @@ func newRejections() rejections {
 		noVictims:      final(DefaultPreemption, reasonNoVictims),
 		tooManyVolumes: &rejection{plugin: NodeVolumeLimits, reasons: []string{reasonTooManyVolumes}},
 		notHelpful:     final(DefaultPreemption, reasonNotHelpful),
+		features:       final(NodeDeclaredFeatures, reasonFeatures),
 
 		noDevices:      &rejection{plugin: DynamicResources, reasons: []string{reasonNoDevices}, final: true, devices: true},
 		claimElsewhere: &rejection{plugin: DynamicResources, reasons: []string{reasonClaimElsewhere}, final: true, devices: true},

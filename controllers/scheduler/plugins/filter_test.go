@@ -88,3 +88,40 @@ func TestFilter(t *testing.T) {
 		})
 	}
 }
+
+// The only feature that pods of this release can need is that of the action RestartAllContainers.
+func TestDeclaredFeatures(t *testing.T) {
+	declaring := func(features ...string) st.NodeOption {
+		return func(n *corev1.Node) { n.Status.DeclaredFeatures = features }
+	}
+	needing := func(action corev1.ContainerRestartRuleAction) st.PodOption {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: action}}
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		pod     *corev1.Pod
+		message string
+	}{
+		{"none needed", st.Pod("p"), ""},
+		{"no feature", st.Pod("p", needing(corev1.ContainerRestartRuleActionRestart)), ""},
+		{"declared by none", st.Pod("p", needing(corev1.ContainerRestartRuleActionRestartAllContainers), st.NodeSelector("without", "true")), "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't match Pod's required features."},
+		{"declared", st.Pod("p", needing(corev1.ContainerRestartRuleActionRestartAllContainers)), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nodes := []*corev1.Node{st.Node("a", declaring("Another"), st.NodeLabel("without", "true")), st.Node("b", declaring("Another", "RestartAllContainersOnContainerExits"))}
+			d := Decide(Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(nodes, nil), Pick: first})
+			if tt.message == "" && d.Node == "" || tt.message != "" && (d.Node != "" || d.Diagnosis.Message() != tt.message) {
+				t.Errorf("node %q, %+v", d.Node, d.Diagnosis)
+			}
+			if tt.name == "declared" && d.Node != "b" {
+				t.Errorf("node %s", d.Node)
+			}
+			var p *Profile
+			if help := p.NodeMayHelp(framework.NewPodInfo(tt.pod), framework.NewNodeInfo(nodes[0]), false); help != (tt.name == "none needed" || tt.name == "no feature") {
+				t.Errorf("node a helps: %v", help)
+			}
+		})
+	}
+}

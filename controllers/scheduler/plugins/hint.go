@@ -14,6 +14,9 @@ func (profile *Profile) NodeMayHelp(p *framework.PodInfo, n *framework.NodeInfo,
 	in.prepare()
 	r := in.filterNode(n)
 	if r == nil {
+		r = in.filterFeatures(n)
+	}
+	if r == nil {
 		return true
 	}
 	return !r.final && !nominated && in.profile.preempts && p.MayPreempt() && n.HasLowerPriority(p)

@@ -17,8 +17,8 @@ type nodeFilter struct {
 
 // nodeFilters are in the order of kube-scheduler's default profile.
 var nodeFilters = []nodeFilter{
-	{NodeUnschedulable, nil, filterUnschedulable},
 	{NodeName, func(in *Input) bool { return in.Pod.Pod.Spec.NodeName != "" }, filterNodeName},
+	{NodeUnschedulable, nil, filterUnschedulable},
 	{TaintToleration, nil, filterTaints},
 	{NodeAffinity, func(in *Input) bool { return in.Pod.HasNodeAffinity || in.profile.addedRequired != nil }, filterAffinity},
 	{NodePorts, func(in *Input) bool { return len(in.Pod.Ports) > 0 }, filterPorts},
@@ -29,11 +29,11 @@ var nodeFilters = []nodeFilter{
 
 // FilterNames returns the names of all filters, in the order in which they run.
 func FilterNames() []string {
-	names := make([]string, 0, len(nodeFilters)+5)
+	names := make([]string, 0, len(nodeFilters)+6)
 	for _, f := range nodeFilters {
 		names = append(names, f.name)
 	}
-	return append(names, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources)
+	return append(names, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources, NodeDeclaredFeatures)
 }
 
 // prepare selects the filters of the profile that concern the pod.
@@ -102,6 +102,14 @@ func filterAffinity(in *Input, n *framework.NodeInfo) *rejection {
 func filterPorts(in *Input, n *framework.NodeInfo) *rejection {
 	if framework.AnyConflict(in.Pod.Ports, n.UsedPorts) {
 		return fixed.ports
+	}
+	return nil
+}
+
+// filterFeatures is NodeDeclaredFeatures (KEP-5328).
+func (in *Input) filterFeatures(n *framework.NodeInfo) *rejection {
+	if in.profile.features && !n.Declares(in.Pod.Features) {
+		return fixed.features
 	}
 	return nil
 }

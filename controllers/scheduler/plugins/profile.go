@@ -26,6 +26,8 @@ const (
 	DefaultPreemption  = "DefaultPreemption"
 	BalancedAllocation = "NodeResourcesBalancedAllocation"
 	ImageLocality      = "ImageLocality"
+
+	NodeDeclaredFeatures = "NodeDeclaredFeatures"
 )
 
 // ProfileSpec describes a profile: which plugins decide, and how.
@@ -45,6 +47,9 @@ type ProfileSpec struct {
 	IgnoredResources, IgnoredGroups []string
 	// Fit is how NodeResourcesFit scores.
 	Fit ResourceStrategy
+	// VolumeShape is the score of VolumeBinding by the share of the capacity, in percent, that the
+	// pod's claims request: points as those of Fit.
+	VolumeShape []ShapePoint
 	// Balanced are the resources of NodeResourcesBalancedAllocation.
 	Balanced []corev1.ResourceName
 	// DefaultSpread are the constraints of pods without any; nil: kube-scheduler's default ones.
@@ -76,6 +81,7 @@ func DefaultSpec() ProfileSpec {
 			{TaintToleration, weightTaints},
 			{NodeAffinity, weightNodeAffinity},
 			{NodeResourcesFit, weightLeastAllocated},
+			{VolumeBinding, weightVolumes},
 			{PodTopologySpread, weightSpread},
 			{InterPodAffinity, weightAffinity},
 			{DynamicResources, weightDevices},
@@ -84,6 +90,7 @@ func DefaultSpec() ProfileSpec {
 		},
 		Preempts: true, Deallocates: true,
 		Fit:                ResourceStrategy{Resources: defaultResources()},
+		VolumeShape:        []ShapePoint{{0, maxScore}, {100, 0}},
 		Balanced:           []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory},
 		HardAffinityWeight: 1,
 		MinCandidates:      minCandidates, MinCandidatesPercentage: minCandidatesPercentage,
@@ -96,6 +103,7 @@ type Profile struct {
 	// filters are those that depend on one node and its pods. The others depend on more.
 	filters                                  []nodeFilter
 	binding, zone, spread, affinity, devices bool
+	features                                 bool
 	scorers                                  []scorer
 	// The weights of the plugins that addResources scores; 0: it does not.
 	weightFit, weightBalanced              int64
@@ -117,6 +125,7 @@ func NewProfile(spec ProfileSpec) (*Profile, error) {
 	p := &Profile{
 		percentage: spec.Percentage,
 		binding:    has(VolumeBinding), zone: has(VolumeZone), spread: has(PodTopologySpread), affinity: has(InterPodAffinity), devices: has(DynamicResources),
+		features: has(NodeDeclaredFeatures),
 		preempts: spec.Preempts, deallocates: spec.Deallocates, defaultSpread: spec.DefaultSpread,
 		ignoredResources: spec.IgnoredResources, ignoredGroups: spec.IgnoredGroups,
 		hardAffinityWeight: spec.HardAffinityWeight, ignorePreferred: spec.IgnorePreferred,

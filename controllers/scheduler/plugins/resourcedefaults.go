@@ -58,8 +58,8 @@ func leastAllocated(p *framework.PodInfo, n *framework.NodeInfo) int64 {
 			sum += (allocatable - requested) * maxScore / allocatable
 		}
 	}
-	add(n.ScoredCPU+p.ScoredCPU, n.Allocatable.MilliCPU)
-	add(n.ScoredMemory+p.ScoredMemory, n.Allocatable.Memory)
+	add(n.ScoredCPU+p.AskedCPU, n.Allocatable.MilliCPU)
+	add(n.ScoredMemory+p.AskedMemory, n.Allocatable.Memory)
 	if weights == 0 {
 		return 0
 	}

@@ -50,12 +50,12 @@ func amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceNa
 	switch name {
 	case corev1.ResourceCPU:
 		if defaults {
-			return n.ScoredCPU + p.ScoredCPU, n.Allocatable.MilliCPU
+			return n.ScoredCPU + p.AskedCPU, n.Allocatable.MilliCPU
 		}
 		return n.Requested.MilliCPU + p.Requests.MilliCPU, n.Allocatable.MilliCPU
 	case corev1.ResourceMemory:
 		if defaults {
-			return n.ScoredMemory + p.ScoredMemory, n.Allocatable.Memory
+			return n.ScoredMemory + p.AskedMemory, n.Allocatable.Memory
 		}
 		return n.Requested.Memory + p.Requests.Memory, n.Allocatable.Memory
 	case corev1.ResourceEphemeralStorage:

@@ -145,7 +145,7 @@ func (r *rules) shifted(s shift, index int, o *framework.PodInfo, sign int32) sh
 	copy(next, s)
 	if haveKeys(r.spread, index) {
 		for i := range r.spread {
-			if h := &r.spread[i]; h.Set.Has(o) && h.Counts(r.pod, r.snapshot.Nodes()[index]) {
+			if h := &r.spread[i]; h.Shifts(r.pod, o) && h.Counts(r.pod, r.snapshot.Nodes()[index]) {
 				next[i] += sign
 			}
 		}

@@ -18,6 +18,7 @@ const (
 	weightSpread         = 2
 	weightAffinity       = 2
 	weightDevices        = 2
+	weightVolumes        = 1
 	weightImages         = 1
 )
 
@@ -50,6 +51,8 @@ func (spec *ProfileSpec) scorer(name string) scoreFunc {
 		return scoreAffinity
 	case DynamicResources:
 		return scoreDevices
+	case VolumeBinding:
+		return volumeScorer(spec.VolumeShape)
 	case BalancedAllocation:
 		return balancedScorer(spec.Balanced)
 	case ImageLocality:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
@@ -77,6 +78,34 @@ func TestHardSpread(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(tt.nodes, tt.on), Pick: first}
+			if got := fmt.Sprint(fittingOf(in)); got != tt.want {
+				t.Errorf("may be on %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// An empty selector counts no pods on nodes, but it counts the pod itself, and those that are nominated to the
+// node.
+func TestHardSpreadOfAnEmptySelector(t *testing.T) {
+	everyone := func(c *corev1.TopologySpreadConstraint) { c.LabelSelector = &metav1.LabelSelector{} }
+	nominated := map[string][]*framework.PodInfo{"a1": {framework.NewPodInfo(st.Pod("n", st.Priority(9)))}}
+	for _, tt := range []struct {
+		name      string
+		skew      int32
+		nominated map[string][]*framework.PodInfo
+		want      string
+	}{
+		{"on nodes", 1, nil, "[a1 b1]"},
+		{"nominated", 1, nominated, "[b1]"},
+		{"nominated, within the skew", 2, nominated, "[a1 b1]"},
+		{"of another namespace", 1, map[string][]*framework.PodInfo{"a1": {framework.NewPodInfo(st.Pod("n", st.Priority(9), st.InNamespace("x")))}}, "[a1 b1]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := Input{
+				Pod: framework.NewPodInfo(st.Pod("p", st.SpreadBy(corev1.LabelTopologyZone, tt.skew, everyone))), Pick: first, Nominated: tt.nominated,
+				Snapshot: framework.SnapshotOf(st.Zoned(1, 1), st.WebOn("a1", "a1", "a1")),
+			}
 			if got := fmt.Sprint(fittingOf(in)); got != tt.want {
 				t.Errorf("may be on %s, want %s", got, tt.want)
 			}

@@ -76,7 +76,7 @@ func (t *Trace) final(s *scorer, scores []int64) {
 
 // filterNames returns the names of the filters that concern the pod.
 func (in *Input) filterNames() []string {
-	names := make([]string, 0, len(in.filters)+5)
+	names := make([]string, 0, len(in.filters)+6)
 	for _, f := range in.filters {
 		names = append(names, f.name)
 	}
@@ -90,5 +90,6 @@ func (in *Input) filterNames() []string {
 	add(PodTopologySpread, in.rules != nil && len(in.rules.spread) > 0)
 	add(InterPodAffinity, in.rules != nil && len(in.rules.requires)+len(in.rules.avoids)+len(in.rules.avoidedBy) > 0)
 	add(DynamicResources, in.Devices != nil)
+	add(NodeDeclaredFeatures, in.profile.features && len(in.Pod.Features) > 0)
 	return names
 }

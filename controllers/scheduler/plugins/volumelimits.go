@@ -105,16 +105,17 @@ func (in *Input) addCSI(p *framework.PodInfo, limits map[string]int32, volumes m
 	}
 }
 
-// hasCapacity reports whether the storage system of a class can create the claim's volume for a node,
-// by the CSIStorageCapacities of its driver (KEP-1472).
-func (v *Volumes) hasCapacity(c *Claim, node *corev1.Node) bool {
+// capacity reports whether the storage system of a class can create the claim's volume for a node,
+// by the CSIStorageCapacities of its driver (KEP-1472), and returns the one that says so; nil: the driver
+// does not want them to be compared.
+func (v *Volumes) capacity(c *Claim, node *corev1.Node) (*storagev1.CSIStorageCapacity, bool) {
 	if v.Capacities == nil {
-		return true
+		return nil, true
 	}
 	size, asked := c.Object.Spec.Resources.Requests[corev1.ResourceStorage]
 	published, checked := v.Capacities(c.Class)
 	if !asked || !checked {
-		return true
+		return nil, true
 	}
 	for _, capacity := range published {
 		most := capacity.Capacity
@@ -122,10 +123,10 @@ func (v *Volumes) hasCapacity(c *Claim, node *corev1.Node) bool {
 			most = capacity.MaximumVolumeSize
 		}
 		if most != nil && most.Cmp(size) >= 0 && reaches(capacity, node) {
-			return true
+			return capacity, true
 		}
 	}
-	return false
+	return nil, false
 }
 
 // reaches reports whether a node is in the topology of a capacity; without one, no node is.

@@ -38,7 +38,7 @@ func boundClaim(name string, mode corev1.PersistentVolumeAccessMode) Claim {
 }
 
 func TestExclusiveClaims(t *testing.T) {
-	message := "0/2 nodes are available: 2 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode."
+	message := "0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod."
 	tests := []struct {
 		name      string
 		on        []*corev1.Pod

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
@@ -12,6 +13,8 @@ type VolumePlan struct {
 	Bind []VolumeForClaim
 	// Provision are the claims for which volumes must be provisioned.
 	Provision []*corev1.PersistentVolumeClaim
+	// capacities are those of the node for the claims of Provision; nil: they are not known.
+	capacities []*storagev1.CSIStorageCapacity
 }
 
 // VolumeForClaim is a volume for a claim.
@@ -56,33 +59,44 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 }
 
 // planUnbound finds volumes for unbound claims, the smallest claim first. Those without a
-// volume are to be provisioned. why is the reason if a claim can have no volume on the node.
+// volume are to be provisioned, first those whose node was selected before. why is the reason if a claim can
+// have no volume on the node.
 func (v *Volumes) planUnbound(claims []*Claim, node *corev1.Node) (plan VolumePlan, why string) {
-	slices.SortStableFunc(claims, func(a, b *Claim) int {
+	var provision, open []*Claim
+	for _, c := range claims {
+		switch c.Object.Annotations[storagehelpers.AnnSelectedNode] {
+		case "":
+			open = append(open, c)
+		case node.Name:
+			provision = append(provision, c)
+		default:
+			return plan, reasonNoVolumes
+		}
+	}
+	slices.SortStableFunc(open, func(a, b *Claim) int {
 		size := a.Object.Spec.Resources.Requests[corev1.ResourceStorage]
 		return size.Cmp(b.Object.Spec.Resources.Requests[corev1.ResourceStorage])
 	})
 	taken := map[string]*corev1.PersistentVolume{}
-	for _, c := range claims {
-		selected := c.Object.Annotations[storagehelpers.AnnSelectedNode]
-		if selected != "" && selected != node.Name {
-			return plan, reasonNoVolumes
+	for _, c := range open {
+		volume, err := storagehelpers.FindMatchingVolume(c.Object, v.freeIn(c.Class.Name), node, taken, true, true)
+		if err != nil || volume == nil { // an error means an invalid selector, which matches nothing
+			provision = append(provision, c)
+			continue
 		}
-		if selected == "" {
-			volume, err := storagehelpers.FindMatchingVolume(c.Object, v.freeIn(c.Class.Name), node, taken, true, true)
-			if err == nil && volume != nil { // an error means an invalid selector, which matches nothing
-				taken[volume.Name] = volume
-				plan.Bind = append(plan.Bind, VolumeForClaim{volume, c.Object})
-				continue
-			}
-		}
+		taken[volume.Name] = volume
+		plan.Bind = append(plan.Bind, VolumeForClaim{volume, c.Object})
+	}
+	for _, c := range provision {
 		if !c.provisionable(node) {
 			return plan, reasonNoVolumes
 		}
-		if !v.hasCapacity(c, node) {
+		capacity, enough := v.capacity(c, node)
+		if !enough {
 			return plan, reasonNoSpace
 		}
 		plan.Provision = append(plan.Provision, c.Object)
+		plan.capacities = append(plan.capacities, capacity)
 	}
 	return plan, ""
 }

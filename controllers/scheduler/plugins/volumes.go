@@ -21,7 +21,7 @@ const (
 	reasonVolumeAffinity   = "node(s) didn't match PersistentVolume's node affinity"
 	reasonNoVolumes        = "node(s) didn't find available persistent volumes to bind"
 	reasonVolumeZone       = "node(s) had no available volume zone"
-	reasonExclusive        = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+	reasonExclusive        = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 	reasonTooManyVolumes   = "node(s) exceed max volume count"
 	reasonNoSpace          = "node(s) did not have enough free storage"
 )

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
@@ -39,6 +40,13 @@ func pvc(name, size string, changes ...func(*corev1.PersistentVolumeClaim)) *cor
 
 func pvcBound(c *corev1.PersistentVolumeClaim) {
 	c.Spec.VolumeName, c.Annotations["pv.kubernetes.io/bind-completed"] = "v", "yes"
+}
+
+func ownedBy(pod string) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) {
+		controller := true
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: types.UID("uid-" + pod), Controller: &controller}}
+	}
 }
 
 func pv(name, size string, changes ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
@@ -87,17 +95,20 @@ func volumeCases() map[string]volumeCase {
 	}
 	const missing, manual = "x.y/z", "kubernetes.io/no-provisioner"
 	return map[string]volumeCase{
-		"no claim":                {[]Claim{{PodClaim: framework.PodClaim{Name: "c"}}}, nil, all(`persistentvolumeclaim "c" not found`)},
-		"no ephemeral claim":      {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}}}, nil, all(`waiting for ephemeral volume controller to create the persistentvolumeclaim "c"`)},
-		"ephemeral of another":    {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}, Object: pvc("c", "1")}}, nil, all("PVC default/c was not created for pod default/p (pod is not owner)")},
-		"lost":                    {[]Claim{claim(pvc("c", "1", lost), nil, nil)}, nil, all(`persistentvolumeclaim "c" bound to non-existent persistentvolume "v"`)},
-		"being deleted":           {[]Claim{claim(pvc("c", "1", going), nil, nil)}, nil, all(`persistentvolumeclaim "c" is being deleted`)},
-		"immediate":               {[]Claim{claim(pvc("c", "1"), nil, nil)}, nil, all("pod has unbound immediate PersistentVolumeClaims")},
-		"bound":                   {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1"), nil)}, nil, "a"},
-		"bound to none":           {[]Claim{claim(pvc("c", "1", pvcBound), nil, nil)}, nil, all("2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")},
-		"bound elsewhere":         {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", onlyOn("b")), nil)}, nil, "b"},
-		"bound to a zone":         {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", inZone("other__two")), nil)}, nil, "b"},
-		"bound to another zone":   {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", inZone("three")), nil)}, nil, all("2 node(s) had no available volume zone")},
+		"no claim":              {[]Claim{{PodClaim: framework.PodClaim{Name: "c"}}}, nil, all(`persistentvolumeclaim "c" not found`)},
+		"no ephemeral claim":    {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}}}, nil, all(`waiting for ephemeral volume controller to create the persistentvolumeclaim "c"`)},
+		"ephemeral of another":  {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}, Object: pvc("c", "1")}}, nil, all("PVC default/c was not created for pod default/p (pod is not owner)")},
+		"lost":                  {[]Claim{claim(pvc("c", "1", lost), nil, nil)}, nil, all(`persistentvolumeclaim "c" bound to non-existent persistentvolume "v"`)},
+		"being deleted":         {[]Claim{claim(pvc("c", "1", going), nil, nil)}, nil, all(`persistentvolumeclaim "c" is being deleted`)},
+		"immediate":             {[]Claim{claim(pvc("c", "1"), nil, nil)}, nil, all("pod has unbound immediate PersistentVolumeClaims")},
+		"bound":                 {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1"), nil)}, nil, "a"},
+		"bound to none":         {[]Claim{claim(pvc("c", "1", pvcBound), nil, nil)}, nil, all("2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")},
+		"bound elsewhere":       {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", onlyOn("b")), nil)}, nil, "b"},
+		"bound to a zone":       {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", inZone("other__two")), nil)}, nil, "b"},
+		"bound to another zone": {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", inZone("three")), nil)}, nil, all("2 node(s) had no available volume zone")},
+		"ephemeral, of another zone": {
+			[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}, Object: pvc("c", "1", pvcBound, ownedBy("p")), Volume: pv("v", "1", inZone("two"))}}, nil, "a",
+		},
 		"bound to gone nodes":     {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", onlyOn("x")), nil)}, nil, all("2 node(s) didn't match PersistentVolume's node affinity")},
 		"provisioned":             {[]Claim{claim(pvc("c", "1"), nil, late(missing))}, nil, "a, provision c"},
 		"provisioned in a zone":   {[]Claim{claim(pvc("c", "1"), nil, late(missing, "two"))}, nil, "b, provision c"},

@@ -17,7 +17,8 @@ var zoneLabels = [...]struct{ label, current string }{
 }
 
 // inZone reports whether a node is in the zones and regions of the volumes of the pod's bound
-// claims. A node without any of these labels is in all of them.
+// claims. A node without any of these labels is in all of them. As in kube-scheduler, the claims of
+// ephemeral volumes do not count: VolumeBinding compares the node affinity of their volumes.
 func (v *Volumes) inZone(node *corev1.Node) bool {
 	labelled := false
 	for _, zone := range zoneLabels {
@@ -28,7 +29,7 @@ func (v *Volumes) inZone(node *corev1.Node) bool {
 		return true
 	}
 	for i := range v.Claims {
-		if volume := v.Claims[i].Volume; volume != nil && !agree(volume.Labels, node.Labels) {
+		if volume := v.Claims[i].Volume; volume != nil && !v.Claims[i].Ephemeral && !agree(volume.Labels, node.Labels) {
 			return false
 		}
 	}
