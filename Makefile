@@ -138,6 +138,15 @@ kubectl-suite: build ## Run kubectl's own test suite; KUBECTL_GROUPS="role clust
 rows: build ## Compare what is refused with what upstream's registries refuse.
 	$(GO) -C test/conformance test -count=1 ./rows
 
+CLUSTERS ?= 500
+SEED     ?= 1
+
+.PHONY: scheduling
+scheduling: ## Compare the decisions on pods of random clusters with upstream's scheduler; CLUSTERS=500, SEED=1.
+	mkdir -p bin
+	$(GO) -C test/conformance test -count=1 -v ./scheduling -args -update -recording $(CURDIR)/bin/scheduling.jsonl.gz -clusters $(CLUSTERS) -seed $(SEED)
+	$(GO) test -count=1 -v -run TestUpstreamDecides ./controllers/scheduler -args -upstream $(CURDIR)/bin/scheduling.jsonl.gz
+
 # The suite makes pods that suit its own version, which upstream's build sets like this.
 bin/e2e.test: test/conformance/go.mod
 	version=$$($(GO) -C test/conformance list -m -f '{{.Version}}' k8s.io/kubernetes); minor=$${version#v1.}; at=k8s.io/component-base/version; \

@@ -61,21 +61,22 @@ func (s storageListers) published(class *storagev1.StorageClass) (published []*s
 	return published, true
 }
 
-// csi returns the volume of a claim. That of a claim without one is known by the claim's key.
+// csi returns the volume of a claim. That of a claim without one, or with one that does not exist, is known
+// by the claim's key.
 func (v *volumes) csi(key types.NamespacedName) plugins.CSIVolume {
 	claim := v.claims.Get(key)
 	if claim == nil {
 		return plugins.CSIVolume{}
 	}
-	if claim.Spec.VolumeName == "" {
+	volume := v.volumes.Get(claim.Spec.VolumeName)
+	if volume == nil {
 		class, err := v.classes.Get(storagehelpers.GetPersistentVolumeClaimClass(claim))
 		if err != nil {
 			return plugins.CSIVolume{}
 		}
 		return plugins.CSIVolume{Driver: class.Provisioner, Handle: "claim of " + key.String()}
 	}
-	volume := v.volumes.Get(claim.Spec.VolumeName)
-	if volume == nil || volume.Spec.CSI == nil {
+	if volume.Spec.CSI == nil {
 		return plugins.CSIVolume{}
 	}
 	return plugins.CSIVolume{Driver: volume.Spec.CSI.Driver, Handle: volume.Spec.CSI.VolumeHandle}

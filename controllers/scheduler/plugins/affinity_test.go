@@ -204,10 +204,12 @@ func TestRulesAndNominated(t *testing.T) {
 		pod  *corev1.Pod
 		want string
 	}{
-		"avoids it":       {st.Pod("p", st.Avoiding(st.Near(corev1.LabelHostname, "web"))), "[node-1]"},
-		"is avoided":      {st.Pod("p", st.PodLabel("app", "db")), "[node-1]"},
-		"needs it":        {st.Pod("p", st.Requiring(st.Near(corev1.LabelHostname, "web"))), "[]"},
-		"takes no notice": {st.Pod("p"), "[node-0 node-1]"},
+		"avoids it":  {st.Pod("p", st.Avoiding(st.Near(corev1.LabelHostname, "web"))), "[node-1]"},
+		"is avoided": {st.Pod("p", st.PodLabel("app", "db"), st.Avoiding(st.Near(corev1.LabelHostname, "other"))), "[node-1]"},
+		// kube-scheduler's PreFilter skips the plugin: neither the pod nor those on nodes have a rule.
+		"is avoided without rules": {st.Pod("p", st.PodLabel("app", "db")), "[node-0 node-1]"},
+		"needs it":                 {st.Pod("p", st.Requiring(st.Near(corev1.LabelHostname, "web"))), "[]"},
+		"takes no notice":          {st.Pod("p"), "[node-0 node-1]"},
 	} {
 		in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(st.Nodes(2), nil), Nominated: nominated}
 		if got := fmt.Sprint(fittingOf(in)); got != tt.want {

@@ -111,6 +111,9 @@ func (s *Search) conflicts() bool {
 	if in.profile.binding {
 		d.Conflict = in.Volumes.conflict(in.Pod.Pod)
 	}
+	if in.profile.zone && d.Conflict == "" {
+		d.Conflict = in.Volumes.missing()
+	}
 	if d.Conflict != "" {
 		d.ByVolumes = true
 		return true

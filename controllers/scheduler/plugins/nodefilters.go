@@ -23,7 +23,7 @@ var nodeFilters = []nodeFilter{
 	{NodeAffinity, func(in *Input) bool { return in.Pod.HasNodeAffinity || in.profile.addedRequired != nil }, filterAffinity},
 	{NodePorts, func(in *Input) bool { return len(in.Pod.Ports) > 0 }, filterPorts},
 	{NodeResourcesFit, nil, filterFit},
-	{VolumeRestrictions, func(in *Input) bool { return len(in.exclusive) > 0 }, filterRestrictions},
+	{VolumeRestrictions, func(in *Input) bool { return in.exclusiveUsers > 0 }, filterRestrictions},
 	{NodeVolumeLimits, func(in *Input) bool { return in.Volumes != nil && in.Volumes.Limits != nil }, filterLimits},
 }
 

@@ -90,8 +90,8 @@ func (in *Input) ruleFor(topologyKey string, set *framework.PodSet) affinityRule
 	}}
 }
 
-// addOthersRules counts the pods with an anti-affinity term that matches this pod, nominated
-// pods included.
+// addOthersRules counts the pods with an anti-affinity term that matches this pod. Those of nominated pods
+// count if another rule concerns the pod: otherwise kube-scheduler's PreFilter skips the plugin.
 func (in *Input) addOthersRules(r *rules) {
 	var byKey map[string][]int32
 	rule := func(t *framework.AffinityTerm) []int32 {
@@ -106,12 +106,17 @@ func (in *Input) addOthersRules(r *rules) {
 		}
 		return byKey[t.TopologyKey]
 	}
+	concerned := len(r.requires)+len(r.avoids) > 0
 	for _, h := range in.Snapshot.Held() {
 		if pods := rule(h.Term); pods != nil {
 			for domain, n := range in.Snapshot.DomainsOf(h.Term.TopologyKey).Sum(in.Snapshot, h.Counts) {
 				pods[domain] += n
+				concerned = concerned || n > 0
 			}
 		}
+	}
+	if !concerned {
+		return
 	}
 	for _, nominated := range in.Nominated {
 		for _, o := range nominated {

@@ -170,3 +170,22 @@ func TestStorageCapacity(t *testing.T) {
 		})
 	}
 }
+
+// A nominated pod that uses the claim keeps others away only if a pod on a node uses it, too: otherwise
+// kube-scheduler's PreFilter skips the plugin.
+func TestExclusiveClaimsOfNominatedPods(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		var pods []*corev1.Pod
+		if on {
+			pods = append(pods, st.Pod("o", st.OnNode("node-1"), using("data")))
+		}
+		d := Decide(Input{
+			Pod: framework.NewPodInfo(st.Pod("p", using("data"))), Snapshot: framework.SnapshotOf(st.Nodes(2), pods), Pick: first,
+			Nominated: map[string][]*framework.PodInfo{"node-0": {framework.NewPodInfo(st.Pod("n", using("data"), st.Priority(5)))}},
+			Volumes:   &Volumes{Claims: []Claim{boundClaim("data", corev1.ReadWriteOncePod)}},
+		})
+		if (d.Node == "") != on {
+			t.Errorf("with a pod on a node %v: %q", on, d.Node)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,19 @@ var zoneLabels = [...]struct{ label, current string }{
 	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},
 	{corev1.LabelTopologyZone, corev1.LabelTopologyZone},
 	{corev1.LabelTopologyRegion, corev1.LabelTopologyRegion},
+}
+
+// missing returns which volume of the pod's claims does not exist, so that its zone is not known; "": all exist.
+func (v *Volumes) missing() string {
+	if v == nil {
+		return ""
+	}
+	for i := range v.Claims {
+		if c := &v.Claims[i]; c.Object != nil && !c.Ephemeral && c.Object.Spec.VolumeName != "" && c.Volume == nil {
+			return fmt.Sprintf("persistentvolume %q not found", c.Object.Spec.VolumeName)
+		}
+	}
+	return ""
 }
 
 // inZone reports whether a node is in the zones and regions of the volumes of the pod's bound

@@ -1,0 +1,262 @@
+package scheduler
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler/queue"
+)
+
+var (
+	upstreamFile = flag.String("upstream", "testdata/upstream.jsonl.gz", "the recording of upstream's decisions")
+	upstreamShow = flag.Bool("upstream.show", false, "print the objects of a cluster with differences")
+)
+
+// upstreamCluster is a line of the recording: the objects of a cluster, and upstream's decisions on pods in
+// this state. test/conformance/scheduling makes it.
+type upstreamCluster struct {
+	Seed      uint64             `json:"seed"`
+	Objects   []json.RawMessage  `json:"objects"`
+	Decisions []upstreamDecision `json:"decisions"`
+}
+
+type upstreamDecision struct {
+	Pod      *corev1.Pod `json:"pod"`
+	decision `json:",inline"`
+}
+
+// decision is what is compared.
+type decision struct {
+	// Feasible are the nodes that passed the filters, sorted, and Against the plugins and reasons against the
+	// others that were tried.
+	Feasible []string          `json:"feasible,omitempty"`
+	Against  map[string]string `json:"against,omitempty"`
+	// Message is that of FailedScheduling without the part about preemption; "": nodes are feasible.
+	Message string `json:"message,omitempty"`
+	// Error is an error that ends the decision.
+	Error string `json:"error,omitempty"`
+	// Scores are those of each plugin with its weight, in the order of Feasible, if there is a choice. Plugins
+	// that give all nodes nothing are left out.
+	Scores map[string][]int64 `json:"scores,omitempty"`
+}
+
+func TestUpstreamDecides(t *testing.T) {
+	file, err := os.Open(*upstreamFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewClientset()
+	clusters, pods, feasible, differ := 0, 0, 0, map[string]int{}
+	for decoder := json.NewDecoder(unzipped); decoder.More(); {
+		var c upstreamCluster
+		if err := decoder.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+		clusters++
+		s := schedulerIn(t, client, c.Objects)
+		for i := range c.Decisions {
+			d := &c.Decisions[i]
+			pods++
+			if len(d.Feasible) > 0 {
+				feasible++
+			}
+			differences := d.compare(s.decisionOn(d.Pod))
+			for _, difference := range differences {
+				differ[difference.what]++
+				if differ[difference.what] <= 5 {
+					t.Errorf("seed %d, pod %s: %s", c.Seed, d.Pod.Name, difference)
+				}
+			}
+			if len(differences) > 0 && *upstreamShow {
+				t.Logf("the pod: %s\nthe cluster:\n%s", encoded(t, d.Pod), c.Objects)
+			}
+		}
+	}
+	t.Logf("%d clusters, %d pods, of which %d fit on a node", clusters, pods, feasible)
+	for _, what := range slices.Sorted(maps.Keys(differ)) {
+		t.Errorf("%s: %d pods differ", what, differ[what])
+	}
+	if pods == 0 {
+		t.Error("no decisions")
+	}
+}
+
+func encoded(t *testing.T, o any) string {
+	t.Helper()
+	data, err := json.MarshalIndent(o, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// difference is one between two decisions.
+type difference struct{ what, got, want string }
+
+func (d difference) String() string { return fmt.Sprintf("%s: %s, upstream %s", d.what, d.got, d.want) }
+
+func (d *decision) compare(got decision) []difference {
+	var all []difference
+	add := func(what string, got, want any) {
+		if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+			all = append(all, difference{what, g, w})
+		}
+	}
+	add("feasible nodes", got.Feasible, d.Feasible)
+	add("message", got.Message, d.Message)
+	add("error", got.Error, d.Error)
+	add("reasons", got.Against, d.Against)
+	if len(all) > 0 {
+		return all
+	}
+	names := maps.Clone(d.Scores)
+	if names == nil {
+		names = map[string][]int64{}
+	}
+	maps.Copy(names, got.Scores)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		add("scores of "+name, got.Scores[name], d.Scores[name])
+	}
+	return all
+}
+
+// schedulerIn returns a scheduler that does not run, whose informers show the objects.
+func schedulerIn(t *testing.T, client *fake.Clientset, objects []json.RawMessage) *Scheduler {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	ledger, random := clock.NewLedger(), clock.NewRandom(1)
+	e := &env.Env{
+		Clock: clock.Real(), Ledger: ledger, Random: random, Informers: factory, Logger: klog.Background(),
+		Recorder: events.NewRecorder(client.CoreV1(), clock.Real(), ledger, random, "test"),
+	}
+	s, err := newScheduler(e, client, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.queue.Close)
+	for _, data := range objects {
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if err := s.show(factory, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// show does what an informer that gets an object does.
+func (s *Scheduler) show(factory informers.SharedInformerFactory, o runtime.Object) error {
+	core, apps, storage, resource := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1(), factory.Resource().V1()
+	var informer cache.SharedIndexInformer
+	var handler cache.ResourceEventHandler
+	switch o.(type) {
+	case *corev1.Namespace:
+		informer = core.Namespaces().Informer()
+	case *corev1.Node:
+		informer, handler = core.Nodes().Informer(), s.nodeHandler()
+	case *corev1.Pod:
+		informer, handler = core.Pods().Informer(), s.podHandler()
+	case *corev1.Service:
+		informer = core.Services().Informer()
+	case *corev1.ReplicationController:
+		informer = core.ReplicationControllers().Informer()
+	case *appsv1.ReplicaSet:
+		informer = apps.ReplicaSets().Informer()
+	case *appsv1.StatefulSet:
+		informer = apps.StatefulSets().Informer()
+	case *corev1.PersistentVolume:
+		informer = core.PersistentVolumes().Informer()
+	case *corev1.PersistentVolumeClaim:
+		informer = core.PersistentVolumeClaims().Informer()
+	case *storagev1.StorageClass:
+		informer = storage.StorageClasses().Informer()
+	case *storagev1.CSINode:
+		informer = storage.CSINodes().Informer()
+	case *storagev1.CSIDriver:
+		informer = storage.CSIDrivers().Informer()
+	case *storagev1.CSIStorageCapacity:
+		informer = storage.CSIStorageCapacities().Informer()
+	case *resourcev1.ResourceClaim:
+		informer, handler = resource.ResourceClaims().Informer(), s.resourceClaimHandler()
+	case *resourcev1.ResourceSlice:
+		informer = resource.ResourceSlices().Informer()
+	case *resourcev1.DeviceClass:
+		informer = resource.DeviceClasses().Informer()
+	default:
+		return fmt.Errorf("unexpected object: %T", o)
+	}
+	if err := informer.GetIndexer().Add(o); err != nil {
+		return err
+	}
+	if handler != nil {
+		handler.OnAdd(o, true)
+	}
+	return nil
+}
+
+// decisionOn decides on a pod that the queue does not have.
+func (s *Scheduler) decisionOn(pod *corev1.Pod) decision {
+	in := s.input(&queue.Attempt{Info: framework.NewPodInfo(pod)})
+	in.Trace = &plugins.Trace{}
+	d := plugins.Decide(in)
+	made := decision{Against: map[string]string{}}
+	if d.Err != nil {
+		made.Error = d.Err.Error()
+		return made
+	}
+	if d.Diagnosis != nil {
+		made.Message = d.Diagnosis.Message()
+	}
+	for _, n := range in.Trace.Nodes {
+		if n.Plugin == "" {
+			made.Feasible = append(made.Feasible, n.Node)
+		} else {
+			made.Against[n.Node] = n.Plugin + ": " + strings.Join(slices.Sorted(slices.Values(n.Reasons)), ", ")
+		}
+	}
+	slices.Sort(made.Feasible)
+	for _, scores := range in.Trace.Scores {
+		if made.Scores == nil {
+			made.Scores = map[string][]int64{}
+		}
+		byNode := map[string]int64{}
+		for i, node := range scores.Nodes {
+			byNode[node] = scores.Final[i]
+		}
+		for _, node := range made.Feasible {
+			made.Scores[scores.Plugin] = append(made.Scores[scores.Plugin], byNode[node])
+		}
+	}
+	maps.DeleteFunc(made.Scores, func(_ string, of []int64) bool { return slices.Max(of) == 0 })
+	return made
+}

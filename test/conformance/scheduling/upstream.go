@@ -1,0 +1,146 @@
+package scheduling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// decision is what upstream's scheduler decides on a pod.
+type decision struct {
+	Pod *corev1.Pod `json:"pod"`
+	// Feasible are the nodes that passed the filters, sorted, and Against the plugins and reasons against the
+	// others that were tried.
+	Feasible []string          `json:"feasible,omitempty"`
+	Against  map[string]string `json:"against,omitempty"`
+	// Message is that of FailedScheduling without the part about preemption; empty: nodes are feasible.
+	Message string `json:"message,omitempty"`
+	// Error is an error that ends the decision.
+	Error string `json:"error,omitempty"`
+	// Scores are those of each plugin with its weight, in the order of Feasible, if there is a choice. Plugins
+	// that give all nodes nothing are left out.
+	Scores map[string][]int64 `json:"scores,omitempty"`
+}
+
+// upstream is upstream's scheduler with its default profile and features. It does not run: it only decides.
+type upstream struct {
+	*scheduler.Scheduler
+	framework framework.Framework
+	snapshot  *internalcache.Snapshot
+}
+
+// start makes the scheduler for a cluster, with informers that show its objects. stop ends the informers.
+func start(ctx context.Context, c *cluster) (u *upstream, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	client := fake.NewClientset(c.objects...)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	stop = func() {
+		cancel()
+		factory.Shutdown()
+	}
+	u = &upstream{snapshot: c.snapshot()}
+	recorders := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
+	if u.Scheduler, err = scheduler.New(ctx, client, factory, nil, recorders, scheduler.WithNodeInfoSnapshot(u.snapshot)); err != nil {
+		return nil, stop, err
+	}
+	u.framework = u.Profiles[corev1.DefaultSchedulerName]
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	return u, stop, u.WaitForHandlersSync(ctx)
+}
+
+func (c *cluster) snapshot() *internalcache.Snapshot {
+	var pods []*corev1.Pod
+	var nodes []*corev1.Node
+	for _, o := range c.objects {
+		switch o := o.(type) {
+		case *corev1.Node:
+			nodes = append(nodes, o)
+		case *corev1.Pod:
+			if o.Spec.NodeName != "" {
+				pods = append(pods, o)
+			}
+		}
+	}
+	return internalcache.NewSnapshot(pods, nodes)
+}
+
+// decide decides on a pod.
+func (u *upstream) decide(ctx context.Context, pod *corev1.Pod) (decision, error) {
+	d := decision{Pod: pod, Against: map[string]string{}}
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return d, err
+	}
+	_, err = u.SchedulePod(ctx, u.framework, framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info})
+	var unfit *framework.FitError
+	switch {
+	case errors.As(err, &unfit):
+		d.Message = unfit.Error()
+	case err != nil:
+		d.Error = err.Error()
+		return d, nil
+	}
+	state := framework.NewCycleState()
+	only, status, _ := u.framework.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		return d, nil
+	}
+	all, err := u.snapshot.NodeInfos().List()
+	if err != nil {
+		return d, err
+	}
+	slices.SortFunc(all, func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) })
+	var feasible []fwk.NodeInfo
+	for _, n := range all {
+		if !only.AllNodes() && !only.NodeNames.Has(n.Node().Name) {
+			continue
+		}
+		status := u.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, n)
+		if status.IsSuccess() {
+			feasible = append(feasible, n)
+			d.Feasible = append(d.Feasible, n.Node().Name)
+			continue
+		}
+		reasons := slices.Sorted(slices.Values(status.Reasons()))
+		d.Against[n.Node().Name] = status.Plugin() + ": " + strings.Join(reasons, ", ")
+	}
+	if (len(feasible) == 0) != (d.Message != "") {
+		return d, fmt.Errorf("pod %s: nodes %v are feasible, but the message is %q", pod.Name, d.Feasible, d.Message)
+	}
+	if len(feasible) > 1 {
+		d.Scores, err = u.scores(ctx, state, pod, feasible)
+	}
+	return d, err
+}
+
+// scores returns the scores of each plugin, in the order of the nodes.
+func (u *upstream) scores(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, feasible []fwk.NodeInfo) (map[string][]int64, error) {
+	if status := u.framework.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	all, status := u.framework.RunScorePlugins(ctx, state, pod, feasible)
+	if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	scores := map[string][]int64{}
+	for _, node := range all { // in the order of feasible
+		for _, of := range node.Scores {
+			scores[of.Name] = append(scores[of.Name], of.Score)
+		}
+	}
+	maps.DeleteFunc(scores, func(_ string, of []int64) bool { return slices.Max(of) == 0 })
+	return scores, nil
+}
