@@ -111,7 +111,7 @@ func TestTwoGPUs(t *testing.T) {
 	c := newDeviceCluster(t)
 	c.template("two", 2)
 	c.pod("a", corev1.PodResourceClaim{ResourceClaimTemplateName: ptr.To("two")})
-	c.eventuallyWaits("a", `0/2 nodes are available: request gpus: device class gpu does not exist. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`)
+	c.eventuallyWaits("a", `0/2 nodes are available: request gpus: device class gpu does not exist. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`)
 	node := c.publish(3)
 	c.eventuallyRuns("a")
 	claims, err := c.Client().ResourceV1().ResourceClaims("default").List(c.ctx, metav1.ListOptions{})
@@ -124,7 +124,7 @@ func TestTwoGPUs(t *testing.T) {
 		t.Errorf("reserved for %v, finalizers %v", reserved, claim.Finalizers)
 	}
 	c.pod("b", corev1.PodResourceClaim{ResourceClaimTemplateName: ptr.To("two")})
-	c.eventuallyWaits("b", `0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`)
+	c.eventuallyWaits("b", `0/2 nodes are available: 2 cannot allocate all claims. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`)
 	c.must(nil, c.Client().CoreV1().Pods("default").Delete(c.ctx, "a", metav1.DeleteOptions{}))
 	c.eventuallyRuns("b")
 	c.Eventually("the claim to go with its pod", func(ctx context.Context, client kubernetes.Interface) error {

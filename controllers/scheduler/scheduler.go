@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -317,20 +318,16 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 	if in.Devices != nil {
 		a.ByDevices, a.OnlyDevices = d.ByDevices()
 	}
-	if in.Devices != nil && in.Profile.Deallocates() {
-		if idle := in.Devices.Idle(a.Info.Pod, d); idle != nil {
-			s.tasks.add(func(ctx context.Context) { s.deallocate(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
-		}
+	p, idle := s.postFilter(ctx, in, d)
+	if idle != nil {
+		s.tasks.add(func(ctx context.Context) { s.deallocate(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
 	}
-	if !in.Profile.Preempts() {
-		s.explain(a, in, "", d.Message(), nil)
+	s.explain(a, in, "", d.Message(), p)
+	switch {
+	case p == nil:
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
-	}
-	p := s.findVictims(ctx, in, d)
-	d.Preemption = p.Message
-	s.explain(a, in, "", d.Message(), &p)
-	if p.Wait {
+	case p.Wait:
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, in.Prefer) })
 		return
 	}
@@ -339,7 +336,25 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
-	s.tasks.add(func(ctx context.Context) { s.preempt(ctx, a, d, p) })
+	s.tasks.add(func(ctx context.Context) { s.preempt(ctx, a, d, *p) })
+}
+
+// postFilter looks for what would let in a pod that fits on no node: pods to preempt (nil: that is not tried), and
+// a resource claim to deallocate (nil: none). It adds to the diagnosis what kube-scheduler's PostFilter plugins say.
+func (s *Scheduler) postFilter(ctx context.Context, in plugins.Input, d *plugins.Diagnosis) (*plugins.Preemption, *resourcev1.ResourceClaim) {
+	var idle *resourcev1.ResourceClaim
+	if in.Profile.Deallocates() {
+		if d.FailPostFilter() {
+			return nil, nil
+		}
+		idle = in.Devices.Idle(in.Pod.Pod, d)
+	}
+	if !in.Profile.Preempts() {
+		return nil, idle
+	}
+	p := s.findVictims(ctx, in, d)
+	d.AddPreemption(&p)
+	return &p, idle
 }
 
 // explain keeps the annotations about a decision, if the pod asks for them. They are written with the

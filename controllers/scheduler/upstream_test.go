@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,20 +27,23 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
 
 var (
-	upstreamFile = flag.String("upstream", "testdata/upstream.jsonl.gz", "the recording of upstream's decisions")
-	upstreamShow = flag.Bool("upstream.show", false, "print the objects of a cluster with differences")
+	upstreamFile  = flag.String("upstream", "testdata/upstream.jsonl.gz", "the recording of upstream's decisions")
+	upstreamLimit = flag.Int("upstream.limit", 5, "how many differences of a kind are printed")
+	upstreamShow  = flag.Bool("upstream.show", false, "print the objects of a cluster with differences")
 )
 
 // upstreamCluster is a line of the recording: the objects of a cluster, and upstream's decisions on pods in
 // this state. test/conformance/scheduling makes it.
 type upstreamCluster struct {
 	Seed      uint64             `json:"seed"`
+	Config    json.RawMessage    `json:"config"` // a KubeSchedulerConfiguration; nil: the default
 	Objects   []json.RawMessage  `json:"objects"`
 	Decisions []upstreamDecision `json:"decisions"`
 }
@@ -54,13 +59,25 @@ type decision struct {
 	// others that were tried.
 	Feasible []string          `json:"feasible,omitempty"`
 	Against  map[string]string `json:"against,omitempty"`
-	// Message is that of FailedScheduling without the part about preemption; "": nodes are feasible.
+	// Message is that of FailedScheduling; "": nodes are feasible. The part about preemption does not name the
+	// node that it frees.
 	Message string `json:"message,omitempty"`
+	// Candidates are the nodes that preemption can free, with its victims, sorted.
+	Candidates []upstreamCandidate `json:"candidates,omitempty"`
 	// Error is an error that ends the decision.
 	Error string `json:"error,omitempty"`
 	// Scores are those of each plugin with its weight, in the order of Feasible, if there is a choice. Plugins
 	// that give all nodes nothing are left out.
 	Scores map[string][]int64 `json:"scores,omitempty"`
+}
+
+// upstreamCandidate is a node that preemption can free.
+type upstreamCandidate struct {
+	Node       string   `json:"node"`
+	Victims    []string `json:"victims"`
+	Violations int      `json:"violations,omitempty"`
+	// Best is set if no other candidate is better.
+	Best bool `json:"best,omitempty"`
 }
 
 func TestUpstreamDecides(t *testing.T) {
@@ -81,7 +98,7 @@ func TestUpstreamDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		clusters++
-		s := schedulerIn(t, client, c.Objects)
+		s := schedulerIn(t, client, &c)
 		for i := range c.Decisions {
 			d := &c.Decisions[i]
 			pods++
@@ -91,12 +108,12 @@ func TestUpstreamDecides(t *testing.T) {
 			differences := d.compare(s.decisionOn(d.Pod))
 			for _, difference := range differences {
 				differ[difference.what]++
-				if differ[difference.what] <= 5 {
+				if differ[difference.what] <= *upstreamLimit {
 					t.Errorf("seed %d, pod %s: %s", c.Seed, d.Pod.Name, difference)
 				}
 			}
 			if len(differences) > 0 && *upstreamShow {
-				t.Logf("the pod: %s\nthe cluster:\n%s", encoded(t, d.Pod), c.Objects)
+				t.Logf("the pod: %s\nthe configuration: %s\nthe cluster:\n%s", encoded(t, d.Pod), c.Config, c.Objects)
 			}
 		}
 	}
@@ -134,6 +151,7 @@ func (d *decision) compare(got decision) []difference {
 	add("message", got.Message, d.Message)
 	add("error", got.Error, d.Error)
 	add("reasons", got.Against, d.Against)
+	add("candidates of preemption", got.Candidates, d.Candidates)
 	if len(all) > 0 {
 		return all
 	}
@@ -149,7 +167,7 @@ func (d *decision) compare(got decision) []difference {
 }
 
 // schedulerIn returns a scheduler that does not run, whose informers show the objects.
-func schedulerIn(t *testing.T, client *fake.Clientset, objects []json.RawMessage) *Scheduler {
+func schedulerIn(t *testing.T, client *fake.Clientset, c *upstreamCluster) *Scheduler {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	ledger, random := clock.NewLedger(), clock.NewRandom(1)
@@ -157,12 +175,19 @@ func schedulerIn(t *testing.T, client *fake.Clientset, objects []json.RawMessage
 		Clock: clock.Real(), Ledger: ledger, Random: random, Informers: factory, Logger: klog.Background(),
 		Recorder: events.NewRecorder(client.CoreV1(), clock.Real(), ledger, random, "test"),
 	}
-	s, err := newScheduler(e, client, Options{})
+	var options Options
+	var err error
+	if c.Config != nil {
+		if options.Config, err = config.Parse(c.Config); err != nil {
+			t.Fatalf("seed %d: %v", c.Seed, err)
+		}
+	}
+	s, err := newScheduler(e, client, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.queue.Close)
-	for _, data := range objects {
+	for _, data := range c.Objects {
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", data, err)
@@ -206,6 +231,8 @@ func (s *Scheduler) show(factory informers.SharedInformerFactory, o runtime.Obje
 		informer = storage.CSIDrivers().Informer()
 	case *storagev1.CSIStorageCapacity:
 		informer = storage.CSIStorageCapacities().Informer()
+	case *policyv1.PodDisruptionBudget:
+		informer = factory.Policy().V1().PodDisruptionBudgets().Informer()
 	case *resourcev1.ResourceClaim:
 		informer, handler = resource.ResourceClaims().Informer(), s.resourceClaimHandler()
 	case *resourcev1.ResourceSlice:
@@ -235,7 +262,7 @@ func (s *Scheduler) decisionOn(pod *corev1.Pod) decision {
 		return made
 	}
 	if d.Diagnosis != nil {
-		made.Message = d.Diagnosis.Message()
+		made.preempt(s, in, d.Diagnosis)
 	}
 	for _, n := range in.Trace.Nodes {
 		if n.Plugin == "" {
@@ -259,4 +286,27 @@ func (s *Scheduler) decisionOn(pod *corev1.Pod) decision {
 	}
 	maps.DeleteFunc(made.Scores, func(_ string, of []int64) bool { return slices.Max(of) == 0 })
 	return made
+}
+
+// preempt does what follows a decision without a node.
+func (d *decision) preempt(s *Scheduler, in plugins.Input, diagnosis *plugins.Diagnosis) {
+	p, _ := s.postFilter(context.Background(), in, diagnosis)
+	d.Message = diagnosis.Message()
+	if p != nil {
+		d.Message = strings.Replace(d.Message, "on node "+p.Node+",", "on node NODE,", 1)
+	}
+	for i := range in.Trace.Candidates {
+		c := &in.Trace.Candidates[i]
+		found := upstreamCandidate{Node: c.Node, Violations: c.Violations, Best: true}
+		for j := range in.Trace.Candidates {
+			other := &in.Trace.Candidates[j]
+			found.Best = found.Best && (plugins.Cheapest([]plugins.Preemption{*c, *other}).Node == c.Node)
+		}
+		for _, v := range c.Victims {
+			found.Victims = append(found.Victims, v.Pod.Namespace+"/"+v.Pod.Name)
+		}
+		slices.Sort(found.Victims)
+		d.Candidates = append(d.Candidates, found)
+	}
+	slices.SortFunc(d.Candidates, func(a, b upstreamCandidate) int { return strings.Compare(a.Node, b.Node) })
 }

@@ -112,6 +112,11 @@ func affinityNames(pod *corev1.Pod) []string {
 	return sets.List(names)
 }
 
+// Prefers reports whether the pod has preferred terms of affinity or anti-affinity to other pods.
+func (p *PodInfo) Prefers() bool {
+	return slices.ContainsFunc(p.AffinityTerms, func(t AffinityTerm) bool { return t.Kind == Preferred })
+}
+
 // MayPreempt reports whether the pod's preemption policy allows preemption.
 func (p *PodInfo) MayPreempt() bool {
 	return p.Pod.Spec.PreemptionPolicy == nil || *p.Pod.Spec.PreemptionPolicy != corev1.PreemptNever

@@ -217,3 +217,38 @@ func TestRulesAndNominated(t *testing.T) {
 		}
 	}
 }
+
+// IgnorePreferred skips the scores of pods without preferred terms, also those by required terms of others.
+func TestIgnorePreferred(t *testing.T) {
+	db := st.PodLabel("app", "db")
+	on := []*corev1.Pod{
+		st.Pod("o", st.OnNode("node-0"), st.Requiring(st.Near(corev1.LabelHostname, "db"))),
+		st.Pod("q", st.OnNode("node-1"), st.Preferring(5, st.Near(corev1.LabelHostname, "db"))),
+	}
+	for _, tt := range []struct {
+		name   string
+		ignore bool
+		pod    *corev1.Pod
+		scored bool
+	}{
+		{"by default", false, st.Pod("p", db), true},
+		{"no terms", true, st.Pod("p", db), false},
+		{"a required term", true, st.Pod("p", db, st.Requiring(st.Near(corev1.LabelHostname, "db"))), false},
+		{"a preferred term", true, st.Pod("p", db, st.Preferring(1, st.Near(corev1.LabelHostname, "web"))), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := DefaultSpec()
+			spec.IgnorePreferred, spec.HardAffinityWeight = tt.ignore, 3
+			profile, err := NewProfile(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := Input{Pod: framework.NewPodInfo(tt.pod), Snapshot: framework.SnapshotOf(st.Nodes(2), on), Profile: profile, Trace: &Trace{}, Pick: first}
+			Decide(in)
+			scored := slices.ContainsFunc(in.Trace.Scores, func(s PluginScores) bool { return s.Plugin == InterPodAffinity })
+			if scored != tt.scored {
+				t.Errorf("scored %v, want %v", scored, tt.scored)
+			}
+		})
+	}
+}

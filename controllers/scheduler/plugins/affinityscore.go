@@ -19,7 +19,7 @@ func (in *Input) namespaceLabels() map[string]labels.Set {
 // scoreAffinity is InterPodAffinity: it scores nodes by the pod's preferred terms, and by the terms
 // of pods on nodes that match the pod.
 func scoreAffinity(in *Input, indexes []int) ([]int64, func([]int64)) {
-	if len(in.Pod.AffinityTerms) == 0 && len(in.Snapshot.Held()) == 0 {
+	if len(in.Pod.AffinityTerms) == 0 && len(in.Snapshot.Held()) == 0 || in.profile.ignorePreferred && !in.Pod.Prefers() {
 		return nil, nil
 	}
 	byKey := map[string][]int64{} // by topology key and domain
@@ -59,11 +59,8 @@ func scoreAffinity(in *Input, indexes []int) ([]int64, func([]int64)) {
 
 // heldWeight returns the weight of a term of pods on nodes.
 func (in *Input) heldWeight(t *framework.AffinityTerm) int64 {
-	switch {
-	case t.Kind == framework.RequiredAffinity:
+	if t.Kind == framework.RequiredAffinity {
 		return in.profile.hardAffinityWeight
-	case t.Kind == framework.Preferred && in.profile.ignorePreferred && len(in.Pod.AffinityTerms) == 0:
-		return 0
 	}
 	return t.Weight
 }

@@ -108,11 +108,8 @@ func (s *Search) find() {
 // conflicts reports whether the pod's claims fit on no node, whatever the node.
 func (s *Search) conflicts() bool {
 	in, d := &s.in, s.diagnosis
-	if in.profile.binding {
-		d.Conflict = in.Volumes.conflict(in.Pod.Pod)
-	}
-	if in.profile.zone && d.Conflict == "" {
-		d.Conflict = in.Volumes.missing()
+	if in.Volumes != nil {
+		d.Conflict = in.Volumes.conflict(in.Pod.Pod, in.profile)
 	}
 	if d.Conflict != "" {
 		d.ByVolumes = true

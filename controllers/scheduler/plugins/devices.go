@@ -16,8 +16,7 @@ const (
 	reasonClaimElsewhere = "resourceclaim not available on the node"
 
 	messageDeallocated     = "deallocation of ResourceClaim completed"
-	messageNothingToFree   = "no new claims to deallocate"
-	messageNotSchedulable  = "still not schedulable"
+	messageNoState         = "not found"
 	resourceClaimIsPending = "resource claim %s/%s is in the process of being allocated"
 )
 
@@ -182,7 +181,6 @@ func (d *Devices) Idle(pod *corev1.Pod, diagnosis *Diagnosis) *resourcev1.Resour
 		return nil
 	}
 	if diagnosis.Conflict != "" {
-		diagnosis.Deallocation = messageNothingToFree
 		return nil
 	}
 	for i, claim := range d.Claims {
@@ -191,7 +189,6 @@ func (d *Devices) Idle(pod *corev1.Pod, diagnosis *Diagnosis) *resourcev1.Resour
 			return claim
 		}
 	}
-	diagnosis.Deallocation = messageNotSchedulable
 	return nil
 }
 

@@ -36,7 +36,7 @@ func reservedFor(c *resourcev1.ResourceClaim, uids ...types.UID) *resourcev1.Res
 // class gpu, and the class slow cannot be searched there.
 func TestDevices(t *testing.T) {
 	broken := errors.New("CEL runtime error")
-	const never = ", preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+	const never = " preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 	for name, test := range map[string]struct {
 		claim   *resourcev1.ResourceClaim
 		problem string
@@ -44,15 +44,15 @@ func TestDevices(t *testing.T) {
 		idle    bool
 	}{
 		"allocatable":             {resourceClaim("gpu"), "", "b", false},
-		"no devices":              {resourceClaim("tpu"), "", "0/3 nodes are available: 3 cannot allocate all claims. still not schedulable" + never, false},
-		"a reason":                {resourceClaim("slow"), "", "0/3 nodes are available: 1 too slow, 2 cannot allocate all claims. still not schedulable" + never, false},
-		"no class":                {resourceClaim("npu"), "", "0/3 nodes are available: request r: device class npu does not exist. no new claims to deallocate" + never, false},
-		"being allocated":         {resourceClaim("busy"), "", "0/3 nodes are available: resource claim default/c is in the process of being allocated. no new claims to deallocate" + never, false},
-		"not there":               {resourceClaim("gpu"), "gone", "0/3 nodes are available: gone. no new claims to deallocate" + never, false},
+		"no devices":              {resourceClaim("tpu"), "", "0/3 nodes are available: 3 cannot allocate all claims." + never, false},
+		"a reason":                {resourceClaim("slow"), "", "0/3 nodes are available: 1 too slow, 2 cannot allocate all claims." + never, false},
+		"no class":                {resourceClaim("npu"), "", "0/3 nodes are available: request r: device class npu does not exist." + never, false},
+		"being allocated":         {resourceClaim("busy"), "", "0/3 nodes are available: resource claim default/c is in the process of being allocated." + never, false},
+		"not there":               {resourceClaim("gpu"), "gone", "0/3 nodes are available: gone." + never, false},
 		"allocated":               {resourceClaim("tpu", "c"), "", "c", false},
-		"elsewhere":               {resourceClaim("tpu", "x"), "", "0/3 nodes are available: 3 resourceclaim not available on the node. deallocation of ResourceClaim completed" + never, true},
-		"elsewhere, its own":      {reservedFor(resourceClaim("tpu", "x"), "uid-p"), "", "0/3 nodes are available: 3 resourceclaim not available on the node. deallocation of ResourceClaim completed" + never, true},
-		"elsewhere, of others":    {reservedFor(resourceClaim("tpu", "x"), "uid-q"), "", "0/3 nodes are available: 3 resourceclaim not available on the node. still not schedulable" + never, false},
+		"elsewhere":               {resourceClaim("tpu", "x"), "", "0/3 nodes are available: 3 resourceclaim not available on the node. deallocation of ResourceClaim completed," + never, true},
+		"elsewhere, its own":      {reservedFor(resourceClaim("tpu", "x"), "uid-p"), "", "0/3 nodes are available: 3 resourceclaim not available on the node. deallocation of ResourceClaim completed," + never, true},
+		"elsewhere, of others":    {reservedFor(resourceClaim("tpu", "x"), "uid-q"), "", "0/3 nodes are available: 3 resourceclaim not available on the node." + never, false},
 		"an expression is broken": {resourceClaim("broken"), "", `running "DynamicResources" filter plugin: CEL runtime error`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,10 +14,9 @@ type Diagnosis struct {
 	Conflict string
 	// ByVolumes is set if the conflict is one of the pod's claims.
 	ByVolumes bool
-	// Deallocation is the message about resource claims that could be deallocated; "": the pod
-	// has none.
+	// Deallocation is the message about resource claims that are deallocated; "": none is.
 	Deallocation string
-	// Preemption is the message of preemption; "": it found victims.
+	// Preemption is the message of preemption; "": it was not tried.
 	Preemption string
 
 	// byIndex are the rejections by index in the snapshot; nil until the first one.
@@ -61,6 +60,26 @@ func (d *Diagnosis) ByDevices() (some, only bool) {
 		some, only = some || of, only && of
 	}
 	return some, some && only
+}
+
+// FailPostFilter reports whether a plugin before DynamicResources has rejected the pod, whatever the node. As in
+// kube-scheduler 1.37, that plugin's PostFilter then fails, since it lacks the state of its PreFilter, and
+// preemption, which could not help, is not tried. The message says so.
+func (d *Diagnosis) FailPostFilter() bool {
+	if d.Conflict == "" || d.conflictOfDevices {
+		return false
+	}
+	d.Deallocation = messageNoState
+	return true
+}
+
+// AddPreemption adds what preemption found. If it found a node to free, the message about resource claims is
+// dropped, as in kube-scheduler.
+func (d *Diagnosis) AddPreemption(p *Preemption) {
+	d.Preemption = p.Message
+	if p.Node != "" {
+		d.Preemption, d.Deallocation = fmt.Sprintf(messageFound, p.Node, len(p.Victims)), ""
+	}
 }
 
 const noNodes = "no nodes available to schedule pods"

@@ -12,6 +12,7 @@ import (
 // The messages of preemption about a pod or a node, in kube-scheduler's words.
 const (
 	messageNever       = "not eligible due to preemptionPolicy=Never."
+	messageFound       = "found a potential placement for pod on node %v, preempting %d victims"
 	messageTerminating = "not eligible due to a terminating pod on the nominated node."
 	reasonNoVictims    = "No preemption victims found for incoming pod"
 	reasonNotHelpful   = "Preemption is not helpful for scheduling"

@@ -57,8 +57,7 @@ type ProfileSpec struct {
 	// HardAffinityWeight is the weight of a required affinity term of a pod on a node in the scores
 	// of pods that match the term.
 	HardAffinityWeight int64
-	// IgnorePreferred leaves the preferred terms of pods on nodes out of the scores of pods without
-	// affinity.
+	// IgnorePreferred leaves pods without preferred terms out of InterPodAffinity's scores.
 	IgnorePreferred bool
 	// AddedAffinity restricts and scores the nodes of all pods; nil: it does not.
 	AddedAffinity *corev1.NodeAffinity
@@ -103,7 +102,7 @@ type Profile struct {
 	// filters are those that depend on one node and its pods. The others depend on more.
 	filters                                  []nodeFilter
 	binding, zone, spread, affinity, devices bool
-	features                                 bool
+	features, restrictions                   bool
 	scorers                                  []scorer
 	// The weights of the plugins that addResources scores; 0: it does not.
 	weightFit, weightBalanced              int64
@@ -125,7 +124,7 @@ func NewProfile(spec ProfileSpec) (*Profile, error) {
 	p := &Profile{
 		percentage: spec.Percentage,
 		binding:    has(VolumeBinding), zone: has(VolumeZone), spread: has(PodTopologySpread), affinity: has(InterPodAffinity), devices: has(DynamicResources),
-		features: has(NodeDeclaredFeatures),
+		features: has(NodeDeclaredFeatures), restrictions: has(VolumeRestrictions),
 		preempts: spec.Preempts, deallocates: spec.Deallocates, defaultSpread: spec.DefaultSpread,
 		ignoredResources: spec.IgnoredResources, ignoredGroups: spec.IgnoredGroups,
 		hardAffinityWeight: spec.HardAffinityWeight, ignorePreferred: spec.IgnorePreferred,

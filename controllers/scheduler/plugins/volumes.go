@@ -23,6 +23,7 @@ const (
 	reasonVolumeZone       = "node(s) had no available volume zone"
 	reasonExclusive        = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 	reasonTooManyVolumes   = "node(s) exceed max volume count"
+	messageNoClaim         = "persistentvolumeclaim %q not found"
 	reasonNoSpace          = "node(s) did not have enough free storage"
 )
 
@@ -69,11 +70,34 @@ func (c *Claim) delayed() bool {
 		*c.Class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// conflict returns why no node can run the pod; "": its claims do not exclude all nodes.
-func (v *Volumes) conflict(pod *corev1.Pod) string {
-	if v == nil {
-		return ""
+// conflict returns why no node can run the pod; "": its claims do not exclude all nodes. The plugins look in
+// the order of kube-scheduler's default profile.
+func (v *Volumes) conflict(pod *corev1.Pod, p *Profile) (why string) {
+	if p.restrictions {
+		why = v.missingClaim()
 	}
+	if why == "" && p.binding {
+		why = v.bindingConflict(pod)
+	}
+	if why == "" && p.zone {
+		why = v.missingVolume()
+	}
+	return why
+}
+
+// missingClaim is the conflict of VolumeRestrictions, which must know the access modes of claims. It does not
+// look at ephemeral volumes.
+func (v *Volumes) missingClaim() string {
+	for i := range v.Claims {
+		if c := &v.Claims[i]; c.Object == nil && !c.Ephemeral {
+			return fmt.Sprintf(messageNoClaim, c.Name)
+		}
+	}
+	return ""
+}
+
+// bindingConflict is the conflict of VolumeBinding.
+func (v *Volumes) bindingConflict(pod *corev1.Pod) string {
 	for i := range v.Claims {
 		if why := v.Claims[i].problem(pod); why != "" {
 			return why
@@ -92,7 +116,7 @@ func (c *Claim) problem(pod *corev1.Pod) string {
 	case claim == nil && c.Ephemeral:
 		return fmt.Sprintf("waiting for ephemeral volume controller to create the persistentvolumeclaim %q", c.Name)
 	case claim == nil:
-		return fmt.Sprintf("persistentvolumeclaim %q not found", c.Name)
+		return fmt.Sprintf(messageNoClaim, c.Name)
 	case claim.Status.Phase == corev1.ClaimLost:
 		return fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", c.Name, claim.Spec.VolumeName)
 	case claim.DeletionTimestamp != nil:

@@ -95,14 +95,15 @@ func volumeCases() map[string]volumeCase {
 	}
 	const missing, manual = "x.y/z", "kubernetes.io/no-provisioner"
 	return map[string]volumeCase{
-		"no claim":             {[]Claim{{PodClaim: framework.PodClaim{Name: "c"}}}, nil, all(`persistentvolumeclaim "c" not found`)},
-		"no ephemeral claim":   {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}}}, nil, all(`waiting for ephemeral volume controller to create the persistentvolumeclaim "c"`)},
-		"ephemeral of another": {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}, Object: pvc("c", "1")}}, nil, all("PVC default/c was not created for pod default/p (pod is not owner)")},
-		"lost":                 {[]Claim{claim(pvc("c", "1", lost), nil, nil)}, nil, all(`persistentvolumeclaim "c" bound to non-existent persistentvolume "v"`)},
-		"being deleted":        {[]Claim{claim(pvc("c", "1", going), nil, nil)}, nil, all(`persistentvolumeclaim "c" is being deleted`)},
-		"immediate":            {[]Claim{claim(pvc("c", "1"), nil, nil)}, nil, all("pod has unbound immediate PersistentVolumeClaims")},
-		"bound":                {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1"), nil)}, nil, "a"},
-		"bound to none":        {[]Claim{claim(pvc("c", "1", pvcBound), nil, nil)}, nil, all(`persistentvolume "v" not found`)},
+		"no claim":                  {[]Claim{{PodClaim: framework.PodClaim{Name: "c"}}}, nil, all(`persistentvolumeclaim "c" not found`)},
+		"no ephemeral claim":        {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}}}, nil, all(`waiting for ephemeral volume controller to create the persistentvolumeclaim "c"`)},
+		"ephemeral of another":      {[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}, Object: pvc("c", "1")}}, nil, all("PVC default/c was not created for pod default/p (pod is not owner)")},
+		"lost, and another missing": {[]Claim{claim(pvc("c", "1", lost), nil, nil), {PodClaim: framework.PodClaim{Name: "d"}}}, nil, all(`persistentvolumeclaim "d" not found`)},
+		"lost":                      {[]Claim{claim(pvc("c", "1", lost), nil, nil)}, nil, all(`persistentvolumeclaim "c" bound to non-existent persistentvolume "v"`)},
+		"being deleted":             {[]Claim{claim(pvc("c", "1", going), nil, nil)}, nil, all(`persistentvolumeclaim "c" is being deleted`)},
+		"immediate":                 {[]Claim{claim(pvc("c", "1"), nil, nil)}, nil, all("pod has unbound immediate PersistentVolumeClaims")},
+		"bound":                     {[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1"), nil)}, nil, "a"},
+		"bound to none":             {[]Claim{claim(pvc("c", "1", pvcBound), nil, nil)}, nil, all(`persistentvolume "v" not found`)},
 		"ephemeral, bound to none": {
 			[]Claim{{PodClaim: framework.PodClaim{Name: "c", Ephemeral: true}, Object: pvc("c", "1", pvcBound, ownedBy("p"))}},
 			nil, all("2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"),

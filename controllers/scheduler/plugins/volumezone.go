@@ -17,11 +17,8 @@ var zoneLabels = [...]struct{ label, current string }{
 	{corev1.LabelTopologyRegion, corev1.LabelTopologyRegion},
 }
 
-// missing returns which volume of the pod's claims does not exist, so that its zone is not known; "": all exist.
-func (v *Volumes) missing() string {
-	if v == nil {
-		return ""
-	}
+// missingVolume is the conflict of VolumeZone: a volume whose zone is not known, as it does not exist.
+func (v *Volumes) missingVolume() string {
 	for i := range v.Claims {
 		if c := &v.Claims[i]; c.Object != nil && !c.Ephemeral && c.Object.Spec.VolumeName != "" && c.Volume == nil {
 			return fmt.Sprintf("persistentvolume %q not found", c.Object.Spec.VolumeName)

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +18,8 @@ import (
 type cluster struct {
 	objects []runtime.Object
 	pending []*corev1.Pod
+	// config is the KubeSchedulerConfiguration; nil: the default.
+	config json.RawMessage
 }
 
 // generator makes one cluster from a seed.
@@ -31,6 +34,8 @@ type generator struct {
 	// owners are the controllers of pods, by namespace.
 	owners map[string][]owner
 	claims map[string][]string
+	// exclusive are the claims that one pod may use; true: no pod on a node does.
+	exclusive map[string]bool
 	// zones is set if most nodes have labels of zones.
 	zones bool
 	// volumes, devices and plain are the features of this cluster.
@@ -45,9 +50,9 @@ type owner struct {
 	labels map[string]string
 }
 
-// generate makes the cluster of a seed. It is a pure function.
-func generate(seed uint64) *cluster {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), owners: map[string][]owner{}, claims: map[string][]string{}}
+// generate makes the cluster of a seed. It is a pure function. An error is one of the configuration's encoding.
+func generate(seed uint64) (c *cluster, err error) {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), owners: map[string][]owner{}, claims: map[string][]string{}, exclusive: map[string]bool{}}
 	g.zones, g.volumes, g.plain = g.chance(80), g.chance(35), g.chance(25)
 	g.devices = g.chance(25)
 	g.addNamespaces()
@@ -67,10 +72,14 @@ func generate(seed uint64) *cluster {
 	for range g.IntN(3) - 1 {
 		g.add(g.nominatedPod())
 	}
+	g.addBudgets()
 	for range 4 + g.IntN(5) {
 		g.pending = append(g.pending, g.pendingPod())
 	}
-	return &g.cluster
+	if g.chance(40) {
+		g.config, err = g.configuration()
+	}
+	return &g.cluster, err
 }
 
 // chance is true in percent of 100 cases.

@@ -81,7 +81,7 @@ func (g *generator) container(name string) corev1.Container {
 func (g *generator) boundPod(n *corev1.Node) *corev1.Pod {
 	p := g.pod("bound")
 	p.Spec.NodeName = n.Name
-	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, ptr.To(p.CreationTimestamp)
+	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, ptr.To(metav1.Unix(1_700_000_000+int64(g.IntN(4)), 0))
 	if !g.plain && g.chance(25) {
 		g.addPodAffinity(p)
 	}
@@ -134,6 +134,9 @@ func (g *generator) nominatedPod() *corev1.Pod {
 func (g *generator) pendingPod() *corev1.Pod {
 	p := g.pod("pending")
 	g.addTolerations(p)
+	if g.chance(10) {
+		p.Spec.PreemptionPolicy = ptr.To(pick(g, corev1.PreemptNever, corev1.PreemptLowerPriority))
+	}
 	if g.chance(15) {
 		p.Spec.NodeSelector = map[string]string{"disk": pick(g, "ssd", "hdd")}
 	}

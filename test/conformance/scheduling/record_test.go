@@ -8,8 +8,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 )
 
 var (
@@ -22,6 +24,7 @@ var (
 // recorded is a line of the recording: a cluster, and the decisions on its pending pods.
 type recorded struct {
 	Seed      uint64            `json:"seed"`
+	Config    json.RawMessage   `json:"config,omitempty"` // a KubeSchedulerConfiguration
 	Objects   []json.RawMessage `json:"objects"`
 	Decisions []decision        `json:"decisions"`
 }
@@ -29,6 +32,7 @@ type recorded struct {
 // TestRecording compares the recording with upstream's decisions. minikcm's own tests compare its decisions with
 // the recording. With -update the recording is written; -clusters, -seed and -recording make another one.
 func TestRecording(t *testing.T) {
+	klog.SetLogger(logr.Discard()) // upstream logs that it cannot evict pods
 	var lines bytes.Buffer
 	pods, feasible := 0, 0
 	for i := range *clusters {
@@ -89,7 +93,11 @@ func write(t *testing.T, lines []byte) {
 // record generates the cluster of a seed and asks upstream.
 func record(t *testing.T, seed uint64) recorded {
 	t.Helper()
-	c, r := generate(seed), recorded{Seed: seed}
+	c, err := generate(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := recorded{Seed: seed, Config: c.config}
 	for _, o := range c.objects {
 		r.Objects = append(r.Objects, encode(t, o))
 	}

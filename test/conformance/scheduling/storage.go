@@ -102,10 +102,14 @@ func (g *generator) volume(name, class string) *corev1.PersistentVolume {
 	return v
 }
 
-// addClaim adds a claim in one of the states that claims have.
+// addClaim adds a claim in one of the states that claims have. Upstream's VolumeRestrictions confuses claims of
+// several namespaces that have one name, when preemption removes pods: no two claims do.
 func (g *generator) addClaim(namespace string) {
-	c := g.claim(namespace, fmt.Sprintf("data-%d", len(g.claims[namespace])))
+	c := g.claim(namespace, fmt.Sprintf("%s-%d", namespace, len(g.claims[namespace])))
 	g.claims[namespace] = append(g.claims[namespace], c.Name)
+	if c.Spec.AccessModes[0] == corev1.ReadWriteOncePod {
+		g.exclusive[c.Name] = true
+	}
 	g.add(c)
 }
 
@@ -178,7 +182,14 @@ func (g *generator) addVolumes(p *corev1.Pod) {
 		case g.chance(10):
 			v.EmptyDir = &corev1.EmptyDirVolumeSource{}
 		default:
-			v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: pick(g, claims...)}
+			claim := pick(g, claims...)
+			if free, exclusive := g.exclusive[claim]; exclusive && p.Spec.NodeName != "" {
+				if !free {
+					continue // one pod on a node has the claim already
+				}
+				g.exclusive[claim] = false
+			}
+			v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}
 		}
 		p.Spec.Volumes = append(p.Spec.Volumes, v)
 	}

@@ -9,14 +9,24 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 )
+
+// errReadOnly is the answer to writes of upstream's scheduler.
+var errReadOnly = errors.New("the cluster is read-only")
 
 // decision is what upstream's scheduler decides on a pod.
 type decision struct {
@@ -25,8 +35,11 @@ type decision struct {
 	// others that were tried.
 	Feasible []string          `json:"feasible,omitempty"`
 	Against  map[string]string `json:"against,omitempty"`
-	// Message is that of FailedScheduling without the part about preemption; empty: nodes are feasible.
+	// Message is that of FailedScheduling; empty: nodes are feasible. The part about preemption does not name the
+	// node that it frees.
 	Message string `json:"message,omitempty"`
+	// Candidates are the nodes that preemption can free, with its victims, sorted.
+	Candidates []candidate `json:"candidates,omitempty"`
 	// Error is an error that ends the decision.
 	Error string `json:"error,omitempty"`
 	// Scores are those of each plugin with its weight, in the order of Feasible, if there is a choice. Plugins
@@ -34,28 +47,59 @@ type decision struct {
 	Scores map[string][]int64 `json:"scores,omitempty"`
 }
 
-// upstream is upstream's scheduler with its default profile and features. It does not run: it only decides.
+// candidate is a node that preemption can free.
+type candidate struct {
+	Node    string   `json:"node"`
+	Victims []string `json:"victims"`
+	// Violations is the number of victims whose deletion violates a PodDisruptionBudget.
+	Violations int64 `json:"violations,omitempty"`
+	// Best is set if no other candidate is better.
+	Best bool `json:"best,omitempty"`
+}
+
+// upstream is upstream's scheduler with its default features. It does not run: it only decides.
 type upstream struct {
 	*scheduler.Scheduler
 	framework framework.Framework
 	snapshot  *internalcache.Snapshot
+	preempter *defaultpreemption.DefaultPreemption
 }
 
 // start makes the scheduler for a cluster, with informers that show its objects. stop ends the informers.
 func start(ctx context.Context, c *cluster) (u *upstream, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	client := fake.NewClientset(c.objects...)
+	objects := slices.Clone(c.objects)
+	for _, p := range c.pending {
+		objects = append(objects, p)
+	}
+	client := fake.NewClientset(objects...)
+	// Preemption evicts pods in the background. All decisions are about the same state.
+	for _, verb := range []string{"delete", "patch", "update"} {
+		client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errReadOnly })
+	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	stop = func() {
 		cancel()
 		factory.Shutdown()
 	}
 	u = &upstream{snapshot: c.snapshot()}
+	options := []scheduler.Option{scheduler.WithNodeInfoSnapshot(u.snapshot)}
+	if c.config != nil {
+		decoded, _, err := configscheme.Codecs.UniversalDecoder().Decode(c.config, nil, nil)
+		if err != nil {
+			return nil, stop, err
+		}
+		options = append(options, scheduler.WithProfiles(decoded.(*config.KubeSchedulerConfiguration).Profiles...))
+	}
 	recorders := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
-	if u.Scheduler, err = scheduler.New(ctx, client, factory, nil, recorders, scheduler.WithNodeInfoSnapshot(u.snapshot)); err != nil {
+	if u.Scheduler, err = scheduler.New(ctx, client, factory, nil, recorders, options...); err != nil {
 		return nil, stop, err
 	}
 	u.framework = u.Profiles[corev1.DefaultSchedulerName]
+	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
+	if u.preempter, err = defaultpreemption.New(ctx, args, u.framework, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)); err != nil {
+		return nil, stop, err
+	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	return u, stop, u.WaitForHandlersSync(ctx)
@@ -84,16 +128,19 @@ func (u *upstream) decide(ctx context.Context, pod *corev1.Pod) (decision, error
 	if err != nil {
 		return d, err
 	}
-	_, err = u.SchedulePod(ctx, u.framework, framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info})
+	state := framework.NewCycleState()
+	_, err = u.SchedulePod(ctx, u.framework, state, &framework.QueuedPodInfo{PodInfo: info})
 	var unfit *framework.FitError
 	switch {
 	case errors.As(err, &unfit):
-		d.Message = unfit.Error()
+		if err := u.preempt(ctx, state, &d, unfit); err != nil {
+			return d, err
+		}
 	case err != nil:
 		d.Error = err.Error()
 		return d, nil
 	}
-	state := framework.NewCycleState()
+	state = framework.NewCycleState()
 	only, status, _ := u.framework.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
 		return d, nil
