@@ -140,6 +140,7 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		{"StorageClasses", e.Informers.Storage().V1().StorageClasses().Informer(), s.classHandler()},
 		{"CSINodes", e.Informers.Storage().V1().CSINodes().Informer(), s.storageHandler()},
 		{"CSIDrivers", e.Informers.Storage().V1().CSIDrivers().Informer(), s.storageHandler()},
+		{"VolumeAttachments", e.Informers.Storage().V1().VolumeAttachments().Informer(), s.attachmentHandler()},
 		{"CSIStorageCapacities", e.Informers.Storage().V1().CSIStorageCapacities().Informer(), s.storageHandler()},
 		{"pods", core.Pods().Informer(), s.podHandler()},
 	} {

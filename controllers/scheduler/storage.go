@@ -9,6 +9,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/volumeindex"
 )
 
 // storageListers read what CSI drivers publish.
@@ -80,4 +81,15 @@ func (v *volumes) csi(key types.NamespacedName) plugins.CSIVolume {
 		return plugins.CSIVolume{}
 	}
 	return plugins.CSIVolume{Driver: volume.Spec.CSI.Driver, Handle: volume.Spec.CSI.VolumeHandle}
+}
+
+// attached returns the CSI volumes that VolumeAttachments name for a node.
+func (v *volumes) attached(node string) []plugins.CSIVolume {
+	var all []plugins.CSIVolume
+	for _, a := range v.attachments.On(node) {
+		if volume := v.volumes.Get(volumeindex.VolumeOf(a)); volume != nil && volume.Spec.CSI != nil && a.Spec.Attacher != "" {
+			all = append(all, plugins.CSIVolume{Driver: a.Spec.Attacher, Handle: volume.Spec.CSI.VolumeHandle})
+		}
+	}
+	return all
 }

@@ -227,6 +227,8 @@ func (s *Scheduler) show(factory informers.SharedInformerFactory, o runtime.Obje
 		informer = storage.StorageClasses().Informer()
 	case *storagev1.CSINode:
 		informer = storage.CSINodes().Informer()
+	case *storagev1.VolumeAttachment:
+		informer = storage.VolumeAttachments().Informer()
 	case *storagev1.CSIDriver:
 		informer = storage.CSIDrivers().Informer()
 	case *storagev1.CSIStorageCapacity:

@@ -89,3 +89,10 @@ func (s *Scheduler) storageHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(_, _ any) { changed() },
 	}
 }
+
+// attachmentHandler retries the pods that volumes were a reason against when a volume is detached from a node.
+func (s *Scheduler) attachmentHandler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		DeleteFunc: func(any) { s.queue.Notify(framework.ClusterEvent{Storage: true}) },
+	}
+}

@@ -33,6 +33,8 @@ type volumes struct {
 	classes storagelisters.StorageClassLister
 	node    func(name string) *framework.NodeInfo
 	storage storageListers
+	// attachments are those of all volumes.
+	attachments volumeindex.Attachments
 
 	mu       sync.Mutex
 	byPod    map[types.UID]*volumeWait
@@ -61,7 +63,10 @@ func newVolumes(factory informers.SharedInformerFactory, node func(name string) 
 	if v.claims, err = volumeindex.NewClaims(factory.Core().V1().PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
 		return nil, err
 	}
-	v.volumes, err = volumeindex.NewVolumes(factory.Core().V1().PersistentVolumes().Informer().GetIndexer())
+	if v.volumes, err = volumeindex.NewVolumes(factory.Core().V1().PersistentVolumes().Informer().GetIndexer()); err != nil {
+		return nil, err
+	}
+	v.attachments, err = volumeindex.NewAttachments(factory.Storage().V1().VolumeAttachments().Informer().GetIndexer())
 	return v, err
 }
 
@@ -81,7 +86,7 @@ func (v *volumes) input(p *framework.PodInfo) *plugins.Volumes {
 		}
 		in.Claims = append(in.Claims, c)
 	}
-	in.Limits, in.CSI, in.Capacities = v.storage.limits, v.csi, v.storage.published
+	in.Limits, in.CSI, in.Capacities, in.Attached = v.storage.limits, v.csi, v.storage.published, v.attached
 	in.Free = func(class string) []*corev1.PersistentVolume { return v.free(p, class) }
 	return in
 }

@@ -63,7 +63,8 @@ func (in *Input) exclusiveOn(n *framework.NodeInfo) int32 {
 }
 
 // filterLimits is NodeVolumeLimits: the volumes of a CSI driver on a node are at most as many as its
-// CSINode allows. A volume of several pods counts once.
+// CSINode allows. A volume of several pods counts once, and so does one that is attached and not used by a pod
+// on the node. As in kube-scheduler, a volume of the pod counts twice if it is attached and no pod uses it.
 func filterLimits(in *Input, n *framework.NodeInfo) *rejection {
 	limits := in.Volumes.Limits(n.Name())
 	if len(limits) == 0 {
@@ -82,6 +83,11 @@ func filterLimits(in *Input, n *framework.NodeInfo) *rejection {
 	for volume := range attached {
 		used[volume.Driver]++
 	}
+	for volume := range in.attachedTo(n.Name()) {
+		if !attached[volume] {
+			used[volume.Driver]++
+		}
+	}
 	for volume := range wanted {
 		if !attached[volume] {
 			more[volume.Driver]++
@@ -93,6 +99,18 @@ func filterLimits(in *Input, n *framework.NodeInfo) *rejection {
 		}
 	}
 	return nil
+}
+
+// attachedTo returns the volumes that are attached to a node.
+func (in *Input) attachedTo(node string) map[CSIVolume]bool {
+	if in.Volumes.Attached == nil {
+		return nil
+	}
+	all := map[CSIVolume]bool{}
+	for _, volume := range in.Volumes.Attached(node) {
+		all[volume] = true
+	}
+	return all
 }
 
 // addCSI adds the volumes of a pod whose drivers have a limit.

@@ -75,7 +75,7 @@ func TestExclusiveClaims(t *testing.T) {
 func TestVolumeLimits(t *testing.T) {
 	csi := func(claim types.NamespacedName) CSIVolume {
 		switch claim.Name {
-		case "a", "b":
+		case "a", "b", "c":
 			return CSIVolume{"csi", claim.Name}
 		case "same as a":
 			return CSIVolume{"csi", "a"}
@@ -86,19 +86,30 @@ func TestVolumeLimits(t *testing.T) {
 		name   string
 		limit  int32
 		on     []string
+		other  []string // attached
 		wanted []string
 		fits   bool
 	}{
-		{"no limit", -1, []string{"a"}, []string{"b"}, true},
-		{"room", 2, []string{"a"}, []string{"b"}, true},
-		{"full", 1, []string{"a"}, []string{"b"}, false},
-		{"the same volume", 1, []string{"a"}, []string{"same as a"}, true},
-		{"of other drivers", 1, []string{"a"}, []string{"nfs"}, true},
-		{"two at once", 1, nil, []string{"a", "b"}, false},
-		{"none at all", 0, nil, []string{"a"}, false},
+		{"no limit", -1, []string{"a"}, nil, []string{"b"}, true},
+		{"room", 2, []string{"a"}, nil, []string{"b"}, true},
+		{"full", 1, []string{"a"}, nil, []string{"b"}, false},
+		{"the same volume", 1, []string{"a"}, nil, []string{"same as a"}, true},
+		{"of other drivers", 1, []string{"a"}, nil, []string{"nfs"}, true},
+		{"two at once", 1, nil, nil, []string{"a", "b"}, false},
+		{"none at all", 0, nil, nil, []string{"a"}, false},
+		{"attached and not used", 2, []string{"a"}, []string{"c"}, []string{"b"}, false},
+		{"attached and used", 2, []string{"a"}, []string{"a", "a"}, []string{"b"}, true},
+		{"attached, of other drivers", 1, nil, []string{"nfs"}, []string{"b"}, true},
+		{"attached and wanted", 1, nil, []string{"a"}, []string{"a"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			volumes := &Volumes{CSI: csi, Limits: func(string) map[string]int32 {
+			attached := func(string) (all []CSIVolume) {
+				for _, name := range tt.other {
+					all = append(all, csi(types.NamespacedName{Name: name}))
+				}
+				return all
+			}
+			volumes := &Volumes{CSI: csi, Attached: attached, Limits: func(string) map[string]int32 {
 				if tt.limit < 0 {
 					return nil
 				}

@@ -37,6 +37,8 @@ type Volumes struct {
 	// Limits returns how many volumes of each CSI driver a node can have, by its CSINode; nil: any
 	// number.
 	Limits func(node string) map[string]int32
+	// Attached returns the CSI volumes that VolumeAttachments name for a node; nil: none.
+	Attached func(node string) []CSIVolume
 	// CSI returns the volume of a claim, which need not exist yet; its driver is "" if that is
 	// unknown, or not a CSI driver.
 	CSI func(claim types.NamespacedName) CSIVolume

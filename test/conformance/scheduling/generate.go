@@ -53,7 +53,7 @@ type owner struct {
 // generate makes the cluster of a seed. It is a pure function. An error is one of the configuration's encoding.
 func generate(seed uint64) (c *cluster, err error) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), owners: map[string][]owner{}, claims: map[string][]string{}, exclusive: map[string]bool{}}
-	g.zones, g.volumes, g.plain = g.chance(80), g.chance(35), g.chance(25)
+	g.zones, g.volumes, g.plain = g.chance(80), g.chance(40), g.chance(25)
 	g.devices = g.chance(25)
 	g.addNamespaces()
 	g.addNodes()
@@ -132,7 +132,7 @@ func (g *generator) addNodes() {
 	for i := range count {
 		node := &corev1.Node{ObjectMeta: g.meta("", fmt.Sprintf("node-%02d", i))}
 		g.labelNode(node)
-		node.Status.Allocatable = quantities("cpu", pick(g, "900m", "2", "4", "4", "8"), "memory", pick(g, "1Gi", "4Gi", "8Gi", "16411112Ki"),
+		node.Status.Allocatable = quantities("cpu", pick(g, "900m", "2", "4", "8", "16"), "memory", pick(g, "1Gi", "8Gi", "16411112Ki", "16Gi", "64Gi"),
 			"pods", pick(g, "3", "10", "110", "110"))
 		if g.chance(60) {
 			node.Status.Allocatable[corev1.ResourceEphemeralStorage] = resource.MustParse(pick(g, "10Gi", "100Gi"))

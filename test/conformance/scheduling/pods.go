@@ -134,6 +134,9 @@ func (g *generator) nominatedPod() *corev1.Pod {
 func (g *generator) pendingPod() *corev1.Pod {
 	p := g.pod("pending")
 	g.addTolerations(p)
+	if g.chance(30) {
+		p.Spec.Priority = ptr.To(int32(1000))
+	}
 	if g.chance(10) {
 		p.Spec.PreemptionPolicy = ptr.To(pick(g, corev1.PreemptNever, corev1.PreemptLowerPriority))
 	}
@@ -154,10 +157,10 @@ func (g *generator) pendingPod() *corev1.Pod {
 	if g.chance(4) {
 		addRestartRule(p)
 	}
-	if g.volumes && g.chance(50) {
+	if g.volumes && g.chance(60) {
 		g.addVolumes(p)
 	}
-	if g.devices && g.chance(50) {
+	if g.devices && g.chance(60) {
 		g.addResourceClaims(p)
 	}
 	return p

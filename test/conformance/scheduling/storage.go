@@ -159,8 +159,14 @@ func (g *generator) bind(c *corev1.PersistentVolumeClaim) {
 	c.Spec.VolumeName, c.Status.Phase, c.Status.AccessModes = v.Name, corev1.ClaimBound, c.Spec.AccessModes
 	c.Annotations[storagehelpers.AnnBindCompleted] = boundByOwner
 	c.Status.Capacity = v.Spec.Capacity
-	if !g.chance(5) {
-		g.add(v)
+	if g.chance(5) {
+		return
+	}
+	g.add(v)
+	if g.chance(30) {
+		g.add(&storagev1.VolumeAttachment{ObjectMeta: g.meta("", "attachment-"+v.Name), Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: v.Spec.CSI.Driver, NodeName: pick(g, g.nodes...).Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(v.Name)},
+		}})
 	}
 }
 
