@@ -91,6 +91,8 @@ func (g *generator) boundPod(n *corev1.Node) *corev1.Pod {
 	if g.chance(7) {
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(p.CreationTimestamp), ptr.To(int64(30))
 		p.Finalizers = []string{"example.com/hold"}
+		// In the search for victims, upstream's PodTopologySpread counts terminating pods, as nowhere else.
+		p.Spec.Priority = ptr.To(int32(2000))
 	}
 	if g.chance(10) {
 		g.addResize(p)
