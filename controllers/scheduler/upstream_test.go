@@ -196,6 +196,11 @@ func schedulerIn(t *testing.T, client *fake.Clientset, c *upstreamCluster) *Sche
 			t.Fatal(err)
 		}
 	}
+	for i := range c.Decisions {
+		if err := s.show(factory, c.Decisions[i].Pod); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 
@@ -255,7 +260,7 @@ func (s *Scheduler) show(factory informers.SharedInformerFactory, o runtime.Obje
 
 // decisionOn decides on a pod that the queue does not have.
 func (s *Scheduler) decisionOn(pod *corev1.Pod) decision {
-	in := s.input(&queue.Attempt{Info: framework.NewPodInfo(pod)})
+	in := s.input(&queue.Attempt{Info: framework.NewPodInfo(pod), Nominated: pod.Status.NominatedNodeName})
 	in.Trace = &plugins.Trace{}
 	d := plugins.Decide(in)
 	made := decision{Against: map[string]string{}}

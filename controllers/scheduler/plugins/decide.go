@@ -87,10 +87,14 @@ func (s *Search) find() {
 		}
 	}
 	in.rules = in.newRules()
-	if index, ok := in.Snapshot.Index(in.Prefer); ok && in.filter(index) == nil {
-		in.Trace.tried(in, index, nil)
-		s.feasible, s.preferred = []int{index}, true
-		return
+	if index, ok := in.Snapshot.Index(in.Prefer); ok {
+		r := in.filter(index)
+		if r == nil {
+			in.Trace.tried(in, index, nil)
+			s.feasible, s.preferred = []int{index}, true
+			return
+		}
+		s.diagnosis.reject(index, r) // it stays if the pod's node affinity names other nodes
 	}
 	if in.Pod.NodeNames != nil {
 		s.findNamed()

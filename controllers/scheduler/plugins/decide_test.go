@@ -138,3 +138,15 @@ func TestFeasibleToFind(t *testing.T) {
 		}
 	}
 }
+
+// The node that is freed for a pod is tried whatever nodes the pod's affinity names, and counts with its reason.
+func TestRejectsThePreferredNode(t *testing.T) {
+	d := Decide(Input{
+		Pod: framework.NewPodInfo(st.Pod("p", st.NamedNodes("node-1"))), Prefer: "node-0", Pick: first,
+		Snapshot: framework.SnapshotOf(st.Nodes(4, st.Cordoned), nil),
+	})
+	const want = "0/4 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 node(s) were unschedulable."
+	if d.Node != "" || d.Diagnosis.Message() != want {
+		t.Errorf("node %q, %+v", d.Node, d.Diagnosis)
+	}
+}

@@ -42,6 +42,8 @@ type generator struct {
 	volumes, devices bool
 	// plain clusters have no rules between pods, so that more nodes are feasible.
 	plain bool
+	// configured is set if the profile is not the default one.
+	configured bool
 }
 
 // owner is a controller that pods refer to, with the labels that it selects.
@@ -54,7 +56,7 @@ type owner struct {
 func generate(seed uint64) (c *cluster, err error) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), owners: map[string][]owner{}, claims: map[string][]string{}, exclusive: map[string]bool{}}
 	g.zones, g.volumes, g.plain = g.chance(80), g.chance(40), g.chance(25)
-	g.devices = g.chance(25)
+	g.devices, g.configured = g.chance(25), g.chance(40)
 	g.addNamespaces()
 	g.addNodes()
 	g.addOwners()
@@ -76,7 +78,7 @@ func generate(seed uint64) (c *cluster, err error) {
 	for range 4 + g.IntN(5) {
 		g.pending = append(g.pending, g.pendingPod())
 	}
-	if g.chance(40) {
+	if g.configured {
 		g.config, err = g.configuration()
 	}
 	return &g.cluster, err

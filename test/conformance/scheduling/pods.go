@@ -88,11 +88,18 @@ func (g *generator) boundPod(n *corev1.Node) *corev1.Pod {
 	if g.volumes && g.chance(30) {
 		g.addVolumes(p)
 	}
-	if g.chance(7) {
+	if g.chance(10) {
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(p.CreationTimestamp), ptr.To(int64(30))
 		p.Finalizers = []string{"example.com/hold"}
-		// In the search for victims, upstream's PodTopologySpread counts terminating pods, as nowhere else.
-		p.Spec.Priority = ptr.To(int32(2000))
+		if !g.plain || g.configured {
+			// In the search for victims, upstream's PodTopologySpread counts terminating pods, as nowhere else.
+			p.Spec.Priority = ptr.To(int32(2000))
+		}
+		if g.chance(60) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+			})
+		}
 	}
 	if g.chance(10) {
 		g.addResize(p)
@@ -141,6 +148,9 @@ func (g *generator) pendingPod() *corev1.Pod {
 	}
 	if g.chance(10) {
 		p.Spec.PreemptionPolicy = ptr.To(pick(g, corev1.PreemptNever, corev1.PreemptLowerPriority))
+	}
+	if g.chance(10) {
+		p.Status.NominatedNodeName = pick(g, g.nodes...).Name
 	}
 	if g.chance(15) {
 		p.Spec.NodeSelector = map[string]string{"disk": pick(g, "ssd", "hdd")}

@@ -150,6 +150,12 @@ func (u *upstream) decide(ctx context.Context, pod *corev1.Pod) (decision, error
 		return d, err
 	}
 	slices.SortFunc(all, func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) })
+	// A node that is freed for the pod is tried first. If it is feasible, no other is tried.
+	first := slices.IndexFunc(all, func(n fwk.NodeInfo) bool { return n.Node().Name == pod.Status.NominatedNodeName })
+	if first >= 0 && u.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, all[first]).IsSuccess() {
+		d.Feasible = []string{all[first].Node().Name}
+		return d, nil
+	}
 	var feasible []fwk.NodeInfo
 	for _, n := range all {
 		if !only.AllNodes() && !only.NodeNames.Has(n.Node().Name) {
