@@ -130,7 +130,7 @@ func (s *Search) findNamed() {
 		s.diagnosis.Conflict = reasonNamesConflict
 		return
 	}
-	s.diagnosis.absent = fixed.notNamed
+	s.diagnosis.absent = s.diagnosis.notNamed()
 	for _, name := range s.in.Pod.NodeNames {
 		if index, ok := s.in.Snapshot.Index(name); ok {
 			s.try(index)
@@ -182,15 +182,13 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 	if r := in.rules.filter(index, shifted); r != nil {
 		return r
 	}
-	if added {
-		if r := in.rules.filter(index, s); r != nil {
-			return r
-		}
-	}
 	if r := in.Devices.filter(n.Node); r != nil {
 		return r
 	}
-	return in.filterFeatures(n)
+	if r := in.filterFeatures(n); r != nil || !added {
+		return r
+	}
+	return in.rules.filter(index, s)
 }
 
 // best returns one of the nodes with the highest score. extra are added to the scores; nil: nothing is.

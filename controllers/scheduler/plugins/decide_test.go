@@ -145,7 +145,7 @@ func TestRejectsThePreferredNode(t *testing.T) {
 		Pod: framework.NewPodInfo(st.Pod("p", st.NamedNodes("node-1"))), Prefer: "node-0", Pick: first,
 		Snapshot: framework.SnapshotOf(st.Nodes(4, st.Cordoned), nil),
 	})
-	const want = "0/4 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity], 2 node(s) were unschedulable."
+	const want = "0/4 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity NodeUnschedulable], 2 node(s) were unschedulable."
 	if d.Node != "" || d.Diagnosis.Message() != want {
 		t.Errorf("node %q, %+v", d.Node, d.Diagnosis)
 	}

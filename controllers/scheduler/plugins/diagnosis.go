@@ -34,6 +34,19 @@ func (d *Diagnosis) reject(index int, r *rejection) {
 	d.byIndex[index] = r
 }
 
+// notNamed is the rejection of nodes that the pod's node affinity does not name. As in kube-scheduler, its reason
+// also has the plugin that rejected the node that is freed for the pod.
+func (d *Diagnosis) notNamed() *rejection {
+	for _, r := range d.byIndex {
+		if r != nil && r.plugin != NodeAffinity {
+			plugins := []string{NodeAffinity, r.plugin}
+			slices.Sort(plugins)
+			return &rejection{plugin: NodeAffinity, reasons: []string{fmt.Sprintf(reasonNotNamed, strings.Join(plugins, " "))}, final: true}
+		}
+	}
+	return fixed.notNamed
+}
+
 // at returns the rejection of the node at the index in the snapshot.
 func (d *Diagnosis) at(index int) *rejection {
 	if d.byIndex != nil && d.byIndex[index] != nil {

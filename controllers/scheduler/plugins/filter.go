@@ -1,5 +1,7 @@
 package plugins
 
+import "fmt"
+
 // The reasons of the filters, in kube-scheduler's words.
 const (
 	reasonUnschedulable = "node(s) were unschedulable"
@@ -7,7 +9,7 @@ const (
 	reasonTaint         = "node(s) had untolerated taint(s)"
 	reasonNodeAffinity  = "node(s) didn't match Pod's node affinity/selector"
 	reasonEnforced      = "node(s) didn't match scheduler-enforced node affinity"
-	reasonNotNamed      = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+	reasonNotNamed      = "node(s) didn't satisfy plugin(s) [%s]"
 	reasonNamesConflict = "pod affinity terms conflict"
 	reasonPorts         = "node(s) didn't have free ports for the requested pod ports"
 	reasonTooManyPods   = "Too many pods"
@@ -50,7 +52,7 @@ func newRejections() rejections {
 		taint:          final(TaintToleration, reasonTaint),
 		affinity:       final(NodeAffinity, reasonNodeAffinity),
 		enforced:       final(NodeAffinity, reasonEnforced),
-		notNamed:       final(NodeAffinity, reasonNotNamed),
+		notNamed:       final(NodeAffinity, fmt.Sprintf(reasonNotNamed, NodeAffinity)),
 		ports:          &rejection{plugin: NodePorts, reasons: []string{reasonPorts}},
 		tooManyPods:    &rejection{plugin: NodeResourcesFit, reasons: []string{reasonTooManyPods}},
 		spread:         &rejection{plugin: PodTopologySpread, reasons: []string{reasonSpread}, rule: true},

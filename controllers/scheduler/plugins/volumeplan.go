@@ -41,6 +41,7 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 		switch {
 		case !Bound(c.Object):
 			unbound = append(unbound, c)
+		case len(reasons) > 0: // the first of the bound claims that does not suit the node counts
 		case c.Volume == nil:
 			reasons = append(reasons, reasonVolumeMissing)
 		case storagehelpers.CheckNodeAffinity(c.Volume, node.Labels) != nil:

@@ -133,6 +133,14 @@ func volumeCases() map[string]volumeCase {
 			[]*corev1.PersistentVolume{pv("v", "2")},
 			all("2 node(s) didn't find available persistent volumes to bind"),
 		},
+		"the first of two bound ones": {
+			[]Claim{
+				claim(pvc("c", "1", pvcBound), pv("v", "1", onlyOn("b")), nil),
+				{PodClaim: framework.PodClaim{Name: "d", Ephemeral: true}, Object: pvc("d", "1", pvcBound, ownedBy("p"))},
+			},
+			nil,
+			all("1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"),
+		},
 		"two reasons": {
 			[]Claim{claim(pvc("c", "1", pvcBound), pv("v", "1", onlyOn("a")), nil), claim(pvc("d", "1"), nil, late(manual))},
 			nil,
