@@ -161,8 +161,8 @@ func (m *Manager) TakeDown(name string) (up func(), err error) {
 	}), nil
 }
 
-// Idles reports whether a controller runs and has no queue, because its flags or keys give it
-// nothing to do.
+// Idles reports whether a controller has no queue that could be broken: its flags or keys give
+// it nothing to do, or it has not started yet. A controller that is down keeps its queues.
 func (m *Manager) Idles(name string) bool {
 	c, err := m.member(name)
 	if err != nil {
@@ -170,7 +170,7 @@ func (m *Manager) Idles(name string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state == Running && len(c.loops.Loops()) == 0
+	return len(c.loops.Loops()) == 0
 }
 
 // Pause stops a controller from taking keys off its queues until resume is called.

@@ -116,3 +116,14 @@ func TestClocks(t *testing.T) {
 		t.Errorf("in the end the lease was renewed %v ago", d)
 	}
 }
+
+// A share of the controllers leaves out those without a queue, also while they are down.
+func TestControllersWithoutQueue(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	wait := b.begin(t.Context(), read(t, "{controllers: {action: crash, names: [node-ipam-controller]}, for: 1m}"))
+	b.run(read(t, "{controllers: {action: slow, delay: 1s, all: true}, for: 10s}"))
+	if err := wait(); err != nil {
+		t.Error(err)
+	}
+}
