@@ -52,7 +52,10 @@ func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 	cfg.EnableGRPCGateway = false
 	cfg.TickMs, cfg.ElectionMs = tickMs, electionMs
 	cfg.UnsafeNoFsync = opts.DataDir == ""
-	cfg.QuotaBackendBytes = opts.quota()
+	cfg.QuotaBackendBytes = opts.QuotaBytes
+	if cfg.QuotaBackendBytes == 0 {
+		cfg.QuotaBackendBytes = defaultQuota
+	}
 	cfg.MaxRequestBytes = maxRequestBytes
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotCount, catchUpCount
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "0"
@@ -86,13 +89,13 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 }
 
 // unlessFailed returns what start returns, or the failure and, if start has returned in time,
-// its etcd or storage:
+// its etcd:
 //
 //	etcd's backend commits in a goroutine of its own  locks the backend, writes to a full disk, ends in its fatal log line
 //	StartEtcd                                         waits for the backend's lock forever
-func unlessFailed[T any](f *failure, start func() (T, error)) (T, error) {
+func unlessFailed(f *failure, start func() (*embed.Etcd, error)) (*embed.Etcd, error) {
 	type result struct {
-		etcd T
+		etcd *embed.Etcd
 		err  error
 	}
 	results := make(chan result, 1)

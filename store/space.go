@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
@@ -13,7 +15,7 @@ import (
 // until an operator has compacted, defragmented and disarmed its alarm. space does that
 // without an operator.
 type space struct {
-	engine  engine
+	server  *etcdserver.EtcdServer
 	failure *failure
 	quota   int64
 
@@ -31,8 +33,8 @@ type space struct {
 	running bool
 }
 
-func newSpace(e engine, quota int64, f *failure) *space {
-	s := &space{engine: e, failure: f, quota: quota}
+func newSpace(server *etcdserver.EtcdServer, f *failure) *space {
+	s := &space{server: server, failure: f, quota: server.Cfg.QuotaBackendBytes}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.start, s.cancel = func() { s.ended.Go(func() { s.reclaimInBackground(ctx) }) }, cancel
 	return s
@@ -44,14 +46,14 @@ func (s *space) compact(ctx context.Context, revision int64) error {
 	s.fileMu.Lock()
 	defer s.fileMu.Unlock()
 	// The sizes are those of the last commit, which lags behind a burst of writes.
-	s.engine.kv().Commit()
+	s.server.KV().Commit()
 	// Only a physical compaction has freed the pages when it returns.
-	err := s.engine.compact(ctx, revision, s.near())
+	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision, Physical: s.near()})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return err
 	}
-	if s.near() && s.used() <= s.engine.backend().Size()/2 {
-		if err := s.engine.defragment(); err != nil {
+	if s.near() && s.used() <= s.server.Backend().Size()/2 {
+		if err := s.server.Defragment(); err != nil {
 			return err
 		}
 	}
@@ -59,17 +61,26 @@ func (s *space) compact(ctx context.Context, revision int64) error {
 }
 
 // near reports whether the file takes half of the quota.
-func (s *space) near() bool { return s.engine.backend().Size() >= s.quota/2 }
+func (s *space) near() bool { return s.server.Backend().Size() >= s.quota/2 }
 
 // used returns the bytes of the file that are not free.
-func (s *space) used() int64 { return s.engine.backend().SizeInUse() }
+func (s *space) used() int64 { return s.server.Backend().SizeInUse() }
 
-// disarm lets writes happen again if there is room for them.
+// disarm clears etcd's out-of-space alarm if there is room for writes.
 func (s *space) disarm(ctx context.Context) error {
-	if s.engine.backend().Size() >= s.quota-s.quota/10 {
+	if s.server.Backend().Size() >= s.quota-s.quota/10 {
 		return nil
 	}
-	return s.engine.disarm(ctx)
+	for _, alarm := range s.server.Alarms() {
+		if alarm.Alarm != pb.AlarmType_NOSPACE {
+			continue
+		}
+		request := &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: alarm.Alarm, MemberID: alarm.MemberID}
+		if _, err := s.server.Alarm(ctx, request); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // exhausted starts reclaiming space unless that is running already. Writes fail until
@@ -98,16 +109,16 @@ func (s *space) reclaimInBackground(ctx context.Context) {
 func (s *space) reclaim(ctx context.Context) {
 	s.fileMu.Lock()
 	defer s.fileMu.Unlock()
-	newest := s.engine.kv().Rev()
-	err := s.engine.compact(ctx, newest, true)
+	newest := s.server.KV().Rev()
+	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: newest, Physical: true})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return
 	}
 	// Defragment only if that is worthwhile, or every refused write would repeat it.
 	// Right after a compaction the test does not apply: the database counts the pages
 	// it freed only after the next write.
-	if free := s.engine.backend().Size() - s.used(); err == nil || free >= s.quota/10 {
-		if err := s.engine.defragment(); err != nil {
+	if free := s.server.Backend().Size() - s.used(); err == nil || free >= s.quota/10 {
+		if err := s.server.Defragment(); err != nil {
 			return
 		}
 	}

@@ -52,13 +52,8 @@ func isNil(err error) bool { return err == nil }
 
 // History that fills the quota is compacted, and the store accepts writes again.
 func TestSpaceOfHistory(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testSpaceOfHistory(t, false) })
-	t.Run("without a log", func(t *testing.T) { testSpaceOfHistory(t, true) })
-}
-
-func testSpaceOfHistory(t *testing.T, sequential bool) {
 	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
 	for range 3 {
 		putUntil(ctx, t, s, "/big", isNoSpace)
 		if _, err := s.Get(ctx, "/big", 0); err != nil {
@@ -124,13 +119,8 @@ func fillWithObjects(ctx context.Context, t *testing.T, s store.Store) (keep int
 
 // Objects that fill the quota are kept. Deleting some of them makes room for others.
 func TestSpaceOfObjects(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testSpaceOfObjects(t, false) })
-	t.Run("without a log", func(t *testing.T) { testSpaceOfObjects(t, true) })
-}
-
-func testSpaceOfObjects(t *testing.T, sequential bool) {
 	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
 	keep := fillWithObjects(ctx, t, s)
 	putUntil(ctx, t, s, "/new", isNil)
 	after, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
@@ -141,13 +131,8 @@ func testSpaceOfObjects(t *testing.T, sequential bool) {
 
 // A compaction between the deletions and the next write does not hide the free space.
 func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
-	t.Run("server", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, false) })
-	t.Run("without a log", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, true) })
-}
-
-func testSpaceOfObjectsAfterCompaction(t *testing.T, sequential bool) {
 	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
 	fillWithObjects(ctx, t, s)
 	list, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
 	if err != nil {
