@@ -290,7 +290,7 @@ func (s *service) stream(ctx context.Context, w http.ResponseWriter, look func()
 	pause := clock.Real().NewTimer(lineInterval)
 	defer pause.Stop()
 	for {
-		changed, over := s.news.wait(), done()
+		changed, over := s.news.Wait(), done()
 		// A client in the process has no deadlines, nor need it be flushed to. One that
 		// passes ends the stream also while nothing is written, so none is left.
 		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))

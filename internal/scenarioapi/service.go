@@ -54,7 +54,7 @@ type service struct {
 	requests openrequests.Group
 	// abandon is closed when the cluster closes.
 	abandon chan struct{}
-	news    news
+	news    openrequests.News
 
 	mu     sync.Mutex
 	closed bool
@@ -91,7 +91,7 @@ func (s *service) begin(scenario *scenarios.Scenario, asked *request, user strin
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	r := &running{stop: stop, done: make(chan struct{})}
-	r.tracker = newTracker("run-"+strconv.Itoa(s.last), user, scenario, seed, s.cluster.Clock(), s.news.publish)
+	r.tracker = newTracker("run-"+strconv.Itoa(s.last), user, scenario, seed, s.cluster.Clock(), s.news.Publish)
 	s.runs = append(s.runs, r)
 	s.runs = slices.Delete(s.runs, 0, max(0, len(s.runs)-maxRuns))
 	s.works.Go(func() {
@@ -106,7 +106,7 @@ func (s *service) begin(scenario *scenarios.Scenario, asked *request, user strin
 		}
 		r.ended(result, err)
 	})
-	s.news.publish()
+	s.news.Publish()
 	return r, nil
 }
 
@@ -147,29 +147,4 @@ func (s *service) Close() error {
 	s.works.Wait()
 	s.requests.Close()
 	return nil
-}
-
-// news wakes the streams.
-type news struct {
-	mu      sync.Mutex
-	changed chan struct{} // nil: no stream waits for it
-}
-
-// wait returns a channel that is closed at the next change.
-func (n *news) wait() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.changed == nil {
-		n.changed = make(chan struct{})
-	}
-	return n.changed
-}
-
-func (n *news) publish() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.changed != nil {
-		close(n.changed)
-		n.changed = nil
-	}
 }

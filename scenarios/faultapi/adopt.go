@@ -70,7 +70,7 @@ func (s *service) adopt(f *fault.Fault, user string) (*running, error) {
 	r.adopted = true
 	s.faults = append(s.faults, r)
 	s.forgetLocked()
-	s.news.publish()
+	s.news.Publish()
 	return r, nil
 }
 

@@ -3,7 +3,6 @@ package faultapi
 import (
 	"encoding/json"
 	"net/http"
-	"sync"
 	"time"
 
 	"minikcm.dev/minikcm/clock"
@@ -12,31 +11,6 @@ import (
 // listInterval is the machine's time between two lines of a followed list: the changes in
 // between are in one line.
 const listInterval = 100 * time.Millisecond
-
-// news wakes those that follow the list. The zero value is ready.
-type news struct {
-	mu      sync.Mutex
-	changed chan struct{} // nil: nothing waits for it
-}
-
-// wait returns a channel that is closed at the next change.
-func (n *news) wait() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.changed == nil {
-		n.changed = make(chan struct{})
-	}
-	return n.changed
-}
-
-func (n *news) publish() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.changed != nil {
-		close(n.changed)
-		n.changed = nil
-	}
-}
 
 // followList writes the list as a line of JSON now and after changes, until the client is gone
 // or the cluster closes.
@@ -51,7 +25,7 @@ func (s *service) followList(w http.ResponseWriter, r *http.Request) error {
 	pause := clock.Real().NewTimer(listInterval)
 	defer pause.Stop()
 	for {
-		changed := s.news.wait()
+		changed := s.news.Wait()
 		// A client in the process has no deadlines, nor need it be flushed to. One that
 		// passes ends the stream also while nothing is written, so none is left.
 		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))

@@ -13,6 +13,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
@@ -36,7 +37,7 @@ type running struct {
 	fault *fault.Fault
 	clock clock.Clock
 	// news is the service's.
-	news *news
+	news *openrequests.News
 	// stop takes it back. hurry ends the delays between attempts to do so.
 	stop  context.CancelCauseFunc
 	hurry context.CancelFunc
@@ -52,7 +53,7 @@ type running struct {
 	failure error
 }
 
-func newRunning(id, user string, f *fault.Fault, document json.RawMessage, c clock.Clock, news *news) *running {
+func newRunning(id, user string, f *fault.Fault, document json.RawMessage, c clock.Clock, news *openrequests.News) *running {
 	now := c.Now().UTC()
 	r := &running{
 		fault: f, clock: c, news: news, done: make(chan struct{}), changed: make(chan struct{}),
@@ -85,7 +86,7 @@ func (r *running) change(do func(shown *Injection)) {
 	do(&r.shown)
 	close(r.changed)
 	r.changed = make(chan struct{})
-	r.news.publish()
+	r.news.Publish()
 }
 
 // note implements fault.Env.Note.

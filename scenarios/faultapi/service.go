@@ -65,7 +65,7 @@ type service struct {
 	closed bool
 	works  sync.WaitGroup
 
-	news    news
+	news    openrequests.News
 	follows openrequests.Group
 }
 
@@ -102,7 +102,7 @@ func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, er
 	r := newRunning(id, user, f, document, s.cluster.Clock(), &s.news)
 	s.faults = append(s.faults, r)
 	s.forgetLocked()
-	s.news.publish()
+	s.news.Publish()
 	s.runLocked(r, env)
 	return r, nil
 }
