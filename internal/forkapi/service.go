@@ -226,9 +226,7 @@ func (s *service) serveEnd(w http.ResponseWriter, id string) error {
 }
 
 func answer(w http.ResponseWriter, code int, body any) error {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
+	openrequests.Answer(w, code, body)
 	return nil
 }
 

@@ -1,4 +1,5 @@
-// Package openrequests counts the requests that a service is serving. Closing its Group
-// cancels the contexts of these requests, returns when they have ended, and refuses later
-// ones. Its News wakes the requests that follow changes.
+// Package openrequests serves what the HTTP services of a cluster have in common. A Group counts
+// the requests that a service is serving: closing it cancels their contexts, returns when they
+// have ended, and refuses later ones. News wakes the requests that follow changes, ReadBody reads
+// a body within a limit, and Answer responds with JSON.
 package openrequests

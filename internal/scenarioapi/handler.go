@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
@@ -161,14 +161,11 @@ func (s *service) serveBegin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(clock.Real().Now().Add(patience)) // a client in the process has none
-	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	_ = control.SetReadDeadline(time.Time{})
+	data, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(patience))
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, openrequests.ErrTooLarge):
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading which scenario to run: %v", err))
-	case len(data) > maxBody:
+	case err != nil:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the request for a scenario may have %d bytes", maxBody))
 	}
 	asked := &request{}
@@ -314,8 +311,6 @@ func (s *service) stream(ctx context.Context, w http.ResponseWriter, look func()
 }
 
 func answer(w http.ResponseWriter, code int, body any) error {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
+	openrequests.Answer(w, code, body)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
@@ -68,7 +68,7 @@ func (s *service) serveList(w http.ResponseWriter, r *http.Request, _ string) er
 	if follow {
 		return s.followList(w, r)
 	}
-	answer(w, http.StatusOK, s.shown())
+	openrequests.Answer(w, http.StatusOK, s.shown())
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) 
 	w.Header().Set("Location", Path+"/"+injected.shown.ID)
 	if !follow {
 		shown, _ := injected.look()
-		answer(w, http.StatusCreated, shown)
+		openrequests.Answer(w, http.StatusCreated, shown)
 		return nil
 	}
 	if stream(w, r, http.StatusCreated, injected) != nil {
@@ -115,15 +115,11 @@ func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) 
 
 // readFault reads the one fault in a request's body, and checks it.
 func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
-	control := http.NewResponseController(w)
-	// A client in the process has no deadlines, and needs none.
-	_ = control.SetReadDeadline(clock.Real().Now().Add(patience))
-	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	_ = control.SetReadDeadline(time.Time{})
+	data, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(patience))
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, openrequests.ErrTooLarge):
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the fault: %v", err))
-	case len(data) > maxBody:
+	case err != nil:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a fault may have %d bytes", maxBody))
 	}
 	faults, err := fault.Parse("fault", data)
@@ -169,7 +165,7 @@ func (s *service) serveGet(w http.ResponseWriter, r *http.Request, id string) er
 		return nil
 	}
 	shown, _ := found.look()
-	answer(w, http.StatusOK, shown)
+	openrequests.Answer(w, http.StatusOK, shown)
 	return nil
 }
 
@@ -188,7 +184,7 @@ func (s *service) serveStop(w http.ResponseWriter, r *http.Request, id string) e
 	case <-r.Context().Done():
 	}
 	shown, _ := found.look()
-	answer(w, http.StatusOK, shown)
+	openrequests.Answer(w, http.StatusOK, shown)
 	return nil
 }
 
@@ -241,10 +237,4 @@ func seedOf(r *http.Request) (uint64, error) {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("seed=%q is not a whole number from 0 to 2^64-1", text))
 	}
 	return seed, nil
-}
-
-func answer(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
 }
