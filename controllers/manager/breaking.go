@@ -29,7 +29,13 @@ type breaking struct {
 	ended chan struct{}
 	// up has a value when it may run again after it was taken down; nil: it was not.
 	up chan *restart
-	// crashing is set by Crash, until the wait for the restart has begun.
+	// awake means that supervise receives from up before time passes. It does not while the
+	// controller rests.
+	awake bool
+	// skew is how far the clock of the next instance is ahead of the cluster's.
+	skew time.Duration
+	// crashing is set by Crash, and when the controller cannot be made again, until the wait for
+	// the restart has begun.
 	crashing inflight.Flag
 }
 
@@ -81,9 +87,9 @@ func (c *member) runUntilBroken(ctx context.Context) error {
 	return err
 }
 
-// stayDown waits until the controller may run again, and rebuilds it. It returns false if
-// ctx ends first, or if the controller cannot be rebuilt.
-func (c *member) stayDown(ctx context.Context) bool {
+// stayDown waits until the controller may run again, and returns what is in flight from then on;
+// nil, if ctx has ended.
+func (c *member) stayDown(ctx context.Context) *restart {
 	c.mu.Lock()
 	up := c.up
 	c.state, c.since = Failed, c.env.Clock.Now()
@@ -91,21 +97,55 @@ func (c *member) stayDown(ctx context.Context) bool {
 	c.lastError, c.lastTime = errTakenDown.Error(), c.since
 	c.mu.Unlock()
 	c.hasCrashed()
-	var again *restart
 	select {
-	case again = <-up:
+	case again := <-up:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.up = nil
+		return again
 	case <-ctx.Done():
-		return false
+		return nil
 	}
+}
+
+// bringUp ends the downtime that began with up. The restart is in flight from here on, unless the
+// controller rests: it is made again after its rest anyway, and virtual time must be able to
+// reach that.
+//
+//	Crash      the run ends; rest sets the restart timer for now+1s
+//	TakeDown   there is no run to end
+//	bringUp    the ledger counts 0: the downtime is forgotten
+//	supervise  the time advances to the restart
+func (c *member) bringUp(up chan *restart) {
 	c.mu.Lock()
-	c.up = nil
-	c.mu.Unlock()
-	if err := c.makeAgain(ctx, again); err != nil {
-		c.env.Logger.Error(err, "A controller that was taken down could not be made again", "controller", c.descriptor.Name)
-		again = c.rest(ctx, firstRestart)
-		return again != nil && c.makeAgain(ctx, again) == nil
+	defer c.mu.Unlock()
+	switch {
+	case c.up != up:
+	case c.awake:
+		up <- &restart{inflight.Begin(c.env.Ledger, inflight.Action)}
+	default:
+		c.up = nil
 	}
-	return true
+}
+
+// doze forgets a downtime that has ended and that supervise has not seen, because time may pass
+// now.
+func (c *member) doze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awake = false
+	select {
+	case again := <-c.up:
+		c.up = nil
+		again.work.End()
+	default:
+	}
+}
+
+func (c *member) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awake = true
 }
 
 // end cancels the current run and waits for it to return.
@@ -156,9 +196,7 @@ func (m *Manager) TakeDown(name string) (up func(), err error) {
 	c.up = again
 	c.mu.Unlock()
 	c.end(errTakenDown)
-	return sync.OnceFunc(func() {
-		again <- &restart{inflight.Begin(c.env.Ledger, inflight.Action)}
-	}), nil
+	return sync.OnceFunc(func() { c.bringUp(again) }), nil
 }
 
 // Idles reports whether a controller has no queue that could be broken: its flags or keys give

@@ -64,6 +64,7 @@ func (c *member) make(ctx context.Context) (err error) {
 	}()
 	own, loops := *c.env, &loop.Registry{}
 	own.Loops = loops
+	own.Clock = c.ownClock()
 	made, err := c.descriptor.New(ctx, &own, c.settings)
 	if err != nil {
 		return fmt.Errorf("making the controller %s: %w", c.descriptor.Name, err)
@@ -82,38 +83,40 @@ func (c *member) isBuilt() bool {
 
 // supervise runs the controller until ctx ends, and rebuilds it when it fails.
 func (c *member) supervise(ctx context.Context) {
-	defer c.hasCrashed()
+	defer c.leave()
+	c.wake()
 	wait := firstRestart
 	for {
 		began := c.env.Clock.Now()
 		err := c.runUntilBroken(ctx)
-		if ctx.Err() != nil {
-			c.set(Stopped)
-			return
-		}
-		if errors.Is(err, errTakenDown) {
-			if !c.stayDown(ctx) {
-				c.set(Stopped)
-				return
-			}
-			continue
-		}
-		if c.env.Clock.Since(began) >= lastRestart {
+		if c.env.Clock.Since(began) >= lastRestart && !errors.Is(err, errTakenDown) {
 			wait = firstRestart
 		}
-		for {
-			c.failed(err, wait)
-			again := c.rest(ctx, wait)
-			if again == nil {
-				c.set(Stopped)
+		for err != nil {
+			if ctx.Err() != nil {
 				return
 			}
-			wait = min(2*wait, lastRestart)
-			if err = c.makeAgain(ctx, again); err == nil {
-				break
+			var again *restart
+			if errors.Is(err, errTakenDown) {
+				again = c.stayDown(ctx)
+			} else {
+				c.failed(err, wait)
+				again = c.rest(ctx, wait)
+				wait = min(2*wait, lastRestart)
 			}
+			if again == nil {
+				return
+			}
+			err = c.makeAgain(ctx, again)
 		}
 	}
+}
+
+// leave ends what the member counts, when it is not supervised any more.
+func (c *member) leave() {
+	c.hasCrashed()
+	c.doze()
+	c.set(Stopped)
 }
 
 func (c *member) runOnce(ctx context.Context) (err error) {
@@ -150,6 +153,8 @@ func (c *member) failed(err error, wait time.Duration) {
 func (c *member) rest(ctx context.Context, d time.Duration) *restart {
 	work := inflight.Begin(c.env.Ledger, inflight.Action)
 	c.hasCrashed()
+	c.doze()
+	defer c.wake()
 	if inflight.Sleep(inflight.With(inflight.Alone(ctx), work), c.env.Clock, d) != nil {
 		work.End()
 		return nil
@@ -164,12 +169,15 @@ type restart struct{ work *inflight.Work }
 // what it has to see is counted by then.
 func (c *member) makeAgain(ctx context.Context, r *restart) error {
 	defer r.work.End()
-	err := c.make(ctx)
-	if err == nil {
-		// The new instance may have requested informers that do not run yet.
-		c.env.StartInformers()
+	if err := c.make(ctx); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.crashing.Set(true) // until rest has set the timer of the next attempt
+		return err
 	}
-	return err
+	// The new instance may have requested informers that do not run yet.
+	c.env.StartInformers()
+	return nil
 }
 
 func (c *member) set(s State) {

@@ -36,6 +36,7 @@ func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 	defer m.launching.Unlock()
 	m.launch = func(c *member) (func(), error) {
 		if err := c.makeAgain(ctx, &restart{inflight.Begin(m.env.Ledger, inflight.Action)}); err != nil {
+			c.hasCrashed() // it is not supervised
 			return nil, err
 		}
 		own, cancel := context.WithCancelCause(ctx)
@@ -59,24 +60,38 @@ func (m *Manager) noLauncher() {
 }
 
 // Skew offsets a controller's clock by the duration by (0: not at all). The controller is
-// restarted at once to take the new clock.
+// restarted at once to take the new clock. One that is down, or that rests after a failure, takes
+// it when it is made again.
 func (m *Manager) Skew(name string, by time.Duration) error {
 	c, err := m.member(name)
 	if err != nil {
 		return err
 	}
+	if c.setSkew(by) {
+		return nil
+	}
 	up, err := m.TakeDown(name)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	skewed := *c.env
-	skewed.Clock = m.env.Clock
-	if by != 0 {
-		skewed.Clock = clock.Skew(m.env.Clock, by)
-	}
-	c.env = &skewed
-	c.mu.Unlock()
 	up()
 	return nil
+}
+
+// setSkew sets the clock of the next instance, and reports whether the controller is down.
+func (c *member) setSkew(by time.Duration) (down bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.skew = by
+	return c.up != nil
+}
+
+// ownClock returns the clock of the next instance.
+func (c *member) ownClock() clock.Clock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.skew == 0 {
+		return c.env.Clock
+	}
+	return clock.Skew(c.env.Clock, c.skew)
 }
