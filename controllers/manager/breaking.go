@@ -72,7 +72,11 @@ func (c *member) runUntilBroken(ctx context.Context) error {
 	defer close(ended)
 	c.mu.Lock()
 	if c.up != nil {
+		loops := c.loops
 		c.mu.Unlock()
+		for _, l := range loops.Loops() {
+			l.Close() // their keys are in flight, and would not be taken
+		}
 		return errTakenDown
 	}
 	c.run, c.ended = cancel, ended
@@ -106,6 +110,12 @@ func (c *member) stayDown(ctx context.Context) *restart {
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+func (c *member) isDown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up != nil
 }
 
 // bringUp ends the downtime that began with up. The restart is in flight from here on, unless the

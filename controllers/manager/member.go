@@ -169,10 +169,14 @@ type restart struct{ work *inflight.Work }
 // what it has to see is counted by then.
 func (c *member) makeAgain(ctx context.Context, r *restart) error {
 	defer r.work.End()
-	if err := c.make(ctx); err != nil {
+	err := errTakenDown // by a fault, while it rested
+	if !c.isDown() {
+		err = c.make(ctx)
+	}
+	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.crashing.Set(true) // until rest has set the timer of the next attempt
+		c.crashing.Set(true) // until stayDown, or until rest has set the timer of the next attempt
 		return err
 	}
 	// The new instance may have requested informers that do not run yet.
