@@ -247,7 +247,7 @@ func (c *Cluster) openStore(ctx context.Context) error {
 		}
 		return err
 	}
-	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot, RevisionBump: c.opts.Identity.revisionBump()}
+	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot, RevisionBump: c.opts.Identity.revisionBump(), Sequential: c.ledger.TakesTurns()}
 	if c.opts.DataDir != "" {
 		opts.DataDir = etcdDir(c.opts.DataDir)
 	}

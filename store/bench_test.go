@@ -9,6 +9,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
 	"minikcm.dev/minikcm/clock"
@@ -29,6 +30,20 @@ func benchStore(b *testing.B) *Embedded {
 		}
 	})
 	return s
+}
+
+// benchRaw returns a whole etcd server, without fsync.
+func benchRaw(b *testing.B) *etcdserver.EtcdServer {
+	b.Helper()
+	f := newFailure()
+	cfg := etcdConfig(b.TempDir(), EmbeddedOptions{}, f)
+	cfg.UnsafeNoFsync = true
+	r, err := startReplicated(context.Background(), cfg, f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(r.close)
+	return r.server
 }
 
 // spread runs n calls of do on workers goroutines, and returns the time it took.
@@ -62,8 +77,8 @@ func BenchmarkPut(b *testing.B) {
 	ctx, value := context.Background(), make([]byte, podSize)
 	for _, writers := range []int{1, 8, 64, 256} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			s, raw := benchStore(b), benchStore(b)
-			client := v3client.New(raw.server)
+			s, raw := benchStore(b), benchRaw(b)
+			client := v3client.New(raw)
 			b.Cleanup(func() { _ = client.Close() })
 			b.ReportAllocs()
 			var took, rawTook time.Duration
@@ -161,12 +176,12 @@ func BenchmarkRevision(b *testing.B) {
 // and reports the same for etcd's own client.
 func BenchmarkWatchLatency(b *testing.B) {
 	ctx, value := context.Background(), make([]byte, podSize)
-	s, raw := benchStore(b), benchStore(b)
+	s, raw := benchStore(b), benchRaw(b)
 	w, err := s.Watch(ctx, "/registry/", 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	client := v3client.New(raw.server)
+	client := v3client.New(raw)
 	b.Cleanup(func() { _ = client.Close() })
 	changes := client.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithPrevKV())
 	b.ResetTimer()

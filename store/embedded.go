@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"sync/atomic"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"k8s.io/klog/v2"
 )
@@ -22,6 +21,9 @@ type EmbeddedOptions struct {
 	// write is acknowledged after an fsync. Empty means an ephemeral store: it uses a
 	// temporary directory, without fsync, and Close removes it.
 	DataDir string
+	// Sequential says that the writes come one after another, as on virtual time with turns. An
+	// ephemeral store then has no raft log, whose batches only help writes that come at once.
+	Sequential bool
 	// QuotaBytes limits the size of the database. Beyond it, writes fail with ErrNoSpace in
 	// an UnavailableError while the store compacts all history and defragments the
 	// database; writes succeed again once that has freed enough. 0 means 8 GiB.
@@ -45,14 +47,14 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("data directory %s is in use by another process", e.DataDir)
 }
 
-// Embedded is an etcd server of one member in this process, with no listener. Writes go
-// through its raft log as any client's would. Reads and watches use the applied state
+// Embedded is an etcd in this process, with no listener. It is a server of one member, and writes
+// go through its raft log as any client's would; with Sequential, an ephemeral store is etcd's
+// storage without that log. Reads and watches use the applied state
 // directly. Such reads are linearizable: this process is the only client of the only
 // member, and a write is acknowledged after it is applied, so the applied state includes
 // every acknowledged write.
 type Embedded struct {
-	etcd    *embed.Etcd
-	server  *etcdserver.EtcdServer
+	engine  engine // nil if it could not be started
 	kv      mvcc.WatchableKV
 	hub     *hub
 	failure *failure
@@ -90,16 +92,47 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	if err := fill(ctx, dir, opts); err != nil {
 		return err
 	}
-	s.etcd, err = startEtcd(ctx, etcdConfig(dir, opts, s.failure), s.failure)
-	if err != nil {
+	if err := s.start(ctx, dir, opts); err != nil {
 		return fmt.Errorf("starting the embedded etcd on %s: %w%s", dir, err, noRoom(dir))
 	}
-	s.server = s.etcd.Server
-	s.kv = s.server.KV()
-	s.space = newSpace(s.server, s.failure)
-	s.hub, err = newHub(s.server, s.failure)
-	return err
+	return nil
 }
+
+// start starts the engine, and what follows it.
+func (s *Embedded) start(ctx context.Context, dir string, opts EmbeddedOptions) error {
+	if opts.DataDir != "" || !opts.Sequential {
+		r, err := startReplicated(ctx, etcdConfig(dir, opts, s.failure), s.failure)
+		if r != nil {
+			s.engine = r
+		}
+		if err != nil {
+			return err
+		}
+		s.follow(opts.quota())
+		r.hub = s.hub
+		return s.hub.follow()
+	}
+	d, err := startDirect(dir, opts.quota(), etcdLogger(opts.Logger, s.failure), s.failure)
+	if d != nil {
+		s.engine = d
+	}
+	if err != nil {
+		return err
+	}
+	s.follow(opts.quota())
+	d.deliver = s.hub.deliver
+	return nil
+}
+
+// follow makes what reads the storage of the engine.
+func (s *Embedded) follow(quota int64) {
+	s.kv = s.engine.kv()
+	s.space = newSpace(s.engine, quota, s.failure)
+	s.hub = newHub(s.engine, s.failure)
+}
+
+// quota is the limit of the database's size in bytes.
+func (o *EmbeddedOptions) quota() int64 { return cmp.Or(o.QuotaBytes, defaultQuota) }
 
 // fill writes the initial content of an ephemeral store to dir, if it has any.
 func fill(ctx context.Context, dir string, opts EmbeddedOptions) (err error) {
@@ -203,8 +236,8 @@ func (s *Embedded) Close() error {
 		if s.hub != nil {
 			s.failure.unlessBroken(s.hub.close)
 		}
-		if s.etcd != nil {
-			s.failure.unlessBroken(s.etcd.Close)
+		if s.engine != nil {
+			s.failure.unlessBroken(s.engine.close)
 		}
 		var errs []error
 		for _, f := range s.cleanup {

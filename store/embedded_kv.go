@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/pkg/v3/traceutil"
 	etcderrors "go.etcd.io/etcd/server/v3/etcdserver/errors"
@@ -70,7 +69,7 @@ func (s *Embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []
 		txn := s.kv.Read(mode, traceutil.TODO())
 		if txn.Rev() < seen {
 			txn.End()
-			if err := s.server.LinearizableReadNotify(ctx); err != nil {
+			if err := s.engine.settle(ctx); err != nil {
 				return nil, s.failed(ctx, err)
 			}
 			continue
@@ -92,7 +91,7 @@ func (s *Embedded) read(ctx context.Context, mode mvcc.ReadTxMode, start, end []
 
 // Put implements Store.
 func (s *Embedded) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
-	revision, err := s.write(ctx, key, putTxn(key, value, expected))
+	revision, err := s.write(ctx, change{kind: Put, key: key, value: value, expected: expected})
 	if err != nil {
 		return 0, fmt.Errorf("putting %q: %w", key, err)
 	}
@@ -101,35 +100,28 @@ func (s *Embedded) Put(ctx context.Context, key string, value []byte, expected i
 
 // Delete implements Store.
 func (s *Embedded) Delete(ctx context.Context, key string, expected int64) (int64, error) {
-	revision, err := s.write(ctx, key, deleteTxn(key, expected))
+	revision, err := s.write(ctx, change{kind: Delete, key: key, expected: expected})
 	if err != nil {
 		return 0, fmt.Errorf("deleting %q: %w", key, err)
 	}
 	return revision, nil
 }
 
-func (s *Embedded) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
+func (s *Embedded) write(ctx context.Context, c change) (int64, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer s.inFlight.RUnlock()
-	if err := checkKey(key); err != nil {
+	if err := checkKey(c.key); err != nil {
 		return 0, err
 	}
-	if err := s.hub.begin(ctx); err != nil {
-		return 0, err
+	c.guards = GuardsOf(ctx)
+	revision, err := s.engine.write(ctx, &c)
+	switch err.(type) {
+	case nil, *ConflictError, *GuardError:
+		return revision, err
 	}
-	bound, release := s.failure.bound(ctx)
-	response, err := s.server.Txn(bound, guarded(ctx, txn))
-	release()
-	if err != nil {
-		s.hub.end(1)
-		return 0, s.failed(ctx, err)
-	}
-	if !response.Succeeded {
-		s.hub.end(1)
-	}
-	return txnRevision(ctx, key, response)
+	return 0, s.failed(ctx, err)
 }
 
 // Revision implements Store.

@@ -79,7 +79,7 @@ func (s *Etcd) read(ctx context.Context, request *pb.RangeRequest) (*pb.RangeRes
 
 // Put implements Store.
 func (s *Etcd) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
-	revision, err := s.write(ctx, key, putTxn(key, value, expected))
+	revision, err := s.write(ctx, &change{kind: Put, key: key, value: value, expected: expected})
 	if err != nil {
 		return 0, fmt.Errorf("putting %q: %w", key, err)
 	}
@@ -88,25 +88,26 @@ func (s *Etcd) Put(ctx context.Context, key string, value []byte, expected int64
 
 // Delete implements Store.
 func (s *Etcd) Delete(ctx context.Context, key string, expected int64) (int64, error) {
-	revision, err := s.write(ctx, key, deleteTxn(key, expected))
+	revision, err := s.write(ctx, &change{kind: Delete, key: key, expected: expected})
 	if err != nil {
 		return 0, fmt.Errorf("deleting %q: %w", key, err)
 	}
 	return revision, nil
 }
 
-func (s *Etcd) write(ctx context.Context, key string, txn *pb.TxnRequest) (int64, error) {
+func (s *Etcd) write(ctx context.Context, c *change) (int64, error) {
 	if err := s.usable(); err != nil {
 		return 0, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := checkKey(c.key); err != nil {
 		return 0, err
 	}
-	response, err := s.kv.Txn(ctx, guarded(ctx, txn))
+	c.guards = GuardsOf(ctx)
+	response, err := s.kv.Txn(ctx, c.txn())
 	if err != nil {
 		return 0, s.failed(ctx, err)
 	}
-	return txnRevision(ctx, key, response)
+	return c.revision(response)
 }
 
 // Revision implements Store.

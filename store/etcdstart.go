@@ -52,10 +52,7 @@ func etcdConfig(dir string, opts EmbeddedOptions, f *failure) *embed.Config {
 	cfg.EnableGRPCGateway = false
 	cfg.TickMs, cfg.ElectionMs = tickMs, electionMs
 	cfg.UnsafeNoFsync = opts.DataDir == ""
-	cfg.QuotaBackendBytes = opts.QuotaBytes
-	if cfg.QuotaBackendBytes == 0 {
-		cfg.QuotaBackendBytes = defaultQuota
-	}
+	cfg.QuotaBackendBytes = opts.quota()
 	cfg.MaxRequestBytes = maxRequestBytes
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotCount, catchUpCount
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "0"
@@ -89,13 +86,13 @@ func startEtcd(ctx context.Context, cfg *embed.Config, f *failure) (*embed.Etcd,
 }
 
 // unlessFailed returns what start returns, or the failure and, if start has returned in time,
-// its etcd:
+// its etcd or storage:
 //
 //	etcd's backend commits in a goroutine of its own  locks the backend, writes to a full disk, ends in its fatal log line
 //	StartEtcd                                         waits for the backend's lock forever
-func unlessFailed(f *failure, start func() (*embed.Etcd, error)) (*embed.Etcd, error) {
+func unlessFailed[T any](f *failure, start func() (T, error)) (T, error) {
 	type result struct {
-		etcd *embed.Etcd
+		etcd T
 		err  error
 	}
 	results := make(chan result, 1)

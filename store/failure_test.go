@@ -9,14 +9,21 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"k8s.io/klog/v2"
 )
 
 // TestFailure makes etcd log at the level that would end the process: the store must
 // become unavailable and return the reason, watches must end, and Close must return.
 func TestFailure(t *testing.T) {
+	t.Run("ephemeral", func(t *testing.T) { testFailure(t, EmbeddedOptions{}) })
+	t.Run("without a log", func(t *testing.T) { testFailure(t, EmbeddedOptions{Sequential: true}) })
+	t.Run("durable", func(t *testing.T) { testFailure(t, EmbeddedOptions{DataDir: t.TempDir()}) })
+}
+
+func testFailure(t *testing.T, opts EmbeddedOptions) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := StartEmbedded(ctx, EmbeddedOptions{})
+	s, err := StartEmbedded(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +34,7 @@ func TestFailure(t *testing.T) {
 	returned := make(chan bool)
 	go func() {
 		defer close(returned)
-		s.server.Logger().Fatal("the disk is gone", zap.String("disk", "sda"))
+		etcdLogger(klog.Logger{}, s.failure).Fatal("the disk is gone", zap.String("disk", "sda"))
 		returned <- true
 	}()
 	if <-returned {

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/backend"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
@@ -16,15 +15,15 @@ import (
 // maxInFlight is below the capacity (128) of an etcd watcher's channel.
 const maxInFlight = 100
 
-// hub runs one etcd watcher over all keys and dispatches its events to the watches of a
-// store. Because that watcher sees every revision, the hub knows how far each watch has
-// got, and answers progress requests without asking etcd. A watch that starts in the
+// hub dispatches the events of all keys to the watches of a store: those of one etcd watcher
+// (follow), or those that a direct engine passes on itself (deliver). Because the hub sees every
+// revision, it knows how far each watch has got, and answers progress requests without asking etcd. A watch that starts in the
 // past, or that has fallen behind, reads the history itself and then joins the live
 // events, without the delays that etcd imposes on its own slow watchers.
 type hub struct {
 	kv      mvcc.WatchableKV
 	backend backend.Backend
-	stream  mvcc.WatchStream
+	stream  mvcc.WatchStream // nil without follow
 	failure *failure
 	// settle returns when etcd has applied the writes that it is applying.
 	settle func(context.Context) error
@@ -43,28 +42,31 @@ type hub struct {
 	rev atomic.Int64
 
 	mu      sync.Mutex
-	watches map[*hubWatch]struct{}
+	watches []*hubWatch
 	closed  bool
 }
 
-// newHub starts the hub. The caller must not write to kv until it returns.
-func newHub(server *etcdserver.EtcdServer, f *failure) (*hub, error) {
-	kv := server.KV()
+// newHub returns a hub, which gets its events from follow or from deliver. The caller must not
+// write before one of them is in place.
+func newHub(e engine, f *failure) *hub {
 	h := &hub{
-		kv: kv, backend: server.Backend(), failure: f, settle: server.LinearizableReadNotify,
-		stream:  kv.NewWatchStream(),
-		writes:  make(chan struct{}, maxInFlight),
-		stop:    make(chan struct{}),
-		watches: map[*hubWatch]struct{}{},
+		kv: e.kv(), backend: e.backend(), failure: f, settle: e.settle,
+		writes: make(chan struct{}, maxInFlight),
+		stop:   make(chan struct{}),
 	}
-	h.rev.Store(kv.Rev())
+	h.rev.Store(h.kv.Rev())
+	return h
+}
+
+// follow starts a watcher of etcd, whose events run dispatches.
+func (h *hub) follow() error {
+	h.stream = h.kv.NewWatchStream()
 	if _, err := h.stream.Watch(context.Background(), 0, []byte{0}, []byte{}, h.rev.Load()+1); err != nil {
-		h.stream.Close()
-		return nil, fmt.Errorf("watching all keys: %w", err)
+		return fmt.Errorf("watching all keys: %w", err)
 	}
 	h.ended.Add(1)
 	go h.run()
-	return h, nil
+	return nil
 }
 
 // begin admits a write, and waits while maxInFlight are in flight. The hub releases the
@@ -117,8 +119,8 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 		key := string(event.Kv.Key)
 		var converted *Event
 		var err error
-		for w := range h.watches {
-			if !w.live || event.Kv.ModRevision < w.from || !strings.HasPrefix(key, w.prefix) {
+		for _, w := range h.watches {
+			if !w.wants(key, event.Kv.ModRevision) {
 				continue
 			}
 			if converted == nil {
@@ -128,7 +130,24 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 		}
 	}
 	h.rev.Store(events[len(events)-1].Kv.ModRevision)
-	for w := range h.watches {
+	for _, w := range h.watches {
+		w.flush()
+	}
+}
+
+// deliver delivers the events of revisions that can be read to the watches.
+func (h *hub) deliver(events []*Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, event := range events {
+		for _, w := range h.watches {
+			if w.wants(event.KeyValue.Key, event.KeyValue.ModRevision) {
+				w.add(event, nil)
+			}
+		}
+	}
+	h.rev.Store(events[len(events)-1].KeyValue.ModRevision)
+	for _, w := range h.watches {
 		w.flush()
 	}
 }
@@ -169,7 +188,7 @@ func (h *hub) watch(ctx context.Context, prefix string, from int64) (*hubWatch, 
 		w.from = max(h.kv.Rev(), h.rev.Load()) + 1
 	}
 	w.live = w.from > h.rev.Load()
-	h.watches[w] = struct{}{}
+	h.watches = append(h.watches, w)
 	h.ended.Add(1)
 	go w.run(ctx)
 	return w, nil
@@ -184,7 +203,7 @@ func (h *hub) requestProgress(prefix string) {
 		return
 	}
 	newest := max(h.kv.Rev(), h.rev.Load())
-	for w := range h.watches {
+	for _, w := range h.watches {
 		if !strings.HasPrefix(w.prefix, prefix) {
 			continue
 		}
@@ -203,6 +222,8 @@ func (h *hub) close() {
 	h.closed = true
 	h.mu.Unlock()
 	close(h.stop)
-	h.stream.Close()
+	if h.stream != nil {
+		h.stream.Close()
+	}
 	h.ended.Wait()
 }

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 const (
 	// maxQueued caps the events that wait for a slow consumer. Beyond it the watch
@@ -46,6 +50,11 @@ func (w *hubWatch) Batches() <-chan Batch { return w.batches }
 
 // Err implements Watch.
 func (w *hubWatch) Err() error { return w.err }
+
+// wants reports whether the hub delivers an event to the watch. The caller holds hub.mu.
+func (w *hubWatch) wants(key string, revision int64) bool {
+	return w.live && revision >= w.from && strings.HasPrefix(key, w.prefix)
+}
 
 // add queues an event. The caller holds hub.mu.
 func (w *hubWatch) add(event *Event, err error) {
@@ -99,7 +108,7 @@ func (w *hubWatch) run(ctx context.Context) {
 	defer w.hub.ended.Done()
 	err := w.deliver(ctx)
 	w.hub.mu.Lock()
-	delete(w.hub.watches, w)
+	w.hub.watches = slices.DeleteFunc(w.hub.watches, func(other *hubWatch) bool { return other == w })
 	w.err = err
 	close(w.batches)
 	w.hub.mu.Unlock()

@@ -45,9 +45,10 @@ func (r *repair) replay(ctx context.Context, log, dataDir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	server := s.engine.(*replicated) // as of every data directory
 	failed := 0
 	for _, request := range requests {
-		switch applied, err := s.repeat(ctx, request); {
+		switch applied, err := server.repeat(ctx, request); {
 		case err != nil:
 			return fmt.Errorf("repeating a write of the log: %w", err)
 		case applied:
@@ -64,18 +65,18 @@ func (r *repair) replay(ctx context.Context, log, dataDir string) (err error) {
 
 // repeat makes a write of an earlier log. applied is false for a transaction whose condition
 // is not met, and for requests that do not write keys.
-func (s *Embedded) repeat(ctx context.Context, r *pb.InternalRaftRequest) (applied bool, err error) {
-	bound, release := s.failure.bound(ctx)
+func (r *replicated) repeat(ctx context.Context, request *pb.InternalRaftRequest) (applied bool, err error) {
+	bound, release := r.failure.bound(ctx)
 	defer release()
 	switch {
-	case r.GetTxn() != nil:
-		response, err := s.server.Txn(bound, r.GetTxn())
+	case request.GetTxn() != nil:
+		response, err := r.server.Txn(bound, request.GetTxn())
 		return err == nil && response.GetSucceeded(), err
-	case r.GetPut() != nil:
-		_, err := s.server.Put(bound, r.GetPut())
+	case request.GetPut() != nil:
+		_, err := r.server.Put(bound, request.GetPut())
 		return err == nil, err
-	case r.GetDeleteRange() != nil:
-		_, err := s.server.DeleteRange(bound, r.GetDeleteRange())
+	case request.GetDeleteRange() != nil:
+		_, err := r.server.DeleteRange(bound, request.GetDeleteRange())
 		return err == nil, err
 	}
 	return false, nil

@@ -61,7 +61,11 @@ func (s *Server) open(ctx context.Context, opts ServerOptions) error {
 	cfg.ClientTLSInfo = transport.TLSInfo{
 		CertFile: opts.CertFile, KeyFile: opts.KeyFile, TrustedCAFile: opts.TrustedCAFile, ClientCertAuth: opts.TrustedCAFile != "",
 	}
-	if s.embedded.etcd, err = startEtcd(ctx, cfg, s.embedded.failure); err != nil {
+	etcd, err := startReplicated(ctx, cfg, s.embedded.failure)
+	if etcd != nil {
+		s.embedded.engine = etcd
+	}
+	if err != nil {
 		return fmt.Errorf("starting etcd on %s at %s: %w%s", dir, joinURLs(opts.ClientURLs), err, noRoom(dir))
 	}
 	return nil

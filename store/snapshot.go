@@ -27,7 +27,7 @@ func (s *Embedded) Snapshot(ctx context.Context, w io.Writer) error {
 	defer s.inFlight.RUnlock()
 	s.space.fileMu.RLock()
 	defer s.space.fileMu.RUnlock()
-	snapshot := s.server.Backend().Snapshot()
+	snapshot := s.engine.backend().Snapshot()
 	hash := sha256.New()
 	_, err := snapshot.WriteTo(stoppable(ctx, io.MultiWriter(w, hash)))
 	if closeErr := snapshot.Close(); err == nil {

@@ -85,6 +85,12 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		} {
 			return startEmbedded(t, store.EmbeddedOptions{})
 		},
+		"embedded without a log": func(t *testing.T) interface {
+			store.Store
+			store.Snapshotter
+		} {
+			return startEmbedded(t, store.EmbeddedOptions{Sequential: true})
+		},
 		"etcd": func(t *testing.T) interface {
 			store.Store
 			store.Snapshotter
@@ -127,7 +133,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 
 // The next write follows the raised revision, and older revisions are compacted.
 func TestRestoreRaisesRevision(t *testing.T) {
-	s := startEmbedded(t, store.EmbeddedOptions{})
+	s := startEmbedded(t, store.EmbeddedOptions{Sequential: true})
 	fill(t, s)
 	want := mustList(t, s, 0)
 	path, _ := takeSnapshot(t, s)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
@@ -15,7 +13,7 @@ import (
 // until an operator has compacted, defragmented and disarmed its alarm. space does that
 // without an operator.
 type space struct {
-	server  *etcdserver.EtcdServer
+	engine  engine
 	failure *failure
 	quota   int64
 
@@ -33,8 +31,8 @@ type space struct {
 	running bool
 }
 
-func newSpace(server *etcdserver.EtcdServer, f *failure) *space {
-	s := &space{server: server, failure: f, quota: server.Cfg.QuotaBackendBytes}
+func newSpace(e engine, quota int64, f *failure) *space {
+	s := &space{engine: e, failure: f, quota: quota}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.start, s.cancel = func() { s.ended.Go(func() { s.reclaimInBackground(ctx) }) }, cancel
 	return s
@@ -46,14 +44,14 @@ func (s *space) compact(ctx context.Context, revision int64) error {
 	s.fileMu.Lock()
 	defer s.fileMu.Unlock()
 	// The sizes are those of the last commit, which lags behind a burst of writes.
-	s.server.KV().Commit()
+	s.engine.kv().Commit()
 	// Only a physical compaction has freed the pages when it returns.
-	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: revision, Physical: s.near()})
+	err := s.engine.compact(ctx, revision, s.near())
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return err
 	}
-	if s.near() && s.used() <= s.server.Backend().Size()/2 {
-		if err := s.server.Defragment(); err != nil {
+	if s.near() && s.used() <= s.engine.backend().Size()/2 {
+		if err := s.engine.defragment(); err != nil {
 			return err
 		}
 	}
@@ -61,26 +59,17 @@ func (s *space) compact(ctx context.Context, revision int64) error {
 }
 
 // near reports whether the file takes half of the quota.
-func (s *space) near() bool { return s.server.Backend().Size() >= s.quota/2 }
+func (s *space) near() bool { return s.engine.backend().Size() >= s.quota/2 }
 
 // used returns the bytes of the file that are not free.
-func (s *space) used() int64 { return s.server.Backend().SizeInUse() }
+func (s *space) used() int64 { return s.engine.backend().SizeInUse() }
 
-// disarm clears etcd's out-of-space alarm if there is room for writes.
+// disarm lets writes happen again if there is room for them.
 func (s *space) disarm(ctx context.Context) error {
-	if s.server.Backend().Size() >= s.quota-s.quota/10 {
+	if s.engine.backend().Size() >= s.quota-s.quota/10 {
 		return nil
 	}
-	for _, alarm := range s.server.Alarms() {
-		if alarm.Alarm != pb.AlarmType_NOSPACE {
-			continue
-		}
-		request := &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: alarm.Alarm, MemberID: alarm.MemberID}
-		if _, err := s.server.Alarm(ctx, request); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.engine.disarm(ctx)
 }
 
 // exhausted starts reclaiming space unless that is running already. Writes fail until
@@ -109,16 +98,16 @@ func (s *space) reclaimInBackground(ctx context.Context) {
 func (s *space) reclaim(ctx context.Context) {
 	s.fileMu.Lock()
 	defer s.fileMu.Unlock()
-	newest := s.server.KV().Rev()
-	_, err := s.server.Compact(ctx, &pb.CompactionRequest{Revision: newest, Physical: true})
+	newest := s.engine.kv().Rev()
+	err := s.engine.compact(ctx, newest, true)
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return
 	}
 	// Defragment only if that is worthwhile, or every refused write would repeat it.
 	// Right after a compaction the test does not apply: the database counts the pages
 	// it freed only after the next write.
-	if free := s.server.Backend().Size() - s.used(); err == nil || free >= s.quota/10 {
-		if err := s.server.Defragment(); err != nil {
+	if free := s.engine.backend().Size() - s.used(); err == nil || free >= s.quota/10 {
+		if err := s.engine.defragment(); err != nil {
 			return
 		}
 	}

@@ -52,8 +52,13 @@ func isNil(err error) bool { return err == nil }
 
 // History that fills the quota is compacted, and the store accepts writes again.
 func TestSpaceOfHistory(t *testing.T) {
+	t.Run("server", func(t *testing.T) { testSpaceOfHistory(t, false) })
+	t.Run("without a log", func(t *testing.T) { testSpaceOfHistory(t, true) })
+}
+
+func testSpaceOfHistory(t *testing.T, sequential bool) {
 	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
 	for range 3 {
 		putUntil(ctx, t, s, "/big", isNoSpace)
 		if _, err := s.Get(ctx, "/big", 0); err != nil {
@@ -119,8 +124,13 @@ func fillWithObjects(ctx context.Context, t *testing.T, s store.Store) (keep int
 
 // Objects that fill the quota are kept. Deleting some of them makes room for others.
 func TestSpaceOfObjects(t *testing.T) {
+	t.Run("server", func(t *testing.T) { testSpaceOfObjects(t, false) })
+	t.Run("without a log", func(t *testing.T) { testSpaceOfObjects(t, true) })
+}
+
+func testSpaceOfObjects(t *testing.T, sequential bool) {
 	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
 	keep := fillWithObjects(ctx, t, s)
 	putUntil(ctx, t, s, "/new", isNil)
 	after, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
@@ -131,8 +141,13 @@ func TestSpaceOfObjects(t *testing.T) {
 
 // A compaction between the deletions and the next write does not hide the free space.
 func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
+	t.Run("server", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, false) })
+	t.Run("without a log", func(t *testing.T) { testSpaceOfObjectsAfterCompaction(t, true) })
+}
+
+func testSpaceOfObjectsAfterCompaction(t *testing.T, sequential bool) {
 	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
 	fillWithObjects(ctx, t, s)
 	list, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
 	if err != nil {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -15,25 +14,29 @@ func checkKey(key string) error {
 	return nil
 }
 
-// putTxn returns the etcd transaction that puts value if the key's ModRevision is
-// expected, and otherwise gets the key.
-func putTxn(key string, value []byte, expected int64) *pb.TxnRequest {
-	return compareTxn(key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
-		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value},
-	}})
-}
-
-// deleteTxn returns the etcd transaction that deletes the key if its ModRevision is
-// expected, and otherwise gets the key.
-func deleteTxn(key string, expected int64) *pb.TxnRequest {
-	if expected == 0 {
-		// No key is at revision 0, but etcd's comparison treats a missing key as
-		// revision 0, so that deleting it would succeed.
-		expected = -1
+// txn returns the etcd transaction that makes the change if the key's ModRevision is the
+// expected one and the guards hold, and otherwise gets their keys.
+func (c *change) txn() *pb.TxnRequest {
+	expected := c.expected
+	op := &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
+		RequestPut: &pb.PutRequest{Key: []byte(c.key), Value: c.value},
+	}}
+	if c.kind == Delete {
+		op = &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
+			RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(c.key)},
+		}}
+		if expected == 0 {
+			// No key is at revision 0, but etcd's comparison treats a missing key as
+			// revision 0, so that deleting it would succeed.
+			expected = -1
+		}
 	}
-	return compareTxn(key, expected, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
-		RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key)},
-	}})
+	txn := compareTxn(c.key, expected, op)
+	for _, guard := range c.guards {
+		txn.Compare = append(txn.Compare, compareRevision(guard.Key, guard.Revision))
+		txn.Failure = append(txn.Failure, getOp(guard.Key))
+	}
+	return txn
 }
 
 func compareTxn(key string, expected int64, op *pb.RequestOp) *pb.TxnRequest {
@@ -55,22 +58,13 @@ func getOp(key string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key)}}}
 }
 
-// guarded adds the context's guards to a transaction of compareTxn.
-func guarded(ctx context.Context, txn *pb.TxnRequest) *pb.TxnRequest {
-	for _, guard := range GuardsOf(ctx) {
-		txn.Compare = append(txn.Compare, compareRevision(guard.Key, guard.Revision))
-		txn.Failure = append(txn.Failure, getOp(guard.Key))
-	}
-	return txn
-}
-
-// txnRevision returns the revision that a transaction of compareTxn wrote. If it did not write,
+// revision returns the revision that the transaction of the change wrote. If it did not write,
 // it returns a *GuardError or a *ConflictError; the former takes precedence.
-func txnRevision(ctx context.Context, key string, response *pb.TxnResponse) (int64, error) {
+func (c *change) revision(response *pb.TxnResponse) (int64, error) {
 	if response.Succeeded {
 		return response.Header.Revision, nil
 	}
-	for i, guard := range GuardsOf(ctx) {
+	for i, guard := range c.guards {
 		current := int64(0)
 		if kvs := response.Responses[1+i].GetResponseRange().GetKvs(); len(kvs) > 0 {
 			current = kvs[0].ModRevision
@@ -79,7 +73,7 @@ func txnRevision(ctx context.Context, key string, response *pb.TxnResponse) (int
 			return 0, &GuardError{Guard: guard, Current: current}
 		}
 	}
-	conflict := &ConflictError{Key: key}
+	conflict := &ConflictError{Key: c.key}
 	if kvs := response.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {
 		current := fromProto(kvs[0])
 		conflict.Current = &current
