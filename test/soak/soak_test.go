@@ -1,10 +1,12 @@
 package soak
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -86,8 +88,18 @@ func (w *watcher) StepBegins(string)             {}
 func (w *watcher) BackgroundNote(string, string) {}
 func (w *watcher) End(*scenarios.Result)         {}
 
+// Stalled keeps the stack of every goroutine, which say what holds the work in flight.
 func (w *watcher) Stalled(d time.Duration, inFlight string) {
 	w.t.Logf("no progress for %v; in flight: %s", d, inFlight)
+	file, err := os.CreateTemp("", "minikcm-soak-*.goroutines")
+	if err != nil {
+		w.t.Log(err)
+		return
+	}
+	if err := errors.Join(pprof.Lookup("goroutine").WriteTo(file, 2), file.Close()); err != nil {
+		w.t.Log(err)
+	}
+	w.t.Logf("the stacks of all goroutines are in %s", file.Name())
 }
 
 func (w *watcher) StepEnded(step scenarios.StepResult) {
