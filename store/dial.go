@@ -25,7 +25,7 @@ const (
 	keepAliveTimeout = 10 * time.Second
 	// minReconnect and maxReconnect bound the delay between attempts to connect.
 	minReconnect   = 50 * time.Millisecond
-	maxReconnect   = time.Second
+	maxReconnect   = 250 * time.Millisecond
 	connectTimeout = 5 * time.Second
 )
 
