@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	duration = flag.Duration("for", 2*time.Second, "how long each attack lasts")
+	duration = flag.Duration("for", time.Second, "how long each attack lasts")
 	maxP99   = flag.Duration("p99", 0, "fail if 1 % of the requests of a well-behaved client take longer; 0: no limit")
 )
 
