@@ -95,6 +95,7 @@ func TestRunningClock(t *testing.T) {
 func TestAdvanceWaitsForWork(t *testing.T) {
 	cluster, client := start(t, 1)
 	must(t)(client.Pause(t.Context()))
+	must(t)(client.Advance(t.Context(), time.Minute)) // the kubelet writes the node's first lease
 	before, err := cluster.Client().CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "node-0", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
