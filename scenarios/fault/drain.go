@@ -85,7 +85,8 @@ func (d *drain) String() string {
 }
 
 // finishDrains retries the refused evictions every 5 s, until none is refused or until over;
-// the zero time is no limit. If ctx ends first, it returns the cause with the pods that
+// the zero time is no limit. What the API server failed to handle is retried as well: another
+// fault may have caused that. If ctx ends first, it returns the cause with the pods that
 // stay.
 func (e *Env) finishDrains(ctx context.Context, over time.Time) error {
 	for len(e.drains) > 0 {
@@ -101,7 +102,9 @@ func (e *Env) finishDrains(ctx context.Context, over time.Time) error {
 		var left []*drain
 		for _, d := range e.drains {
 			done, err := d.attempt(ctx, e)
-			if err != nil {
+			if Unanswered(err) {
+				e.note("%v", err)
+			} else if err != nil {
 				return err
 			}
 			if !done {

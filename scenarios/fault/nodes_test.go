@@ -191,3 +191,29 @@ func TestDrainInVain(t *testing.T) {
 	}
 	b.over()
 }
+
+// A drain that waits for a budget goes on after a time in which the API server cannot reach
+// etcd.
+func TestDrainDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	outage := read(t, "{etcd: {action: unavailable}, for: 12s}")
+	b := newBench(t, outage)
+	b.web(3)
+	none := intstr.FromInt32(0)
+	_, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	wait := b.begin(t.Context(), read(t, "{nodes: {action: drain, all: true}, for: 1m}"))
+	b.advance(2 * time.Second)
+	b.run(outage)
+	b.advance(time.Minute)
+	if err := wait(); err != nil {
+		t.Errorf("the drain ended: %v", err)
+	}
+	b.over()
+}
