@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -175,6 +176,16 @@ func (b *bench) web(replicas int32, change ...func(*corev1.PodSpec)) {
 		}
 	}
 	b.Fatalf("%d of %d pods are ready", b.ready(), replicas)
+}
+
+// budget creates a budget for the pods of web.
+func (b *bench) budget(name string, spec policyv1.PodDisruptionBudgetSpec) {
+	b.Helper()
+	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	if _, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(b.Context(), budget, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (b *bench) pods() []corev1.Pod {

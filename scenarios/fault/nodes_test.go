@@ -129,14 +129,7 @@ func TestDrainAgainstABudget(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.web(6, func(spec *corev1.PodSpec) { spec.TerminationGracePeriodSeconds = ptr.To[int64](1) })
-	minAvailable := intstr.FromInt32(5)
-	_, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "five"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &minAvailable, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.budget("five", policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(5))})
 	b.advance(time.Second)
 	onNode := func() (n int) {
 		for _, pod := range b.pods() {
@@ -167,14 +160,7 @@ func TestDrainInVain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.web(3)
-	none := intstr.FromInt32(0)
-	_, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.budget("none", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
 	b.advance(time.Second)
 	begun := b.cluster.Clock().Now()
 	b.run(read(t, "{nodes: {action: drain, all: true}, for: 32s}"))
@@ -199,14 +185,7 @@ func TestDrainDuringAnOutage(t *testing.T) {
 	outage := read(t, "{etcd: {action: unavailable}, for: 12s}")
 	b := newBench(t, outage)
 	b.web(3)
-	none := intstr.FromInt32(0)
-	_, err := b.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.budget("none", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
 	b.advance(time.Second)
 	wait := b.begin(t.Context(), read(t, "{nodes: {action: drain, all: true}, for: 1m}"))
 	b.advance(2 * time.Second)
