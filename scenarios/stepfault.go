@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/spec"
@@ -62,8 +63,8 @@ func (r *run) takeBack(ctx context.Context) error {
 	r.deferred = nil
 	r.mu.Unlock()
 	var errs []error
-	for i := len(deferred) - 1; i >= 0; i-- {
-		errs = append(errs, deferred[i](context.WithoutCancel(ctx)))
+	for _, undo := range slices.Backward(deferred) {
+		errs = append(errs, fault.Retake(ctx, r.clock, undo))
 	}
 	return errors.Join(errs...)
 }

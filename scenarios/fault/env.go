@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -31,7 +32,7 @@ type Env struct {
 	Defer func(takeBack func(ctx context.Context) error)
 	// TakeBack calls the function that takes back a fault whose time is over or that was
 	// interrupted, again if it fails: taking back twice does nothing. If TakeBack is nil,
-	// Run calls the function once.
+	// Run calls the function itself, and retries it as Retake does.
 	TakeBack func(ctx context.Context, takeBack func(ctx context.Context) error) error
 	// Holds is shared by the faults of a cluster that may last at the same time. If it is
 	// nil, the first of two faults that break the same thing mends it when it is over.
@@ -72,11 +73,36 @@ func (e *Env) hit(pod *corev1.Pod, container string) {
 
 // takeBack takes back what was done, also after ctx has ended.
 func (e *Env) takeBack(ctx context.Context, undo injected) error {
-	ctx = context.WithoutCancel(ctx)
 	if e.TakeBack == nil {
-		return undo(ctx)
+		return Retake(ctx, e.Clock, undo)
 	}
-	return e.TakeBack(ctx, undo)
+	return e.TakeBack(context.WithoutCancel(ctx), undo)
+}
+
+const (
+	// RetakeInterval is the delay, by the cluster's clock, between two attempts to take back
+	// a fault while another one makes the API server fail.
+	RetakeInterval = time.Second
+	// retakeLimit is how long Retake retries, by the cluster's clock.
+	retakeLimit = 10 * time.Minute
+)
+
+// Retakable reports whether another attempt may take back a fault that the last one failed
+// to take back with err: another fault made the API server fail, or another writer was first.
+func Retakable(err error) bool { return Unanswered(err) || apierrors.IsConflict(err) }
+
+// Retake takes back a fault. While the error is Retakable it retries every RetakeInterval,
+// for at most ten minutes of the cluster's time. After ctx has ended it makes one attempt.
+func Retake(ctx context.Context, c clock.Clock, undo func(context.Context) error) error {
+	end := c.Now().Add(retakeLimit)
+	for {
+		ended := ctx.Err() != nil
+		err := undo(context.WithoutCancel(ctx))
+		if err == nil || ended || !Retakable(err) || !c.Now().Before(end) {
+			return err
+		}
+		_ = inflight.Sleep(ctx, c, RetakeInterval) // its end is looked at above
+	}
 }
 
 // sleep lets d of the cluster's time pass; it returns early with the cause of ctx's end.

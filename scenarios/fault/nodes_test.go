@@ -196,3 +196,26 @@ func TestDrainDuringAnOutage(t *testing.T) {
 	}
 	b.over()
 }
+
+func TestUncordonDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	outage := read(t, "{etcd: {action: unavailable}, for: 20s}")
+	b := newBench(t, outage)
+	wait := b.begin(t.Context(), read(t, "{nodes: {action: cordon, all: true}, for: 10s}"))
+	b.advance(5 * time.Second)
+	b.run(outage)
+	b.advance(30 * time.Second)
+	if err := wait(); err != nil {
+		t.Errorf("taking the cordon back: %v", err)
+	}
+	nodes, err := b.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		if node := &nodes.Items[i]; node.Spec.Unschedulable {
+			t.Errorf("node %s is still cordoned", node.Name)
+		}
+	}
+	b.over()
+}

@@ -9,21 +9,14 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-const (
-	// maxNotes caps the notes that are kept of one fault.
-	maxNotes = 100
-	// retakeInterval is the delay, by the cluster's clock, before another attempt to take
-	// a fault back, which failed because another fault breaks the API server.
-	retakeInterval = time.Second
-)
+// maxNotes caps the notes that are kept of one fault.
+const maxNotes = 100
 
 // Why a fault ends early.
 var (
@@ -120,13 +113,13 @@ func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Contex
 	var err error
 	for noted := false; ; noted = true {
 		hurried := urgent.Err() != nil
-		if err = undo(ctx); err == nil || hurried || !fault.Unanswered(err) && !apierrors.IsConflict(err) {
+		if err = undo(ctx); err == nil || hurried || !fault.Retakable(err) {
 			break
 		}
 		if !noted {
-			r.note("cannot be taken back yet, and is tried every %v: %v", retakeInterval, err)
+			r.note("cannot be taken back yet, and is tried every %v: %v", fault.RetakeInterval, err)
 		}
-		_ = inflight.Sleep(urgent, r.clock, retakeInterval) // its end is looked at above
+		_ = inflight.Sleep(urgent, r.clock, fault.RetakeInterval) // its end is looked at above
 	}
 	if err == nil && r.fault.Repeats() {
 		r.change(func(shown *Injection) { shown.State = Active })
