@@ -126,7 +126,7 @@ func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (
 // newEnv returns the environment of the controllers.
 func (c *Cluster) newEnv() (*env.Env, error) {
 	config := c.ownConfig("system:kube-controller-manager")
-	factory, err := informers.NewForConfig(config, c.ledger, informers.WithoutManagedFields(), informers.ByReference())
+	kinds, err := informers.KindsFor(config, c.ledger, informers.WithoutManagedFields(), informers.ByReference())
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 		return nil, fmt.Errorf("making the event recorder's client: %w", err)
 	}
 	return &env.Env{
-		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: factory, Logger: c.opts.Logger,
+		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: kinds, Logger: c.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), c.clock, c.ledger, c.random.Fork(), "minikcm"),
 		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig,
 	}, nil

@@ -110,8 +110,8 @@ func (k *Kubelets) watchCertificates() error {
 				k.loop.Add(podKey(string(request.Spec.PodUID)))
 			}
 		}
-		if w.err = k.handle(k.factory.Certificates().V1().PodCertificateRequests().Informer(), changed, changed); w.err == nil {
-			k.factory.Start(k.ended)
+		if w.err = k.handle(k.informers.PodCertificateRequests().Informer(), changed, changed); w.err == nil {
+			k.informers.Start(k.ended)
 		}
 	})
 	return w.err

@@ -23,9 +23,9 @@ func (k *Kubelets) watchVolumes(deleted func(*corev1.PersistentVolume)) error {
 			deleted(volume)
 		}
 	}
-	err := k.handle(k.factory.Core().V1().PersistentVolumes().Informer(), func(any) {}, lost)
+	err := k.handle(k.informers.PersistentVolumes().Informer(), func(any) {}, lost)
 	if err == nil {
-		k.factory.Start(k.ended)
+		k.informers.Start(k.ended)
 	}
 	return err
 }

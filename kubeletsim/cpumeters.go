@@ -198,9 +198,8 @@ var errNotListed = errors.New("the objects with shared loads could not be listed
 // loadCarriers returns the objects that carry shared loads, by namespace. They are watched from the
 // first call on.
 func (k *Kubelets) loadCarriers(ctx context.Context) (map[string][]usage.Object, error) {
-	services, apps := k.factory.Core().V1().Services(), k.factory.Apps().V1()
-	informers := []cache.SharedIndexInformer{services.Informer(), apps.Deployments().Informer(), apps.StatefulSets().Informer()}
-	k.factory.Start(k.ended)
+	informers := []cache.SharedIndexInformer{k.informers.Services().Informer(), k.informers.Deployments().Informer(), k.informers.StatefulSets().Informer()}
+	k.informers.Start(k.ended)
 	carriers := map[string][]usage.Object{}
 	for _, informer := range informers {
 		if !cache.WaitFor(ctx, Component, informer.HasSyncedChecker()) {

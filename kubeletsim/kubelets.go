@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	kubeinformers "k8s.io/client-go/informers"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -42,7 +41,7 @@ type Kubelets struct {
 	nodeLister   corev1listers.NodeLister
 	// configMapLister has all ConfigMaps: any of them may declare a profile of images.
 	configMapLister corev1listers.ConfigMapLister
-	factory         kubeinformers.SharedInformerFactory
+	informers       informers.Kinds
 	supplies        supplies
 	attaching       attaching
 	certificates    certificateWatch
@@ -60,8 +59,8 @@ type Kubelets struct {
 	beginOnce sync.Once
 	// cpuMeters count what containers use.
 	cpuMeters cpuMeters
-	// own is the factory that Run starts and ends; nil if the informers are shared.
-	own *informers.Factory
+	// own are the informers that Run starts and ends; nil if the informers are shared.
+	own informers.Kinds
 }
 
 type handler struct {
@@ -83,16 +82,15 @@ func New(opts Options) (*Kubelets, error) {
 	}, loop.TypedFunc[key](k.sync))
 	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
 	k.containers = k.newContainers()
-	factory := opts.Informers
-	if factory == nil {
+	k.informers = opts.Informers
+	if k.informers == nil {
 		own, err := opts.ownInformers()
 		if err != nil {
 			return nil, err
 		}
-		factory, k.own = own, own
+		k.informers, k.own = own, own
 	}
-	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
-	k.factory = factory
+	pods, nodes := k.informers.Pods(), k.informers.Nodes()
 	k.podInformer, k.podLister = pods.Informer(), pods.Lister()
 	k.nodeInformer, k.nodeLister = nodes.Informer(), nodes.Lister()
 	if err := k.handle(k.podInformer, k.observePod, k.losePod); err != nil {
@@ -101,7 +99,7 @@ func New(opts Options) (*Kubelets, error) {
 	if err := k.handle(k.nodeInformer, k.observeNode, k.loseNode); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
-	configMaps := factory.Core().V1().ConfigMaps()
+	configMaps := k.informers.ConfigMaps()
 	k.configMapLister = configMaps.Lister()
 	if err := k.handle(configMaps.Informer(), k.observeImages, k.loseImages); err != nil {
 		return nil, fmt.Errorf("watching ConfigMaps for image profiles: %w", err)

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -15,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
-	ledgered "minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
@@ -39,7 +38,7 @@ type Options struct {
 	ConfigOf func(pod *corev1.Pod) *rest.Config
 	// Informers deliver pods and nodes. The caller starts the factory after New. Nil: Kubelets
 	// run their own.
-	Informers informers.SharedInformerFactory
+	Informers informers.Kinds
 	// Clock defaults to the real clock.
 	Clock clock.Clock
 	// Ledger counts work that is due; nil: it is not counted.
@@ -114,14 +113,14 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// ownInformers returns an informer factory for Kubelets without one.
-func (o *Options) ownInformers() (*ledgered.Factory, error) {
+// ownInformers returns informers for Kubelets that share none.
+func (o *Options) ownInformers() (informers.Kinds, error) {
 	if o.Config == nil {
-		return ledgered.New(o.Client, o.Ledger), nil
+		return informers.KindsOf(o.Client, o.Ledger), nil
 	}
 	config := rest.CopyConfig(o.Config)
 	config.UserAgent = "minikcm/" + Component
-	return ledgered.NewForConfig(config, o.Ledger)
+	return informers.KindsFor(config, o.Ledger)
 }
 
 // asNode returns the context of the requests that the kubelet of a node makes.

@@ -159,15 +159,15 @@ func (k *Kubelets) watchSupplies(kind string) error {
 		return k.watchBundles()
 	}
 	var informer cache.SharedIndexInformer
-	switch core := k.factory.Core().V1(); kind {
+	switch kind {
 	case ofClaim:
-		informer = core.PersistentVolumeClaims().Informer()
+		informer = k.informers.PersistentVolumeClaims().Informer()
 	case ofSecret:
-		informer = core.Secrets().Informer()
+		informer = k.informers.Secrets().Informer()
 	case ofResourceClaim:
-		informer = k.factory.Resource().V1().ResourceClaims().Informer()
+		informer = k.informers.ResourceClaims().Informer()
 	default:
-		informer = core.ConfigMaps().Informer()
+		informer = k.informers.ConfigMaps().Informer()
 	}
 	come := func(obj any) {
 		if o, ok := obj.(metav1.Object); ok {
@@ -181,7 +181,7 @@ func (k *Kubelets) handleSupplies(informer cache.SharedIndexInformer, come func(
 	if err := k.handle(informer, come, func(any) {}); err != nil {
 		return fmt.Errorf("watching what pods miss: %w", err)
 	}
-	k.factory.Start(k.ended)
+	k.informers.Start(k.ended)
 	return nil
 }
 

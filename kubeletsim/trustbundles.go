@@ -21,7 +21,7 @@ func (k *Kubelets) bundleKeys(ctx context.Context, source *corev1.ClusterTrustBu
 // They share an informer.
 func (k *Kubelets) watchBundles() error {
 	k.supplies.watching[ofBundle], k.supplies.watching[ofSigner] = true, true
-	return k.handleSupplies(k.factory.Certificates().V1().ClusterTrustBundles().Informer(), func(obj any) {
+	return k.handleSupplies(k.informers.ClusterTrustBundles().Informer(), func(obj any) {
 		if bundle, ok := obj.(*certificatesv1.ClusterTrustBundle); ok {
 			k.supplied(supply{ofBundle, types.NamespacedName{Name: bundle.Name}})
 			k.supplied(supply{ofSigner, types.NamespacedName{Name: bundle.Spec.SignerName}})

@@ -20,7 +20,7 @@ import (
 // ByReference lets a server in the same process pass its own decoded objects to the informers
 // of NewForConfig. Other servers send encoded objects, as always. Handlers and readers of
 // listers must not modify the objects: they share their content with the server's cache.
-func ByReference() Option { return func(f *Factory) { f.byReference = true } }
+func ByReference() Option { return func(o *options) { o.byReference = true } }
 
 // referrer makes informers whose watches accept references.
 type referrer struct {

@@ -24,14 +24,11 @@ import (
 // resyncs: handlers get changes only.
 type Factory struct {
 	kubeinformers.SharedInformerFactory
-	client    kubernetes.Interface
-	ledger    *clock.Ledger
-	namespace string
-	tweak     internalinterfaces.TweakListOptionsFunc
-	transform cache.TransformFunc
+	options
+	client kubernetes.Interface
+	ledger *clock.Ledger
 	// referrer makes the informers of built-in kinds if byReference is set.
-	byReference bool
-	referrer    *referrer
+	referrer *referrer
 
 	mu        sync.Mutex
 	informers []*informer
@@ -40,23 +37,32 @@ type Factory struct {
 
 var _ kubeinformers.SharedInformerFactory = (*Factory)(nil)
 
+// options are apart from Factory, so that a package may name an Option and compile nothing of
+// the factory (see Kinds).
+type options struct {
+	namespace   string
+	tweak       internalinterfaces.TweakListOptionsFunc
+	transform   cache.TransformFunc
+	byReference bool
+}
+
 // Option configures the informers of a Factory.
-type Option func(*Factory)
+type Option func(*options)
 
 // WithNamespace limits the informers to one namespace.
 func WithNamespace(namespace string) Option {
-	return func(f *Factory) { f.namespace = namespace }
+	return func(o *options) { o.namespace = namespace }
 }
 
 // WithTweakListOptions changes the options of every list and watch request, for
 // example to set a selector.
 func WithTweakListOptions(tweak func(*ListOptions)) Option {
-	return func(f *Factory) { f.tweak = tweak }
+	return func(o *options) { o.tweak = tweak }
 }
 
 // WithTransform calls transform with each object before it is stored.
 func WithTransform(transform cache.TransformFunc) Option {
-	return func(f *Factory) { f.transform = transform }
+	return func(o *options) { o.transform = transform }
 }
 
 // NewForConfig returns a factory with a client of its own, made from a copy of
@@ -86,7 +92,7 @@ func NewForConfig(config *rest.Config, ledger *clock.Ledger, opts ...Option) (*F
 func New(client kubernetes.Interface, ledger *clock.Ledger, opts ...Option) *Factory {
 	f := &Factory{client: client, ledger: ledger}
 	for _, opt := range opts {
-		opt(f)
+		opt(&f.options)
 	}
 	f.SharedInformerFactory = f.plain()
 	return f

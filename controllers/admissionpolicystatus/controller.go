@@ -42,7 +42,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	policies := e.Informers.Admissionregistration().V1().ValidatingAdmissionPolicies()
+	policies := e.Informers.ValidatingAdmissionPolicies()
 	c := &Controller{client: client, policies: policies.Lister(), checker: validating.TypeChecker{
 		SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: client.Discovery()},
 		RestMapper:     restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),

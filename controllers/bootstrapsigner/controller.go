@@ -40,7 +40,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	infos, secrets := e.Informers.Core().V1().ConfigMaps(), e.Informers.Core().V1().Secrets()
+	infos, secrets := e.Informers.ConfigMaps(), e.Informers.Secrets()
 	c := &Controller{client: client, clock: e.Clock, infos: infos.Lister(), secrets: secrets.Lister()}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(infos.Informer(), onInfo)

@@ -37,7 +37,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	roles := e.Informers.Rbac().V1().ClusterRoles()
+	roles := e.Informers.ClusterRoles()
 	c := &Controller{client: client, roles: roles.Lister()}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(roles.Informer(), c.wake)

@@ -28,7 +28,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	cronJobs, jobs := e.Informers.Batch().V1().CronJobs().Informer(), e.Informers.Batch().V1().Jobs().Informer()
+	cronJobs, jobs := e.Informers.CronJobs().Informer(), e.Informers.Jobs().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, CronJobs: cronJobs.GetIndexer(), Jobs: jobs.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},

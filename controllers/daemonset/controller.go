@@ -23,9 +23,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	apps, core := e.Informers.Apps().V1(), e.Informers.Core().V1()
-	sets, revisions := apps.DaemonSets().Informer(), apps.ControllerRevisions().Informer()
-	pods, nodes := core.Pods().Informer(), core.Nodes().Informer()
+	sets, revisions := e.Informers.DaemonSets().Informer(), e.Informers.ControllerRevisions().Informer()
+	pods, nodes := e.Informers.Pods().Informer(), e.Informers.Nodes().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, DaemonSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Nodes: nodes.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},

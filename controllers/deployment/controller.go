@@ -23,8 +23,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	apps := e.Informers.Apps().V1()
-	deployments, replicaSets, pods := apps.Deployments().Informer(), apps.ReplicaSets().Informer(), e.Informers.Core().V1().Pods().Informer()
+	deployments, replicaSets, pods := e.Informers.Deployments().Informer(), e.Informers.ReplicaSets().Informer(), e.Informers.Pods().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, Deployments: deployments.GetIndexer(), ReplicaSets: replicaSets.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},

@@ -46,8 +46,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, resources := e.Informers.Core().V1().Nodes(), e.Informers.Resource().V1()
-	slices, classes := resources.ResourceSlices().Informer(), resources.DeviceClasses()
+	nodes := e.Informers.Nodes()
+	slices, classes := e.Informers.ResourceSlices().Informer(), e.Informers.DeviceClasses()
 	c := &Controller{client: client, recorder: e.Recorder.For(Name), nodes: nodes.Lister(), slices: slices.GetIndexer(), classes: classes.Lister()}
 	if _, has := c.slices.GetIndexers()[slicesByNode]; !has {
 		if err := c.slices.AddIndexers(cache.Indexers{slicesByNode: indexSlice}); err != nil {

@@ -65,11 +65,11 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods, resources := e.Informers.Core().V1().Pods(), e.Informers.Resource().V1()
-	slices := resources.ResourceSlices().Informer()
+	pods := e.Informers.Pods()
+	slices := e.Informers.ResourceSlices().Informer()
 	c := &Controller{
-		clock: e.Clock, client: client, recorder: e.Recorder.For(Name), pods: pods.Lister(), claims: resources.ResourceClaims().Lister(),
-		rules: resources.DeviceTaintRules().Lister(), slices: slices.GetIndexer(), pending: map[types.NamespacedName]eviction{},
+		clock: e.Clock, client: client, recorder: e.Recorder.For(Name), pods: pods.Lister(), claims: e.Informers.ResourceClaims().Lister(),
+		rules: e.Informers.DeviceTaintRules().Lister(), slices: slices.GetIndexer(), pending: map[types.NamespacedName]eviction{},
 	}
 	if _, has := c.slices.GetIndexers()[slicesByPool]; !has {
 		if err := c.slices.AddIndexers(cache.Indexers{slicesByPool: indexSlice}); err != nil {
@@ -78,9 +78,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	c.loop = loop.New(e.Loop(Name, Workers), c)
 	c.loop.Watch(pods.Informer(), c.onPod)
-	c.loop.Watch(resources.ResourceClaims().Informer(), onClaim)
+	c.loop.Watch(e.Informers.ResourceClaims().Informer(), onClaim)
 	c.loop.Watch(slices, c.onSlice)
-	c.loop.Watch(resources.DeviceTaintRules().Informer(), c.onRule)
+	c.loop.Watch(e.Informers.DeviceTaintRules().Informer(), c.onRule)
 	return c, nil
 }
 

@@ -48,10 +48,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	apps := e.Informers.Apps().V1()
-	budgets, pods := e.Informers.Policy().V1().PodDisruptionBudgets(), e.Informers.Core().V1().Pods()
+	budgets, pods := e.Informers.PodDisruptionBudgets(), e.Informers.Pods()
 	// The informers must be requested before they are started.
-	replicaSets, deployments := apps.ReplicaSets().Informer(), apps.Deployments().Informer()
+	replicaSets, deployments := e.Informers.ReplicaSets().Informer(), e.Informers.Deployments().Informer()
 	c := &Controller{
 		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
 		accounts: newAccounts(),
@@ -63,7 +62,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.sizes = &sizes{replicaSets: apps.ReplicaSets().Lister(), deployments: apps.Deployments().Lister(), client: reached}
+	c.sizes = &sizes{replicaSets: e.Informers.ReplicaSets().Lister(), deployments: e.Informers.Deployments().Lister(), client: reached}
 	c.loop = loop.New(e.Loop(Name, 1), loop.Func(c.reconcile))
 	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
 	c.loop.Watch(budgets.Informer(), loop.Self)

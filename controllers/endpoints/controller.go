@@ -33,19 +33,18 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
 	c := &Controller{}
 	c.Reconciler, err = NewReconciler(Sources{
 		Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Sized: c.batch.Computed,
-		Services: core.Services().Informer().GetIndexer(), Pods: core.Pods().Informer().GetIndexer(), Endpoints: core.Endpoints().Informer().GetIndexer(),
+		Services: e.Informers.Services().Informer().GetIndexer(), Pods: e.Informers.Pods().Informer().GetIndexer(), Endpoints: e.Informers.Endpoints().Informer().GetIndexer(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Services().Informer(), loop.Self)
-	c.loop.Watch(core.Pods().Informer(), c.wakeForPod, c.ObservePod)
-	c.loop.Watch(core.Endpoints().Informer(), OnEndpoints)
+	c.loop.Watch(e.Informers.Services().Informer(), loop.Self)
+	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod, c.ObservePod)
+	c.loop.Watch(e.Informers.Endpoints().Informer(), OnEndpoints)
 	return c, nil
 }
 

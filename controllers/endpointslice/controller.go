@@ -36,12 +36,12 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, slices := e.Informers.Core().V1(), e.Informers.Discovery().V1().EndpointSlices().Informer()
+	slices := e.Informers.EndpointSlices().Informer()
 	c := &Controller{}
 	c.Reconciler, err = NewReconciler(Sources{
 		Clock: e.Clock, Logger: e.Logger, Client: client, Recorder: e.Recorder.For(eventSource),
-		Services: core.Services().Informer().GetIndexer(), Pods: core.Pods().Informer().GetIndexer(),
-		Nodes: core.Nodes().Informer().GetIndexer(), Slices: slices.GetIndexer(),
+		Services: e.Informers.Services().Informer().GetIndexer(), Pods: e.Informers.Pods().Informer().GetIndexer(),
+		Nodes: e.Informers.Nodes().Informer().GetIndexer(), Slices: slices.GetIndexer(),
 		Add:   func(key types.NamespacedName, causes ...int64) { c.loop.Add(key, causes...) },
 		Sized: c.batch.Computed,
 	})
@@ -49,10 +49,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Services().Informer(), c.OnService)
-	c.loop.Watch(core.Pods().Informer(), c.wakeForPod, c.ObservePod)
+	c.loop.Watch(e.Informers.Services().Informer(), c.OnService)
+	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod, c.ObservePod)
 	c.loop.Watch(slices, c.OnSlice, c.ObserveSlice)
-	c.loop.Watch(core.Nodes().Informer(), c.OnNode, c.ObserveNode)
+	c.loop.Watch(e.Informers.Nodes().Informer(), c.OnNode, c.ObserveNode)
 	return c, nil
 }
 

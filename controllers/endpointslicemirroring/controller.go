@@ -44,21 +44,21 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, slices := e.Informers.Core().V1(), e.Informers.Discovery().V1().EndpointSlices().Informer()
+	slices := e.Informers.EndpointSlices().Informer()
 	if err := addIndex(slices); err != nil {
 		return nil, fmt.Errorf("indexing endpoint slices by what they mirror: %w", err)
 	}
 	c := &Controller{
 		client:       client,
-		services:     core.Services().Lister(),
-		endpoints:    core.Endpoints().Lister(),
+		services:     e.Informers.Services().Lister(),
+		endpoints:    e.Informers.Endpoints().Lister(),
 		slices:       slices.GetIndexer(),
 		expectations: dependents.NewExpectations(e.Clock),
 	}
 	c.executor = executor.Executor{Kind: decide.Kind, Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Services().Informer(), wakeForService)
-	c.loop.Watch(core.Endpoints().Informer(), c.wakeForEndpoints)
+	c.loop.Watch(e.Informers.Services().Informer(), wakeForService)
+	c.loop.Watch(e.Informers.Endpoints().Informer(), c.wakeForEndpoints)
 	c.loop.Watch(slices, c.wakeForSlice)
 	return c, nil
 }

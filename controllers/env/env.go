@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -14,6 +13,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -34,7 +34,7 @@ type Env struct {
 	Authority *tls.Certificate
 	// Informers are shared by all controllers. A constructor requests the informers that it
 	// needs; StartInformers starts them.
-	Informers informers.SharedInformerFactory
+	Informers informers.Kinds
 	Logger    klog.Logger
 	// Recorder writes events. A controller gets its own recorder with Recorder.For(its
 	// name). Nil: nothing writes events.

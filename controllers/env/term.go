@@ -15,14 +15,14 @@ import (
 // use the environment's own Config. The copy shares the recorder, which Begin of the environment
 // started.
 func (e *Env) Term(ctx context.Context, config *rest.Config, wrap transport.WrapperFunc) (term *Env, end func(), err error) {
-	factory, err := informers.NewForConfig(e.Config, e.Ledger, informers.WithoutManagedFields(), informers.ByReference())
+	kinds, err := informers.KindsFor(e.Config, e.Ledger, informers.WithoutManagedFields(), informers.ByReference())
 	if err != nil {
 		return nil, nil, err
 	}
 	other := *e
 	other.Config = rest.CopyConfig(config)
 	other.Config.Wrap(wrap)
-	other.Informers, other.informersEnd = factory, ctx.Done()
+	other.Informers, other.informersEnd = kinds, ctx.Done()
 	if e.Account != nil {
 		other.Account = func(name string) (*rest.Config, error) {
 			own, err := e.Account(name)
@@ -32,5 +32,5 @@ func (e *Env) Term(ctx context.Context, config *rest.Config, wrap transport.Wrap
 			return own, err
 		}
 	}
-	return &other, factory.Shutdown, nil
+	return &other, kinds.Shutdown, nil
 }

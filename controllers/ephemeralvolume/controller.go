@@ -40,11 +40,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
-	c := &Controller{client: client, recorder: e.Recorder.For(eventSource), pods: core.Pods().Lister(), claims: core.PersistentVolumeClaims().Lister()}
+	c := &Controller{client: client, recorder: e.Recorder.For(eventSource), pods: e.Informers.Pods().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister()}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Pods().Informer(), onPod)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), onClaim)
+	c.loop.Watch(e.Informers.Pods().Informer(), onPod)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), onClaim)
 	return c, nil
 }
 

@@ -26,7 +26,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, pods := e.Informers.Batch().V1().Jobs().Informer(), e.Informers.Core().V1().Pods().Informer()
+	jobs, pods := e.Informers.Jobs().Informer(), e.Informers.Pods().Informer()
 	sources := Sources{
 		Clock: e.Clock, Jobs: jobs.GetIndexer(), Pods: pods.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},

@@ -74,16 +74,15 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
 	c := &Controller{
 		client: client, clock: e.Clock, logger: e.Logger, period: opts.CleanUpPeriod,
-		accounts: core.ServiceAccounts().Lister(), secrets: core.Secrets().Lister(), pods: core.Pods().Lister(),
+		accounts: e.Informers.ServiceAccounts().Lister(), secrets: e.Informers.Secrets().Lister(), pods: e.Informers.Pods().Lister(),
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	// The passes need complete caches, but no event is a reason for one.
-	c.loop.Watch(core.ServiceAccounts().Informer(), loop.None)
-	c.loop.Watch(core.Secrets().Informer(), loop.None)
-	c.loop.Watch(core.Pods().Informer(), loop.None)
+	c.loop.Watch(e.Informers.ServiceAccounts().Informer(), loop.None)
+	c.loop.Watch(e.Informers.Secrets().Informer(), loop.None)
+	c.loop.Watch(e.Informers.Pods().Informer(), loop.None)
 	return c, nil
 }
 

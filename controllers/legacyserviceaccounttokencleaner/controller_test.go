@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/legacyserviceaccounttokencleaner/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 )
@@ -28,25 +28,23 @@ var began = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 type cluster struct {
 	t          *testing.T
 	client     *fake.Clientset
-	informers  informers.SharedInformerFactory
+	informers  informers.Kinds
 	controller *Controller
 }
 
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	t.Helper()
 	client := fake.NewClientset(objects...)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	core := factory.Core().V1()
-	return &cluster{t: t, client: client, informers: factory, controller: &Controller{
+	kinds := informers.KindsOf(client, nil)
+	return &cluster{t: t, client: client, informers: kinds, controller: &Controller{
 		client: client, logger: klog.Background(), period: year,
-		accounts: core.ServiceAccounts().Lister(), secrets: core.Secrets().Lister(), pods: core.Pods().Lister(),
+		accounts: kinds.ServiceAccounts().Lister(), secrets: kinds.Secrets().Lister(), pods: kinds.Pods().Lister(),
 	}}
 }
 
 // pass makes a pass that begins after the time.
 func (c *cluster) pass(after time.Duration) {
 	c.t.Helper()
-	core := c.informers.Core().V1()
 	accounts, err := c.client.CoreV1().ServiceAccounts("").List(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		c.t.Fatal(err)
@@ -59,9 +57,9 @@ func (c *cluster) pass(after time.Duration) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	replace(c.t, core.ServiceAccounts().Informer().GetStore().Replace, accounts.Items)
-	replace(c.t, core.Secrets().Informer().GetStore().Replace, secrets.Items)
-	replace(c.t, core.Pods().Informer().GetStore().Replace, pods.Items)
+	replace(c.t, c.informers.ServiceAccounts().Informer().GetStore().Replace, accounts.Items)
+	replace(c.t, c.informers.Secrets().Informer().GetStore().Replace, secrets.Items)
+	replace(c.t, c.informers.Pods().Informer().GetStore().Replace, pods.Items)
 	c.controller.clock = clocktesting.NewFakePassiveClock(began.Add(after))
 	result, err := c.controller.Reconcile(c.t.Context(), types.NamespacedName{})
 	if err != nil || result != (loop.Result{RequeueAfter: interval}) {

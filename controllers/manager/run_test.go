@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -32,7 +32,7 @@ func idle(ctx context.Context) error { <-ctx.Done(); return nil }
 func newEnv() (*env.Env, *fake.Clientset) {
 	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}})
 	return &env.Env{
-		Clock: clock.Real(), Random: clock.NewRandom(1), Informers: informers.NewSharedInformerFactory(client, 0),
+		Clock: clock.Real(), Random: clock.NewRandom(1), Informers: informers.KindsOf(client, nil),
 		Recorder: events.NewRecorder(client.CoreV1(), clock.Real(), nil, clock.NewRandom(1), "tester"),
 	}, client
 }
@@ -67,7 +67,7 @@ func start(t *testing.T, e *env.Env, opts Options, table ...Descriptor) (m *Mana
 
 func TestRunStartsInformersAndWritesTheLastEvents(t *testing.T) {
 	e, client := newEnv()
-	pods := e.Informers.Core().V1().Pods().Informer()
+	pods := e.Informers.Pods().Informer()
 	var ended atomic.Int32
 	synced := make(chan bool)
 	reader := row("reader", func(ctx context.Context) error {

@@ -66,7 +66,7 @@ func NewWithOptions(_ context.Context, e *env.Env, opts Options) (*Controller, e
 	if err != nil {
 		return nil, fmt.Errorf("making the metadata client of %s: %w", Name, err)
 	}
-	namespaces, pods := e.Informers.Core().V1().Namespaces(), e.Informers.Core().V1().Pods()
+	namespaces, pods := e.Informers.Namespaces(), e.Informers.Pods()
 	c := &Controller{
 		clock: e.Clock, client: client, discovery: client.Discovery(), metadata: metadataClient,
 		namespaces: namespaces.Lister(), pods: pods.Lister(),

@@ -55,7 +55,7 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, events := e.Informers.Core().V1().Nodes(), e.Recorder.For(eventSource)
+	nodes, events := e.Informers.Nodes(), e.Recorder.For(eventSource)
 	c := newController(clientAPI{client.CoreV1().Nodes()}, nodes.Lister(), networks)
 	c.report = func(node *corev1.Node, reason string) {
 		events.Event(node, corev1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", node.Name, reason))

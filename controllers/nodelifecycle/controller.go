@@ -86,22 +86,21 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
-	leases := e.Informers.Coordination().V1().Leases()
-	podsByNode, err := bynode.New(core.Pods().Informer())
+	leases := e.Informers.Leases()
+	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c := &Controller{
 		clock: e.Clock, opts: opts, epoch: e.Clock.Now(), client: client,
-		nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), podsByNode: podsByNode,
+		nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(), podsByNode: podsByNode,
 		heartbeats: newHeartbeats(), zones: decide.NewZones(opts.Zones), events: e.Recorder.For(eventSource),
 	}
 	c.nodeLoop = loop.New(e.Loop(Name, workers), loop.Func(c.reconcileNode))
-	c.nodeLoop.Watch(core.Nodes().Informer(), c.wakeForNode)
+	c.nodeLoop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
 	c.nodeLoop.Watch(leases.Informer(), c.hearLease)
 	c.podLoop = loop.New(e.Loop(Name+"-pods", workers), loop.Func(c.reconcilePod))
-	c.podLoop.Watch(core.Pods().Informer(), c.wakeForPod)
+	c.podLoop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
 	return c, nil
 }
 

@@ -75,28 +75,27 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, storage := e.Informers.Core().V1(), e.Informers.Storage().V1()
-	byNode, err := bynode.New(core.Pods().Informer())
+	byNode, err := bynode.New(e.Informers.Pods().Informer())
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c, err := newController(clientAPI{client}, e.Recorder.For(eventSource), e.Clock, byNode, caches{
-		volumes: core.PersistentVolumes().Informer().GetIndexer(), claims: core.PersistentVolumeClaims().Informer().GetIndexer(),
-		pods: core.Pods().Informer().GetIndexer(), attachments: storage.VolumeAttachments().Informer().GetIndexer(),
-		nodes: core.Nodes().Informer().GetStore(), drivers: storage.CSIDrivers().Informer().GetStore(),
+		volumes: e.Informers.PersistentVolumes().Informer().GetIndexer(), claims: e.Informers.PersistentVolumeClaims().Informer().GetIndexer(),
+		pods: e.Informers.Pods().Informer().GetIndexer(), attachments: e.Informers.VolumeAttachments().Informer().GetIndexer(),
+		nodes: e.Informers.Nodes().Informer().GetStore(), drivers: e.Informers.CSIDrivers().Informer().GetStore(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c.opts = opts
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Pods().Informer(), c.onPod)
-	c.loop.Watch(core.PersistentVolumes().Informer(), c.onVolume)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), c.onClaim)
-	c.loop.Watch(storage.VolumeAttachments().Informer(), c.onAttachment, c.seeAttachment)
-	c.loop.Watch(core.Nodes().Informer(), c.onNode)
+	c.loop.Watch(e.Informers.Pods().Informer(), c.onPod)
+	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), c.onVolume)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.onClaim)
+	c.loop.Watch(e.Informers.VolumeAttachments().Informer(), c.onAttachment, c.seeAttachment)
+	c.loop.Watch(e.Informers.Nodes().Informer(), c.onNode)
 	// The loop waits for the drivers, which may require no attachment.
-	c.loop.Watch(storage.CSIDrivers().Informer(), loop.None)
+	c.loop.Watch(e.Informers.CSIDrivers().Informer(), loop.None)
 	return c, nil
 }
 

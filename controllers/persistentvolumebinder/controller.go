@@ -45,9 +45,9 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	claims, volumes := e.Informers.Core().V1().PersistentVolumeClaims().Informer(), e.Informers.Core().V1().PersistentVolumes().Informer()
-	classes := e.Informers.Storage().V1().StorageClasses().Informer()
-	pods := e.Informers.Core().V1().Pods().Informer()
+	claims, volumes := e.Informers.PersistentVolumeClaims().Informer(), e.Informers.PersistentVolumes().Informer()
+	classes := e.Informers.StorageClasses().Informer()
+	pods := e.Informers.Pods().Informer()
 	c, err := newController(executor.NewWriter(client), e.Recorder.For(eventSource), caches{claims.GetIndexer(), volumes.GetIndexer(), classes.GetIndexer(), pods.GetIndexer()})
 	if err != nil {
 		return nil, err

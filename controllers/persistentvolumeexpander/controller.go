@@ -31,7 +31,7 @@ type Controller struct {
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
-	claims, volumes := e.Informers.Core().V1().PersistentVolumeClaims().Informer(), e.Informers.Core().V1().PersistentVolumes().Informer()
+	claims, volumes := e.Informers.PersistentVolumeClaims().Informer(), e.Informers.PersistentVolumes().Informer()
 	c := &Controller{recorder: e.Recorder.For(eventSource)}
 	var err error
 	if c.claims, err = volumeindex.NewClaims(claims.GetIndexer()); err != nil {

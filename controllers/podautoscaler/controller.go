@@ -45,7 +45,7 @@ func New(_ context.Context, e *env.Env, settings Settings) (*Controller, error) 
 	if err != nil {
 		return nil, err
 	}
-	autoscalers, pods := e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods()
+	autoscalers, pods := e.Informers.HorizontalPodAutoscalers(), e.Informers.Pods()
 	r := &reconciler{
 		opts: settings.Options, clock: e.Clock, autoscalers: autoscalers.Lister(), pods: pods.Lister(), targets: targets{reached}, reader: reader,
 		executor: executor.Executor{

@@ -39,7 +39,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests := e.Informers.Certificates().V1().PodCertificateRequests()
+	requests := e.Informers.PodCertificateRequests()
 	c := &Controller{client: client, requests: requests.Lister(), clock: e.Clock}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(requests.Informer(), wakeAdded)

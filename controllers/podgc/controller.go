@@ -72,22 +72,21 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
-	podsByNode, err := bynode.New(core.Pods().Informer())
+	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c := &Controller{
 		clock: e.Clock, client: client, threshold: opts.TerminatedPodThreshold,
-		nodes: core.Nodes().Lister(), pods: core.Pods().Lister(), podsByNode: podsByNode,
+		nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(), podsByNode: podsByNode,
 		ended: map[types.NamespacedName]bool{},
 	}
 	if c.threshold == 0 {
 		c.threshold = defaultThreshold
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Nodes().Informer(), c.wakeForNode)
-	c.loop.Watch(core.Pods().Informer(), c.wakeForPod)
+	c.loop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
 	return c, nil
 }
 

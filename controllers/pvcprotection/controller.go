@@ -49,11 +49,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
-	c := newController(e.Clock, clientAPI{client}, core.PersistentVolumeClaims().Lister(), core.Pods().Lister())
+	c := newController(e.Clock, clientAPI{client}, e.Informers.PersistentVolumeClaims().Lister(), e.Informers.Pods().Lister())
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), loop.Self)
-	c.loop.Watch(core.Pods().Informer(), wakeForPod)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), loop.Self)
+	c.loop.Watch(e.Informers.Pods().Informer(), wakeForPod)
 	return c, nil
 }
 

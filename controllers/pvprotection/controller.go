@@ -34,7 +34,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	volumes := e.Informers.Core().V1().PersistentVolumes()
+	volumes := e.Informers.PersistentVolumes()
 	c := &Controller{volumes: kindOf(volumes.Lister(), func(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 		return client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
 	})}

@@ -22,7 +22,7 @@ type Controller struct{ loop *loop.Loop }
 
 // New returns a controller of ReplicaSets. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
-	return NewOf(e, Name, Name, e.Informers.Apps().V1().ReplicaSets().Informer(), ReplicaSets())
+	return NewOf(e, Name, Name, e.Informers.ReplicaSets().Informer(), ReplicaSets())
 }
 
 // NewOf returns a controller of owners of another kind. Run starts it. name is the
@@ -32,7 +32,7 @@ func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.Sha
 	if err != nil {
 		return nil, err
 	}
-	pods := e.Informers.Core().V1().Pods().Informer()
+	pods := e.Informers.Pods().Informer()
 	r, err := NewReconciler(owners, Sources{
 		Clock: e.Clock, ReplicaSets: informer.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(component)},

@@ -15,5 +15,5 @@ const component = "replication-controller"
 
 // New returns a controller of ReplicationControllers. Run starts it.
 func New(_ context.Context, e *env.Env) (*replicaset.Controller, error) {
-	return replicaset.NewOf(e, Name, component, e.Informers.Core().V1().ReplicationControllers().Informer(), Owners())
+	return replicaset.NewOf(e, Name, component, e.Informers.ReplicationControllers().Informer(), Owners())
 }

@@ -51,8 +51,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods, resources := e.Informers.Core().V1().Pods(), e.Informers.Resource().V1()
-	claims, templates := resources.ResourceClaims(), resources.ResourceClaimTemplates()
+	pods := e.Informers.Pods()
+	claims, templates := e.Informers.ResourceClaims(), e.Informers.ResourceClaimTemplates()
 	c := &Controller{
 		client: client, recorder: e.Recorder.For(eventSource),
 		pods: pods.Lister(), users: pods.Informer().GetIndexer(), claims: claims.Lister(), templates: templates.Lister(),

@@ -57,10 +57,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, resourceClaims := e.Informers.Core().V1(), e.Informers.Resource().V1().ResourceClaims()
+	resourceClaims := e.Informers.ResourceClaims()
 	c := &Controller{
-		clock: e.Clock, quotas: core.ResourceQuotas().Lister(), pods: core.Pods().Lister(),
-		services: core.Services().Lister(), claims: core.PersistentVolumeClaims().Lister(), devices: resourceClaims.Lister(),
+		clock: e.Clock, quotas: e.Informers.ResourceQuotas().Lister(), pods: e.Informers.Pods().Lister(),
+		services: e.Informers.Services().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister(), devices: resourceClaims.Lister(),
 		executor: executor.Executor{
 			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name),
 		},
@@ -71,10 +71,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	c.loop = loop.New(e.Loop(Name, Workers), loop.Func(c.reconcile))
-	c.loop.Watch(core.ResourceQuotas().Informer(), wakeOutdated)
-	c.loop.Watch(core.Pods().Informer(), c.wakeForPod)
-	c.loop.Watch(core.Services().Informer(), c.wakeForService)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), c.wakeForClaim)
+	c.loop.Watch(e.Informers.ResourceQuotas().Informer(), wakeOutdated)
+	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
+	c.loop.Watch(e.Informers.Services().Informer(), c.wakeForService)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
 	c.loop.Watch(resourceClaims.Informer(), c.wakeForResourceClaim)
 	return c, nil
 }

@@ -42,7 +42,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if len(ca) == 0 {
 		return nil, fmt.Errorf("%s: the client configuration has no CA certificates to publish", Name)
 	}
-	namespaces, configMaps := e.Informers.Core().V1().Namespaces(), e.Informers.Core().V1().ConfigMaps()
+	namespaces, configMaps := e.Informers.Namespaces(), e.Informers.ConfigMaps()
 	c := &Controller{client: client, namespaces: namespaces.Lister(), configMaps: configMaps.Lister(), ca: string(ca)}
 	c.loop = loop.New(e.Loop(Name, 1), c)
 	c.loop.Watch(namespaces.Informer(), wakeNamespace)

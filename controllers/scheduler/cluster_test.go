@@ -13,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/informers"
+	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
@@ -58,10 +59,10 @@ func startConfigured(t *testing.T, c clock.Clock, ledger *clock.Ledger, configur
 		}
 		return true, w, err
 	})
-	factory := informers.NewSharedInformerFactory(tc.client, 0)
+	factory := kubeinformers.NewSharedInformerFactory(tc.client, 0)
 	recorder := events.NewRecorder(tc.client.CoreV1(), c, ledger, clock.NewRandom(1), "test")
 	e := &env.Env{
-		Clock: c, Ledger: ledger, Random: clock.NewRandom(1), Informers: factory,
+		Clock: c, Ledger: ledger, Random: clock.NewRandom(1), Informers: informers.ByKind(factory),
 		Logger: klog.Background(), Recorder: recorder,
 	}
 	s, err := newScheduler(e, tc.client, Options{Config: tc.config})

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	resourceinformers "k8s.io/client-go/informers/resource/v1"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/devicetaints"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
@@ -78,11 +78,11 @@ type deviceWait struct {
 	writing bool
 }
 
-func newDevices(informers resourceinformers.Interface, c clock.Clock, logger klog.Logger) *devices {
+func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) *devices {
 	return &devices{
 		clock: c, logger: logger,
-		claims: informers.ResourceClaims().Lister(), slices: informers.ResourceSlices().Lister(),
-		classes: informers.DeviceClasses().Lister(), rules: informers.DeviceTaintRules().Lister(),
+		claims: kinds.ResourceClaims().Lister(), slices: kinds.ResourceSlices().Lister(),
+		classes: kinds.DeviceClasses().Lister(), rules: kinds.DeviceTaintRules().Lister(),
 		selectors: sync.OnceValue(func() *cel.Cache {
 			return cel.NewCache(selectorCache, cel.Features{EnableConsumableCapacity: features.ConsumableCapacity})
 		}),

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -24,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
@@ -72,11 +72,10 @@ type deviceEvent struct{ old, now *resourcev1.ResourceClaim }
 
 func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 	client := fake.NewClientset()
-	factory := informers.NewSharedInformerFactory(client, 0)
+	kinds := informers.KindsOf(client, nil)
 	w := &deviceWorld{t: t, api: map[string]*resourcev1.ResourceClaim{}, pods: map[string]*corev1.Pod{}, mistake: mistake}
-	resources := factory.Resource().V1()
-	w.indexer = resources.ResourceClaims().Informer().GetIndexer()
-	w.must(resources.DeviceClasses().Informer().GetIndexer().Add(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}))
+	w.indexer = kinds.ResourceClaims().Informer().GetIndexer()
+	w.must(kinds.DeviceClasses().Informer().GetIndexer().Add(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}))
 	var nodes []*corev1.Node
 	for n := range deviceNodes {
 		node := st.Node(fmt.Sprintf("n%d", n))
@@ -87,11 +86,11 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 		for i := range devicesOnNode {
 			slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", i)})
 		}
-		w.must(resources.ResourceSlices().Informer().GetIndexer().Add(slice))
+		w.must(kinds.ResourceSlices().Informer().GetIndexer().Add(slice))
 	}
 	w.snapshot = framework.SnapshotOf(nodes, nil)
 	real := clock.Real()
-	w.scheduler = &Scheduler{client: client, clock: real, devices: newDevices(resources, real, klog.Background())}
+	w.scheduler = &Scheduler{client: client, clock: real, devices: newDevices(kinds, real, klog.Background())}
 	w.scheduler.queue = queue.New(real, nil, queue.Options{
 		Name: "model", Hint: func(queue.Waiting, framework.ClusterEvent) bool { return false }, Ready: w.scheduler.devices.ready,
 	})

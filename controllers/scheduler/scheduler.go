@@ -95,10 +95,9 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 	if opts.Config == nil {
 		opts.Config = config.Default()
 	}
-	core := e.Informers.Core().V1()
 	s := &Scheduler{
 		client:    client,
-		pods:      core.Pods().Lister(),
+		pods:      e.Informers.Pods().Lister(),
 		config:    opts.Config,
 		recorders: map[string]*events.Recorder{},
 		clock:     e.Clock,
@@ -108,7 +107,7 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		nominator: queue.NewNominator(),
 		tasks:     newTasks(),
 	}
-	s.devices = newDevices(e.Informers.Resource().V1(), e.Clock, s.logger)
+	s.devices = newDevices(e.Informers, e.Clock, s.logger)
 	for name := range opts.Config.Profiles {
 		s.recorders[name] = e.Recorder.For(name)
 	}
@@ -120,29 +119,28 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		return nil, fmt.Errorf("indexing volumes: %w", err)
 	}
 	s.siblings, s.synced = newSiblings(e.Informers)
-	s.namespaces = core.Namespaces().Lister()
-	budgets := e.Informers.Policy().V1().PodDisruptionBudgets()
+	s.namespaces = e.Informers.Namespaces().Lister()
+	budgets := e.Informers.PodDisruptionBudgets()
 	s.budgets = budgets.Lister()
-	s.synced = append(s.synced, core.Namespaces().Informer().HasSyncedChecker(), budgets.Informer().HasSyncedChecker())
-	resources := e.Informers.Resource().V1()
+	s.synced = append(s.synced, e.Informers.Namespaces().Informer().HasSyncedChecker(), budgets.Informer().HasSyncedChecker())
 	for _, w := range []struct {
 		what     string
 		informer toolscache.SharedIndexInformer
 		handler  toolscache.ResourceEventHandler
 	}{
-		{"resource claims", resources.ResourceClaims().Informer(), s.resourceClaimHandler()},
-		{"ResourceSlices", resources.ResourceSlices().Informer(), s.deviceHandler()},
-		{"DeviceClasses", resources.DeviceClasses().Informer(), s.deviceHandler()},
-		{"DeviceTaintRules", resources.DeviceTaintRules().Informer(), s.deviceHandler()},
-		{"nodes", core.Nodes().Informer(), s.nodeHandler()},
-		{"volumes", core.PersistentVolumes().Informer(), s.volumeHandler()},
-		{"claims", core.PersistentVolumeClaims().Informer(), s.claimHandler()},
-		{"StorageClasses", e.Informers.Storage().V1().StorageClasses().Informer(), s.classHandler()},
-		{"CSINodes", e.Informers.Storage().V1().CSINodes().Informer(), s.storageHandler()},
-		{"CSIDrivers", e.Informers.Storage().V1().CSIDrivers().Informer(), s.storageHandler()},
-		{"VolumeAttachments", e.Informers.Storage().V1().VolumeAttachments().Informer(), s.attachmentHandler()},
-		{"CSIStorageCapacities", e.Informers.Storage().V1().CSIStorageCapacities().Informer(), s.storageHandler()},
-		{"pods", core.Pods().Informer(), s.podHandler()},
+		{"resource claims", e.Informers.ResourceClaims().Informer(), s.resourceClaimHandler()},
+		{"ResourceSlices", e.Informers.ResourceSlices().Informer(), s.deviceHandler()},
+		{"DeviceClasses", e.Informers.DeviceClasses().Informer(), s.deviceHandler()},
+		{"DeviceTaintRules", e.Informers.DeviceTaintRules().Informer(), s.deviceHandler()},
+		{"nodes", e.Informers.Nodes().Informer(), s.nodeHandler()},
+		{"volumes", e.Informers.PersistentVolumes().Informer(), s.volumeHandler()},
+		{"claims", e.Informers.PersistentVolumeClaims().Informer(), s.claimHandler()},
+		{"StorageClasses", e.Informers.StorageClasses().Informer(), s.classHandler()},
+		{"CSINodes", e.Informers.CSINodes().Informer(), s.storageHandler()},
+		{"CSIDrivers", e.Informers.CSIDrivers().Informer(), s.storageHandler()},
+		{"VolumeAttachments", e.Informers.VolumeAttachments().Informer(), s.attachmentHandler()},
+		{"CSIStorageCapacities", e.Informers.CSIStorageCapacities().Informer(), s.storageHandler()},
+		{"pods", e.Informers.Pods().Informer(), s.podHandler()},
 	} {
 		if err := s.watch(w.informer, w.handler); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", w.what, err)

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
 
@@ -41,20 +41,19 @@ type ownedSet struct {
 }
 
 // newSiblings also returns the sync checks of the informers that it reads.
-func newSiblings(factory informers.SharedInformerFactory) (*siblings, []cache.DoneChecker) {
-	core, apps := factory.Core().V1(), factory.Apps().V1()
+func newSiblings(kinds informers.Kinds) (*siblings, []cache.DoneChecker) {
 	s := &siblings{
-		services:     core.Services().Lister(),
-		controllers:  core.ReplicationControllers().Lister(),
-		replicaSets:  apps.ReplicaSets().Lister(),
-		statefulSets: apps.StatefulSets().Lister(),
+		services:     kinds.Services().Lister(),
+		controllers:  kinds.ReplicationControllers().Lister(),
+		replicaSets:  kinds.ReplicaSets().Lister(),
+		statefulSets: kinds.StatefulSets().Lister(),
 		known:        map[types.UID]ownedSet{},
 	}
 	return s, []cache.DoneChecker{
-		core.Services().Informer().HasSyncedChecker(),
-		core.ReplicationControllers().Informer().HasSyncedChecker(),
-		apps.ReplicaSets().Informer().HasSyncedChecker(),
-		apps.StatefulSets().Informer().HasSyncedChecker(),
+		kinds.Services().Informer().HasSyncedChecker(),
+		kinds.ReplicationControllers().Informer().HasSyncedChecker(),
+		kinds.ReplicaSets().Informer().HasSyncedChecker(),
+		kinds.StatefulSets().Informer().HasSyncedChecker(),
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
 )
@@ -69,11 +69,11 @@ func TestSiblings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			factory := informers.NewSharedInformerFactory(fake.NewClientset(tt.objects...), 0)
-			s, synced := newSiblings(factory)
+			kinds := informers.KindsOf(fake.NewClientset(tt.objects...), nil)
+			s, synced := newSiblings(kinds)
 			ctx, cancel := context.WithCancel(t.Context())
-			factory.Start(ctx.Done())
-			defer factory.Shutdown()
+			kinds.Start(ctx.Done())
+			defer kinds.Shutdown()
 			defer cancel()
 			for _, done := range synced {
 				<-done.Done()

@@ -4,10 +4,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	storageinformers "k8s.io/client-go/informers/storage/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/volumeindex"
 )
@@ -19,8 +19,8 @@ type storageListers struct {
 	capacities storagelisters.CSIStorageCapacityLister
 }
 
-func newStorageListers(informers storageinformers.Interface) storageListers {
-	return storageListers{informers.CSINodes().Lister(), informers.CSIDrivers().Lister(), informers.CSIStorageCapacities().Lister()}
+func newStorageListers(kinds informers.Kinds) storageListers {
+	return storageListers{kinds.CSINodes().Lister(), kinds.CSIDrivers().Lister(), kinds.CSIStorageCapacities().Lister()}
 }
 
 // limits returns how many volumes of each driver a node can have; nil: any number.

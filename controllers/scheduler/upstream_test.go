@@ -18,13 +18,13 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
@@ -169,10 +169,10 @@ func (d *decision) compare(got decision) []difference {
 // schedulerIn returns a scheduler that does not run, whose informers show the objects.
 func schedulerIn(t *testing.T, client *fake.Clientset, c *upstreamCluster) *Scheduler {
 	t.Helper()
-	factory := informers.NewSharedInformerFactory(client, 0)
+	kinds := informers.KindsOf(client, nil)
 	ledger, random := clock.NewLedger(), clock.NewRandom(1)
 	e := &env.Env{
-		Clock: clock.Real(), Ledger: ledger, Random: random, Informers: factory, Logger: klog.Background(),
+		Clock: clock.Real(), Ledger: ledger, Random: random, Informers: kinds, Logger: klog.Background(),
 		Recorder: events.NewRecorder(client.CoreV1(), clock.Real(), ledger, random, "test"),
 	}
 	var options Options
@@ -192,12 +192,12 @@ func schedulerIn(t *testing.T, client *fake.Clientset, c *upstreamCluster) *Sche
 		if err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}
-		if err := s.show(factory, o); err != nil {
+		if err := s.show(kinds, o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range c.Decisions {
-		if err := s.show(factory, c.Decisions[i].Pod); err != nil {
+		if err := s.show(kinds, c.Decisions[i].Pod); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,47 +205,46 @@ func schedulerIn(t *testing.T, client *fake.Clientset, c *upstreamCluster) *Sche
 }
 
 // show does what an informer that gets an object does.
-func (s *Scheduler) show(factory informers.SharedInformerFactory, o runtime.Object) error {
-	core, apps, storage, resource := factory.Core().V1(), factory.Apps().V1(), factory.Storage().V1(), factory.Resource().V1()
+func (s *Scheduler) show(kinds informers.Kinds, o runtime.Object) error {
 	var informer cache.SharedIndexInformer
 	var handler cache.ResourceEventHandler
 	switch o.(type) {
 	case *corev1.Namespace:
-		informer = core.Namespaces().Informer()
+		informer = kinds.Namespaces().Informer()
 	case *corev1.Node:
-		informer, handler = core.Nodes().Informer(), s.nodeHandler()
+		informer, handler = kinds.Nodes().Informer(), s.nodeHandler()
 	case *corev1.Pod:
-		informer, handler = core.Pods().Informer(), s.podHandler()
+		informer, handler = kinds.Pods().Informer(), s.podHandler()
 	case *corev1.Service:
-		informer = core.Services().Informer()
+		informer = kinds.Services().Informer()
 	case *corev1.ReplicationController:
-		informer = core.ReplicationControllers().Informer()
+		informer = kinds.ReplicationControllers().Informer()
 	case *appsv1.ReplicaSet:
-		informer = apps.ReplicaSets().Informer()
+		informer = kinds.ReplicaSets().Informer()
 	case *appsv1.StatefulSet:
-		informer = apps.StatefulSets().Informer()
+		informer = kinds.StatefulSets().Informer()
 	case *corev1.PersistentVolume:
-		informer = core.PersistentVolumes().Informer()
+		informer = kinds.PersistentVolumes().Informer()
 	case *corev1.PersistentVolumeClaim:
-		informer = core.PersistentVolumeClaims().Informer()
+		informer = kinds.PersistentVolumeClaims().Informer()
 	case *storagev1.StorageClass:
-		informer = storage.StorageClasses().Informer()
+		informer = kinds.StorageClasses().Informer()
 	case *storagev1.CSINode:
-		informer = storage.CSINodes().Informer()
+		informer = kinds.CSINodes().Informer()
 	case *storagev1.VolumeAttachment:
-		informer = storage.VolumeAttachments().Informer()
+		informer = kinds.VolumeAttachments().Informer()
 	case *storagev1.CSIDriver:
-		informer = storage.CSIDrivers().Informer()
+		informer = kinds.CSIDrivers().Informer()
 	case *storagev1.CSIStorageCapacity:
-		informer = storage.CSIStorageCapacities().Informer()
+		informer = kinds.CSIStorageCapacities().Informer()
 	case *policyv1.PodDisruptionBudget:
-		informer = factory.Policy().V1().PodDisruptionBudgets().Informer()
+		informer = kinds.PodDisruptionBudgets().Informer()
 	case *resourcev1.ResourceClaim:
-		informer, handler = resource.ResourceClaims().Informer(), s.resourceClaimHandler()
+		informer, handler = kinds.ResourceClaims().Informer(), s.resourceClaimHandler()
 	case *resourcev1.ResourceSlice:
-		informer = resource.ResourceSlices().Informer()
+		informer = kinds.ResourceSlices().Informer()
 	case *resourcev1.DeviceClass:
-		informer = resource.DeviceClasses().Informer()
+		informer = kinds.DeviceClasses().Informer()
 	default:
 		return fmt.Errorf("unexpected object: %T", o)
 	}

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
@@ -54,19 +54,19 @@ type volumeWait struct {
 	parked bool
 }
 
-func newVolumes(factory informers.SharedInformerFactory, node func(name string) *framework.NodeInfo) (*volumes, error) {
+func newVolumes(kinds informers.Kinds, node func(name string) *framework.NodeInfo) (*volumes, error) {
 	v := &volumes{
-		classes: factory.Storage().V1().StorageClasses().Lister(), node: node, storage: newStorageListers(factory.Storage().V1()),
+		classes: kinds.StorageClasses().Lister(), node: node, storage: newStorageListers(kinds),
 		byPod: map[types.UID]*volumeWait{}, byClaim: map[types.NamespacedName]map[types.UID]*volumeWait{}, reserved: map[string]types.UID{},
 	}
 	var err error
-	if v.claims, err = volumeindex.NewClaims(factory.Core().V1().PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
+	if v.claims, err = volumeindex.NewClaims(kinds.PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
 		return nil, err
 	}
-	if v.volumes, err = volumeindex.NewVolumes(factory.Core().V1().PersistentVolumes().Informer().GetIndexer()); err != nil {
+	if v.volumes, err = volumeindex.NewVolumes(kinds.PersistentVolumes().Informer().GetIndexer()); err != nil {
 		return nil, err
 	}
-	v.attachments, err = volumeindex.NewAttachments(factory.Storage().V1().VolumeAttachments().Informer().GetIndexer())
+	v.attachments, err = volumeindex.NewAttachments(kinds.VolumeAttachments().Informer().GetIndexer())
 	return v, err
 }
 

@@ -44,15 +44,15 @@ type Controller struct {
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {
-	core, drivers := e.Informers.Core().V1(), e.Informers.Storage().V1().CSIDrivers()
+	drivers := e.Informers.CSIDrivers()
 	c := &Controller{
-		pods: core.Pods().Lister(), claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(), drivers: drivers.Lister(),
+		pods: e.Informers.Pods().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister(), volumes: e.Informers.PersistentVolumes().Lister(), drivers: drivers.Lister(),
 		events: e.Recorder.For(eventSource), users: decide.NewUsers(),
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Pods().Informer(), wakeForPod)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), c.wakeForClaim)
-	c.loop.Watch(core.PersistentVolumes().Informer(), c.wakeForVolume)
+	c.loop.Watch(e.Informers.Pods().Informer(), wakeForPod)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
+	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), c.wakeForVolume)
 	c.loop.Watch(drivers.Informer(), c.wakeForDriver)
 	return c, nil
 }

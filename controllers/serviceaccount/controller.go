@@ -32,7 +32,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespaces, accounts := e.Informers.Core().V1().Namespaces(), e.Informers.Core().V1().ServiceAccounts()
+	namespaces, accounts := e.Informers.Namespaces(), e.Informers.ServiceAccounts()
 	c := &Controller{client: client, namespaces: namespaces.Lister(), accounts: accounts.Lister()}
 	c.loop = loop.New(e.Loop(Name, 1), c)
 	c.loop.Watch(namespaces.Informer(), wakeNamespace)

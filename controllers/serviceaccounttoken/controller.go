@@ -52,7 +52,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets, accounts := e.Informers.Core().V1().Secrets(), e.Informers.Core().V1().ServiceAccounts()
+	secrets, accounts := e.Informers.Secrets(), e.Informers.ServiceAccounts()
 	c := &Controller{
 		client: client, secrets: secrets.Lister(), accounts: accounts.Lister(),
 		mint: e.MintToken, ca: ca, logger: e.Logger,

@@ -44,17 +44,16 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	networking := e.Informers.Networking().V1()
 	c := &Controller{
 		clock:  e.Clock,
 		client: client,
-		cidrs:  networking.ServiceCIDRs().Lister(),
-		ips:    networking.IPAddresses().Lister(),
+		cidrs:  e.Informers.ServiceCIDRs().Lister(),
+		ips:    e.Informers.IPAddresses().Lister(),
 		events: e.Recorder.For(Name),
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(networking.ServiceCIDRs().Informer(), c.wakeForCIDR)
-	c.loop.Watch(networking.IPAddresses().Informer(), c.wakeForIP)
+	c.loop.Watch(e.Informers.ServiceCIDRs().Informer(), c.wakeForCIDR)
+	c.loop.Watch(e.Informers.IPAddresses().Informer(), c.wakeForIP)
 	return c, nil
 }
 

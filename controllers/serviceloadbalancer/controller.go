@@ -42,17 +42,16 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
 	c := &Controller{
 		client:   client,
-		services: core.Services().Lister(),
-		nodes:    core.Nodes().Lister(),
+		services: e.Informers.Services().Lister(),
+		nodes:    e.Informers.Nodes().Lister(),
 		balancer: newBalancer(),
 		events:   e.Recorder.For(eventSource),
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Services().Informer(), c.wakeForService)
-	c.loop.Watch(core.Nodes().Informer(), c.wakeForNode)
+	c.loop.Watch(e.Informers.Services().Informer(), c.wakeForService)
+	c.loop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
 	return c, nil
 }
 

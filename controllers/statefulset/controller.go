@@ -24,9 +24,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	apps, core := e.Informers.Apps().V1(), e.Informers.Core().V1()
-	sets, revisions := apps.StatefulSets().Informer(), apps.ControllerRevisions().Informer()
-	pods, claims := core.Pods().Informer(), core.PersistentVolumeClaims().Informer()
+	sets, revisions := e.Informers.StatefulSets().Informer(), e.Informers.ControllerRevisions().Informer()
+	pods, claims := e.Informers.Pods().Informer(), e.Informers.PersistentVolumeClaims().Informer()
 	r, err := NewReconciler(Sources{
 		Clock: e.Clock, StatefulSets: sets.GetIndexer(), Revisions: revisions.GetIndexer(), Claims: claims.GetIndexer(),
 		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},

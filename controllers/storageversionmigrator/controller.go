@@ -52,7 +52,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the dynamic client of %s: %w", Name, err)
 	}
-	migrations := e.Informers.Storagemigration().V1().StorageVersionMigrations()
+	migrations := e.Informers.StorageVersionMigrations()
 	c := &Controller{
 		client: client, discovery: client.Discovery(), objects: objects, definitions: definitions{dynamicClient.Resource(definitionResource)},
 		migrations: migrations.Lister(), clock: e.Clock,

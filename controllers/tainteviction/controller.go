@@ -58,18 +58,17 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := e.Informers.Core().V1()
-	podsByNode, err := bynode.New(core.Pods().Informer())
+	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", Name, err)
 	}
 	c := &Controller{
-		clock: e.Clock, client: client, nodes: core.Nodes().Lister(), pods: core.Pods().Lister(),
+		clock: e.Clock, client: client, nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(),
 		podsByNode: podsByNode, events: e.Recorder.For(Name), known: map[types.NamespacedName]*pending{},
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.Nodes().Informer(), c.wakeForNode)
-	c.loop.Watch(core.Pods().Informer(), c.wakeForPod)
+	c.loop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
 	return c, nil
 }
 

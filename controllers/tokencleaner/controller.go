@@ -38,7 +38,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := e.Informers.Core().V1().Secrets()
+	secrets := e.Informers.Secrets()
 	c := &Controller{client: client, clock: e.Clock, secrets: secrets.Lister()}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(secrets.Informer(), onSecret)

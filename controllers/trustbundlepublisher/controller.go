@@ -49,7 +49,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if len(ca) == 0 {
 		return &Controller{Runner: loop.Idles(e.Logger, Name, noCA)}, nil
 	}
-	bundles := e.Informers.Certificates().V1().ClusterTrustBundles()
+	bundles := e.Informers.ClusterTrustBundles()
 	c := &Controller{client: client, bundles: bundles.Lister(), ca: string(ca)}
 	l := loop.New(e.Loop(Name, workers), c)
 	l.Watch(bundles.Informer(), wakeForBundle)

@@ -44,7 +44,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := e.Informers.Core().V1().Nodes()
+	nodes := e.Informers.Nodes()
 	c := &Controller{client: client, nodes: nodes.Lister()}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(nodes.Informer(), onNode, c.count)

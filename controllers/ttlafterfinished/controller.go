@@ -40,7 +40,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs := e.Informers.Batch().V1().Jobs()
+	jobs := e.Informers.Jobs()
 	c := &Controller{clock: e.Clock, jobs: jobs.Lister(), client: client.BatchV1(), due: Due}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(jobs.Informer(), onJob)

@@ -40,8 +40,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, classes := e.Informers.Core().V1(), e.Informers.Storage().V1().VolumeAttributesClasses()
-	c := &Controller{volumes: core.PersistentVolumes().Lister(), claims: core.PersistentVolumeClaims().Lister()}
+	classes := e.Informers.VolumeAttributesClasses()
+	c := &Controller{volumes: e.Informers.PersistentVolumes().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister()}
 	c.classes = guard.Kind[*storagev1.VolumeAttributesClass]{
 		Noun: "volume attributes class", Finalizer: finalizer,
 		Get: func(key types.NamespacedName) (*storagev1.VolumeAttributesClass, error) {
@@ -56,8 +56,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(classes.Informer(), loop.Self)
-	c.loop.Watch(core.PersistentVolumes().Informer(), wakeForReferrer)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), wakeForReferrer)
+	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), wakeForReferrer)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), wakeForReferrer)
 	return c, nil
 }
 

@@ -48,9 +48,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, storage := e.Informers.Core().V1(), e.Informers.Storage().V1()
-	attachments, volumes, claims := storage.VolumeAttachments().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()
-	classes, drivers := storage.StorageClasses().Informer(), storage.CSIDrivers().Informer()
+	attachments, volumes, claims := e.Informers.VolumeAttachments().Informer(), e.Informers.PersistentVolumes().Informer(), e.Informers.PersistentVolumeClaims().Informer()
+	classes, drivers := e.Informers.StorageClasses().Informer(), e.Informers.CSIDrivers().Informer()
 	c := &Controller{client: client, clock: e.Clock, classes: classes.GetStore(), drivers: drivers.GetStore()}
 	if c.attachments, err = volumeindex.NewAttachments(attachments.GetIndexer()); err != nil {
 		return nil, err

@@ -62,25 +62,25 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, classes := e.Informers.Core().V1(), e.Informers.Storage().V1().StorageClasses()
+	classes := e.Informers.StorageClasses()
 	c := &Controller{
 		client: client, recorder: e.Recorder.For(decide.Provisioner), clock: e.Clock, begun: map[types.NamespacedName]beginning{},
-		volumes: core.PersistentVolumes().Informer().GetStore(), nodes: core.Nodes().Lister(), classes: classes.Lister(),
+		volumes: e.Informers.PersistentVolumes().Informer().GetStore(), nodes: e.Informers.Nodes().Lister(), classes: classes.Lister(),
 	}
-	if c.claims, err = volumeindex.NewClaims(core.PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
+	if c.claims, err = volumeindex.NewClaims(e.Informers.PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
 		return nil, err
 	}
-	attachments := e.Informers.Storage().V1().VolumeAttachments().Informer()
+	attachments := e.Informers.VolumeAttachments().Informer()
 	if c.attachments, err = volumeindex.NewAttachments(attachments.GetIndexer()); err != nil {
 		return nil, err
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(core.PersistentVolumeClaims().Informer(), loop.Self)
-	c.loop.Watch(core.PersistentVolumes().Informer(), c.onVolume)
+	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), loop.Self)
+	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), c.onVolume)
 	c.loop.Watch(classes.Informer(), c.onClass)
 	c.loop.Watch(attachments, onAttachment)
 	// The loop waits for the nodes, whose labels the volumes of some classes depend on.
-	c.loop.Watch(core.Nodes().Informer(), loop.None)
+	c.loop.Watch(e.Informers.Nodes().Informer(), loop.None)
 	return c, nil
 }
 

@@ -41,7 +41,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests := e.Informers.Certificates().V1().CertificateSigningRequests()
+	requests := e.Informers.CertificateSigningRequests()
 	c := &Controller{client: client, requests: requests.Lister()}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(requests.Informer(), certificates.Wake)

@@ -74,7 +74,7 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests := e.Informers.Certificates().V1().CertificateSigningRequests()
+	requests := e.Informers.CertificateSigningRequests()
 	c := &Controller{
 		client: client, requests: requests.Lister(), authority: authority, issuer: issuer,
 		longest: cmp.Or(opts.Longest, DefaultLifetime), clock: e.Clock, machine: clock.Real(),

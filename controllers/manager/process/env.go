@@ -40,7 +40,7 @@ func (o *Options) clientConfig(kubeconfig string, c *config.GenericControllerMan
 
 // newEnv returns an environment for the controllers on real time.
 func (o *Options) newEnv(cluster *rest.Config) (*env.Env, error) {
-	factory, err := informers.NewForConfig(cluster, nil)
+	kinds, err := informers.KindsFor(cluster, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (o *Options) newEnv(cluster *rest.Config) (*env.Env, error) {
 	}
 	e := &env.Env{
 		Clock: clock.Real(), Random: clock.NewRandom(clock.NewSeed()), Config: cluster, RootCA: cluster.CAData,
-		Informers: factory, Logger: klog.Background(), Recorder: recorder,
+		Informers: kinds, Logger: klog.Background(), Recorder: recorder,
 	}
 	if err := o.readKeys(e); err != nil {
 		return nil, err
