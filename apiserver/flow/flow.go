@@ -40,26 +40,29 @@ type Options struct {
 
 // Control decides when requests are served.
 type Control struct {
-	handler   http.Handler
-	dumps     *mux.PathRecorderMux
-	control   flowcontrol.Interface
-	informers informers.SharedInformerFactory
-	stop      context.CancelFunc
-	running   sync.WaitGroup
+	handler http.Handler
+	dumps   *mux.PathRecorderMux
+	control flowcontrol.Interface
+	stop    context.CancelFunc
+	// stopped waits for the informers. A field for the factory would have every package with a
+	// type that leads to this one compile parts of it (see clock/informers.Kinds).
+	stopped func()
+	running sync.WaitGroup
 }
 
 // Start returns a Control in front of next. Until it has read the configuration from
 // Client, all requests have the priority level catch-all or exempt.
 func Start(opts Options, next http.Handler) *Control {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Control{informers: informers.NewSharedInformerFactory(opts.Client, 0), stop: stop}
+	factory := informers.NewSharedInformerFactory(opts.Client, 0)
+	c := &Control{stop: stop, stopped: factory.Shutdown}
 	flowmetrics.Register() // in the process's registry, once
-	c.control = flowcontrol.New(c.informers, opts.Client.FlowcontrolV1(), opts.Seats)
+	c.control = flowcontrol.New(factory, opts.Client.FlowcontrolV1(), opts.Seats)
 	estimate := flowrequest.NewWorkEstimator(statsOf(opts.Size), c.control.GetInterestedWatchCount, flowrequest.DefaultWorkEstimatorConfig(), c.control.GetMaxSeats)
 	c.handler = filters.WithPriorityAndFairness(next, longRunning, c.control, estimate, maxWait)
 	c.dumps = mux.NewPathRecorderMux("priority-and-fairness")
 	c.control.Install(c.dumps)
-	c.informers.Start(ctx.Done())
+	factory.Start(ctx.Done())
 	c.running.Go(func() {
 		// Run returns an error only if it is stopped before the informers have synced.
 		_ = c.control.Run(ctx.Done())
@@ -74,7 +77,7 @@ func (c *Control) Stop() {
 		return
 	}
 	c.stop()
-	c.informers.Shutdown()
+	c.stopped()
 	c.running.Wait()
 }
 

@@ -44,17 +44,17 @@ func (s step) Admit(ctx context.Context, a upstream.Attributes, kinds upstream.O
 
 // MutatingPolicies returns the plugin MutatingAdmissionPolicy.
 func (p *Plugin) MutatingPolicies() admission.Mutator {
-	return hook{plugin: p, resource: mutatingBindings, mutate: func(s *started) step { return s.mutatingPolicies.Dispatch }}
+	return hook{plugin: p, resource: mutatingBindings, mutate: func(s *started) step { return s.mutatingPolicies }}
 }
 
 // MutatingWebhooks returns the plugin MutatingAdmissionWebhook. It calls the webhooks also
 // for a delete, although nothing is stored.
 func (p *Plugin) MutatingWebhooks() admission.Mutator {
 	return hook{
-		plugin: p, resource: mutatingConfigurations, mutate: func(s *started) step { return s.mutatingWebhooks.Admit },
+		plugin: p, resource: mutatingConfigurations, mutate: func(s *started) step { return s.mutatingWebhooks },
 		check: func(s *started, op admission.Operation) step {
 			if op == admission.Delete {
-				return s.mutatingWebhooks.Admit
+				return s.mutatingWebhooks
 			}
 			return nil
 		},
@@ -65,7 +65,7 @@ func (p *Plugin) MutatingWebhooks() admission.Mutator {
 func (p *Plugin) ValidatingPolicies() admission.Checker {
 	return hook{
 		plugin: p, resource: validatingBindings,
-		check: func(s *started, _ admission.Operation) step { return s.validatingPolicies.Dispatch },
+		check: func(s *started, _ admission.Operation) step { return s.validatingPolicies },
 	}
 }
 
@@ -73,7 +73,7 @@ func (p *Plugin) ValidatingPolicies() admission.Checker {
 func (p *Plugin) ValidatingWebhooks() admission.Checker {
 	return hook{
 		plugin: p, resource: validatingConfigurations,
-		check: func(s *started, _ admission.Operation) step { return s.validatingWebhooks.Validate },
+		check: func(s *started, _ admission.Operation) step { return s.validatingWebhooks },
 	}
 }
 

@@ -25,12 +25,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/outbound"
 )
 
-// started has upstream's plugins after their start.
+// started has the methods of upstream's plugins after their start. It does not have the
+// plugins: they mention client-go's SharedInformerFactory, which every package with a type that
+// leads to this one would compile in part (see clock/informers.Kinds).
 type started struct {
-	mutatingPolicies   *generic.Plugin[mutating.PolicyHook]
-	validatingPolicies *generic.Plugin[validating.PolicyHook]
-	mutatingWebhooks   *mutatingwebhook.Plugin
-	validatingWebhooks *validatingwebhook.Plugin
+	mutatingPolicies, validatingPolicies step
+	mutatingWebhooks, validatingWebhooks step
 
 	// refreshes bring what a plugin knows of its resource up to date.
 	refreshes  map[string]func(ctx context.Context) error
@@ -46,7 +46,16 @@ func (s *started) refresh(ctx context.Context, resource string) error {
 	return s.refreshes[resource](ctx)
 }
 
+// plugins are upstream's plugins.
+type plugins struct {
+	mutatingPolicies   *generic.Plugin[mutating.PolicyHook]
+	validatingPolicies *generic.Plugin[validating.PolicyHook]
+	mutatingWebhooks   *mutatingwebhook.Plugin
+	validatingWebhooks *validatingwebhook.Plugin
+}
+
 func start(opts Options) (*started, error) {
+	var p plugins
 	s := &started{namespaces: newPulled(opts.Namespaces)}
 	mutations := &policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]{
 		policies: opts.Objects("mutatingadmissionpolicies"), bindings: opts.Objects(mutatingBindings), table: opts.Kinds.Table, params: opts.Params,
@@ -56,38 +65,44 @@ func start(opts Options) (*started, error) {
 		policies: opts.Objects("validatingadmissionpolicies"), bindings: opts.Objects(validatingBindings), table: opts.Kinds.Table, params: opts.Params,
 		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor, compile: compileValidating,
 	}
-	s.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), mutations,
+	p.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), mutations,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
 			return mutating.NewDispatcher(z, m, &types{table: opts.Kinds.Table, of: opts.Types})
 		})
-	s.validatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Delete, upstream.Connect), validations,
+	p.validatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Delete, upstream.Connect), validations,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
 			return validating.NewDispatcher(z, generic.NewPolicyMatcher(m))
 		})
 	var err error
-	if s.mutatingWebhooks, err = mutatingwebhook.NewMutatingWebhook(nil); err != nil {
+	if p.mutatingWebhooks, err = mutatingwebhook.NewMutatingWebhook(nil); err != nil {
 		return nil, err
 	}
-	if s.validatingWebhooks, err = validatingwebhook.NewValidatingAdmissionWebhook(nil); err != nil {
+	if p.validatingWebhooks, err = validatingwebhook.NewValidatingAdmissionWebhook(nil); err != nil {
 		return nil, err
 	}
 	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
 		return outbound.Resolver{UserAgent: "kube-apiserver-admission"}
 	}
-	s.mutatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
-	s.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
-	s.mutatingWebhooks.SetServiceResolver(opts.Services)
-	s.validatingWebhooks.SetServiceResolver(opts.Services)
+	p.mutatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
+	p.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
+	p.mutatingWebhooks.SetServiceResolver(opts.Services)
+	p.validatingWebhooks.SetServiceResolver(opts.Services)
 	mutatingHooks, validatingHooks := newPulled(opts.Objects(mutatingConfigurations)), newPulled(opts.Objects(validatingConfigurations))
 	s.refreshes = map[string]func(context.Context) error{
 		mutatingBindings: mutations.refresh, validatingBindings: validations.refresh,
 		mutatingConfigurations: mutatingHooks.refresh, validatingConfigurations: validatingHooks.refresh,
 	}
-	return s, s.initialize(opts, pulledFactory{byType: map[reflect.Type]*pulled{
+	s.stop, err = p.initialize(opts, pulledFactory{byType: map[reflect.Type]*pulled{
 		reflect.TypeFor[*corev1.Namespace]():                           s.namespaces,
 		reflect.TypeFor[*admissionv1.MutatingWebhookConfiguration]():   mutatingHooks,
 		reflect.TypeFor[*admissionv1.ValidatingWebhookConfiguration](): validatingHooks,
 	}})
+	if err != nil {
+		return nil, err
+	}
+	s.mutatingPolicies, s.validatingPolicies = p.mutatingPolicies.Dispatch, p.validatingPolicies.Dispatch
+	s.mutatingWebhooks, s.validatingWebhooks = p.mutatingWebhooks.Admit, p.validatingWebhooks.Validate
+	return s, nil
 }
 
 // newPolicies returns upstream's plugin for the policies of a source.
@@ -111,33 +126,33 @@ type wanted interface {
 	initializer.WantsAPIServerID
 }
 
-func (s *started) initialize(opts Options, factory informers.SharedInformerFactory) error {
+// initialize gives the plugins their dependencies. stop ends what they have started.
+func (p *plugins) initialize(opts Options, factory informers.SharedInformerFactory) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(opts.Config())
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	objects, err := dynamic.NewForConfig(opts.Config())
 	if err != nil {
-		return fmt.Errorf("making a dynamic client: %w", err)
+		return nil, fmt.Errorf("making a dynamic client: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.stop = cancel
 	// The sources look up parameters themselves, so the plugins do not use the mapper.
 	mapper := meta.NewDefaultRESTMapper(nil)
-	s.mutatingPolicies.SetRESTMapper(mapper)
-	s.validatingPolicies.SetRESTMapper(mapper)
-	s.mutatingPolicies.SetDynamicClient(objects)
-	s.validatingPolicies.SetDynamicClient(objects)
-	for _, plugin := range []wanted{s.mutatingPolicies, s.validatingPolicies, s.mutatingWebhooks, s.validatingWebhooks} {
+	p.mutatingPolicies.SetRESTMapper(mapper)
+	p.validatingPolicies.SetRESTMapper(mapper)
+	p.mutatingPolicies.SetDynamicClient(objects)
+	p.validatingPolicies.SetDynamicClient(objects)
+	for _, plugin := range []wanted{p.mutatingPolicies, p.validatingPolicies, p.mutatingWebhooks, p.validatingWebhooks} {
 		plugin.SetExternalKubeClientSet(client)
 		plugin.SetExternalKubeInformerFactory(factory)
 		plugin.SetUnconditionalAuthorizer(opts.Authorizer)
 		plugin.SetDrainedNotification(ctx.Done())
 		plugin.SetAPIServerID("minikcm")
 		if err := plugin.ValidateInitialization(); err != nil {
-			s.stop()
-			return err
+			cancel()
+			return nil, err
 		}
 	}
-	return nil
+	return cancel, nil
 }
