@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/loop"
 )

@@ -24,8 +24,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
