@@ -71,13 +71,23 @@ func TestFaults(t *testing.T) {
 	var addresses []string
 	w.members, addresses = startMembers(t, 3)
 	w.servers = newServers(t, binary.Build(t), *processes, addresses)
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.report()
+		}
+	})
 	w.createDeployments()
 	elapsed := clock.Stopwatch()
+	defer func() { w.summarize(elapsed()) }()
 	for elapsed() < *duration && !t.Failed() {
 		w.round()
 	}
-	t.Logf("%d faults %v in %v: %d operations of clients, %d of them with an unknown outcome; %d pods, at most %d addresses at once; at most %v until all Deployments had converged",
-		w.rounds, w.byFault, elapsed().Round(time.Second), w.operations, w.unknown, len(w.pods.seen), w.pods.addresses, w.slowest.Round(100*time.Millisecond))
+}
+
+// summarize logs what was done.
+func (w *world) summarize(elapsed time.Duration) {
+	w.t.Logf("%d faults %v in %v: %d operations of clients, %d of them with an unknown outcome; %d pods, at most %d addresses at once; at most %v until all Deployments had converged",
+		w.rounds, w.byFault, elapsed.Round(time.Second), w.operations, w.unknown, len(w.pods.seen), w.pods.addresses, w.slowest.Round(100*time.Millisecond))
 }
 
 // faults returns what can happen to each process.
