@@ -45,9 +45,8 @@ test-first:
 	$(MAKE) --no-print-directory examples
 
 .PHONY: test-rest
-# The packages of test/ take longest. They come first, lest the last of them runs alone.
 test-rest:
-	$(GOTEST) -timeout 30m $(TESTFLAGS) $$($(GO) list ./test/... ./... | grep -vxF "$$($(GO) list $(RACE))")
+	$(GOTEST) -timeout 30m $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE))")
 
 .PHONY: examples
 examples: ## Run each program of examples/ on a cluster.
