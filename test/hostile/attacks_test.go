@@ -20,8 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// attack works against the API until ctx ends. Its own requests may fail.
-type attack func(ctx context.Context, t *testing.T, config *rest.Config)
+// attack prepares an attack, however long that takes, and returns what works against the API
+// until its context ends. The requests of the latter may fail.
+type attack func(t *testing.T, config *rest.Config) func(ctx context.Context)
 
 // attacks are by name what a client without privileges can try.
 var attacks = map[string]attack{
@@ -87,7 +88,7 @@ func dial(ctx context.Context, config *rest.Config, buffer int) (net.Conn, error
 }
 
 // stall makes n requests whose responses are not read, and holds them until ctx ends.
-func stall(ctx context.Context, t *testing.T, config *rest.Config, n int, path string) {
+func stall(ctx context.Context, config *rest.Config, n int, path string) {
 	parallel(n, func(int) {
 		conn, err := dial(ctx, config, readBuffer)
 		if err != nil {
@@ -99,47 +100,50 @@ func stall(ctx context.Context, t *testing.T, config *rest.Config, n int, path s
 	})
 }
 
-func stalledLists(ctx context.Context, t *testing.T, config *rest.Config) {
-	fill(ctx, mustClient(t, config), 60, 300_000)
-	stall(ctx, t, config, 300, "/api/v1/configmaps")
+func stalledLists(t *testing.T, config *rest.Config) func(context.Context) {
+	fill(t.Context(), mustClient(t, config), 60, 300_000)
+	return func(ctx context.Context) { stall(ctx, config, 300, "/api/v1/configmaps") }
 }
 
 // stalledOldLists requests lists that the watch cache does not have, as one document that is
 // in memory as a whole.
-func stalledOldLists(ctx context.Context, t *testing.T, config *rest.Config) {
+func stalledOldLists(t *testing.T, config *rest.Config) func(context.Context) {
 	client := mustClient(t, config)
-	fill(ctx, client, 60, 300_000)
-	first, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{Limit: 1})
+	fill(t.Context(), client, 60, 300_000)
+	first, err := client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{Limit: 1})
 	if err != nil || first.Continue == "" {
-		t.Errorf("the first page: %v, continued with %q", err, first.Continue)
-		return
+		t.Fatalf("the first page: %v, continued with %q", err, first.Continue)
 	}
-	stall(ctx, t, config, 300, "/api/v1/namespaces/default/configmaps?limit=500&continue="+first.Continue)
+	return func(ctx context.Context) {
+		stall(ctx, config, 300, "/api/v1/namespaces/default/configmaps?limit=500&continue="+first.Continue)
+	}
 }
 
-func stalledWatches(ctx context.Context, t *testing.T, config *rest.Config) {
-	client := mustClient(t, config)
-	var writing sync.WaitGroup
-	written := 0
-	writing.Go(func() {
-		value := strings.Repeat("x", 200_000)
-		for i := 0; ctx.Err() == nil; i++ {
-			patch := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"watched"},"data":{"v":"%s%d"}}`, value, i)
-			if _, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "watched", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "hostile"}); err == nil {
-				written++
+func stalledWatches(t *testing.T, config *rest.Config) func(context.Context) {
+	client, value := mustClient(t, config), strings.Repeat("x", 200_000)
+	write := func(ctx context.Context, i int) error {
+		patch := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"watched"},"data":{"v":"%s%d"}}`, value, i)
+		_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "watched", types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "hostile"})
+		return err
+	}
+	if err := write(t.Context(), 0); err != nil {
+		t.Fatalf("nothing can be written that is watched: %v", err)
+	}
+	return func(ctx context.Context) {
+		var writing sync.WaitGroup
+		writing.Go(func() {
+			for i := 1; ctx.Err() == nil; i++ {
+				_ = write(ctx, i)
 			}
-		}
-	})
-	stall(ctx, t, config, 200, "/api/v1/namespaces/default/configmaps?watch=true")
-	writing.Wait()
-	if written == 0 {
-		t.Error("nothing was written that could be watched")
+		})
+		stall(ctx, config, 200, "/api/v1/namespaces/default/configmaps?watch=true")
+		writing.Wait()
 	}
 }
 
-func endlessDeployment(ctx context.Context, t *testing.T, config *rest.Config) {
+func endlessDeployment(t *testing.T, config *rest.Config) func(context.Context) {
 	replicas, labels := int32(1_000_000), map[string]string{"app": "endless"}
-	_, err := mustClient(t, config).AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
+	_, err := mustClient(t, config).AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "endless"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -147,31 +151,34 @@ func endlessDeployment(ctx context.Context, t *testing.T, config *rest.Config) {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	<-ctx.Done()
+	return func(ctx context.Context) { <-ctx.Done() }
 }
 
-func largeObjects(ctx context.Context, t *testing.T, config *rest.Config) {
-	fill(ctx, mustClient(t, config), 1<<20, 900_000)
-}
-
-func copyBomb(ctx context.Context, t *testing.T, config *rest.Config) {
+func largeObjects(t *testing.T, config *rest.Config) func(context.Context) {
 	client := mustClient(t, config)
-	fill(ctx, client, 1, 1000)
+	return func(ctx context.Context) { fill(ctx, client, 1<<20, 900_000) }
+}
+
+func copyBomb(t *testing.T, config *rest.Config) func(context.Context) {
+	client := mustClient(t, config)
+	fill(t.Context(), client, 1, 1000)
 	ops := make([]string, 60)
 	for i := range ops {
 		ops[i] = fmt.Sprintf(`{"op":"copy","from":"/data","path":"/data/c%d"}`, i)
 	}
 	patch := []byte("[" + strings.Join(ops, ",") + "]")
-	parallel(4, func(int) {
-		for ctx.Err() == nil {
-			_, _ = client.CoreV1().ConfigMaps("default").Patch(ctx, "large-0", types.JSONPatchType, patch, metav1.PatchOptions{})
-		}
-	})
+	return func(ctx context.Context) {
+		parallel(4, func(int) {
+			for ctx.Err() == nil {
+				_, _ = client.CoreV1().ConfigMaps("default").Patch(ctx, "large-0", types.JSONPatchType, patch, metav1.PatchOptions{})
+			}
+		})
+	}
 }
 
-func deepBodies(ctx context.Context, t *testing.T, config *rest.Config) {
+func deepBodies(t *testing.T, config *rest.Config) func(context.Context) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -184,34 +191,38 @@ func deepBodies(ctx context.Context, t *testing.T, config *rest.Config) {
 		"application/json ":            strings.Repeat("[", 2*levels),
 		"application/json;charset=utf": `{"metadata":{"name":"` + strings.Repeat(`\u0061`, levels/4) + `"}}`,
 	}
-	for ctx.Err() == nil {
-		for contentType, body := range bodies {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+"/api/v1/namespaces/default/configmaps", bytes.NewReader([]byte(body)))
-			if err != nil {
-				t.Fatal(err)
+	return func(ctx context.Context) {
+		for ctx.Err() == nil {
+			for contentType, body := range bodies {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+"/api/v1/namespaces/default/configmaps", bytes.NewReader([]byte(body)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Content-Type", strings.TrimSpace(contentType))
+				resp, err := client.Do(req)
+				if err != nil {
+					continue
+				}
+				if resp.StatusCode < 400 {
+					t.Errorf("a body of deep nesting as %s was accepted", contentType)
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
 			}
-			req.Header.Set("Content-Type", strings.TrimSpace(contentType))
-			resp, err := client.Do(req)
-			if err != nil {
-				continue
-			}
-			if resp.StatusCode < 400 {
-				t.Errorf("a body of deep nesting as %s was accepted", contentType)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
 		}
 	}
 }
 
-func idleConnections(ctx context.Context, t *testing.T, config *rest.Config) {
-	parallel(1000, func(int) {
-		conn, err := dial(ctx, config, readBuffer)
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		_, _ = io.WriteString(conn, "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n")
-		<-ctx.Done()
-	})
+func idleConnections(_ *testing.T, config *rest.Config) func(context.Context) {
+	return func(ctx context.Context) {
+		parallel(1000, func(int) {
+			conn, err := dial(ctx, config, readBuffer)
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n")
+			<-ctx.Done()
+		})
+	}
 }

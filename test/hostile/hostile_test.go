@@ -44,13 +44,13 @@ func TestAttacks(t *testing.T) {
 
 func testAttack(t *testing.T, path string, attack attack) {
 	p := startProcess(t.Context(), t, path, memoryLimit)
-	attacker := p.attacker(t.Context())
+	run := attack(t, p.attacker(t.Context()))
 	ctx, stop := context.WithTimeout(t.Context(), *duration)
 	defer stop()
 	var working sync.WaitGroup
 	var client behaved
 	working.Go(func() { client.work(ctx, p.client) })
-	attack(ctx, t, attacker)
+	run(ctx)
 	working.Wait()
 	served, p99, rejected := client.report(t)
 	peak := p.peak()

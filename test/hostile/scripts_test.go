@@ -31,23 +31,25 @@ var scripts = []string{
 }
 
 // hostileScripts runs the scripts in a container, each by two clients at a time.
-func hostileScripts(ctx context.Context, t *testing.T, config *rest.Config) {
+func hostileScripts(t *testing.T, config *rest.Config) func(context.Context) {
 	client := mustClient(t, config)
-	startShell(ctx, t, client, "default")
-	parallel(2*len(scripts), func(i int) {
-		request := client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("shell").SubResource("exec").
-			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh", "-c", scripts[i%len(scripts)]}, Stdout: true, Stderr: true}, scheme.ParameterCodec)
-		for ctx.Err() == nil {
-			executor, err := remotecommand.NewWebSocketExecutor(config, "GET", request.URL().String())
-			if err != nil {
-				t.Error(err)
-				return
+	startShell(t.Context(), t, client, "default")
+	return func(ctx context.Context) {
+		parallel(2*len(scripts), func(i int) {
+			request := client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("shell").SubResource("exec").
+				VersionedParams(&corev1.PodExecOptions{Command: []string{"sh", "-c", scripts[i%len(scripts)]}, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+			for ctx.Err() == nil {
+				executor, err := remotecommand.NewWebSocketExecutor(config, "GET", request.URL().String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard, Stderr: io.Discard}); err == nil && ctx.Err() == nil && i == 0 {
+					t.Errorf("the script %q succeeded", scripts[i])
+				}
 			}
-			if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: io.Discard, Stderr: io.Discard}); err == nil && ctx.Err() == nil && i == 0 {
-				t.Errorf("the script %q succeeded", scripts[i])
-			}
-		}
-	})
+		})
+	}
 }
 
 // startShell runs the pod "shell", in which scripts can be executed.
