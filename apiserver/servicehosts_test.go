@@ -254,7 +254,11 @@ func TestServiceHostsProxy(t *testing.T) {
 		{"web:8080/proxy/page", 200, `<a href="/api/v1/namespaces/default/services/web:8080/proxy/there">x</a>`},
 		{"closed:443/proxy/", 503, "error trying to reach service: dial tcp 127.0.0.1:1: connect: connection refused"},
 	} {
-		r := h.raw(cfg, http.MethodPut, services+tt.path, "sent", "Authorization", "")
+		body := "sent"
+		if tt.code == 400 {
+			body = "" // the HTTPS server closes the connection and reads no body, which may reset it
+		}
+		r := h.raw(cfg, http.MethodPut, services+tt.path, body, "Authorization", "")
 		if r.code != tt.code || !strings.Contains(string(r.body), tt.want) || r.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %d %s %v, want %d %s", tt.path, r.code, r.body, r.header, tt.code, tt.want)
 		}
