@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"minikcm.dev/minikcm/controllers/controllerref"
 )
 
 // report logs what explains a failure: the pods that are not ready or are being deleted, who
@@ -32,7 +33,7 @@ func (w *world) reportBy(ctx context.Context, client kubernetes.Interface) error
 		return err
 	}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.DeletionTimestamp != nil || !ready(pod) {
+		if pod := &pods.Items[i]; pod.DeletionTimestamp != nil || !controllerref.Ready(pod) {
 			w.t.Logf("pod %s of revision %s on %q, created %v, deleted %v: %+v",
 				pod.Name, pod.ResourceVersion, pod.Spec.NodeName, pod.CreationTimestamp, pod.DeletionTimestamp, pod.Status)
 		}
@@ -50,13 +51,4 @@ func (w *world) reportBy(ctx context.Context, client kubernetes.Interface) error
 		w.t.Logf("Lease %s/%s: holder %s, renewed %s", lease.Namespace, lease.Name, holder, fmt.Sprint(lease.Spec.RenewTime))
 	}
 	return nil
-}
-
-func ready(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
