@@ -59,8 +59,6 @@ type Kubelets struct {
 	beginOnce sync.Once
 	// cpuMeters count what containers use.
 	cpuMeters cpuMeters
-	// own are the informers that Run starts and ends; nil if the informers are shared.
-	own informers.Kinds
 }
 
 type handler struct {
@@ -88,7 +86,7 @@ func New(opts Options) (*Kubelets, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.informers, k.own = own, own
+		k.informers = own
 	}
 	pods, nodes := k.informers.Pods(), k.informers.Nodes()
 	k.podInformer, k.podLister = pods.Informer(), pods.Lister()
@@ -106,6 +104,9 @@ func New(opts Options) (*Kubelets, error) {
 	}
 	return k, nil
 }
+
+// ownsInformers reports whether Run starts and ends the informers: nothing else shares them.
+func (k *Kubelets) ownsInformers() bool { return k.opts.Informers == nil }
 
 // handle registers seen for adds and updates of an object, and lost for its deletion.
 func (k *Kubelets) handle(informer cache.SharedIndexInformer, seen, lost func(obj any)) error {
@@ -134,8 +135,8 @@ func (k *Kubelets) Run(ctx context.Context) error {
 	defer k.stop()
 	k.ended = ctx.Done()
 	k.containers.Serve(k.ended)
-	if k.own != nil {
-		k.own.Start(ctx.Done())
+	if k.ownsInformers() {
+		k.informers.Start(ctx.Done())
 	}
 	if !k.waitForSync(ctx) {
 		return nil
@@ -237,8 +238,8 @@ func (k *Kubelets) stop() {
 	}
 	k.loop.Close()
 	k.due.Close()
-	if k.own != nil {
-		k.own.Shutdown()
+	if k.ownsInformers() {
+		k.informers.Shutdown()
 	}
 }
 
