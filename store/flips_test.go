@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -44,6 +45,9 @@ func TestEmbeddedFlippedBits(t *testing.T) {
 			s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 			if err != nil {
 				found++
+				if damage := (*store.DamagedError)(nil); !errors.As(err, &damage) {
+					t.Errorf("got %v, want a DamagedError", err)
+				}
 				if diff := cmp.Diff(before, fileSums(t, dir)); diff != "" {
 					t.Errorf("the directory has been changed: %s", diff)
 				}
