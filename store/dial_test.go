@@ -14,23 +14,9 @@ import (
 	"minikcm.dev/minikcm/store/storetest"
 )
 
-func dialEtcd(t testing.TB, opts store.EtcdOptions) *store.Etcd {
-	t.Helper()
-	s, err := store.DialEtcd(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 func TestDialEtcd(t *testing.T) {
-	ctx := testContext(t)
-	s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
+	ctx := storetest.Context(t)
+	s := storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
 	w, err := s.Watch(ctx, "/a/", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +38,7 @@ func TestDialEtcd(t *testing.T) {
 
 func TestDialEtcdUnreachable(t *testing.T) {
 	endpoints := []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
-	_, err := store.DialEtcd(testContext(t), store.EtcdOptions{Endpoints: endpoints, DialTimeout: 200 * time.Millisecond})
+	_, err := store.DialEtcd(storetest.Context(t), store.EtcdOptions{Endpoints: endpoints, DialTimeout: 200 * time.Millisecond})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -65,7 +51,7 @@ func TestDialEtcdUnreachable(t *testing.T) {
 }
 
 func TestDialEtcdTLS(t *testing.T) {
-	ctx, log := testContext(t), zap.NewNop()
+	ctx, log := storetest.Context(t), zap.NewNop()
 	server, err := transport.SelfCert(log, t.TempDir(), []string{"127.0.0.1:0"}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +67,7 @@ func TestDialEtcdTLS(t *testing.T) {
 		Endpoints: []string{endpoint}, CAFile: server.CertFile, CertFile: client.CertFile, KeyFile: client.KeyFile,
 		DialTimeout: 10 * time.Second,
 	}
-	s := dialEtcd(t, whole)
+	s := storetest.DialEtcd(t, whole)
 	if _, err := s.Put(ctx, "/a", []byte("1"), 0); err != nil {
 		t.Error(err)
 	}
@@ -105,7 +91,7 @@ func TestDialEtcdTLS(t *testing.T) {
 			// Long enough for a handshake on a busy machine.
 			opts.DialTimeout = 5 * time.Second
 			test.change(&opts)
-			if _, err := store.DialEtcd(testContext(t), opts); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := store.DialEtcd(storetest.Context(t), opts); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Error(err)
 			}
 		})
@@ -114,7 +100,7 @@ func TestDialEtcdTLS(t *testing.T) {
 
 // TestDialEtcdGoesAway stops the server while the store is open.
 func TestDialEtcdGoesAway(t *testing.T) {
-	ctx := testContext(t)
+	ctx := storetest.Context(t)
 	var s *store.Etcd
 	t.Run("while it runs", func(t *testing.T) {
 		endpoint := storetest.StartEtcd(t, storetest.EtcdOptions{})

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,43 +8,20 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
-
-// testContext returns a context that lives until the test's other cleanups have run. It has no
-// deadline: a slow disk is no failure, and a store that hangs ends at go test's own timeout,
-// which prints every goroutine.
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func startEmbedded(t testing.TB, opts store.EmbeddedOptions) *store.Embedded {
-	t.Helper()
-	s, err := store.StartEmbedded(context.Background(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
 
 // TestEmbeddedLeavesNothing also reports how long a start takes.
 func TestEmbeddedLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for range 5 {
 		elapsed := clock.Stopwatch()
-		s, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{})
+		s, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("ready after %v", elapsed())
-		if _, err := s.Put(testContext(t), "/a", []byte("1"), 0); err != nil {
+		if _, err := s.Put(storetest.Context(t), "/a", []byte("1"), 0); err != nil {
 			t.Error(err)
 		}
 		if err := s.Close(); err != nil {
@@ -58,7 +34,7 @@ func TestEmbeddedLeavesNothing(t *testing.T) {
 }
 
 func TestEmbeddedKeepsDataDir(t *testing.T) {
-	ctx, dir := testContext(t), filepath.Join(t.TempDir(), "data")
+	ctx, dir := storetest.Context(t), filepath.Join(t.TempDir(), "data")
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +54,7 @@ func TestEmbeddedKeepsDataDir(t *testing.T) {
 	} else if unavailable := (*store.UnavailableError)(nil); !errors.As(err, &unavailable) {
 		t.Errorf("error after Close: %v", err)
 	}
-	s = startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+	s = storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: dir})
 	kv, err := s.Get(ctx, "/a", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +65,8 @@ func TestEmbeddedKeepsDataDir(t *testing.T) {
 }
 
 func TestEmbeddedWatch(t *testing.T) {
-	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{})
+	ctx := storetest.Context(t)
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{})
 	w, err := s.Watch(ctx, "/a/", 0)
 	if err != nil {
 		t.Fatal(err)

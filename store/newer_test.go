@@ -10,6 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
 
 // setSchema writes settings into the meta bucket of a database.
@@ -68,7 +69,7 @@ func wantNewer(t *testing.T, part string, err error) {
 // TestNewerEtcd starts from the files of an etcd with a later schema, which may have settings
 // that this one does not know.
 func TestNewerEtcd(t *testing.T) {
-	s := startEmbedded(t, store.EmbeddedOptions{})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{})
 	fill(t, s)
 	path, _ := takeSnapshot(t, s)
 	later := map[string]string{"storageVersion": "3.99.0", "aSetting": "x"}
@@ -79,17 +80,17 @@ func TestNewerEtcd(t *testing.T) {
 			t.Errorf("the status of a snapshot of a newer etcd: %+v, %v", status, err)
 		}
 		dir := filepath.Join(t.TempDir(), "data")
-		wantNewer(t, "snapshot", store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: edited, DataDir: dir}))
+		wantNewer(t, "snapshot", store.RestoreSnapshot(storetest.Context(t), store.RestoreOptions{Snapshot: edited, DataDir: dir}))
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a directory was made: %v", err)
 		}
-		_, err = store.StartEmbedded(testContext(t), store.EmbeddedOptions{Snapshot: edited})
+		_, err = store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{Snapshot: edited})
 		wantNewer(t, "snapshot", err)
 	})
 	t.Run("data directory", func(t *testing.T) {
 		dir := restore(t, path, 0)
 		setSchema(t, filepath.Join(dir, "member", "snap", "db"), later)
-		_, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{DataDir: dir})
+		_, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{DataDir: dir})
 		wantNewer(t, "data directory", err)
 	})
 	t.Run("unknown setting of this version", func(t *testing.T) {

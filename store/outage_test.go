@@ -15,9 +15,9 @@ import (
 // An etcd that is restarted has lost no acknowledged write. While it is down operations
 // return UnavailableError, and watches later continue without a gap.
 func TestEtcdGoneAndBack(t *testing.T) {
-	ctx := testContext(t)
+	ctx := storetest.Context(t)
 	etcd := storetest.NewEtcd(t, storetest.EtcdOptions{})
-	s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{etcd.Endpoint}})
+	s := storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{etcd.Endpoint}})
 	w, err := s.Watch(ctx, "/", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -72,9 +72,9 @@ func TestEtcdGoneAndBack(t *testing.T) {
 // Only the operator can free space in an external etcd: the store returns ErrNoSpace,
 // and accepts writes again once the operator has freed some.
 func TestEtcdWithoutSpace(t *testing.T) {
-	ctx := testContext(t)
+	ctx := storetest.Context(t)
 	etcd := storetest.NewEtcd(t, storetest.EtcdOptions{QuotaBytes: smallQuota})
-	s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{etcd.Endpoint}})
+	s := storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{etcd.Endpoint}})
 	revision := putUntil(ctx, t, s, "/big", isNoSpace)
 	if _, err := s.Get(ctx, "/big", 0); err != nil {
 		t.Errorf("reading while there is no space: %v", err)

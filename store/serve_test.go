@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
 
 // freeURL returns a URL of a port that was free.
@@ -27,7 +28,7 @@ func freeURL(t *testing.T) url.URL {
 
 // TestServer stores a key through the server's socket, and finds it after a restart.
 func TestServer(t *testing.T) {
-	ctx := testContext(t)
+	ctx := storetest.Context(t)
 	opts := store.ServerOptions{DataDir: t.TempDir(), ClientURLs: []url.URL{freeURL(t)}, NoFsync: true}
 	for round := range 2 {
 		server, err := store.StartServer(ctx, opts)

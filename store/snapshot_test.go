@@ -22,7 +22,7 @@ import (
 func takeSnapshot(t *testing.T, s store.Snapshotter) (string, store.SnapshotStatus) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "snapshot.db")
-	status, err := store.SaveSnapshot(path, func(w io.Writer) error { return s.Snapshot(testContext(t), w) })
+	status, err := store.SaveSnapshot(path, func(w io.Writer) error { return s.Snapshot(storetest.Context(t), w) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func takeSnapshot(t *testing.T, s store.Snapshotter) (string, store.SnapshotStat
 func restore(t *testing.T, path string, bump uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "restored")
-	if err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: path, DataDir: dir, RevisionBump: bump}); err != nil {
+	if err := store.RestoreSnapshot(storetest.Context(t), store.RestoreOptions{Snapshot: path, DataDir: dir, RevisionBump: bump}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -41,7 +41,7 @@ func restore(t *testing.T, path string, bump uint64) string {
 
 func mustPut(t *testing.T, s store.Store, key, value string, expected int64) int64 {
 	t.Helper()
-	revision, err := s.Put(testContext(t), key, []byte(value), expected)
+	revision, err := s.Put(storetest.Context(t), key, []byte(value), expected)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func mustPut(t *testing.T, s store.Store, key, value string, expected int64) int
 
 func mustList(t *testing.T, s store.Store, revision int64) *store.ListResult {
 	t.Helper()
-	list, err := s.List(testContext(t), "/", store.ListOptions{Revision: revision})
+	list, err := s.List(storetest.Context(t), "/", store.ListOptions{Revision: revision})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func fill(t *testing.T, s store.Store) {
 		}
 	}
 	list := mustList(t, s, 0)
-	if _, err := s.Delete(testContext(t), "/50", list.KeyValues[50].ModRevision); err != nil {
+	if _, err := s.Delete(storetest.Context(t), "/50", list.KeyValues[50].ModRevision); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,19 +83,19 @@ func TestSnapshotRoundTrip(t *testing.T) {
 			store.Store
 			store.Snapshotter
 		} {
-			return startEmbedded(t, store.EmbeddedOptions{})
+			return storetest.StartEmbedded(t, store.EmbeddedOptions{})
 		},
 		"embedded without a log": func(t *testing.T) interface {
 			store.Store
 			store.Snapshotter
 		} {
-			return startEmbedded(t, store.EmbeddedOptions{Sequential: true})
+			return storetest.StartEmbedded(t, store.EmbeddedOptions{Sequential: true})
 		},
 		"etcd": func(t *testing.T) interface {
 			store.Store
 			store.Snapshotter
 		} {
-			return dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
+			return storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 				"data directory": {DataDir: restore(t, path, 0)},
 				"ephemeral":      {Snapshot: path},
 			} {
-				again := startEmbedded(t, opts)
+				again := storetest.StartEmbedded(t, opts)
 				if diff := cmp.Diff(want, mustList(t, again, 0)); diff != "" {
 					t.Errorf("%s: (-want +got):\n%s", name, diff)
 				}
@@ -123,7 +123,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 				}
 			}
 			// An etcd that is not ours accepts the directory too.
-			foreign := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: restore(t, path, 0), Name: "minikcm"})}})
+			foreign := storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: restore(t, path, 0), Name: "minikcm"})}})
 			if diff := cmp.Diff(want, mustList(t, foreign, 0)); diff != "" {
 				t.Errorf("another etcd: (-want +got):\n%s", diff)
 			}
@@ -133,11 +133,11 @@ func TestSnapshotRoundTrip(t *testing.T) {
 
 // The next write follows the raised revision, and older revisions are compacted.
 func TestRestoreRaisesRevision(t *testing.T) {
-	s := startEmbedded(t, store.EmbeddedOptions{Sequential: true})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{Sequential: true})
 	fill(t, s)
 	want := mustList(t, s, 0)
 	path, _ := takeSnapshot(t, s)
-	again := startEmbedded(t, store.EmbeddedOptions{DataDir: restore(t, path, 1_000_000)})
+	again := storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: restore(t, path, 1_000_000)})
 	got := mustList(t, again, 0)
 	if diff := cmp.Diff(want.KeyValues, got.KeyValues); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -148,7 +148,7 @@ func TestRestoreRaisesRevision(t *testing.T) {
 	if revision := mustPut(t, again, "/new", "", 0); revision <= got.Revision {
 		t.Errorf("the first write has revision %d, after %d", revision, got.Revision)
 	}
-	if w, err := again.Watch(testContext(t), "/", want.Revision); err == nil {
+	if w, err := again.Watch(storetest.Context(t), "/", want.Revision); err == nil {
 		for range w.Batches() {
 		}
 		t.Errorf("a watch from before is accepted, and ends with %v", w.Err())
@@ -157,13 +157,13 @@ func TestRestoreRaisesRevision(t *testing.T) {
 
 // A snapshot taken during writes is the state at one revision.
 func TestSnapshotUnderLoad(t *testing.T) {
-	s := startEmbedded(t, store.EmbeddedOptions{})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{})
 	first := mustPut(t, s, "/0", "", 0)
-	ctx, stop := context.WithCancel(testContext(t))
+	ctx, stop := context.WithCancel(storetest.Context(t))
 	done := make(chan error, 1)
 	go func() {
 		for i := 1; ctx.Err() == nil; i++ {
-			if _, err := s.Put(testContext(t), fmt.Sprintf("/%d", i), nil, 0); err != nil {
+			if _, err := s.Put(storetest.Context(t), fmt.Sprintf("/%d", i), nil, 0); err != nil {
 				done <- err
 				return
 			}
@@ -171,7 +171,7 @@ func TestSnapshotUnderLoad(t *testing.T) {
 		done <- nil
 	}()
 	for range 5 {
-		before, err := s.Revision(testContext(t))
+		before, err := s.Revision(storetest.Context(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestSnapshotUnderLoad(t *testing.T) {
 
 // An incomplete or damaged snapshot is refused, and the attempt leaves no files.
 func TestDamagedSnapshot(t *testing.T) {
-	s := startEmbedded(t, store.EmbeddedOptions{})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{})
 	fill(t, s)
 	path, _ := takeSnapshot(t, s)
 	whole, err := os.ReadFile(path)
@@ -217,7 +217,7 @@ func TestDamagedSnapshot(t *testing.T) {
 			if _, err := store.ReadSnapshotStatus(file); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("status: %v", err)
 			}
-			err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: file, DataDir: filepath.Join(dir, "data")})
+			err := store.RestoreSnapshot(storetest.Context(t), store.RestoreOptions{Snapshot: file, DataDir: filepath.Join(dir, "data")})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("restore: %v", err)
 			}
@@ -237,15 +237,15 @@ func TestDamagedSnapshot(t *testing.T) {
 
 // Existing files are never replaced.
 func TestSnapshotReplacesNothing(t *testing.T) {
-	s := startEmbedded(t, store.EmbeddedOptions{})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{})
 	path, _ := takeSnapshot(t, s)
-	if _, err := store.SaveSnapshot(path, func(w io.Writer) error { return s.Snapshot(testContext(t), w) }); err == nil || !strings.Contains(err.Error(), "exists already") {
+	if _, err := store.SaveSnapshot(path, func(w io.Writer) error { return s.Snapshot(storetest.Context(t), w) }); err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("saving over a snapshot: %v", err)
 	}
-	if err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: path, DataDir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if err := store.RestoreSnapshot(storetest.Context(t), store.RestoreOptions{Snapshot: path, DataDir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("restoring to a directory with files: %v", err)
 	}
-	if err := store.RestoreSnapshot(testContext(t), store.RestoreOptions{Snapshot: path, DataDir: t.TempDir()}); err != nil {
+	if err := store.RestoreSnapshot(storetest.Context(t), store.RestoreOptions{Snapshot: path, DataDir: t.TempDir()}); err != nil {
 		t.Errorf("restoring to an empty directory: %v", err)
 	}
 }
@@ -260,7 +260,7 @@ func withHash(data []byte) []byte {
 // as compacted.
 func TestRevisionBump(t *testing.T) {
 	const bump = 1 << 30
-	s, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{RevisionBump: bump})
+	s, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{RevisionBump: bump})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,15 +269,15 @@ func TestRevisionBump(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if revision, err := s.Revision(testContext(t)); err != nil || revision < bump {
+	if revision, err := s.Revision(storetest.Context(t)); err != nil || revision < bump {
 		t.Errorf("the first revision is %d: %v", revision, err)
 	}
-	list, err := s.List(testContext(t), "", store.ListOptions{})
+	list, err := s.List(storetest.Context(t), "", store.ListOptions{})
 	if err != nil || len(list.KeyValues) > 0 {
 		t.Errorf("it begins with %v: %v", list, err)
 	}
 	var compacted *store.CompactedError
-	w, err := s.Watch(testContext(t), "", 7)
+	w, err := s.Watch(storetest.Context(t), "", 7)
 	if err == nil {
 		for batch := range w.Batches() {
 			t.Errorf("a watch from an earlier revision delivers %+v", batch)
@@ -287,10 +287,10 @@ func TestRevisionBump(t *testing.T) {
 	if !errors.As(err, &compacted) {
 		t.Errorf("a watch from an earlier revision: %v", err)
 	}
-	if _, err := s.Put(testContext(t), "k", []byte("v"), 0); err != nil {
+	if _, err := s.Put(storetest.Context(t), "k", []byte("v"), 0); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{RevisionBump: bump, DataDir: t.TempDir()}); err == nil {
+	if _, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{RevisionBump: bump, DataDir: t.TempDir()}); err == nil {
 		t.Error("a data directory and a raised revision are accepted together")
 	}
 }

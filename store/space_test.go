@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
 
 const (
@@ -57,8 +58,8 @@ func TestSpaceOfHistory(t *testing.T) {
 }
 
 func testSpaceOfHistory(t *testing.T, sequential bool) {
-	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	ctx := storetest.Context(t)
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
 	for range 3 {
 		putUntil(ctx, t, s, "/big", isNoSpace)
 		if _, err := s.Get(ctx, "/big", 0); err != nil {
@@ -74,8 +75,8 @@ func testSpaceOfHistory(t *testing.T, sequential bool) {
 
 // Regular compaction, as the apiserver does it, keeps the database below its quota.
 func TestSpaceAfterCompaction(t *testing.T) {
-	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
+	ctx := storetest.Context(t)
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota})
 	var revision int64
 	value := bytes.Repeat([]byte("x"), largeValue)
 	for i := range 100 {
@@ -129,8 +130,8 @@ func TestSpaceOfObjects(t *testing.T) {
 }
 
 func testSpaceOfObjects(t *testing.T, sequential bool) {
-	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	ctx := storetest.Context(t)
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
 	keep := fillWithObjects(ctx, t, s)
 	putUntil(ctx, t, s, "/new", isNil)
 	after, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
@@ -146,8 +147,8 @@ func TestSpaceOfObjectsAfterCompaction(t *testing.T) {
 }
 
 func testSpaceOfObjectsAfterCompaction(t *testing.T, sequential bool) {
-	ctx := testContext(t)
-	s := startEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
+	ctx := storetest.Context(t)
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{QuotaBytes: smallQuota, Sequential: sequential})
 	fillWithObjects(ctx, t, s)
 	list, err := s.List(ctx, "/", store.ListOptions{KeysOnly: true})
 	if err != nil {
@@ -161,7 +162,7 @@ func testSpaceOfObjectsAfterCompaction(t *testing.T, sequential bool) {
 
 // A store that was closed without space reclaims some when it is opened again.
 func TestSpaceAfterRestart(t *testing.T) {
-	ctx, dir := testContext(t), t.TempDir()
+	ctx, dir := storetest.Context(t), t.TempDir()
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir, QuotaBytes: smallQuota})
 	if err != nil {
 		t.Fatal(err)
@@ -170,5 +171,5 @@ func TestSpaceAfterRestart(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	putUntil(ctx, t, startEmbedded(t, store.EmbeddedOptions{DataDir: dir, QuotaBytes: smallQuota}), "/big", isNil)
+	putUntil(ctx, t, storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: dir, QuotaBytes: smallQuota}), "/big", isNil)
 }

@@ -9,14 +9,16 @@ import (
 
 func TestSuite(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) store.Store { return startEmbedded(t, store.EmbeddedOptions{}) })
+		storetest.Run(t, func(t *testing.T) store.Store { return storetest.StartEmbedded(t, store.EmbeddedOptions{}) })
 	})
 	t.Run("embedded without a log", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) store.Store { return startEmbedded(t, store.EmbeddedOptions{Sequential: true}) })
+		storetest.Run(t, func(t *testing.T) store.Store {
+			return storetest.StartEmbedded(t, store.EmbeddedOptions{Sequential: true})
+		})
 	})
 	t.Run("embedded with a data directory", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store {
-			return startEmbedded(t, store.EmbeddedOptions{DataDir: t.TempDir()})
+			return storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: t.TempDir()})
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
@@ -32,7 +34,7 @@ func TestSuite(t *testing.T) {
 	})
 	t.Run("etcd", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store {
-			return dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
+			return storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}})
 		})
 	})
 }

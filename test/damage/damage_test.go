@@ -1,4 +1,4 @@
-package store_test
+package damage
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func fillDataDir(t *testing.T, dir string) {
 
 func addToDataDir(t *testing.T, dir, prefix string) {
 	t.Helper()
-	ctx := testContext(t)
+	ctx := storetest.Context(t)
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestEmbeddedInUse(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			fillDataDir(t, dir)
 			defer hold(t, dir).Close()
-			_, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{DataDir: dir})
+			_, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{DataDir: dir})
 			if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "in use by another process") {
 				t.Errorf("got %v", err)
 			}
@@ -238,7 +238,7 @@ func TestEmbeddedInUse(t *testing.T) {
 
 // TestEmbeddedAfterCrash starts a store on directories as a crash may leave them.
 func TestEmbeddedAfterCrash(t *testing.T) {
-	ctx := testContext(t)
+	ctx := storetest.Context(t)
 	t.Run("while writing", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		fillDataDir(t, dir)
@@ -261,7 +261,7 @@ func TestEmbeddedAfterCrash(t *testing.T) {
 		end := len(bytes.TrimRight(content, "\x00"))
 		start := (end - 100) / 512 * 512
 		overwrite(t, log, int64(start), strings.Repeat("\x00", end-start))
-		s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+		s := storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: dir})
 		if list, err := s.List(ctx, "/", store.ListOptions{}); err != nil || list.Count != 99 {
 			t.Errorf("after a crash: %d keys of 99, %v", list.Count, err)
 		}
@@ -281,7 +281,7 @@ func TestEmbeddedAfterCrash(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+		s := storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: dir})
 		if _, err := s.Put(ctx, "/b", []byte("1"), 0); err != nil {
 			t.Error(err)
 		}
@@ -327,14 +327,14 @@ func TestEmbeddedInterrupted(t *testing.T) {
 // TestEmbeddedOfStranger opens the data directory of an etcd that minikcm did not
 // start.
 func TestEmbeddedOfStranger(t *testing.T) {
-	ctx, dir := testContext(t), filepath.Join(t.TempDir(), "data")
+	ctx, dir := storetest.Context(t), filepath.Join(t.TempDir(), "data")
 	t.Run("etcd", func(t *testing.T) {
-		s := dialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: dir})}})
+		s := storetest.DialEtcd(t, store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{DataDir: dir})}})
 		if _, err := s.Put(ctx, "/a", []byte("1"), 0); err != nil {
 			t.Fatal(err)
 		}
 	})
-	s := startEmbedded(t, store.EmbeddedOptions{DataDir: dir})
+	s := storetest.StartEmbedded(t, store.EmbeddedOptions{DataDir: dir})
 	if kv, err := s.Get(ctx, "/a", 0); err != nil || string(kv.Value) != "1" {
 		t.Errorf("got %+v, %v", kv, err)
 	}
@@ -355,11 +355,11 @@ func TestEmbeddedOfCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer client.Close()
-		if _, err := client.MemberAdd(testContext(t), []string{"http://127.0.0.1:1"}); err != nil {
+		if _, err := client.MemberAdd(storetest.Context(t), []string{"http://127.0.0.1:1"}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	_, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{DataDir: dir})
+	_, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{DataDir: dir})
 	if err == nil || !strings.Contains(err.Error(), "cluster with 2 members") {
 		t.Errorf("got %v", err)
 	}

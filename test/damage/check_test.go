@@ -1,4 +1,4 @@
-package store_test
+package damage
 
 import (
 	"bytes"
@@ -15,17 +15,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
 
 // content returns the values of all keys of a data directory.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	s, err := store.StartEmbedded(testContext(t), store.EmbeddedOptions{DataDir: dir})
+	s, err := store.StartEmbedded(storetest.Context(t), store.EmbeddedOptions{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	list, err := s.List(testContext(t), "", store.ListOptions{})
+	list, err := s.List(storetest.Context(t), "", store.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func repaired(t *testing.T, dir string) (*store.CheckReport, *store.RepairReport
 		t.Fatal(err)
 	}
 	target := filepath.Join(t.TempDir(), "repaired")
-	report, err := store.Repair(testContext(t), store.RepairOptions{Path: dir, DataDir: target, Value: onlyX})
+	report, err := store.Repair(storetest.Context(t), store.RepairOptions{Path: dir, DataDir: target, Value: onlyX})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestRepairBranch(t *testing.T) {
 
 // A damaged value is named. An earlier one takes its place, if there is one.
 func TestRepairValue(t *testing.T) {
-	dir, ctx := filepath.Join(t.TempDir(), "data"), testContext(t)
+	dir, ctx := filepath.Join(t.TempDir(), "data"), storetest.Context(t)
 	fillDataDir(t, dir)
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 	if err != nil {
@@ -219,7 +220,7 @@ func TestRepairLog(t *testing.T) {
 // A damaged value between two others of its key is dropped, and the repaired directory has no
 // gap in the key's history.
 func TestRepairValueBetween(t *testing.T) {
-	dir, ctx := filepath.Join(t.TempDir(), "data"), testContext(t)
+	dir, ctx := filepath.Join(t.TempDir(), "data"), storetest.Context(t)
 	fillDataDir(t, dir)
 	s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 	if err != nil {

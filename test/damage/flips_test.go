@@ -1,4 +1,4 @@
-package store_test
+package damage
 
 import (
 	"bytes"
@@ -12,12 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"minikcm.dev/minikcm/store"
+	"minikcm.dev/minikcm/store/storetest"
 )
 
 // A flipped bit in a page of the database is found before etcd opens it, or it is in bytes
 // that only the reader of a value can judge: then the store starts and works.
 func TestEmbeddedFlippedBits(t *testing.T) {
-	ctx, original := testContext(t), filepath.Join(t.TempDir(), "data")
+	ctx, original := storetest.Context(t), filepath.Join(t.TempDir(), "data")
 	fillDataDir(t, original)
 	database := filepath.Join("member", "snap", "db")
 	whole, err := os.ReadFile(filepath.Join(original, database))
