@@ -1,4 +1,4 @@
-package replicaset_test
+package controllers_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 func TestPodsAreReplacedAdoptedAndReleased(t *testing.T) {
-	eachKind(t, func(t *testing.T, c *cluster) {
+	eachKind(t, func(t *testing.T, c *kindCluster) {
 		pods := c.Client().CoreV1().Pods("default")
 		orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "web"}}, Spec: template().Spec}
 		_, err := pods.Create(t.Context(), orphan, metav1.CreateOptions{})
@@ -55,7 +55,7 @@ func TestPodsAreReplacedAdoptedAndReleased(t *testing.T) {
 }
 
 func TestScaleSubresource(t *testing.T) {
-	eachKind(t, func(t *testing.T, c *cluster) {
+	eachKind(t, func(t *testing.T, c *kindCluster) {
 		c.make(3, nil)
 		c.ready(3)
 		scale, err := c.scale(t.Context(), c.Client())
@@ -69,7 +69,7 @@ func TestScaleSubresource(t *testing.T) {
 }
 
 func TestTheCheapestPodGoes(t *testing.T) {
-	eachKind(t, func(t *testing.T, c *cluster) {
+	eachKind(t, func(t *testing.T, c *kindCluster) {
 		c.make(4, nil)
 		cheap := c.ready(4)[2].Name
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"-1"}}}`, corev1.PodDeletionCost)
@@ -91,7 +91,7 @@ func TestPropagation(t *testing.T) {
 		"foreground": new(metav1.DeletePropagationForeground),
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachKind(t, func(t *testing.T, c *cluster) {
+			eachKind(t, func(t *testing.T, c *kindCluster) {
 				c.make(3, nil)
 				c.ready(3)
 				c.must(c.remove(t.Context(), c.Client(), metav1.DeleteOptions{PropagationPolicy: policy}))
@@ -107,7 +107,7 @@ func TestPropagation(t *testing.T) {
 
 // gone checks that the object does not exist, and that the given number of orphaned pods
 // remain.
-func (c *cluster) gone(ctx context.Context, client kubernetes.Interface, left int) error {
+func (c *kindCluster) gone(ctx context.Context, client kubernetes.Interface, left int) error {
 	if _, err := c.get(ctx, client); !apierrors.IsNotFound(err) {
 		return fmt.Errorf("it is there: %w", err)
 	}
@@ -123,7 +123,7 @@ func (c *cluster) gone(ctx context.Context, client kubernetes.Interface, left in
 
 // refused creates an object whose pods name a missing PriorityClass, and waits until its
 // status shows the failure.
-func (c *cluster) refused(replicas int32) {
+func (c *kindCluster) refused(replicas int32) {
 	c.t.Helper()
 	c.make(replicas, func(template *corev1.PodTemplateSpec) { template.Spec.PriorityClassName = "late" })
 	c.Eventually("the failure to be reported", func(ctx context.Context, client kubernetes.Interface) error {
@@ -154,7 +154,7 @@ func (c *cluster) refused(replicas int32) {
 }
 
 // unblamed waits until the status shows no failure.
-func (c *cluster) unblamed() {
+func (c *kindCluster) unblamed() {
 	c.t.Helper()
 	c.Eventually("the condition to go", func(ctx context.Context, client kubernetes.Interface) error {
 		owner, err := c.get(ctx, client)
@@ -166,7 +166,7 @@ func (c *cluster) unblamed() {
 }
 
 func TestRefusedPods(t *testing.T) {
-	eachKind(t, func(t *testing.T, c *cluster) {
+	eachKind(t, func(t *testing.T, c *kindCluster) {
 		c.refused(50)
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Value: 7}
 		_, err := c.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{})
@@ -177,7 +177,7 @@ func TestRefusedPods(t *testing.T) {
 }
 
 func TestRefusedPodsThatNobodyWants(t *testing.T) {
-	eachKind(t, func(t *testing.T, c *cluster) {
+	eachKind(t, func(t *testing.T, c *kindCluster) {
 		c.refused(2)
 		c.must(c.patch(t.Context(), c.Client(), `{"spec":{"replicas":0}}`))
 		c.ready(0)

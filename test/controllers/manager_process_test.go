@@ -1,4 +1,4 @@
-package process_test
+package controllers_test
 
 import (
 	"bufio"
@@ -27,16 +27,16 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// running is a manager that runs in the test's process.
-type running struct {
+// runningManager is a manager that runs in the test's process.
+type runningManager struct {
 	t     *testing.T
 	lines *bufio.Scanner
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// run starts a manager with these flags against the cluster.
-func run(t *testing.T, c *minikcmtest.Cluster, flags ...string) *running {
+// runManager starts a manager with these flags against the cluster.
+func runManager(t *testing.T, c *minikcmtest.Cluster, flags ...string) *runningManager {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, c.Kubeconfig(), 0o600); err != nil {
@@ -53,7 +53,7 @@ func run(t *testing.T, c *minikcmtest.Cluster, flags ...string) *running {
 	}
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{t: t, lines: bufio.NewScanner(read), stop: cancel, ended: make(chan error, 1)}
+	r := &runningManager{t: t, lines: bufio.NewScanner(read), stop: cancel, ended: make(chan error, 1)}
 	go func() {
 		err := process.Run(ctx, opts, false, write)
 		_ = write.Close()
@@ -63,7 +63,7 @@ func run(t *testing.T, c *minikcmtest.Cluster, flags ...string) *running {
 }
 
 // says waits until the manager has printed the text, and returns the whole line.
-func (r *running) says(text string) string {
+func (r *runningManager) says(text string) string {
 	r.t.Helper()
 	for r.lines.Scan() {
 		if strings.Contains(r.lines.Text(), text) {
@@ -75,7 +75,7 @@ func (r *running) says(text string) string {
 }
 
 // end stops the manager.
-func (r *running) end() {
+func (r *runningManager) end() {
 	r.t.Helper()
 	r.stop()
 	for r.lines.Scan() { // the manager's writes to the pipe block until they are read
@@ -159,7 +159,7 @@ func TestServing(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"), minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.AuthorizationModes = []string{"AlwaysAllow"} // the visitors have no roles
 	}))
-	m := run(t, c, "--bind-address=127.0.0.1", "--controllers=*,-cronjob", "--concurrent-deployment-syncs=3")
+	m := runManager(t, c, "--bind-address=127.0.0.1", "--controllers=*,-cronjob", "--concurrent-deployment-syncs=3")
 	served := m.says("Serving on")
 	m.says("Running ")
 	createDeployment(t, c)
@@ -263,7 +263,7 @@ controllerLeaders:
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := run(t, c, "--secure-port=0", "--enable-leader-migration", "--leader-migration-config="+config)
+	m := runManager(t, c, "--secure-port=0", "--enable-leader-migration", "--leader-migration-config="+config)
 	// One controller moves to this manager, and one to the other.
 	ordinary := 0
 	for _, d := range manager.Descriptors() {
@@ -286,7 +286,7 @@ controllerLeaders:
 // TestOwnAccounts checks that each controller writes as its own service account.
 func TestOwnAccounts(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"))
-	m := run(t, c, "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials")
+	m := runManager(t, c, "--secure-port=0", "--leader-elect=false", "--use-service-account-credentials")
 	m.says("Running ")
 	createDeployment(t, c)
 	m.end()

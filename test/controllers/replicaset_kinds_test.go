@@ -1,4 +1,4 @@
-package replicaset_test
+package controllers_test
 
 import (
 	"context"
@@ -105,20 +105,20 @@ func replicationControllers() kind {
 	}
 }
 
-// cluster is a cluster on virtual time with an object of one kind in it.
-type cluster struct {
+// kindCluster is a cluster on virtual time with an object of one kind in it.
+type kindCluster struct {
 	*minikcmtest.Cluster
 	kind
 	t *testing.T
 }
 
 // eachKind runs a test with an object of each kind.
-func eachKind(t *testing.T, test func(t *testing.T, c *cluster)) {
+func eachKind(t *testing.T, test func(t *testing.T, c *kindCluster)) {
 	t.Parallel()
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), k, t})
+			test(t, &kindCluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), k, t})
 		})
 	}
 }
@@ -130,7 +130,7 @@ func template() corev1.PodTemplateSpec {
 	}
 }
 
-func (c *cluster) must(err error) {
+func (c *kindCluster) must(err error) {
 	c.t.Helper()
 	if err != nil {
 		c.t.Fatal(err)
@@ -138,7 +138,7 @@ func (c *cluster) must(err error) {
 }
 
 // make creates the object.
-func (c *cluster) make(replicas int32, change func(template *corev1.PodTemplateSpec)) {
+func (c *kindCluster) make(replicas int32, change func(template *corev1.PodTemplateSpec)) {
 	c.t.Helper()
 	made := template()
 	if change != nil {
@@ -149,7 +149,7 @@ func (c *cluster) make(replicas int32, change func(template *corev1.PodTemplateS
 
 // ready waits until the object has exactly so many pods, all available, and returns the
 // pods that it controls.
-func (c *cluster) ready(replicas int32) []corev1.Pod {
+func (c *kindCluster) ready(replicas int32) []corev1.Pod {
 	c.t.Helper()
 	var controlled []corev1.Pod
 	c.Eventually(fmt.Sprintf("%d pods", replicas), func(ctx context.Context, client kubernetes.Interface) error {

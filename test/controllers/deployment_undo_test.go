@@ -1,4 +1,4 @@
-package deployment_test
+package controllers_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 func TestAnnotationRollsBack(t *testing.T) {
 	t.Parallel()
 	const annotation = "deprecated.deployment.rollback.to"
-	c := newCluster(t, 2, nil)
+	c := newDeploymentCluster(t, 2, nil)
 	c.eventually("the first rollout", complete)
 	c.update(image("nginx:2"))
 	c.eventually("the second rollout", complete)

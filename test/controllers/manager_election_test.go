@@ -1,4 +1,4 @@
-package election_test
+package controllers_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-func options(c kubernetes.Interface, identity string) election.Options {
+func electionOptions(c kubernetes.Interface, identity string) election.Options {
 	return election.Options{
 		Client: c, Identity: identity,
 		Config: config.LeaderElectionConfiguration{
@@ -58,7 +58,7 @@ func TestOneWorksAtATime(t *testing.T) {
 	known := make(chan string, 10)
 	lead := func(name string) *candidate {
 		return candidacy(t, func(ctx context.Context, work func(context.Context) error) error {
-			opts := options(client, name)
+			opts := electionOptions(client, name)
 			opts.Recorder = events
 			opts.NewLeader = func(_, leader string) { known <- name + " sees " + leader }
 			return election.Lead(ctx, opts, work)
@@ -97,7 +97,7 @@ func TestOneWorksAtATime(t *testing.T) {
 func TestAFailureOfTheWorkIsTheResult(t *testing.T) {
 	cluster := minikcmtest.New(t)
 	broken := errors.New("disk full")
-	err := election.Lead(t.Context(), options(cluster.Client(), "one"), func(context.Context) error { return broken })
+	err := election.Lead(t.Context(), electionOptions(cluster.Client(), "one"), func(context.Context) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("Lead() = %v", err)
 	}
@@ -106,7 +106,7 @@ func TestAFailureOfTheWorkIsTheResult(t *testing.T) {
 func TestALostLeaseEndsTheWork(t *testing.T) {
 	cluster := minikcmtest.New(t)
 	leases := cluster.Client().CoordinationV1().Leases("kube-system")
-	opts := options(cluster.Client(), "one")
+	opts := electionOptions(cluster.Client(), "one")
 	// From the theft on, the election tries for so long.
 	opts.Config.RenewDeadline.Duration = time.Second
 	c := candidacy(t, func(ctx context.Context, work func(context.Context) error) error {
@@ -140,7 +140,7 @@ func TestMigration(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- election.Migrate(ctx, options(client, "one"), migration, func(ctx context.Context, share election.Share) error {
+		ended <- election.Migrate(ctx, electionOptions(client, "one"), migration, func(ctx context.Context, share election.Share) error {
 			var names []string
 			for _, name := range []string{"stays", "moves", "left"} {
 				if share.Runs(name) {

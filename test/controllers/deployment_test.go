@@ -1,4 +1,4 @@
-package deployment_test
+package controllers_test
 
 import (
 	"context"
@@ -22,20 +22,20 @@ import (
 
 const revision = "deployment.kubernetes.io/revision"
 
-// cluster is a cluster on virtual time with one Deployment in it.
-type cluster struct {
+// deploymentCluster is a cluster on virtual time with one Deployment in it.
+type deploymentCluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
 }
 
-func newCluster(t *testing.T, replicas int32, change func(d *appsv1.Deployment)) *cluster {
+func newDeploymentCluster(t *testing.T, replicas int32, change func(d *appsv1.Deployment)) *deploymentCluster {
 	t.Helper()
-	c := &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
+	c := &deploymentCluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
 	c.create(replicas, change)
 	return c
 }
 
-func (c *cluster) create(replicas int32, change func(d *appsv1.Deployment)) {
+func (c *deploymentCluster) create(replicas int32, change func(d *appsv1.Deployment)) {
 	c.t.Helper()
 	labels := map[string]string{"app": "web"}
 	d := &appsv1.Deployment{
@@ -56,7 +56,7 @@ func (c *cluster) create(replicas int32, change func(d *appsv1.Deployment)) {
 	}
 }
 
-func (c *cluster) update(change func(d *appsv1.Deployment)) {
+func (c *deploymentCluster) update(change func(d *appsv1.Deployment)) {
 	c.t.Helper()
 	deployments := c.Client().AppsV1().Deployments("default")
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -78,7 +78,7 @@ func image(name string) func(d *appsv1.Deployment) {
 }
 
 // eventually waits until check passes, and returns the Deployment.
-func (c *cluster) eventually(what string, check func(d *appsv1.Deployment) error) *appsv1.Deployment {
+func (c *deploymentCluster) eventually(what string, check func(d *appsv1.Deployment) error) *appsv1.Deployment {
 	c.t.Helper()
 	var d *appsv1.Deployment
 	c.Eventually(what, func(ctx context.Context, client kubernetes.Interface) error {
@@ -108,7 +108,7 @@ func complete(d *appsv1.Deployment) error {
 	return nil
 }
 
-func (c *cluster) ReplicaSets() map[string]appsv1.ReplicaSet {
+func (c *deploymentCluster) ReplicaSets() map[string]appsv1.ReplicaSet {
 	c.t.Helper()
 	list, err := c.Client().AppsV1().ReplicaSets("default").List(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *cluster) ReplicaSets() map[string]appsv1.ReplicaSet {
 
 func TestRollOutAndBack(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 4, nil)
+	c := newDeploymentCluster(t, 4, nil)
 	if d := c.eventually("the first rollout", complete); d.Annotations[revision] != "1" {
 		t.Errorf("annotations %v", d.Annotations)
 	}
@@ -168,7 +168,7 @@ func TestRollOutAndBack(t *testing.T) {
 func TestProgressDeadline(t *testing.T) {
 	t.Parallel()
 	deadline := int32(60)
-	c := newCluster(t, 2, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = &deadline })
+	c := newDeploymentCluster(t, 2, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = &deadline })
 	c.eventually("the first rollout", complete)
 	start := c.Clock().Now()
 	c.update(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{"no": "such-node"} })
@@ -194,7 +194,7 @@ func TestProgressDeadline(t *testing.T) {
 func TestMinReadySeconds(t *testing.T) {
 	t.Parallel()
 	start := time.Time{}
-	c := newCluster(t, 3, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 30 })
+	c := newDeploymentCluster(t, 3, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 30 })
 	start = c.Clock().Now()
 	c.eventually("all to be ready", func(d *appsv1.Deployment) error {
 		if d.Status.ReadyReplicas != 3 {
@@ -213,7 +213,7 @@ func TestMinReadySeconds(t *testing.T) {
 
 func TestRecreate(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
+	c := newDeploymentCluster(t, 3, func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
 	c.eventually("the first rollout", complete)
 	pods, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -257,7 +257,7 @@ func TestRecreate(t *testing.T) {
 
 func TestTakenName(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 1, nil)
+	c := newDeploymentCluster(t, 1, nil)
 	c.eventually("the first rollout", complete)
 	taken := c.ReplicaSets()["nginx:1"].Name
 	client := c.Client().AppsV1()
@@ -295,7 +295,7 @@ func TestTakenName(t *testing.T) {
 func TestHistoryLimit(t *testing.T) {
 	t.Parallel()
 	limit := int32(2)
-	c := newCluster(t, 1, func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &limit })
+	c := newDeploymentCluster(t, 1, func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &limit })
 	c.eventually("the first rollout", complete)
 	for i := 2; i <= 5; i++ {
 		c.update(image(fmt.Sprintf("nginx:%d", i)))
