@@ -1,4 +1,4 @@
-package scenarioapi_test
+package minikcmapi
 
 import (
 	"context"
@@ -197,7 +197,7 @@ func TestRunShipped(t *testing.T) {
 
 // A run shows what its checks wait for, which invariants hold, what goes on in the background,
 // and why it failed.
-func TestOwn(t *testing.T) {
+func TestOwnScenario(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1)
 	run := b.begin(document(header + `
@@ -260,7 +260,7 @@ func TestOwn(t *testing.T) {
 }
 
 // A run is stopped also while time stands still. Its faults cannot be stopped one by one.
-func TestStop(t *testing.T) {
+func TestStopRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1)
 	run := b.begin(document(header + "  steps:\n    - fault: {nodes: {action: cordon, names: [node-0]}}\n    - sleep: 9000h\n"))
@@ -296,7 +296,7 @@ func TestStop(t *testing.T) {
 }
 
 // The end of the cluster ends the run and its last steps, whatever the clock does.
-func TestClose(t *testing.T) {
+func TestCloseRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1)
 	run := b.begin(document(header + "  steps: [{sleep: 9000h}]\n  finally: [{sleep: 4m}]\n"))
@@ -309,7 +309,7 @@ func TestClose(t *testing.T) {
 }
 
 // What a request must not do is refused with a Status.
-func TestRefusals(t *testing.T) {
+func TestScenarioRefusals(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1)
 	const steps = "  steps:\n    - "

@@ -1,4 +1,4 @@
-package loopapi_test
+package minikcmapi
 
 import (
 	"bufio"
@@ -21,15 +21,15 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-func start(t *testing.T) *minikcmtest.Cluster {
+func startLoops(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.Extensions = []minikcm.Extension{loopapi.Extension()}
 	}))
 }
 
-// ask sends a request, and returns the response.
-func ask(ctx context.Context, t *testing.T, config *rest.Config, method, path string) *http.Response {
+// askLoops sends a request, and returns the response.
+func askLoops(ctx context.Context, t *testing.T, config *rest.Config, method, path string) *http.Response {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -59,12 +59,12 @@ func replicaSet(replicas int32) *appsv1.ReplicaSet {
 }
 
 // A stream has the way of an event: handled, queued, reconciled, planned, written.
-func TestFollow(t *testing.T) {
+func TestFollowLoop(t *testing.T) {
 	t.Parallel()
-	cluster := start(t)
+	cluster := startLoops(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	lines := bufio.NewScanner(ask(ctx, t, cluster.Config(), http.MethodGet, loopapi.Path+"/replicaset-controller?follow=true").Body)
+	lines := bufio.NewScanner(askLoops(ctx, t, cluster.Config(), http.MethodGet, loopapi.Path+"/replicaset-controller?follow=true").Body)
 	lines.Buffer(nil, 1<<20)
 	var last loopapi.Loops
 	next := func() []loop.Step {
@@ -107,11 +107,11 @@ func TestFollow(t *testing.T) {
 }
 
 // A read has what is in the informers, the queues and with the workers.
-func TestGet(t *testing.T) {
+func TestGetLoop(t *testing.T) {
 	t.Parallel()
-	cluster := start(t)
+	cluster := startLoops(t)
 	var shown loopapi.Loops
-	if err := json.NewDecoder(ask(t.Context(), t, cluster.Config(), http.MethodGet, loopapi.Path+"/node-lifecycle-controller").Body).Decode(&shown); err != nil {
+	if err := json.NewDecoder(askLoops(t.Context(), t, cluster.Config(), http.MethodGet, loopapi.Path+"/node-lifecycle-controller").Body).Decode(&shown); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[string]int{}
@@ -132,7 +132,7 @@ func TestGet(t *testing.T) {
 		{http.MethodGet, "/replicaset-controller?follow=perhaps", http.StatusBadRequest},
 		{http.MethodPost, "/replicaset-controller", http.StatusMethodNotAllowed},
 	} {
-		if res := ask(t.Context(), t, cluster.Config(), r.method, loopapi.Path+r.path); res.StatusCode != r.code {
+		if res := askLoops(t.Context(), t, cluster.Config(), r.method, loopapi.Path+r.path); res.StatusCode != r.code {
 			t.Errorf("%s %s is answered with %s", r.method, r.path, res.Status)
 		}
 	}

@@ -1,4 +1,4 @@
-package clockapi_test
+package minikcmapi
 
 import (
 	"bufio"
@@ -19,8 +19,8 @@ import (
 	"minikcm.dev/minikcm/internal/clockapi"
 )
 
-// start starts a cluster whose virtual clock runs at a speed; 0 means a real clock.
-func start(t *testing.T, speed float64) (*minikcm.Cluster, *clockapi.Client) {
+// startOn starts a cluster whose virtual clock runs at a speed; 0 means a real clock.
+func startOn(t *testing.T, speed float64) (*minikcm.Cluster, *clockapi.Client) {
 	t.Helper()
 	opts := minikcm.Options{NoHTTPS: true, Seed: 1, AuthorizationModes: []string{"AlwaysAllow"}, Extensions: []minikcm.Extension{clockapi.Extension()}}
 	if speed > 0 {
@@ -51,7 +51,7 @@ func must(t *testing.T) func(state *clockapi.State, err error) *clockapi.State {
 
 // A paused clock stands still, and only Advance and Step move it, exactly.
 func TestPausedClock(t *testing.T) {
-	_, client := start(t, 1)
+	_, client := startOn(t, 1)
 	paused := must(t)(client.Pause(t.Context()))
 	if paused.Mode != clock.ModeVirtual || paused.Factor != 1 || !paused.Paused || paused.NextTimer == nil {
 		t.Errorf("paused, it is %+v", paused)
@@ -76,7 +76,7 @@ func TestPausedClock(t *testing.T) {
 
 // A clock that is resumed runs by itself, at its speed: timers fire.
 func TestRunningClock(t *testing.T) {
-	cluster, client := start(t, 1)
+	cluster, client := startOn(t, 1)
 	must(t)(client.Pause(t.Context()))
 	timer := cluster.Clock().NewTimer(time.Hour)
 	defer timer.Stop()
@@ -93,7 +93,7 @@ func TestRunningClock(t *testing.T) {
 
 // What is due within an advance has happened when it returns.
 func TestAdvanceWaitsForWork(t *testing.T) {
-	cluster, client := start(t, 1)
+	cluster, client := startOn(t, 1)
 	must(t)(client.Pause(t.Context()))
 	must(t)(client.Advance(t.Context(), time.Minute)) // the kubelet writes the node's first lease
 	before, err := cluster.Client().CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "node-0", metav1.GetOptions{})
@@ -111,7 +111,7 @@ func TestAdvanceWaitsForWork(t *testing.T) {
 }
 
 func TestRealClock(t *testing.T) {
-	_, client := start(t, 0)
+	_, client := startOn(t, 0)
 	if state := must(t)(client.Get(t.Context())); state.Mode != clock.ModeReal || state.NextTimer != nil || state.Now.IsZero() {
 		t.Errorf("it is %+v", state)
 	}
@@ -121,8 +121,8 @@ func TestRealClock(t *testing.T) {
 	}
 }
 
-// ask sends a request as a user, and returns the response.
-func ask(ctx context.Context, t *testing.T, config *rest.Config, method, path, body string) *http.Response {
+// askClock sends a request as a user, and returns the response.
+func askClock(ctx context.Context, t *testing.T, config *rest.Config, method, path, body string) *http.Response {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -140,8 +140,8 @@ func ask(ctx context.Context, t *testing.T, config *rest.Config, method, path, b
 	return res
 }
 
-func TestWrongRequests(t *testing.T) {
-	cluster, _ := start(t, 1)
+func TestWrongClockRequests(t *testing.T) {
+	cluster, _ := startOn(t, 1)
 	for _, test := range []struct {
 		method, path, body string
 		code               int
@@ -162,7 +162,7 @@ func TestWrongRequests(t *testing.T) {
 		{http.MethodPost, "/advance", `{"duration": "-1h"}`, 422, "time does not go back"},
 		{http.MethodPost, "/advance", `{"duration": "` + strings.Repeat("1h", 3000) + `"}`, 413, "limit is 4096 bytes"},
 	} {
-		res := ask(t.Context(), t, cluster.Config(), test.method, clockapi.Path+test.path, test.body)
+		res := askClock(t.Context(), t, cluster.Config(), test.method, clockapi.Path+test.path, test.body)
 		data, err := io.ReadAll(res.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestWrongRequests(t *testing.T) {
 			t.Errorf("%s %s %.40s: %d %s, want %d and %q", test.method, test.path, test.body, res.StatusCode, data, test.code, test.message)
 		}
 	}
-	if res := ask(t.Context(), t, cluster.ConfigFor("jane"), http.MethodPost, clockapi.Path+"/pause", ""); res.StatusCode != http.StatusForbidden {
+	if res := askClock(t.Context(), t, cluster.ConfigFor("jane"), http.MethodPost, clockapi.Path+"/pause", ""); res.StatusCode != http.StatusForbidden {
 		t.Errorf("jane may pause the clock: %s", res.Status)
 	}
 	if state, _ := cluster.Pacer().Pace(); state.Paused || state.Speed != 1 {
@@ -181,9 +181,9 @@ func TestWrongRequests(t *testing.T) {
 }
 
 // A stream has a line for each change, and ends when the cluster closes.
-func TestFollow(t *testing.T) {
-	cluster, client := start(t, 1)
-	stream := ask(t.Context(), t, cluster.Config(), http.MethodGet, clockapi.Path+"?follow=true", "")
+func TestFollowClock(t *testing.T) {
+	cluster, client := startOn(t, 1)
+	stream := askClock(t.Context(), t, cluster.Config(), http.MethodGet, clockapi.Path+"?follow=true", "")
 	lines := bufio.NewScanner(stream.Body)
 	until := func(wanted func(*clockapi.State) bool) {
 		t.Helper()
@@ -212,7 +212,7 @@ func TestFollow(t *testing.T) {
 
 // An advance ends early, and leaves the clock where it is, when its client goes.
 func TestAbandonedAdvance(t *testing.T) {
-	cluster, client := start(t, 1)
+	cluster, client := startOn(t, 1)
 	must(t)(client.Pause(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	_, changed := cluster.Pacer().Pace()

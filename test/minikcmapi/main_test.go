@@ -1,4 +1,4 @@
-package clockapi_test
+package minikcmapi
 
 import (
 	"testing"

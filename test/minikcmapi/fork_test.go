@@ -1,4 +1,4 @@
-package forkapi_test
+package minikcmapi
 
 import (
 	"encoding/json"
@@ -22,15 +22,15 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-func start(t *testing.T) *minikcmtest.Cluster {
+func startForks(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger}, Extensions: func() []minikcm.Extension { return nil }})}
 	}))
 }
 
-// send makes a request, and decodes the response.
-func send(t *testing.T, config *rest.Config, method, path, body string, into any) int {
+// sendFork makes a request, and decodes the response.
+func sendFork(t *testing.T, config *rest.Config, method, path, body string, into any) int {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -53,7 +53,7 @@ func send(t *testing.T, config *rest.Config, method, path, body string, into any
 	return res.StatusCode
 }
 
-func create(t *testing.T, cluster *minikcmtest.Cluster, name string) *corev1.ConfigMap {
+func createObject(t *testing.T, cluster *minikcmtest.Cluster, name string) *corev1.ConfigMap {
 	t.Helper()
 	made, err := cluster.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil {
@@ -66,11 +66,11 @@ func create(t *testing.T, cluster *minikcmtest.Cluster, name string) *corev1.Con
 // of the cluster that it was forked from.
 func TestFork(t *testing.T) {
 	t.Parallel()
-	cluster := start(t)
-	then := create(t, cluster, "before")
-	create(t, cluster, "after")
+	cluster := startForks(t)
+	then := createObject(t, cluster, "before")
+	createObject(t, cluster, "after")
 	var fork forkapi.Fork
-	if code := send(t, cluster.Config(), http.MethodPost, forkapi.Path, `{"revision": `+then.ResourceVersion+`}`, &fork); code != http.StatusCreated {
+	if code := sendFork(t, cluster.Config(), http.MethodPost, forkapi.Path, `{"revision": `+then.ResourceVersion+`}`, &fork); code != http.StatusCreated {
 		t.Fatalf("a fork is answered with %d: %+v", code, fork)
 	}
 	if strconv.FormatInt(fork.Revision, 10) != then.ResourceVersion || fork.Time.Before(then.CreationTimestamp.Time) || !strings.Contains(fork.Link, "/ui/open?token=") {
@@ -106,24 +106,24 @@ func TestFork(t *testing.T) {
 		t.Errorf("what is deleted in the fork is deleted in the cluster: %v", err)
 	}
 	var forks []forkapi.Fork
-	if send(t, cluster.Config(), http.MethodGet, forkapi.Path, "", &forks); len(forks) != 1 || forks[0].ID != fork.ID {
+	if sendFork(t, cluster.Config(), http.MethodGet, forkapi.Path, "", &forks); len(forks) != 1 || forks[0].ID != fork.ID {
 		t.Errorf("the forks are %+v", forks)
 	}
-	if code := send(t, cluster.Config(), http.MethodDelete, forkapi.Path+"/"+fork.ID, "", nil); code != http.StatusOK {
+	if code := sendFork(t, cluster.Config(), http.MethodDelete, forkapi.Path+"/"+fork.ID, "", nil); code != http.StatusOK {
 		t.Errorf("ending it is answered with %d", code)
 	}
 	if _, err := os.Stat(fork.Kubeconfig); !os.IsNotExist(err) {
 		t.Errorf("its kubeconfig is left: %v", err)
 	}
 	// Another one is ended by the end of the cluster.
-	if code := send(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
+	if code := sendFork(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
 		t.Errorf("a fork of now is answered with %d", code)
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestForkRefusals(t *testing.T) {
 	t.Parallel()
-	cluster := start(t)
+	cluster := startForks(t)
 	for _, r := range []struct {
 		method, path, body string
 		code               int
@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 		{http.MethodGet, "/fork-9", "", http.StatusMethodNotAllowed},
 	} {
 		var status metav1.Status
-		if code := send(t, cluster.Config(), r.method, forkapi.Path+r.path, r.body, &status); code != r.code {
+		if code := sendFork(t, cluster.Config(), r.method, forkapi.Path+r.path, r.body, &status); code != r.code {
 			t.Errorf("%s %s %.30q is answered with %d %s", r.method, r.path, r.body, code, status.Message)
 		}
 	}
@@ -146,16 +146,16 @@ func TestRefusals(t *testing.T) {
 // A comparison shows what the clusters have not in common, and follows both.
 func TestComparison(t *testing.T) {
 	t.Parallel()
-	cluster := start(t)
-	create(t, cluster, "both")
-	deleted := create(t, cluster, "later-deleted")
+	cluster := startForks(t)
+	createObject(t, cluster, "both")
+	deleted := createObject(t, cluster, "later-deleted")
 	var fork forkapi.Fork
-	if code := send(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
+	if code := sendFork(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
 		t.Fatalf("a fork is answered with %d: %+v", code, fork)
 	}
 	path := forkapi.Path + "/" + fork.ID + "/comparison"
 	var first forkapi.Comparison
-	if code := send(t, cluster.Config(), http.MethodGet, path, "", &first); code != http.StatusOK {
+	if code := sendFork(t, cluster.Config(), http.MethodGet, path, "", &first); code != http.StatusOK {
 		t.Fatalf("the comparison is answered with %d", code)
 	}
 	if first.Here.Nodes != 2 || first.There.Ready != 2 || !first.There.Clock.Now.After(fork.Time.Add(-1)) || len(first.Here.Writes) == 0 {
@@ -163,7 +163,7 @@ func TestComparison(t *testing.T) {
 	}
 
 	// Nothing differs, once the controllers of the new cluster have done their first work.
-	lines := follow(t, cluster.Config(), path)
+	lines := followComparison(t, cluster.Config(), path)
 	var line forkapi.Comparison
 	same := func(k comparison.Kind) bool { return k.Both == k.Here && k.Both == k.There && k.Differ == 0 }
 	for len(line.Kinds) == 0 || slices.ContainsFunc(line.Kinds, func(k comparison.Kind) bool { return !same(k) }) {
@@ -177,7 +177,7 @@ func TestComparison(t *testing.T) {
 	if _, err := there.CoreV1().Nodes().Patch(t.Context(), "node-1", types.MergePatchType, cordoned, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	create(t, cluster, "only-here")
+	createObject(t, cluster, "only-here")
 	if err := cluster.Client().CoreV1().ConfigMaps("default").Delete(t.Context(), deleted.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -198,20 +198,20 @@ func TestComparison(t *testing.T) {
 			break
 		}
 	}
-	if code := send(t, cluster.Config(), http.MethodDelete, forkapi.Path+"/"+fork.ID, "", &fork); code != http.StatusOK {
+	if code := sendFork(t, cluster.Config(), http.MethodDelete, forkapi.Path+"/"+fork.ID, "", &fork); code != http.StatusOK {
 		t.Errorf("the end of the fork is answered with %d", code)
 	}
 	var err error
 	for err == nil { // the stream ends with the fork
 		err = lines.Decode(&line)
 	}
-	if code := send(t, cluster.Config(), http.MethodGet, path, "", nil); code != http.StatusNotFound {
+	if code := sendFork(t, cluster.Config(), http.MethodGet, path, "", nil); code != http.StatusNotFound {
 		t.Errorf("the comparison with no fork is answered with %d", code)
 	}
 }
 
-// follow reads the stream of a path.
-func follow(t *testing.T, config *rest.Config, path string) *json.Decoder {
+// followComparison reads the stream of a path.
+func followComparison(t *testing.T, config *rest.Config, path string) *json.Decoder {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
