@@ -248,7 +248,14 @@ func (k *Kubelets) observePod(obj any) {
 	if !ok || pod.Spec.NodeName == "" {
 		return
 	}
-	if k.pods.observe(pod) && k.shards.owns(pod.Spec.NodeName) {
+	if k.pods.observe(pod) {
+		k.offer(pod)
+	}
+}
+
+// offer queues a pod of which there is news, if this process simulates its node.
+func (k *Kubelets) offer(pod *corev1.Pod) {
+	if k.shards.owns(pod.Spec.NodeName) {
 		k.loop.Offer(podKey(string(pod.UID)))
 	}
 }

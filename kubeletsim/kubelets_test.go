@@ -37,13 +37,20 @@ func newCluster(t *testing.T, opts Options, objects ...runtime.Object) *cluster 
 // newClusterOn is newCluster with a ledger, whose work may take turns.
 func newClusterOn(t *testing.T, ledger *clock.Ledger, opts Options, objects ...runtime.Object) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	c := &cluster{t: t, ctx: ctx, client: fake.NewClientset(), ledger: ledger}
+	client := fake.NewClientset()
 	for _, object := range objects {
-		if err := c.client.Tracker().Add(object); err != nil {
+		if err := client.Tracker().Add(object); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return newClusterWith(t, client, ledger, opts)
+}
+
+// newClusterWith is newCluster with a client, whose reactions the test may have changed.
+func newClusterWith(t *testing.T, client *fake.Clientset, ledger *clock.Ledger, opts Options) *cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	c := &cluster{t: t, ctx: ctx, client: client, ledger: ledger}
 	c.clock = clock.NewVirtual(podtest.Epoch, c.ledger)
 	opts.Client, opts.Clock, opts.Ledger = c.client, c.clock, c.ledger
 	opts.Recorder = events.NewRecorder(c.client.CoreV1(), c.clock, c.ledger, nil, Component)

@@ -14,9 +14,10 @@ func (t *podTable) expectList() {
 }
 
 // takeList makes the table use no older state of a pod than a list from the API has, although the
-// informer may be behind. A pod whose deletion the informer delivered since expectList is left
-// out, because nothing would remove it again.
-func (t *podTable) takeList(pods []corev1.Pod) {
+// informer may be behind, and returns the pods that were older: the informer's event for them is
+// no news any more, so the caller has to queue them. A pod whose deletion the informer delivered
+// since expectList is left out, because nothing would remove it again.
+func (t *podTable) takeList(pods []corev1.Pod) (changed []*corev1.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range pods {
@@ -24,13 +25,15 @@ func (t *podTable) takeList(pods []corev1.Pod) {
 		if pod.Spec.NodeName == "" || t.lost[pod.UID] {
 			continue
 		}
-		if e := t.byUID[pod.UID]; e != nil {
-			e.observe(pod)
-		} else {
+		if e := t.byUID[pod.UID]; e == nil {
 			t.addLocked(pod)
+		} else if !e.observe(pod) {
+			continue
 		}
+		changed = append(changed, pod)
 	}
 	t.lost = nil
+	return changed
 }
 
 // addLocked adds a pod that the table does not have.

@@ -117,14 +117,12 @@ func (t *podTable) remove(uid types.UID) {
 // of an own write is not.
 func (t *podTable) observe(pod *corev1.Pod) bool {
 	t.mu.Lock()
-	e := t.byUID[pod.UID]
-	if e == nil {
-		t.addLocked(pod)
-		t.mu.Unlock()
-		return true
+	defer t.mu.Unlock()
+	if e := t.byUID[pod.UID]; e != nil {
+		return e.deliver(pod) // under the lock, or renew may copy the object before
 	}
-	t.mu.Unlock()
-	return e.deliver(pod)
+	t.addLocked(pod)
+	return true
 }
 
 // lose marks a pod as deleted.

@@ -108,13 +108,18 @@ func (k *Kubelets) Gain(ctx context.Context, fences map[int]Fence) error {
 	if err != nil {
 		return fmt.Errorf("listing the pods of nodes that are taken over: %w", err)
 	}
-	k.pods.takeList(pods.Items)
+	changed := k.pods.takeList(pods.Items)
 	s := k.shards
 	s.mu.Lock()
 	for shard, fence := range fences {
 		s.held[shard] = fence
 	}
 	s.mu.Unlock()
+	// Those of the new shards follow with their nodes; the others may be on a node that this process
+	// has had for long.
+	for _, pod := range changed {
+		k.offer(pod)
+	}
 	// A Node that the informer delivers from now on is queued by observeNode.
 	existing, err := k.nodeLister.List(labels.Everything())
 	if err != nil {
