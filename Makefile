@@ -104,10 +104,11 @@ powercut: ## Cut the power of a process CUTS times while clients write, and let 
 HA_DURATION  ?= 2m
 HA_PROCESSES ?= 3
 HA_SEED      ?= 1
+HA_FAULTS    ?=
 
 .PHONY: ha
-ha: ## Kill, pause and cut off processes of a cluster on three etcd members; HA_DURATION=60m, HA_PROCESSES=1, HA_SEED=2.
-	$(GO) test -count=1 -timeout 24h $(TESTFLAGS) -v ./test/ha -args -for $(HA_DURATION) -processes $(HA_PROCESSES) -seed $(HA_SEED)
+ha: ## Kill, pause and cut off processes of a cluster on three etcd members; HA_DURATION=60m, HA_PROCESSES=1, HA_SEED=2, HA_FAULTS="kill etcd|cut etcd off".
+	$(GO) test -count=1 -timeout 24h $(TESTFLAGS) -v ./test/ha -args -for $(HA_DURATION) -processes $(HA_PROCESSES) -seed $(HA_SEED) -only '$(HA_FAULTS)'
 
 .PHONY: clients
 clients: ## Try real clients against a built minikcm: operators, helm, kubectl.

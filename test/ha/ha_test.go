@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ var (
 	duration  = flag.Duration("for", 0, "how long faults are injected; 0: the test is skipped")
 	processes = flag.Int("processes", 3, "how many minikcm processes run")
 	seed      = flag.Uint64("seed", 1, "which faults follow each other")
+	only      = flag.String("only", "", "a regular expression of the names of faults; the others are not injected")
 )
 
 // TestMain runs the tests, or an etcd member.
@@ -53,6 +56,7 @@ type fault struct {
 type world struct {
 	t       *testing.T
 	random  *clock.Random
+	only    *regexp.Regexp
 	members []*member
 	servers []*server
 	pods    *pods
@@ -67,7 +71,11 @@ func TestFaults(t *testing.T) {
 	if *duration == 0 {
 		t.Skip("it takes minutes: make ha runs it")
 	}
-	w := &world{t: t, random: clock.NewRandom(*seed), pods: newPods(), byFault: map[string]int{}}
+	named, err := regexp.Compile(*only)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, random: clock.NewRandom(*seed), only: named, pods: newPods(), byFault: map[string]int{}}
 	var addresses []string
 	w.members, addresses = startMembers(t, 3)
 	w.servers = newServers(t, binary.Build(t), *processes, addresses)
@@ -79,6 +87,9 @@ func TestFaults(t *testing.T) {
 	w.createDeployments()
 	elapsed := clock.Stopwatch()
 	defer func() { w.summarize(elapsed()) }()
+	if len(w.faults()) == 0 {
+		t.Fatalf("no fault has a name like %q", *only)
+	}
 	for elapsed() < *duration && !t.Failed() {
 		w.round()
 	}
@@ -90,8 +101,11 @@ func (w *world) summarize(elapsed time.Duration) {
 		w.rounds, w.byFault, elapsed.Round(time.Second), w.operations, w.unknown, len(w.pods.seen), w.pods.addresses, w.slowest.Round(100*time.Millisecond))
 }
 
-// faults returns what can happen to each process.
+// faults returns what can happen to each process, of what -only names.
 func (w *world) faults() (all []fault) {
+	defer func() {
+		all = slices.DeleteFunc(all, func(f fault) bool { return !w.only.MatchString(f.name) })
+	}()
 	for i, m := range w.members {
 		next := w.members[(i+1)%len(w.members)]
 		all = append(all,
