@@ -55,6 +55,10 @@ func (k *Kubelets) StartAssigning(ctx context.Context, fence Fence) error {
 	for i := range list.Items {
 		k.loop.Add(assignmentKey(list.Items[i].Name))
 	}
+	// A Node that was created after the list, and delivered before there was a table.
+	for _, name := range k.nodeNames() {
+		k.loop.Add(assignmentKey(name))
+	}
 	return nil
 }
 

@@ -23,7 +23,10 @@ func TestTakeList(t *testing.T) {
 	table.observe(pod("newer", "99"))
 	table.expectList()
 	table.lose(pod("deleted", "91"))
-	table.takeList([]corev1.Pod{*pod("older", "95"), *pod("newer", "95"), *pod("unseen", "95"), *pod("deleted", "90")})
+	changed := table.takeList([]corev1.Pod{*pod("older", "95"), *pod("newer", "95"), *pod("unseen", "95"), *pod("deleted", "90")})
+	if len(changed) != 2 || changed[0].Name != "older" || changed[1].Name != "unseen" {
+		t.Errorf("the list changed %v", changed)
+	}
 	table.observe(pod("unseen", "91"))
 	for name, want := range map[string]string{"older": "95", "newer": "99", "unseen": "95", "deleted": ""} {
 		got := ""
