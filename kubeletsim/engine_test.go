@@ -97,6 +97,41 @@ func TestEvents(t *testing.T) {
 	golden.Compare(t, "testdata/events.txt", got.String())
 }
 
+// A node without a network starts only pods of the host's network.
+func TestNodeWithoutNetwork(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1, Node: nodes.Spec{Annotations: map[string]string{"minikcm.dev/ready-delay": "15s"}}})
+	c.until("the node is registered", func() bool { return c.node("node-0") != nil })
+	host := podtest.Pod("host", "node-0")
+	host.Spec.HostNetwork = true
+	c.create(host)
+	c.create(podtest.Pod("web", "node-0"))
+	c.until("the pod of the host's network is ready", func() bool { return isReady(c.pod("host")) })
+	c.advance(14 * time.Second)
+	if pod := c.pod("web"); pod.Status.Phase != corev1.PodPending || pod.Status.PodIP != "" {
+		t.Errorf("the other pod has %+v", pod.Status)
+	}
+	c.advance(time.Second)
+	c.until("the other pod is ready", func() bool { return isReady(c.pod("web")) })
+	if err := c.ledger.WaitIdle(c.ctx); err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.client.CoreV1().Events("default").List(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
+		"message:Network plugin returns error: cni plugin not initialized"
+	reported := map[string]int32{}
+	for _, e := range list.Items {
+		if e.Reason == "NetworkNotReady" && e.Message == want && e.Type == corev1.EventTypeWarning {
+			reported[e.InvolvedObject.Name] += max(e.Count, 1)
+		}
+	}
+	if len(reported) != 1 || reported["web"] < 2 {
+		t.Errorf("the events are %v", reported)
+	}
+}
+
 func TestStoppedNode(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
 	c.create(podtest.Pod("web", "node-0", podtest.Annotated("exit-after", "1m")))

@@ -136,7 +136,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 // step runs lifecycle.Step with what the node has, and releases the address that the pod had
 // before, if the step gave it another one or none.
 func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
-	in.Now, in.TakeAddress = k.opts.Clock.Now(), n.TakeAddress
+	in.Now, in.TakeAddress, in.NetworkError = k.opts.Clock.Now(), n.TakeAddress, n.NetworkError()
 	in.HasImage, in.PullError = n.HasImage, k.imageErrors.Get
 	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := lifecycle.Step(in)

@@ -20,7 +20,10 @@ type Input struct {
 	// sandbox does not call it: the addresses of pods follow from the order of their sandboxes,
 	// not from the number of steps before them.
 	TakeAddress func() (address, second netip.Addr)
-	Occurrences []Occurrence
+	// NetworkError is why the network of the node is not ready; empty if it is. Pods of the host's
+	// network start nevertheless.
+	NetworkError string
+	Occurrences  []Occurrence
 	// HasImage reports whether the node has an image. PullError returns why an image cannot be
 	// pulled, empty if it can.
 	HasImage  func(image string) bool
@@ -93,7 +96,7 @@ func (s *stepper) run() {
 		s.terminate(s.deletionEnd())
 	}
 	if !st.terminating && !st.Sandbox {
-		if !s.due(st.sandboxDue) {
+		if s.lacksNetwork() || !s.due(st.sandboxDue) {
 			return
 		}
 		if s.mountFails() {
@@ -120,8 +123,18 @@ func (s *stepper) run() {
 	s.probe()
 }
 
-// addressRetry is the delay before a pod whose node has no free address tries again.
+// addressRetry is the delay before a pod whose node has no network or no free address tries again.
 const addressRetry = 10 * time.Second
+
+// lacksNetwork reports whether the pod has to wait for the network of its node.
+func (s *stepper) lacksNetwork() bool {
+	if s.NetworkError == "" || s.Pod.Spec.HostNetwork {
+		return false
+	}
+	s.report(nil, corev1.EventTypeWarning, "NetworkNotReady", "network is not ready: "+s.NetworkError)
+	s.due(s.Now.Add(addressRetry))
+	return true
+}
 
 // due reports whether the time has come. If not, the next step is due then at the latest.
 func (s *stepper) due(at time.Time) bool {

@@ -56,7 +56,7 @@ func Conditions(object *corev1.Node, n *Node, now time.Time) ([]corev1.NodeCondi
 	for _, c := range object.Status.Conditions {
 		old[c.Type] = c
 	}
-	troubles, networkless := n.Troubled(), n.AwaitsRange() || !n.NetworkAt().IsZero()
+	troubles, networkless := n.Troubled(), n.NetworkError() != ""
 	var own []corev1.NodeCondition
 	var events []lifecycle.Event
 	for _, k := range kubeletConditions() {

@@ -17,6 +17,16 @@ func noNetwork() conditionText {
 	}
 }
 
+// NetworkError returns why pods of the node get no addresses yet; empty if its network is ready.
+func (n *Node) NetworkError() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.ranges) > 0 && n.ranges[0].IsValid() && n.networkAt.IsZero() {
+		return ""
+	}
+	return noNetwork().message
+}
+
 // PodRange returns the first range of the node's pod addresses; it is not valid if the node waits
 // for one.
 func (n *Node) PodRange() netip.Prefix {
