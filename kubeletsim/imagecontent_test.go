@@ -32,6 +32,7 @@ esac
 	if _, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), profile, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	c.Settle() // a container that starts before the kubelets see the profile runs without it
 	for name, test := range map[string]struct {
 		command, args []string
 		want          string
