@@ -34,7 +34,7 @@ demo: build ## Run a guided tour: make demo TOUR=rollout. Without TOUR, list the
 # Tests that start processes and write to disks wait for most of their time, so the two halves run at once.
 GOTEST = $(GO) test -vet=off -ldflags="-s -w"
 # Test binaries are large and live for seconds: they stay in memory where it has room, and programs there may run.
-MEMORY = $(shell f=$$(mktemp /dev/shm/exec.XXXXXX 2>/dev/null) && cp /bin/true $$f && chmod +x $$f && $$f && [ $$(df -Pk /dev/shm | awk 'END {print $$4}') -gt 4000000 ] && echo /dev/shm; rm -f $$f)
+MEMORY = $(shell f=$$(mktemp /dev/shm/exec.XXXXXX 2>/dev/null) && cp /bin/true $$f && chmod +x $$f && $$f && [ $$(df -Pk /dev/shm | awk 'END {print $$4}') -gt 7500000 ] && echo /dev/shm; rm -f $$f)
 
 .PHONY: test
 test: export GOGC ?= 300
