@@ -104,8 +104,7 @@ func TestRepairFlippedBits(t *testing.T) {
 	original := filepath.Join(t.TempDir(), "data")
 	fillDataDir(t, original)
 	want := content(t, original)
-	database := filepath.Join("member", "snap", "db")
-	whole, err := os.ReadFile(filepath.Join(original, database))
+	whole, err := os.ReadFile(filepath.Join(original, databasePath))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,15 +113,7 @@ func TestRepairFlippedBits(t *testing.T) {
 	for i := range 25 {
 		at, bit := used[2+random.IntN(len(used)-2)]+random.IntN([]int{16, 64, 512, 4096}[i%4]), random.IntN(8)
 		t.Run(fmt.Sprintf("byte %d bit %d", at, bit), func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "data")
-			if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
-				t.Fatal(err)
-			}
-			flipped := bytes.Clone(whole)
-			flipped[at] ^= 1 << bit
-			if err := os.WriteFile(filepath.Join(dir, database), flipped, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			dir := withFlippedBit(t, original, whole, at, bit)
 			checked, report, after := repaired(t, dir)
 			for key, value := range after {
 				if value != want[key] {

@@ -20,8 +20,7 @@ import (
 func TestEmbeddedFlippedBits(t *testing.T) {
 	ctx, original := storetest.Context(t), filepath.Join(t.TempDir(), "data")
 	fillDataDir(t, original)
-	database := filepath.Join("member", "snap", "db")
-	whole, err := os.ReadFile(filepath.Join(original, database))
+	whole, err := os.ReadFile(filepath.Join(original, databasePath))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,15 +32,7 @@ func TestEmbeddedFlippedBits(t *testing.T) {
 		// The headers of pages and of their elements are where bbolt can be led astray.
 		at, bit := page+random.IntN([]int{16, 64, 512, 4096}[i%4]), random.IntN(8)
 		t.Run(fmt.Sprintf("byte %d bit %d", at, bit), func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "data")
-			if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
-				t.Fatal(err)
-			}
-			flipped := bytes.Clone(whole)
-			flipped[at] ^= 1 << bit
-			if err := os.WriteFile(filepath.Join(dir, database), flipped, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			dir := withFlippedBit(t, original, whole, at, bit)
 			before := fileSums(t, dir)
 			s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{DataDir: dir})
 			if err != nil {
@@ -70,6 +61,24 @@ func TestEmbeddedFlippedBits(t *testing.T) {
 	if found < 15 {
 		t.Errorf("only %d flipped bits were found", found)
 	}
+}
+
+// databasePath is the path of the database in a data directory.
+var databasePath = filepath.Join("member", "snap", "db")
+
+// withFlippedBit returns a copy of a data directory, whose database is whole but for one bit.
+func withFlippedBit(t *testing.T, original string, whole []byte, at, bit int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(whole)
+	flipped[at] ^= 1 << bit
+	if err := os.WriteFile(filepath.Join(dir, databasePath), flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // usedPages returns the offsets of the pages that contain something.
