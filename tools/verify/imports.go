@@ -32,12 +32,12 @@ var mayImport = map[string][]string{
 	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "dump", "internal/writeexport", "scenarios/nodepools", "."},
 	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/scenarioapi", "internal/ui", "internal/writeexport", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
-	"test":                      {"clock", "reasons", "internal", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
+	"test":                      {"clock", "reasons", "internal", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/scenarioapi", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
 	"examples":                  {"clock", "minikcmtest", "."},
 }
 
 // testsOnClusters are the folders whose tests may start whole clusters.
-var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/scenarioapi", "internal/ui", "."}
+var testsOnClusters = []string{"dump", "capacity", "controllers", "kubeletsim", "scenarios", "apiserver", "internal/sharing", "internal/runner", "internal/ui", "."}
 
 // neverImport are modules that must not be imported, with the reasons.
 var neverImport = map[string]string{
