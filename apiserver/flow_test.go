@@ -88,13 +88,13 @@ func (h *harness) get(ctx context.Context, path, user string, groups []string) *
 func TestRequestsWaitForSeats(t *testing.T) {
 	const (
 		requests = 40                    // seats of the server
-		seats    = requests*2*20/245 + 1 // of global-default, which has 20 of 245 shares
+		seats    = requests*2*20/265 + 1 // of the level, which has 20 of 265 shares
 		clients  = 3 * seats
 		list     = "/api/v1/configmaps"
 	)
 	h := start(t, func(o *apiserver.Options) { o.MaxReads, o.MaxWrites = requests, requests }, allowAll)
 	floodRandom(t, h, 24)
-	for level := h.levelUID("global-default"); h.ctx.Err() == nil; { // until the server has read its configuration
+	for level := h.createLevel("limited", "alice", 20); h.ctx.Err() == nil; { // until the server has read its configuration
 		resp := h.get(h.ctx, list+"?limit=1", "alice", nil)
 		_ = resp.Body.Close()
 		if resp.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID) == level {
@@ -147,9 +147,40 @@ func TestWatchesLeaveTheirSeats(t *testing.T) {
 	}
 }
 
-func (h *harness) levelUID(name string) string {
+// createLevel creates a priority level for the requests of user and returns its UID. It queues
+// requests and borrows no seats: the seats of the levels in use are adjusted every ten seconds.
+func (h *harness) createLevel(name, user string, shares int32) string {
 	h.t.Helper()
-	level, err := h.client().FlowcontrolV1().PriorityLevelConfigurations().Get(h.ctx, name, metav1.GetOptions{})
+	level, err := h.client().FlowcontrolV1().PriorityLevelConfigurations().Create(h.ctx, &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: &shares,
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse: flowcontrolv1.LimitResponse{
+					Type:    flowcontrolv1.LimitResponseTypeQueue,
+					Queuing: &flowcontrolv1.QueuingConfiguration{Queues: 1, HandSize: 1, QueueLengthLimit: 50},
+				},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, err = h.client().FlowcontrolV1().FlowSchemas().Create(h.ctx, &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: name},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: user}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
+					Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"}, ClusterScope: true,
+				}},
+			}},
+		},
+	}, metav1.CreateOptions{})
 	if err != nil {
 		h.t.Fatal(err)
 	}
