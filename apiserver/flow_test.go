@@ -106,7 +106,7 @@ func TestRequestsWaitForSeats(t *testing.T) {
 		go func() { served <- h.get(h.ctx, list, "alice", nil) }() // their bodies are not read
 	}
 	stalled := []*http.Response{<-served}
-	for range 20 { // other levels
+	for range 5 { // other levels
 		for user, group := range map[string]string{"admin": auth.GroupMasters, "system:serviceaccount:default:x": "system:serviceaccounts"} {
 			resp := h.get(h.ctx, list+"?limit=1", user, []string{group})
 			_ = resp.Body.Close()
@@ -115,16 +115,25 @@ func TestRequestsWaitForSeats(t *testing.T) {
 			}
 		}
 	}
-	if n := len(served) + 1; n > seats {
-		t.Errorf("%d lists are being served on %d seats", n, seats)
+	for range len(served) {
+		stalled = append(stalled, <-served)
+	}
+	ok := 0
+	for _, resp := range stalled {
+		if resp.StatusCode == http.StatusOK { // others waited for longer than the limit of a queue
+			ok++
+		}
+	}
+	if ok > seats {
+		t.Errorf("%d lists are being served on %d seats", ok, seats)
 	}
 	for i := range clients {
-		resp := stalled[0]
-		if i > 0 {
-			resp = <-served
+		if i == len(stalled) {
+			stalled = append(stalled, <-served)
 		}
-		if resp.StatusCode != http.StatusOK {
-			t.Errorf("list %d: %d", i, resp.StatusCode)
+		resp := stalled[i]
+		if resp.StatusCode != http.StatusOK && (resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "") {
+			t.Errorf("list %d: %s", i, resp.Status)
 		}
 		_ = resp.Body.Close()
 	}
