@@ -18,11 +18,14 @@ import (
 // behaved is a client that behaves well: it creates, gets, lists and deletes one small
 // object after the other, and measures how long the requests take.
 type behaved struct {
+	first    chan struct{} // closed when the first request has been served
 	mu       sync.Mutex
 	took     []time.Duration
 	rejected int // with 429
 	failed   []error
 }
+
+func newBehaved() *behaved { return &behaved{first: make(chan struct{})} }
 
 // work runs until ctx ends.
 func (b *behaved) work(ctx context.Context, client kubernetes.Interface) {
@@ -58,6 +61,9 @@ func (b *behaved) measure(ctx context.Context, call func() error) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
+		if len(b.took) == 0 {
+			close(b.first)
+		}
 		b.took = append(b.took, elapsed())
 	case apierrors.IsTooManyRequests(err):
 		b.rejected++

@@ -77,7 +77,7 @@ func TestGenerated(t *testing.T) {
 	}
 	awaitServiceAccount(t.Context(), t, p.client, "hostile")
 	startShell(t.Context(), t, p.client, "hostile")
-	var client behaved
+	client := newBehaved()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var working sync.WaitGroup

@@ -13,11 +13,13 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/test/binary"
 )
 
 var (
-	duration = flag.Duration("for", time.Second, "how long each attack lasts")
+	duration = flag.Duration("for", time.Second, "how long each attack lasts at least")
 	maxP99   = flag.Duration("p99", 0, "fail if 1 % of the requests of a well-behaved client take longer; 0: no limit")
 )
 
@@ -26,6 +28,9 @@ const (
 	// maxResident is what the process may have resident: --memory-limit is about the heap,
 	// and is not exact.
 	maxResident = 2 << 30
+	// serveWithin is how much longer an attack lasts at most, while no request of the well-behaved
+	// client has been served: the attacker runs on the same processors.
+	serveWithin = time.Minute
 )
 
 // TestMain discards the log of client-go, which reports what the attacks break off.
@@ -45,11 +50,15 @@ func TestAttacks(t *testing.T) {
 func testAttack(t *testing.T, path string, attack attack) {
 	p := startProcess(t.Context(), t, path, memoryLimit)
 	run := attack(t, p.attacker(t.Context()))
-	ctx, stop := context.WithTimeout(t.Context(), *duration)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var working sync.WaitGroup
-	var client behaved
+	client := newBehaved()
 	working.Go(func() { client.work(ctx, p.client) })
+	working.Go(func() {
+		defer stop()
+		lasts(ctx, client)
+	})
 	run(ctx)
 	working.Wait()
 	served, p99, rejected := client.report(t)
@@ -60,5 +69,16 @@ func testAttack(t *testing.T, path string, attack attack) {
 	}
 	if peak > maxResident {
 		t.Errorf("%d MiB resident", peak>>20)
+	}
+}
+
+// lasts returns when an attack has lasted long enough to be judged by what client got.
+func lasts(ctx context.Context, client *behaved) {
+	_ = inflight.Sleep(ctx, clock.Real(), *duration)
+	ctx, stop := context.WithTimeout(ctx, serveWithin)
+	defer stop()
+	select {
+	case <-client.first:
+	case <-ctx.Done():
 	}
 }
