@@ -64,7 +64,7 @@ func (r *run) takeBack(ctx context.Context) error {
 	r.mu.Unlock()
 	var errs []error
 	for _, undo := range slices.Backward(deferred) {
-		errs = append(errs, fault.Retake(ctx, r.clock, undo))
+		errs = append(errs, fault.Retake(ctx, r.clock, fault.RetakeLimit, undo))
 	}
 	return errors.Join(errs...)
 }

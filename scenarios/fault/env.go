@@ -74,7 +74,7 @@ func (e *Env) hit(pod *corev1.Pod, container string) {
 // takeBack takes back what was done, also after ctx has ended.
 func (e *Env) takeBack(ctx context.Context, undo injected) error {
 	if e.TakeBack == nil {
-		return Retake(ctx, e.Clock, undo)
+		return Retake(ctx, e.Clock, RetakeLimit, undo)
 	}
 	return e.TakeBack(context.WithoutCancel(ctx), undo)
 }
@@ -83,22 +83,22 @@ const (
 	// RetakeInterval is the delay, by the cluster's clock, between two attempts to take back
 	// a fault while another one makes the API server fail.
 	RetakeInterval = time.Second
-	// retakeLimit is how long Retake retries, by the cluster's clock.
-	retakeLimit = 10 * time.Minute
+	// RetakeLimit is how long a scenario retries to take back a fault.
+	RetakeLimit = 10 * time.Minute
 )
 
 // Retakable reports whether another attempt may take back a fault that the last one failed
 // to take back with err: another fault made the API server fail, or another writer was first.
 func Retakable(err error) bool { return Unanswered(err) || apierrors.IsConflict(err) }
 
-// Retake takes back a fault. While the error is Retakable it retries every RetakeInterval,
-// for at most ten minutes of the cluster's time. After ctx has ended it makes one attempt.
-func Retake(ctx context.Context, c clock.Clock, undo func(context.Context) error) error {
-	end := c.Now().Add(retakeLimit)
+// Retake takes back a fault. While the error is Retakable it retries every RetakeInterval, for
+// at most limit of c's time (0: for ever). After ctx has ended it makes one attempt.
+func Retake(ctx context.Context, c clock.Clock, limit time.Duration, undo func(context.Context) error) error {
+	end := c.Now().Add(limit)
 	for {
 		ended := ctx.Err() != nil
 		err := undo(context.WithoutCancel(ctx))
-		if err == nil || ended || !Retakable(err) || !c.Now().Before(end) {
+		if err == nil || ended || !Retakable(err) || limit > 0 && !c.Now().Before(end) {
 			return err
 		}
 		_ = inflight.Sleep(ctx, c, RetakeInterval) // its end is looked at above

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
@@ -110,17 +109,15 @@ func (r *running) injected() {
 // fail, and once more after urgent has ended.
 func (r *running) takeBack(ctx, urgent context.Context, undo func(context.Context) error) error {
 	r.change(func(shown *Injection) { shown.State = Ending })
-	var err error
-	for noted := false; ; noted = true {
-		hurried := urgent.Err() != nil
-		if err = undo(ctx); err == nil || hurried || !fault.Retakable(err) {
-			break
-		}
-		if !noted {
+	noted := false
+	err := fault.Retake(urgent, r.clock, 0, func(context.Context) error {
+		err := undo(ctx)
+		if !noted && fault.Retakable(err) && urgent.Err() == nil {
+			noted = true
 			r.note("cannot be taken back yet, and is tried every %v: %v", fault.RetakeInterval, err)
 		}
-		_ = inflight.Sleep(urgent, r.clock, fault.RetakeInterval) // its end is looked at above
-	}
+		return err
+	})
 	if err == nil && r.fault.Repeats() {
 		r.change(func(shown *Injection) { shown.State = Active })
 	}
