@@ -62,10 +62,12 @@ race: ## Run all tests under the race detector (70 minutes on two cores).
 	$(GOTEST) -race -timeout 60m $(TESTFLAGS) ./...
 
 .PHONY: soak
-soak: ## Compare fifty runs of one seed, write by write; run the library with 200 seeds, and a simulated week of random faults (an hour).
+soak: ## Compare fifty runs of one seed, write by write; run the library with 200 seeds, and a simulated week of random faults; check histories (two hours).
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -run TestSameSeedSameWrites ./test/determinism ./scenarios -args -runs 50
 	$(GO) test -count=1 -timeout 120m $(TESTFLAGS) -run TestLibrary ./scenarios -args -seeds 200
 	$(GO) test -count=1 -timeout 60m $(TESTFLAGS) -v ./test/soak -args -hours 168 -churn 600
+	$(GO) test -count=20 -timeout 60m $(TESTFLAGS) ./test/linearizability
+	$(MAKE) --no-print-directory ha HA_DURATION=20m
 
 .PHONY: ui
 ui: ## Check the types of the live page and its copies of packages, and run the tests of its logic; needs npm and node.
