@@ -87,7 +87,7 @@ func TestStalledListIsCutOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t)
-			h.stall = 100 * time.Millisecond
+			h.stall = time.Second // the other client may be late too
 			floodWith(t, h, name == "compressed")
 			body := stalled(t, h)
 			if _, err := h.client(overHTTPS().config(h)).CoreV1().ConfigMaps("default").Get(h.ctx, "big0", metav1.GetOptions{}); err != nil {
@@ -230,7 +230,7 @@ func TestManySlowWatchers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t)
-			h.stall = 2 * time.Second // the reading watcher may be late too
+			h.stall = 5 * time.Second // the reading watcher may be late too
 			ctx, cancel := context.WithCancel(h.ctx)
 			defer cancel()
 			h.https()
