@@ -1,4 +1,4 @@
-package job_test
+package controllers_test
 
 import (
 	"testing"
@@ -13,12 +13,12 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-func indexed(completions, parallelism int32) batchv1.JobSpec {
+func indexedJob(completions, parallelism int32) batchv1.JobSpec {
 	return batchv1.JobSpec{CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: &completions, Parallelism: &parallelism}
 }
 
 // events counts the events about a Job, by type and reason.
-func (w world) events(name string) map[string]int32 {
+func (w jobWorld) events(name string) map[string]int32 {
 	w.t.Helper()
 	list, err := w.Client().CoreV1().Events("default").List(w.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + name})
 	if err != nil {
@@ -32,7 +32,7 @@ func (w world) events(name string) map[string]int32 {
 }
 
 func TestPodFailurePolicyEndsJob(t *testing.T) {
-	w := newWorld(t)
+	w := newJobWorld(t)
 	w.create("picky", batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action:      batchv1.PodFailurePolicyActionFailJob,
 		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
@@ -52,9 +52,9 @@ func TestPodFailurePolicyEndsJob(t *testing.T) {
 
 // TestBackoffLimitPerIndex checks that each index is retried up to its own limit,
 // independent of the others.
-func TestBackoffLimitPerIndex(t *testing.T) {
-	w := newWorld(t)
-	spec := indexed(3, 3)
+func TestJobBackoffLimitPerIndex(t *testing.T) {
+	w := newJobWorld(t)
+	spec := indexedJob(3, 3)
 	spec.BackoffLimitPerIndex = ptr.To[int32](1)
 	w.create("apart", spec, "false")
 	w.advance(5 * time.Minute)
@@ -78,9 +78,9 @@ func TestBackoffLimitPerIndex(t *testing.T) {
 
 // TestSuccessPolicy checks that the first succeeded index completes the Job and stops the
 // others.
-func TestSuccessPolicy(t *testing.T) {
-	w := newWorld(t)
-	spec := indexed(3, 3)
+func TestJobSuccessPolicy(t *testing.T) {
+	w := newJobWorld(t)
+	spec := indexedJob(3, 3)
 	spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
 	spec.Parallelism = ptr.To[int32](1)
 	w.create("first", spec, "sleep", "5")
@@ -95,8 +95,8 @@ func TestSuccessPolicy(t *testing.T) {
 }
 
 // TestRestartsCount checks that restarts of containers count with restartPolicy OnFailure.
-func TestRestartsCount(t *testing.T) {
-	w := newWorld(t)
+func TestJobRestartsCount(t *testing.T) {
+	w := newJobWorld(t)
 	spec := batchv1.JobSpec{BackoffLimit: ptr.To[int32](2)}
 	spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 	w.create("again", spec, "false")
@@ -116,7 +116,7 @@ func TestDeletedJob(t *testing.T) {
 		metav1.DeletePropagationBackground: 0, metav1.DeletePropagationForeground: 0, metav1.DeletePropagationOrphan: 2,
 	} {
 		t.Run(string(policy), func(t *testing.T) {
-			w := newWorld(t)
+			w := newJobWorld(t)
 			w.create("gone", batchv1.JobSpec{Parallelism: ptr.To[int32](2)}, "sleep", "infinity")
 			w.advance(10 * time.Second)
 			if err := w.Client().BatchV1().Jobs("default").Delete(t.Context(), "gone", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
@@ -137,8 +137,8 @@ func TestDeletedJob(t *testing.T) {
 
 // TestDeletedPodIsReplaced checks that a pod deleted by a user is replaced and counted as
 // failed.
-func TestDeletedPodIsReplaced(t *testing.T) {
-	w := newWorld(t)
+func TestJobDeletedPodIsReplaced(t *testing.T) {
+	w := newJobWorld(t)
 	w.create("stubborn", batchv1.JobSpec{}, "sleep", "30")
 	w.advance(10 * time.Second)
 	if err := w.Client().CoreV1().Pods("default").Delete(t.Context(), w.pods()[0].Name, metav1.DeleteOptions{}); err != nil {
@@ -153,7 +153,7 @@ func TestDeletedPodIsReplaced(t *testing.T) {
 // TestForeignJobIsLeftAlone checks that a Job of another controller is not changed.
 func TestForeignJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := world{minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)), t}
+	w := jobWorld{minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)), t}
 	w.create("theirs", batchv1.JobSpec{ManagedBy: ptr.To("example.com/queue")}, "true")
 	w.advance(time.Minute)
 	if s := w.get("theirs").Status; len(w.pods()) != 0 || s.StartTime != nil {

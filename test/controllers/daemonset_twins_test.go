@@ -1,4 +1,4 @@
-package daemonset_test
+package controllers_test
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 
 // TestTwinsAreMerged gives a DaemonSet a second revision of its current template. The newer
 // revision stays, and no pod is replaced because of it.
-func TestTwinsAreMerged(t *testing.T) {
+func TestDaemonSetTwinsAreMerged(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, nil)
-	c.eventually("the pods", on(2))
+	c := newDaemonCluster(t, 2, nil)
+	c.eventually("the pods", onNodes(2))
 	before := map[string]bool{}
 	for _, pod := range c.pods() {
 		before[pod.Name] = true

@@ -1,4 +1,4 @@
-package statefulset_test
+package controllers_test
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// cluster is a cluster on virtual time with one StatefulSet in it.
-type cluster struct {
+// setCluster is a cluster on virtual time with one StatefulSet in it.
+type setCluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
 }
 
-func newCluster(t *testing.T, replicas int32, change func(s *appsv1.StatefulSet)) *cluster {
+func newSetCluster(t *testing.T, replicas int32, change func(s *appsv1.StatefulSet)) *setCluster {
 	t.Helper()
-	c := &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
+	c := &setCluster{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
 	labels := map[string]string{"app": "web"}
 	s := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -46,14 +46,14 @@ func newCluster(t *testing.T, replicas int32, change func(s *appsv1.StatefulSet)
 	return c
 }
 
-func (c *cluster) create(s *appsv1.StatefulSet) {
+func (c *setCluster) create(s *appsv1.StatefulSet) {
 	c.t.Helper()
 	if _, err := c.Client().AppsV1().StatefulSets("default").Create(c.t.Context(), s, metav1.CreateOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *cluster) update(change func(s *appsv1.StatefulSet)) {
+func (c *setCluster) update(change func(s *appsv1.StatefulSet)) {
 	c.t.Helper()
 	sets := c.Client().AppsV1().StatefulSets("default")
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -70,15 +70,15 @@ func (c *cluster) update(change func(s *appsv1.StatefulSet)) {
 	}
 }
 
-func image(name string) func(s *appsv1.StatefulSet) {
+func setImage(name string) func(s *appsv1.StatefulSet) {
 	return func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = name }
 }
 
-func scale(n int32) func(s *appsv1.StatefulSet) {
+func setReplicas(n int32) func(s *appsv1.StatefulSet) {
 	return func(s *appsv1.StatefulSet) { s.Spec.Replicas = &n }
 }
 
-func (c *cluster) eventually(what string, check func(s *appsv1.StatefulSet) error) *appsv1.StatefulSet {
+func (c *setCluster) eventually(what string, check func(s *appsv1.StatefulSet) error) *appsv1.StatefulSet {
 	c.t.Helper()
 	var s *appsv1.StatefulSet
 	c.Eventually(what, func(ctx context.Context, client kubernetes.Interface) error {
@@ -91,8 +91,8 @@ func (c *cluster) eventually(what string, check func(s *appsv1.StatefulSet) erro
 	return s
 }
 
-// complete checks that all replicas are available and have the newest revision.
-func complete(s *appsv1.StatefulSet) error {
+// setComplete checks that all replicas are available and have the newest revision.
+func setComplete(s *appsv1.StatefulSet) error {
 	n, got := *s.Spec.Replicas, s.Status
 	if got.ObservedGeneration < s.Generation || got.Replicas != n || got.UpdatedReplicas != n || got.CurrentReplicas != n ||
 		got.AvailableReplicas != n || got.CurrentRevision != got.UpdateRevision {
@@ -102,7 +102,7 @@ func complete(s *appsv1.StatefulSet) error {
 }
 
 // images returns the pods' images by pod name.
-func (c *cluster) images() map[string]string {
+func (c *setCluster) images() map[string]string {
 	c.t.Helper()
 	images := map[string]string{}
 	for _, pod := range c.pods() {
@@ -111,7 +111,7 @@ func (c *cluster) images() map[string]string {
 	return images
 }
 
-func (c *cluster) pods() []corev1.Pod {
+func (c *setCluster) pods() []corev1.Pod {
 	c.t.Helper()
 	list, err := c.Client().CoreV1().Pods("default").List(c.t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
 	if err != nil {
@@ -120,13 +120,13 @@ func (c *cluster) pods() []corev1.Pod {
 	return list.Items
 }
 
-func TestPodsHaveIdentities(t *testing.T) {
+func TestStatefulSetPodsHaveIdentities(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(s *appsv1.StatefulSet) {
+	c := newSetCluster(t, 3, func(s *appsv1.StatefulSet) {
 		s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 4}
-		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")}
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{setClaim("data")}
 	})
-	s := c.eventually("the pods", complete)
+	s := c.eventually("the pods", setComplete)
 	pods := c.pods()
 	if len(pods) != 3 {
 		t.Fatalf("%d pods", len(pods))
@@ -148,7 +148,7 @@ func TestPodsHaveIdentities(t *testing.T) {
 	c.EventuallyEvent("default", "StatefulSet", "Normal SuccessfulCreate Create Claim data-web-6 Pod web-6 in StatefulSet web success")
 }
 
-func claim(name string) corev1.PersistentVolumeClaim {
+func setClaim(name string) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -158,17 +158,17 @@ func claim(name string) corev1.PersistentVolumeClaim {
 	}
 }
 
-func TestRollOutAndBack(t *testing.T) {
+func TestStatefulSetRollOutAndBack(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, nil)
-	first := c.eventually("the first rollout", complete).Status.CurrentRevision
-	c.update(image("nginx:2"))
-	second := c.eventually("the second rollout", complete).Status.CurrentRevision
+	c := newSetCluster(t, 3, nil)
+	first := c.eventually("the first rollout", setComplete).Status.CurrentRevision
+	c.update(setImage("nginx:2"))
+	second := c.eventually("the second rollout", setComplete).Status.CurrentRevision
 	if diff := cmp.Diff(map[string]string{"web-0": "nginx:2", "web-1": "nginx:2", "web-2": "nginx:2"}, c.images()); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}
-	c.update(image("nginx:1"))
-	if got := c.eventually("the way back", complete).Status.CurrentRevision; got != first || first == second {
+	c.update(setImage("nginx:1"))
+	if got := c.eventually("the way back", setComplete).Status.CurrentRevision; got != first || first == second {
 		t.Errorf("revisions %s, %s and then %s", first, second, got)
 	}
 	list, err := c.Client().AppsV1().ControllerRevisions("default").List(t.Context(), metav1.ListOptions{})
@@ -184,13 +184,13 @@ func TestRollOutAndBack(t *testing.T) {
 	}
 }
 
-func TestHistoryLimit(t *testing.T) {
+func TestStatefulSetHistoryLimit(t *testing.T) {
 	t.Parallel()
 	limit := int32(1)
-	c := newCluster(t, 1, func(s *appsv1.StatefulSet) { s.Spec.RevisionHistoryLimit = &limit })
+	c := newSetCluster(t, 1, func(s *appsv1.StatefulSet) { s.Spec.RevisionHistoryLimit = &limit })
 	for i := range 4 {
-		c.update(image(fmt.Sprintf("nginx:%d", i+1)))
-		c.eventually("a rollout", complete)
+		c.update(setImage(fmt.Sprintf("nginx:%d", i+1)))
+		c.eventually("a rollout", setComplete)
 	}
 	c.Eventually("the history to shrink", func(ctx context.Context, client kubernetes.Interface) error {
 		list, err := client.AppsV1().ControllerRevisions("default").List(ctx, metav1.ListOptions{})
@@ -201,13 +201,13 @@ func TestHistoryLimit(t *testing.T) {
 	})
 }
 
-func TestPartition(t *testing.T) {
+func TestStatefulSetPartition(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, nil)
-	c.eventually("the first rollout", complete)
+	c := newSetCluster(t, 3, nil)
+	c.eventually("the first rollout", setComplete)
 	two := int32(2)
 	c.update(func(s *appsv1.StatefulSet) {
-		image("nginx:2")(s)
+		setImage("nginx:2")(s)
 		s.Spec.UpdateStrategy.RollingUpdate.Partition = &two
 	})
 	partial := func(s *appsv1.StatefulSet) error {
@@ -232,12 +232,12 @@ func TestPartition(t *testing.T) {
 	}
 	zero := int32(0)
 	c.update(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate.Partition = &zero })
-	c.eventually("the rest", complete)
+	c.eventually("the rest", setComplete)
 }
 
-func TestOnDelete(t *testing.T) {
+func TestStatefulSetOnDelete(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType })
+	c := newSetCluster(t, 2, func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType })
 	ready := func(updated int32) func(s *appsv1.StatefulSet) error {
 		return func(s *appsv1.StatefulSet) error {
 			if s.Status.ObservedGeneration != s.Generation || s.Status.AvailableReplicas != 2 || s.Status.UpdatedReplicas != updated {
@@ -247,7 +247,7 @@ func TestOnDelete(t *testing.T) {
 		}
 	}
 	c.eventually("the pods", ready(2))
-	c.update(image("nginx:2"))
+	c.update(setImage("nginx:2"))
 	c.eventually("it to be observed", ready(0))
 	if err := c.Client().CoreV1().Pods("default").Delete(t.Context(), "web-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -259,19 +259,19 @@ func TestOnDelete(t *testing.T) {
 	if err := c.Client().CoreV1().Pods("default").Delete(t.Context(), "web-0", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the update to complete", complete)
+	c.eventually("the update to complete", setComplete)
 }
 
-func TestParallelWithMaxUnavailable(t *testing.T) {
+func TestStatefulSetParallelWithMaxUnavailable(t *testing.T) {
 	t.Parallel()
 	most := intstr.FromString("50%")
-	c := newCluster(t, 4, func(s *appsv1.StatefulSet) {
+	c := newSetCluster(t, 4, func(s *appsv1.StatefulSet) {
 		s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
 			Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: &most},
 		}
 	})
-	c.eventually("the pods", complete)
+	c.eventually("the pods", setComplete)
 	pods := c.pods()
 	if !pods[0].CreationTimestamp.Equal(&pods[3].CreationTimestamp) {
 		t.Errorf("created at %v and %v", pods[0].CreationTimestamp, pods[3].CreationTimestamp)
@@ -289,13 +289,13 @@ func TestParallelWithMaxUnavailable(t *testing.T) {
 		t.Errorf("status %+v", s.Status)
 	}
 	c.update(func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.NodeSelector = nil })
-	c.eventually("the way back", complete)
+	c.eventually("the way back", setComplete)
 }
 
-func TestFailedPodIsRecreated(t *testing.T) {
+func TestStatefulSetFailedPodIsRecreated(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, nil)
-	c.eventually("the pods", complete)
+	c := newSetCluster(t, 2, nil)
+	c.eventually("the pods", setComplete)
 	before := c.pods()[0]
 	before.Status.Phase, before.ResourceVersion = corev1.PodFailed, "" // unconditional: the pod may have changed
 	if _, err := c.Client().CoreV1().Pods("default").UpdateStatus(t.Context(), &before, metav1.UpdateOptions{}); err != nil {
@@ -308,15 +308,15 @@ func TestFailedPodIsRecreated(t *testing.T) {
 		}
 		return err
 	})
-	c.eventually("the pods again", complete)
+	c.eventually("the pods again", setComplete)
 	c.EventuallyEvent("default", "StatefulSet", "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful")
 }
 
-func TestMinReadySeconds(t *testing.T) {
+func TestStatefulSetMinReadySeconds(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(s *appsv1.StatefulSet) { s.Spec.MinReadySeconds = 30 })
+	c := newSetCluster(t, 3, func(s *appsv1.StatefulSet) { s.Spec.MinReadySeconds = 30 })
 	begin := c.Clock().Now()
-	c.eventually("the pods", complete)
+	c.eventually("the pods", setComplete)
 	if took := c.Clock().Since(begin); took < 90*time.Second || took > 2*time.Minute {
 		t.Errorf("it took %v", took)
 	}
@@ -329,7 +329,7 @@ func TestMinReadySeconds(t *testing.T) {
 }
 
 // claims returns the claims' names and the kinds of their owners.
-func (c *cluster) claims(ctx context.Context) (map[string]string, error) {
+func (c *setCluster) claims(ctx context.Context) (map[string]string, error) {
 	list, err := c.Client().CoreV1().PersistentVolumeClaims("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -344,7 +344,7 @@ func (c *cluster) claims(ctx context.Context) (map[string]string, error) {
 	return owners, nil
 }
 
-func (c *cluster) wantClaims(what string, want map[string]string) {
+func (c *setCluster) wantClaims(what string, want map[string]string) {
 	c.t.Helper()
 	c.Eventually(what, func(ctx context.Context, _ kubernetes.Interface) error {
 		got, err := c.claims(ctx)
@@ -355,7 +355,7 @@ func (c *cluster) wantClaims(what string, want map[string]string) {
 	})
 }
 
-func TestRetainedClaims(t *testing.T) {
+func TestStatefulSetRetainedClaims(t *testing.T) {
 	t.Parallel()
 	const remove, retain = appsv1.DeletePersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	for _, tc := range []struct {
@@ -369,20 +369,20 @@ func TestRetainedClaims(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("whenDeleted %s, whenScaled %s", tc.deleted, tc.scaled), func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(t, 2, func(s *appsv1.StatefulSet) {
-				s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data")}
+			c := newSetCluster(t, 2, func(s *appsv1.StatefulSet) {
+				s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{setClaim("data")}
 				s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: tc.deleted, WhenScaled: tc.scaled}
 			})
-			c.eventually("the pods", complete)
+			c.eventually("the pods", setComplete)
 			c.wantClaims("the claims", tc.first)
-			c.update(scale(1))
-			c.eventually("the second one to go", complete)
+			c.update(setReplicas(1))
+			c.eventually("the second one to go", setComplete)
 			c.wantClaims("the claims after scaling down", tc.afterScale)
-			c.update(scale(2))
-			c.eventually("it to come back", complete)
+			c.update(setReplicas(2))
+			c.eventually("it to come back", setComplete)
 			c.wantClaims("the claims after scaling up", tc.first)
-			c.update(scale(1))
-			c.eventually("it to go again", complete)
+			c.update(setReplicas(1))
+			c.eventually("it to go again", setComplete)
 			if err := c.Client().AppsV1().StatefulSets("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package daemonset_test
+package controllers_test
 
 import (
 	"context"
@@ -18,15 +18,15 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// cluster is a cluster on virtual time with one DaemonSet in it.
-type cluster struct {
+// daemonCluster is a cluster on virtual time with one DaemonSet in it.
+type daemonCluster struct {
 	*minikcmtest.Cluster
 	t *testing.T
 }
 
-func newCluster(t *testing.T, nodes int, change func(d *appsv1.DaemonSet)) *cluster {
+func newDaemonCluster(t *testing.T, nodes int, change func(d *appsv1.DaemonSet)) *daemonCluster {
 	t.Helper()
-	c := &cluster{minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(nodes)), t}
+	c := &daemonCluster{minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(nodes)), t}
 	labels := map[string]string{"app": "agent"}
 	d := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
@@ -47,7 +47,7 @@ func newCluster(t *testing.T, nodes int, change func(d *appsv1.DaemonSet)) *clus
 	return c
 }
 
-func (c *cluster) update(change func(d *appsv1.DaemonSet)) {
+func (c *daemonCluster) update(change func(d *appsv1.DaemonSet)) {
 	c.t.Helper()
 	sets := c.Client().AppsV1().DaemonSets("default")
 	c.retry(func() error {
@@ -61,7 +61,7 @@ func (c *cluster) update(change func(d *appsv1.DaemonSet)) {
 	})
 }
 
-func (c *cluster) updateNode(i int, change func(n *corev1.Node)) {
+func (c *daemonCluster) updateNode(i int, change func(n *corev1.Node)) {
 	c.t.Helper()
 	name := c.nodes()[i].Name
 	nodes := c.Client().CoreV1().Nodes()
@@ -76,14 +76,14 @@ func (c *cluster) updateNode(i int, change func(n *corev1.Node)) {
 	})
 }
 
-func (c *cluster) retry(do func() error) {
+func (c *daemonCluster) retry(do func() error) {
 	c.t.Helper()
 	if err := retry.RetryOnConflict(retry.DefaultRetry, do); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *cluster) nodes() []corev1.Node {
+func (c *daemonCluster) nodes() []corev1.Node {
 	c.t.Helper()
 	list, err := c.Client().CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *cluster) nodes() []corev1.Node {
 	return list.Items
 }
 
-func (c *cluster) pods() []corev1.Pod {
+func (c *daemonCluster) pods() []corev1.Pod {
 	c.t.Helper()
 	list, err := c.Client().CoreV1().Pods("default").List(c.t.Context(), metav1.ListOptions{LabelSelector: "app=agent"})
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *cluster) pods() []corev1.Pod {
 	return list.Items
 }
 
-func (c *cluster) eventually(what string, check func(d *appsv1.DaemonSet) error) *appsv1.DaemonSet {
+func (c *daemonCluster) eventually(what string, check func(d *appsv1.DaemonSet) error) *appsv1.DaemonSet {
 	c.t.Helper()
 	var d *appsv1.DaemonSet
 	c.Eventually(what, func(ctx context.Context, client kubernetes.Interface) error {
@@ -114,9 +114,9 @@ func (c *cluster) eventually(what string, check func(d *appsv1.DaemonSet) error)
 	return d
 }
 
-// on checks that n nodes should have a pod and have an available one of the newest
+// onNodes checks that n nodes should have a pod and have an available one of the newest
 // template.
-func on(n int32) func(d *appsv1.DaemonSet) error {
+func onNodes(n int32) func(d *appsv1.DaemonSet) error {
 	return func(d *appsv1.DaemonSet) error {
 		want := appsv1.DaemonSetStatus{
 			ObservedGeneration: d.Generation, DesiredNumberScheduled: n, CurrentNumberScheduled: n, UpdatedNumberScheduled: n, NumberReady: n, NumberAvailable: n,
@@ -128,14 +128,14 @@ func on(n int32) func(d *appsv1.DaemonSet) error {
 	}
 }
 
-func image(name string) func(d *appsv1.DaemonSet) {
+func daemonImage(name string) func(d *appsv1.DaemonSet) {
 	return func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.Containers[0].Image = name }
 }
 
-func TestOnePodOnEachNode(t *testing.T) {
+func TestDaemonSetOnePodOnEachNode(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, nil)
-	c.eventually("the pods", on(3))
+	c := newDaemonCluster(t, 3, nil)
+	c.eventually("the pods", onNodes(3))
 	nodes := map[string]bool{}
 	for _, pod := range c.pods() {
 		nodes[pod.Spec.NodeName] = true
@@ -153,20 +153,20 @@ func TestOnePodOnEachNode(t *testing.T) {
 	}
 }
 
-func TestNodesComeAndGo(t *testing.T) {
+func TestDaemonSetNodesComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
-	c.eventually("nothing", on(0))
+	c := newDaemonCluster(t, 3, func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
+	c.eventually("nothing", onNodes(0))
 	c.updateNode(0, func(n *corev1.Node) { n.Labels["disk"] = "ssd" })
 	c.updateNode(1, func(n *corev1.Node) { n.Labels["disk"] = "ssd" })
-	c.eventually("two pods", on(2))
+	c.eventually("two pods", onNodes(2))
 	c.updateNode(1, func(n *corev1.Node) { delete(n.Labels, "disk") })
-	c.eventually("one pod", on(1))
+	c.eventually("one pod", onNodes(1))
 	c.updateNode(0, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	if err := c.Advance(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("cordoned nodes to keep theirs", on(1))
+	c.eventually("cordoned nodes to keep theirs", onNodes(1))
 	taint := corev1.Taint{Key: "only", Value: "others", Effect: corev1.TaintEffectNoSchedule}
 	c.updateNode(0, func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint) })
 	c.eventually("a taint that keeps away to let it stay", func(d *appsv1.DaemonSet) error {
@@ -177,10 +177,10 @@ func TestNodesComeAndGo(t *testing.T) {
 	})
 	taint.Effect = corev1.TaintEffectNoExecute
 	c.updateNode(0, func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, taint) })
-	c.eventually("a taint that evicts to drive it out", on(0))
+	c.eventually("a taint that evicts to drive it out", onNodes(0))
 }
 
-func TestRollOut(t *testing.T) {
+func TestDaemonSetRollOut(t *testing.T) {
 	t.Parallel()
 	two, zero := intstr.FromInt32(2), intstr.FromInt32(0)
 	for name, rolling := range map[string]appsv1.RollingUpdateDaemonSet{
@@ -189,14 +189,14 @@ func TestRollOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(t, 5, func(d *appsv1.DaemonSet) {
+			c := newDaemonCluster(t, 5, func(d *appsv1.DaemonSet) {
 				d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &rolling}
 				d.Spec.MinReadySeconds = 10
 			})
-			c.eventually("the pods", on(5))
+			c.eventually("the pods", onNodes(5))
 			begin := c.Clock().Now()
-			c.update(image("agent:2"))
-			c.eventually("the rollout", on(5))
+			c.update(daemonImage("agent:2"))
+			c.eventually("the rollout", onNodes(5))
 			// Three batches, of two, two and one pods, each take ten seconds.
 			if took := c.Clock().Since(begin); took < 30*time.Second || took > 50*time.Second {
 				t.Errorf("it took %v", took)
@@ -210,11 +210,11 @@ func TestRollOut(t *testing.T) {
 	}
 }
 
-func TestOnDelete(t *testing.T) {
+func TestDaemonSetOnDelete(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType })
-	c.eventually("the pods", on(2))
-	c.update(image("agent:2"))
+	c := newDaemonCluster(t, 2, func(d *appsv1.DaemonSet) { d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType })
+	c.eventually("the pods", onNodes(2))
+	c.update(daemonImage("agent:2"))
 	updated := func(n int32) func(d *appsv1.DaemonSet) error {
 		return func(d *appsv1.DaemonSet) error {
 			if d.Status.ObservedGeneration != d.Generation || d.Status.UpdatedNumberScheduled != n || d.Status.NumberAvailable != 2 {
@@ -230,13 +230,13 @@ func TestOnDelete(t *testing.T) {
 	c.eventually("one new pod", updated(1))
 }
 
-func TestHistory(t *testing.T) {
+func TestDaemonSetHistory(t *testing.T) {
 	t.Parallel()
 	limit := int32(1)
-	c := newCluster(t, 1, func(d *appsv1.DaemonSet) { d.Spec.RevisionHistoryLimit = &limit })
+	c := newDaemonCluster(t, 1, func(d *appsv1.DaemonSet) { d.Spec.RevisionHistoryLimit = &limit })
 	for _, name := range []string{"agent:1", "agent:2", "agent:3", "agent:2"} {
-		c.update(image(name))
-		c.eventually("a rollout", on(1))
+		c.update(daemonImage(name))
+		c.eventually("a rollout", onNodes(1))
 	}
 	c.Eventually("the history to shrink", func(ctx context.Context, client kubernetes.Interface) error {
 		list, err := client.AppsV1().ControllerRevisions("default").List(ctx, metav1.ListOptions{})
@@ -255,10 +255,10 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-func TestFailedPodsAreReplacedEverSlower(t *testing.T) {
+func TestDaemonSetFailedPodsAreReplacedEverSlower(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 1, nil)
-	c.eventually("the pod", on(1))
+	c := newDaemonCluster(t, 1, nil)
+	c.eventually("the pod", onNodes(1))
 	begin := c.Clock().Now()
 	for range 4 {
 		pod := c.pods()[0]

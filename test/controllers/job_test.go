@@ -1,4 +1,4 @@
-package job_test
+package controllers_test
 
 import (
 	"testing"
@@ -13,18 +13,18 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// world is a cluster on virtual time with helpers for Jobs.
-type world struct {
+// jobWorld is a cluster on virtual time with helpers for Jobs.
+type jobWorld struct {
 	*minikcmtest.Cluster
 	t *testing.T
 }
 
-func newWorld(t *testing.T) world {
+func newJobWorld(t *testing.T) jobWorld {
 	t.Parallel()
-	return world{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
+	return jobWorld{minikcmtest.New(t, minikcmtest.WithVirtualTime()), t}
 }
 
-func (w world) create(name string, spec batchv1.JobSpec, command ...string) {
+func (w jobWorld) create(name string, spec batchv1.JobSpec, command ...string) {
 	w.t.Helper()
 	if spec.Template.Spec.RestartPolicy == "" {
 		spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -36,14 +36,14 @@ func (w world) create(name string, spec batchv1.JobSpec, command ...string) {
 	}
 }
 
-func (w world) advance(d time.Duration) {
+func (w jobWorld) advance(d time.Duration) {
 	w.t.Helper()
 	if err := w.Advance(w.t.Context(), d); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w world) get(name string) *batchv1.Job {
+func (w jobWorld) get(name string) *batchv1.Job {
 	w.t.Helper()
 	job, err := w.Client().BatchV1().Jobs("default").Get(w.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -52,7 +52,7 @@ func (w world) get(name string) *batchv1.Job {
 	return job
 }
 
-func (w world) pods() []corev1.Pod {
+func (w jobWorld) pods() []corev1.Pod {
 	w.t.Helper()
 	pods, err := w.Client().CoreV1().Pods("default").List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -61,8 +61,8 @@ func (w world) pods() []corev1.Pod {
 	return pods.Items
 }
 
-// conditions returns the reasons of a Job's true conditions, by type.
-func conditions(job *batchv1.Job) map[batchv1.JobConditionType]string {
+// jobConditions returns the reasons of a Job's true conditions, by type.
+func jobConditions(job *batchv1.Job) map[batchv1.JobConditionType]string {
 	all := map[batchv1.JobConditionType]string{}
 	for _, c := range job.Status.Conditions {
 		if c.Status == corev1.ConditionTrue {
@@ -72,15 +72,15 @@ func conditions(job *batchv1.Job) map[batchv1.JobConditionType]string {
 	return all
 }
 
-func (w world) checkConditions(name string, want map[batchv1.JobConditionType]string) {
+func (w jobWorld) checkConditions(name string, want map[batchv1.JobConditionType]string) {
 	w.t.Helper()
-	if diff := cmp.Diff(want, conditions(w.get(name))); diff != "" {
+	if diff := cmp.Diff(want, jobConditions(w.get(name))); diff != "" {
 		w.t.Errorf("conditions of %s (-want +got):\n%s", name, diff)
 	}
 }
 
 // checkReleased checks that no pod that has ended keeps the finalizer.
-func (w world) checkReleased() {
+func (w jobWorld) checkReleased() {
 	w.t.Helper()
 	for _, pod := range w.pods() {
 		if len(pod.Finalizers) > 0 {
@@ -90,7 +90,7 @@ func (w world) checkReleased() {
 }
 
 func TestJobRunsToCompletion(t *testing.T) {
-	w := newWorld(t)
+	w := newJobWorld(t)
 	w.create("count", batchv1.JobSpec{Completions: ptr.To[int32](5), Parallelism: ptr.To[int32](2)}, "sleep", "10")
 	w.advance(5 * time.Second)
 	if s := w.get("count").Status; s.Active != 2 || *s.Ready != 2 {
@@ -112,7 +112,7 @@ func TestJobRunsToCompletion(t *testing.T) {
 }
 
 func TestFailingJobBacksOff(t *testing.T) {
-	w := newWorld(t)
+	w := newJobWorld(t)
 	w.create("broken", batchv1.JobSpec{BackoffLimit: ptr.To[int32](2)}, "false")
 	w.advance(5 * time.Second)
 	if n := len(w.pods()); n != 1 {
@@ -140,7 +140,7 @@ func TestFailingJobBacksOff(t *testing.T) {
 }
 
 func TestIndexedJob(t *testing.T) {
-	w := newWorld(t)
+	w := newJobWorld(t)
 	w.create("work", batchv1.JobSpec{
 		CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](4), Parallelism: ptr.To[int32](3),
 	}, "sleep", "5")
@@ -159,8 +159,8 @@ func TestIndexedJob(t *testing.T) {
 	w.checkReleased()
 }
 
-func TestDeadline(t *testing.T) {
-	w := newWorld(t)
+func TestJobDeadline(t *testing.T) {
+	w := newJobWorld(t)
 	w.create("slow", batchv1.JobSpec{ActiveDeadlineSeconds: ptr.To[int64](30)}, "sleep", "infinity")
 	w.advance(29 * time.Second)
 	w.checkConditions("slow", map[batchv1.JobConditionType]string{})
@@ -173,8 +173,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestSuspendAndResume(t *testing.T) {
-	w := newWorld(t)
+func TestJobSuspendAndResume(t *testing.T) {
+	w := newJobWorld(t)
 	w.create("lazy", batchv1.JobSpec{Suspend: ptr.To(true)}, "sleep", "10")
 	w.advance(time.Minute)
 	w.checkConditions("lazy", map[batchv1.JobConditionType]string{batchv1.JobSuspended: "JobSuspended"})

@@ -1,4 +1,4 @@
-package statefulset_test
+package controllers_test
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 
 // TestTakenRevisionName checks that a revision gets another name if the one that it should
 // have is in use.
-func TestTakenRevisionName(t *testing.T) {
+func TestStatefulSetTakenRevisionName(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 1, nil)
-	before := c.eventually("the pod", complete)
+	c := newSetCluster(t, 1, nil)
+	before := c.eventually("the pod", setComplete)
 	name := before.Status.CurrentRevision
 	revisions := c.Client().AppsV1().ControllerRevisions("default")
 	if err := c.Client().AppsV1().StatefulSets("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
@@ -35,7 +35,7 @@ func TestTakenRevisionName(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.create(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: before.Spec})
-	after := c.eventually("the pod again", complete)
+	after := c.eventually("the pod again", setComplete)
 	if after.Status.CurrentRevision == name || after.Status.CollisionCount == nil || *after.Status.CollisionCount != 1 {
 		t.Errorf("status %+v; %s is taken", after.Status, name)
 	}

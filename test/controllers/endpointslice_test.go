@@ -1,4 +1,4 @@
-package endpointslice_test
+package controllers_test
 
 import (
 	"context"
@@ -16,34 +16,34 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-var app = map[string]string{"app": "web"}
+var webLabels = map[string]string{"app": "web"}
 
-func deployment(replicas int32) *appsv1.Deployment {
+func webDeployment(replicas int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: app},
+			Selector: &metav1.LabelSelector{MatchLabels: webLabels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: app},
+				ObjectMeta: metav1.ObjectMeta{Labels: webLabels},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}},
 			},
 		},
 	}
 }
 
-func service() *corev1.Service {
+func webService() *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: app},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: webLabels},
 		Spec: corev1.ServiceSpec{
-			Selector: app,
+			Selector: webLabels,
 			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
 		},
 	}
 }
 
-// serves checks that so many endpoints are ready, in the slices and in the legacy object.
-func serves(want int) func(context.Context, kubernetes.Interface) error {
+// servesEndpoints checks that so many endpoints are ready, in the slices and in the legacy object.
+func servesEndpoints(want int) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		slices, err := client.DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"})
 		if err != nil {
@@ -79,14 +79,14 @@ func TestEndpointsFollowPods(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
 	client := c.Client()
-	if _, err := client.CoreV1().Services("default").Create(t.Context(), service(), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Services("default").Create(t.Context(), webService(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("an empty service", serves(0))
-	if _, err := client.AppsV1().Deployments("default").Create(t.Context(), deployment(3), metav1.CreateOptions{}); err != nil {
+	c.Eventually("an empty service", servesEndpoints(0))
+	if _, err := client.AppsV1().Deployments("default").Create(t.Context(), webDeployment(3), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("three endpoints", serves(3))
+	c.Eventually("three endpoints", servesEndpoints(3))
 	pods, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestEndpointsFollowPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Eventually("a pod less and one more", func(ctx context.Context, client kubernetes.Interface) error {
-		if err := serves(3)(ctx, client); err != nil {
+		if err := servesEndpoints(3)(ctx, client); err != nil {
 			return err
 		}
 		_, err := client.CoreV1().Pods("default").Get(ctx, pods.Items[0].Name, metav1.GetOptions{})
@@ -122,17 +122,17 @@ func TestEndpointsFollowPods(t *testing.T) {
 
 // TestALargeServiceIsWholeInTheEnd scales up a service whose events are batched and that
 // needs several slices.
-func TestALargeServiceIsWholeInTheEnd(t *testing.T) {
+func TestEndpointSlicesOfLargeServiceAreWholeInTheEnd(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithNodes(5))
 	client := c.Client()
-	if _, err := client.CoreV1().Services("default").Create(t.Context(), service(), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Services("default").Create(t.Context(), webService(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.AppsV1().Deployments("default").Create(t.Context(), deployment(350), metav1.CreateOptions{}); err != nil {
+	if _, err := client.AppsV1().Deployments("default").Create(t.Context(), webDeployment(350), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Eventually("all endpoints", serves(350))
+	c.Eventually("all endpoints", servesEndpoints(350))
 	slices, err := client.DiscoveryV1().EndpointSlices("default").List(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=web"})
 	if err != nil || len(slices.Items) < 4 {
 		t.Errorf("%d slices, %v", len(slices.Items), err)
