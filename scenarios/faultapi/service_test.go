@@ -89,6 +89,31 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// What another fault keeps the API server from taking back is retried, and noted once.
+func TestTakenBackAfterOutage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	id := b.inject("{nodes: {action: cordon, names: [node-0]}, for: 1m}")
+	b.want(id, Active)
+	outage := b.inject("{etcd: {action: unavailable}, for: 20m}")
+	b.want(outage, Active)
+	b.advance(15 * time.Minute) // longer than a scenario retries
+	injection := b.want(id, Ending)
+	var notes []string
+	for _, note := range injection.Notes {
+		notes = append(notes, note.Text)
+	}
+	if last := notes[len(notes)-1]; len(notes) != 2 || !strings.HasPrefix(last, "cannot be taken back yet, and is tried every 1s: ") {
+		t.Errorf("the notes are %q", notes)
+	}
+	b.advance(6 * time.Minute)
+	b.want(outage, Over)
+	b.want(id, Over)
+	if b.node("node-0").Spec.Unschedulable {
+		t.Error("node-0 is cordoned")
+	}
+}
+
 // A fault that repeats is shown with how often it has happened.
 func TestRepeated(t *testing.T) {
 	t.Parallel()
