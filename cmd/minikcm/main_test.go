@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/test/golden"
@@ -26,6 +29,9 @@ func TestMain(m *testing.M) {
 	mode, program, _ := strings.Cut(os.Getenv(asCommand), "-")
 	switch mode {
 	case "run":
+		if len(os.Args) > 1 && os.Args[1] == "kubectl" {
+			quietKubectl()
+		}
 		os.Exit(run(newRootFor(program), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	case "stubborn":
 		ctx, stop := untilSignal()
@@ -36,6 +42,19 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// quietKubectl discards what kubectl logs as information. In a build with the race detector, it
+// logs that on each run, among the output that tests compare.
+func quietKubectl() {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "WARNING"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(io.Discard)
 }
 
 // call runs the command in this process.
