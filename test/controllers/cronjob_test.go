@@ -45,9 +45,7 @@ func (w cronWorld) create(schedule string, change func(*batchv1.CronJobSpec), co
 
 func (w cronWorld) advance(d time.Duration) {
 	w.t.Helper()
-	if err := w.Advance(w.t.Context(), d); err != nil {
-		w.t.Fatal(err)
-	}
+	advance(w.t, w.Cluster, d)
 }
 
 // toThe advances the clock to the next multiple of d.

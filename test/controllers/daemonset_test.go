@@ -94,11 +94,7 @@ func (c *daemonCluster) nodes() []corev1.Node {
 
 func (c *daemonCluster) pods() []corev1.Pod {
 	c.t.Helper()
-	list, err := c.Client().CoreV1().Pods("default").List(c.t.Context(), metav1.ListOptions{LabelSelector: "app=agent"})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return list.Items
+	return podsWith(c.t, c.Cluster, "app=agent")
 }
 
 func (c *daemonCluster) eventually(what string, check func(d *appsv1.DaemonSet) error) *appsv1.DaemonSet {

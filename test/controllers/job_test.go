@@ -38,9 +38,7 @@ func (w jobWorld) create(name string, spec batchv1.JobSpec, command ...string) {
 
 func (w jobWorld) advance(d time.Duration) {
 	w.t.Helper()
-	if err := w.Advance(w.t.Context(), d); err != nil {
-		w.t.Fatal(err)
-	}
+	advance(w.t, w.Cluster, d)
 }
 
 func (w jobWorld) get(name string) *batchv1.Job {
@@ -52,13 +50,19 @@ func (w jobWorld) get(name string) *batchv1.Job {
 	return job
 }
 
+// podsWith returns the pods of the default namespace that a label selector matches.
+func podsWith(t *testing.T, c *minikcmtest.Cluster, selector string) []corev1.Pod {
+	t.Helper()
+	list, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
 func (w jobWorld) pods() []corev1.Pod {
 	w.t.Helper()
-	pods, err := w.Client().CoreV1().Pods("default").List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return pods.Items
+	return podsWith(w.t, w.Cluster, "")
 }
 
 // jobConditions returns the reasons of a Job's true conditions, by type.

@@ -113,11 +113,7 @@ func (c *setCluster) images() map[string]string {
 
 func (c *setCluster) pods() []corev1.Pod {
 	c.t.Helper()
-	list, err := c.Client().CoreV1().Pods("default").List(c.t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return list.Items
+	return podsWith(c.t, c.Cluster, "app=web")
 }
 
 func TestStatefulSetPodsHaveIdentities(t *testing.T) {
