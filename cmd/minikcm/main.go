@@ -127,16 +127,24 @@ func setLogging(w io.Writer, verbosity int) error {
 	if verbosity < 0 {
 		return fmt.Errorf("--log-level must not be negative, but is %d", verbosity)
 	}
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": strconv.Itoa(verbosity)} {
-		if err := flags.Set(name, value); err != nil {
-			return fmt.Errorf("setting up logging: %w", err)
-		}
+	if err := setLogFlags(map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": strconv.Itoa(verbosity)}); err != nil {
+		return fmt.Errorf("setting up logging: %w", err)
 	}
 	if verbosity == 0 {
 		w = io.Discard
 	}
 	klog.SetOutput(w)
+	return nil
+}
+
+// setLogFlags sets flags of klog.
+func setLogFlags(values map[string]string) error {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range values {
+		if err := flags.Set(name, value); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -47,12 +46,8 @@ func TestMain(m *testing.M) {
 // quietKubectl discards what kubectl logs as information. In a build with the race detector, it
 // logs that on each run, among the output that tests compare.
 func quietKubectl() {
-	flags := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(flags)
-	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "WARNING"} {
-		if err := flags.Set(name, value); err != nil {
-			panic(err)
-		}
+	if err := setLogFlags(map[string]string{"logtostderr": "false", "stderrthreshold": "WARNING"}); err != nil {
+		panic(err)
 	}
 	klog.SetOutput(io.Discard)
 }
