@@ -19,9 +19,7 @@ func noNetwork() conditionText {
 
 // NetworkError returns why pods of the node get no addresses yet; empty if its network is ready.
 func (n *Node) NetworkError() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.ranges) > 0 && n.ranges[0].IsValid() && n.networkAt.IsZero() {
+	if !n.AwaitsRange() && n.NetworkAt().IsZero() {
 		return ""
 	}
 	return noNetwork().message
