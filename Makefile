@@ -40,7 +40,9 @@ MEMORY = $(shell f=$$(mktemp /dev/shm/exec.XXXXXX 2>/dev/null) && cp /bin/true $
 test: export GOGC ?= 300
 test: export GOTMPDIR ?= $(MEMORY)
 test: ## Run all tests, those of RACE under the race detector.
-	$(MAKE) --no-print-directory -j2 test-first test-rest
+	$(GO) build -ldflags="-s -w" -o bin/test/minikcm ./cmd/minikcm
+	MINIKCM=$(CURDIR)/bin/test/minikcm MINIKCM_BUILDID=$$($(GO) tool buildid bin/test/minikcm) \
+		$(MAKE) --no-print-directory -j2 test-first test-rest
 
 .PHONY: test-first
 test-first:

@@ -30,7 +30,8 @@ var programs string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
-// testMain builds minikcm, unless MINIKCM names it, and the examples.
+// testMain builds minikcm, unless MINIKCM names it, and the examples. Reading MINIKCM_BUILDID
+// keeps the go command from reusing the result that the tests had with another build of it.
 func testMain(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "minikcm-examples-")
 	if err != nil {
@@ -38,10 +39,11 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	programs = dir
-	build := [][]string{{"go", "build", "-o", dir + string(filepath.Separator), "./..."}}
+	build := [][]string{{"go", "build", "-ldflags=-s -w", "-o", dir + string(filepath.Separator), "./..."}}
+	_ = os.Getenv("MINIKCM_BUILDID")
 	if os.Getenv("MINIKCM") == "" {
 		minikcm := filepath.Join(dir, "minikcm")
-		build = append(build, []string{"go", "-C", "..", "build", "-o", minikcm, "./cmd/minikcm"})
+		build = append(build, []string{"go", "-C", "..", "build", "-ldflags=-s -w", "-o", minikcm, "./cmd/minikcm"})
 		os.Setenv("MINIKCM", minikcm)
 	}
 	for _, command := range build {

@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	w := &world{t: t, random: clock.NewRandom(*seed), only: named, pods: newPods(), byFault: map[string]int{}}
 	var addresses []string
 	w.members, addresses = startMembers(t, 3)
-	w.servers = newServers(t, binary.Build(t), *processes, addresses)
+	w.servers = newServers(t, binary.Path(t), *processes, addresses)
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.report()

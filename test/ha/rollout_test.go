@@ -23,7 +23,7 @@ func TestRolloutStatus(t *testing.T) {
 		t.Skip("it starts six processes: make ha runs it")
 	}
 	_, addresses := startMembers(t, 3)
-	program := binary.Build(t)
+	program := binary.Path(t)
 	servers := newServers(t, program, 3, addresses)
 	deployments := servers[0].client.AppsV1().Deployments("default")
 	if _, err := deployments.Create(t.Context(), slowDeployment(), metav1.CreateOptions{}); err != nil {

@@ -70,7 +70,7 @@ type generated struct {
 // client works. Each gets a response in time that is no internal error; the process must
 // not end, nor report a panic.
 func TestGenerated(t *testing.T) {
-	p := startProcess(t.Context(), t, binary.Build(t), memoryLimit)
+	p := startProcess(t.Context(), t, binary.Path(t), memoryLimit)
 	g := &generated{attacker: p.attacker(t.Context()), client: p.client, webhook: startAnswering(t)}
 	if _, err := p.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hostile"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

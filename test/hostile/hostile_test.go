@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // TestAttacks runs each attack against a process of its own.
 func TestAttacks(t *testing.T) {
-	path := binary.Build(t)
+	path := binary.Path(t)
 	for _, name := range slices.Sorted(maps.Keys(attacks)) {
 		t.Run(name, func(t *testing.T) { testAttack(t, path, attacks[name]) })
 	}
