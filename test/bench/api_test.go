@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,9 +27,6 @@ const (
 	apiCalls     = 4_000 // calls for each verb and number of clients
 	apiListItems = 10    // objects in the listed namespace
 	listedPods   = 10_000
-	watchers     = 1_000
-	watchWrites  = 2_000
-	writeRate    = 1_000 // per second
 )
 
 // startAPI returns a cluster without nodes and its client configurations by transport.
@@ -212,93 +208,4 @@ func benchPod(i int) *corev1.Pod {
 			Containers:         []corev1.Container{{Name: "main", Image: "example.com/app:1"}},
 		},
 	}
-}
-
-// BenchmarkWatchers measures the latency of events and the bytes read by a thousand watchers
-// of one resource with a thousand writes per second.
-func BenchmarkWatchers(b *testing.B) {
-	for b.Loop() {
-		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
-		cluster, _ := startAPI(ctx, b)
-		fanOut(ctx, b, cluster)
-		cancel()
-	}
-}
-
-// arrivals records the latencies of events by write.
-type arrivals struct {
-	begun  [watchWrites]atomic.Int64 // the stopwatch's time at the start of each write
-	mu     sync.Mutex
-	delays []float64 // milliseconds
-	bytes  atomic.Int64
-}
-
-func fanOut(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
-	b.Helper()
-	client := cluster.Client()
-	a := &arrivals{}
-	elapsed := clock.Stopwatch()
-	var group sync.WaitGroup
-	for range watchers {
-		w, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: "bench"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		group.Go(func() {
-			defer w.Stop()
-			delays := make([]float64, 0, watchWrites)
-			for len(delays) < watchWrites {
-				event, ok := <-w.ResultChan()
-				cm, isMap := event.Object.(*corev1.ConfigMap)
-				if !ok || !isMap {
-					b.Errorf("a watch ended after %d events", len(delays))
-					return
-				}
-				i, err := strconv.Atoi(strings.TrimPrefix(cm.Name, "map-"))
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				delays = append(delays, float64(int64(elapsed())-a.begun[i].Load())/1e6)
-				a.bytes.Add(int64(cm.Size()))
-			}
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.delays = append(a.delays, delays...)
-		})
-	}
-	paced(ctx, b, client, a, elapsed)
-	group.Wait()
-	if b.Failed() {
-		b.FailNow()
-	}
-	took := elapsed().Seconds()
-	slices.Sort(a.delays)
-	measured.add("1,000 watchers, 1,000 writes/s: p50 of an event's way", "ms", a.delays[len(a.delays)/2])
-	measured.add("1,000 watchers, 1,000 writes/s: p99 of an event's way", "ms", a.delays[len(a.delays)*99/100])
-	measured.add("1,000 watchers, 1,000 writes/s: delivered", "events/s", float64(len(a.delays))/took)
-	measured.add("1,000 watchers, 1,000 writes/s: read", "MB/s", float64(a.bytes.Load())/1e6/took)
-}
-
-// paced makes the writes, as close to writeRate as the machine allows.
-func paced(ctx context.Context, b *testing.B, client kubernetes.Interface, a *arrivals, elapsed func() time.Duration) {
-	b.Helper()
-	ticker := clock.Real().NewTicker(time.Second / writeRate)
-	defer ticker.Stop()
-	var group sync.WaitGroup
-	slots := make(chan struct{}, 64)
-	for i := range watchWrites {
-		<-ticker.C()
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			cm := kilobyte(i)
-			cm.Labels = map[string]string{"bench": "yes"}
-			a.begun[i].Store(int64(elapsed()))
-			if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, cm, metav1.CreateOptions{}); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	group.Wait()
 }

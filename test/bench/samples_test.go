@@ -91,6 +91,10 @@ var built string
 func TestMain(m *testing.M) {
 	code := m.Run()
 	measured.print()
+	if err := measured.printComparison(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if err := os.RemoveAll(built); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

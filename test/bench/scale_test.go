@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -103,11 +104,15 @@ func readyNodes(ctx context.Context, b *testing.B, client kubernetes.Interface) 
 		b.Fatal(err)
 	}
 	for i := range nodes.Items {
-		for _, c := range nodes.Items[i].Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				ready++
-			}
+		if isReady(&nodes.Items[i]) {
+			ready++
 		}
 	}
 	return ready
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
