@@ -147,19 +147,21 @@ UPSTREAM_PROGRAMS = bin/upstream/kube-apiserver bin/upstream/kube-controller-man
 KWOK ?= v0.8.0
 
 .PHONY: bench-upstream
-bench-upstream: $(UPSTREAM_PROGRAMS) ## Compare with upstream's control plane and kwok; LARGE=-large for 100,000 pods.
-	$(GO) test -run '^$$' -bench Upstream -benchtime 1x -timeout 6h ./test/bench -upstream $(CURDIR)/bin/upstream -chart $(CURDIR)/docs/images/bench-upstream.svg $(LARGE)
+bench-upstream: $(UPSTREAM_PROGRAMS) ## Compare with upstream's control plane and kwok, and measure further processes; LARGE=-large for 100,000 pods.
+	$(GO) test -run '^$$' -bench 'Upstream|Processes' -benchtime 1x -timeout 6h ./test/bench -upstream $(CURDIR)/bin/upstream -chart $(CURDIR)/docs/images/bench-upstream.svg $(LARGE)
 
 bin/upstream/kube-%: test/conformance/go.mod
 	CGO_ENABLED=0 $(GO) -C test/conformance build -ldflags="-s -w" -o ../../$@ k8s.io/kubernetes/cmd/$(@F)
 
-# Programs whose own go.mod decides on versions; an empty folder keeps ours away from them.
 bin/upstream/etcd: go.mod
-	version=$$($(GO) list -m -f '{{.Version}}' go.etcd.io/etcd/server/v3); dir=$$(mktemp -d); \
-	GOFLAGS=-trimpath CGO_ENABLED=0 GOBIN=$$dir $(GO) install -ldflags="-s -w" go.etcd.io/etcd/server/v3@$$version && mv $$dir/server $@; rm -rf $$dir
+	CGO_ENABLED=0 $(GO) build -ldflags="-s -w" -o $@ go.etcd.io/etcd/server/v3
 
+# kwok's own go.mod decides on the versions of its dependencies. It runs the stages that it publishes.
 bin/upstream/kwok:
 	GOFLAGS=-trimpath CGO_ENABLED=0 GOBIN=$(CURDIR)/bin/upstream $(GO) install -ldflags="-s -w" sigs.k8s.io/kwok/cmd/kwok@$(KWOK)
+	stages=$$($(GO) env GOMODCACHE)/sigs.k8s.io/kwok@$(KWOK)/kustomize/stage; \
+	for stage in $$stages/node/fast/node-*.yaml $$stages/node/heartbeat-with-lease/node-*.yaml $$stages/pod/fast/pod-*.yaml; do \
+		echo ---; cat $$stage; done >bin/upstream/kwok.yaml
 
 FOCUS ?=
 PROCS ?= 4

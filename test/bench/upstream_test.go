@@ -8,14 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -45,12 +44,17 @@ func (s *system) stop(b *testing.B) (u usage) {
 	b.Helper()
 	s.end(b)
 	for _, cmd := range s.cmds {
-		u.processor += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-		if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			u.resident += float64(r.Maxrss) / 1000
-		}
+		u.add(cmd)
 	}
 	return u
+}
+
+// add adds what a process took that has ended.
+func (u *usage) add(cmd *exec.Cmd) {
+	u.processor += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		u.resident += float64(r.Maxrss) / 1000
+	}
 }
 
 func newSystem(b *testing.B, config *rest.Config) *system {
@@ -75,57 +79,71 @@ func startMinikcm(_ context.Context, b *testing.B, nodes int) *system {
 	return s
 }
 
-// upstream is the folder of a control plane of upstream's programs.
+// upstream is a control plane of upstream's programs.
 type upstream struct {
-	b          *testing.B
-	dir        string
+	*programs
 	etcd       string
 	host       string
 	port       int
 	kubeconfig string
-	cmds       []*exec.Cmd
+}
+
+// programs are processes of upstream's programs, with their files in one folder.
+type programs struct {
+	b    *testing.B
+	dir  string
+	cmds []*exec.Cmd
+}
+
+// newPrograms returns no processes yet, whose end is that of the benchmark at the latest.
+func newPrograms(b *testing.B) *programs {
+	b.Helper()
+	p := &programs{b: b, dir: b.TempDir()}
+	b.Cleanup(p.kill)
+	return p
 }
 
 // startUpstream starts upstream's control plane, without limits of its clients' requests, and kwok. As minikcm's
 // etcd without --data-dir, its etcd does not sync.
 func startUpstream(ctx context.Context, b *testing.B, nodes int) *system {
 	b.Helper()
-	u := &upstream{b: b, dir: b.TempDir(), port: freePort(b)}
+	u := &upstream{programs: newPrograms(b), port: freePort(b)}
 	u.host, u.kubeconfig = fmt.Sprintf("https://127.0.0.1:%d", u.port), filepath.Join(u.dir, "kubeconfig")
-	b.Cleanup(u.kill)
-	u.startEtcd()
+	u.etcd = u.startEtcd(1, "--unsafe-no-fsync")[0]
 	config := u.startAPIServer(ctx)
 	u.writeKubeconfig(config)
 	const unlimited = "1000000"
 	u.start("kube-controller-manager", "--kubeconfig", u.kubeconfig, "--leader-elect=false", "--secure-port=0", "--service-account-private-key-file", filepath.Join(u.dir, "sa.key"),
 		"--root-ca-file", u.certificate(), "--kube-api-qps", unlimited, "--kube-api-burst", unlimited)
 	u.start("kube-scheduler", "--kubeconfig", u.kubeconfig, "--leader-elect=false", "--secure-port=0", "--kube-api-qps", unlimited, "--kube-api-burst", unlimited)
-	u.start("kwok", "--kubeconfig", u.kubeconfig, "--manage-all-nodes", "--node-lease-duration-seconds", "40")
+	u.start("kwok", "--kubeconfig", u.kubeconfig, "--config", filepath.Join(*upstreamDir, "kwok.yaml"), "--manage-all-nodes", "--node-lease-duration-seconds", "40")
 	s := newSystem(b, config)
 	s.cmds, s.end = u.cmds, func(*testing.B) { u.kill() }
-	addNodes(ctx, b, s.client, nodes)
+	if err := addNodes(ctx, s.client, nodes); err != nil {
+		b.Fatalf("%v\n%s", err, u.logs())
+	}
 	return s
 }
 
 // start starts a program, whose log stays in the folder.
-func (u *upstream) start(program string, args ...string) {
-	u.b.Helper()
-	log, err := os.Create(filepath.Join(u.dir, program+".log"))
+func (p *programs) start(program string, args ...string) {
+	p.b.Helper()
+	log, err := os.OpenFile(filepath.Join(p.dir, program+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) // members of etcd share one
 	if err != nil {
-		u.b.Fatal(err)
+		p.b.Fatal(err)
 	}
 	defer log.Close() // the process has its own
 	cmd := exec.Command(filepath.Join(*upstreamDir, program), args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		u.b.Fatal(err)
+		p.b.Fatal(err)
 	}
-	u.cmds = append(u.cmds, cmd)
+	p.cmds = append(p.cmds, cmd)
 }
 
 // kill ends the processes, of which nothing has to be left.
-func (u *upstream) kill() {
-	for _, cmd := range u.cmds {
+func (p *programs) kill() {
+	for _, cmd := range p.cmds {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill() // it may have ended
 			_ = cmd.Wait()
@@ -133,12 +151,23 @@ func (u *upstream) kill() {
 	}
 }
 
-func (u *upstream) startEtcd() {
-	u.b.Helper()
-	u.etcd = fmt.Sprintf("http://127.0.0.1:%d", freePort(u.b))
-	peer := fmt.Sprintf("http://127.0.0.1:%d", freePort(u.b))
-	u.start("etcd", "--data-dir", filepath.Join(u.dir, "etcd"), "--unsafe-no-fsync", "--listen-client-urls", u.etcd, "--advertise-client-urls", u.etcd,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer, "--quota-backend-bytes", fmt.Sprint(8<<30))
+// startEtcd starts the members of an etcd cluster, and returns the URLs for its clients.
+func (p *programs) startEtcd(members int, args ...string) (urls []string) {
+	p.b.Helper()
+	var cluster, peers []string
+	for i := range members {
+		urls = append(urls, fmt.Sprintf("http://127.0.0.1:%d", freePort(p.b)))
+		peers = append(peers, fmt.Sprintf("http://127.0.0.1:%d", freePort(p.b)))
+		cluster = append(cluster, fmt.Sprintf("member-%d=%s", i, peers[i]))
+	}
+	for i, url := range urls {
+		name := fmt.Sprintf("member-%d", i)
+		p.start("etcd", append([]string{
+			"--name", name, "--data-dir", filepath.Join(p.dir, name), "--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", peers[i],
+			"--initial-advertise-peer-urls", peers[i], "--initial-cluster", strings.Join(cluster, ","), "--quota-backend-bytes", fmt.Sprint(8 << 30),
+		}, args...)...)
+	}
+	return urls
 }
 
 // certificate is the certificate of the API server, with that of its authority.
@@ -160,18 +189,27 @@ func (u *upstream) startAPIServer(ctx context.Context) *rest.Config {
 		"--authorization-mode", "Node,RBAC", "--service-cluster-ip-range", "10.96.0.0/16", "--service-account-issuer", "https://kubernetes.default.svc",
 		"--service-account-key-file", key, "--service-account-signing-key-file", key)
 	config := &rest.Config{Host: u.host, BearerToken: "bench", TLSClientConfig: rest.TLSClientConfig{CAFile: u.certificate()}}
-	for elapsed := clock.Stopwatch(); ; {
+	for elapsed := clock.Stopwatch(); elapsed() < startTime; {
 		if client, err := kubernetes.NewForConfig(config); err == nil { // not before the certificate exists
 			if _, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err == nil {
 				return config
 			}
 		}
-		if elapsed() > 2*time.Minute {
-			log, err := os.ReadFile(filepath.Join(u.dir, "kube-apiserver.log"))
-			u.b.Fatalf("kube-apiserver is not ready after two minutes; the end of its log (%v):\n%s", err, log[max(0, len(log)-2000):])
-		}
 		<-clock.Real().After(50 * time.Millisecond)
 	}
+	u.b.Fatalf("kube-apiserver is not ready after %v\n%s", startTime, u.logs())
+	return nil
+}
+
+// logs returns the ends of the programs' logs.
+func (p *programs) logs() string {
+	var out strings.Builder
+	for _, cmd := range p.cmds {
+		path := filepath.Join(p.dir, filepath.Base(cmd.Path)+".log")
+		log, err := os.ReadFile(path)
+		fmt.Fprintf(&out, "\n%s (%v):\n%s\n", path, err, log[max(0, len(log)-1000):])
+	}
+	return out.String()
 }
 
 func (u *upstream) writeKubeconfig(config *rest.Config) {
@@ -187,36 +225,36 @@ func (u *upstream) writeKubeconfig(config *rest.Config) {
 	}
 }
 
+// startTime bounds the time until the nodes of a system are Ready.
+const startTime = 2 * time.Minute
+
 // addNodes creates nodes, and waits until kwok has made all Ready.
-func addNodes(ctx context.Context, b *testing.B, client kubernetes.Interface, count int) {
-	b.Helper()
+func addNodes(ctx context.Context, client kubernetes.Interface, count int) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
 	watcher, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
 	if err != nil {
-		b.Fatal(err)
-	}
-	inParallel(b, count, func(i int) error {
-		name := fmt.Sprintf("node-%d", i)
-		capacity := corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1000"), corev1.ResourceMemory: resource.MustParse("4Ti"), corev1.ResourcePods: resource.MustParse("1000"),
-		}
-		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
-			Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
-		}
-		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		return err
-	})
-	ready := map[string]bool{}
-	if count == 0 {
-		watcher.Stop()
-		return
 	}
-	until(ctx, b, watcher, func(ev watch.Event) bool {
+	defer watcher.Stop()
+	for i := range count {
+		name := fmt.Sprintf("node-%d", i)
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+		if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	ready := map[string]bool{}
+	for len(ready) < count {
+		ev, ok := <-watcher.ResultChan()
+		if !ok {
+			return fmt.Errorf("%d of %d nodes are Ready: %w", len(ready), count, context.Cause(ctx))
+		}
 		if node, ok := ev.Object.(*corev1.Node); ok && isReady(node) {
 			ready[node.Name] = true
 		}
-		return len(ready) == count
-	})
+	}
+	return nil
 }
 
 func freePort(b *testing.B) int {
