@@ -101,16 +101,18 @@ func compareAPI(ctx context.Context, b *testing.B, s *system, name func(string) 
 		return err
 	}))
 	compareLists(ctx, b, s, name)
-	f := fanOut{client: s.client, watchers: 200, writes: 1000, rate: 1000}
-	f.measure(ctx, b, name("200 watchers")+": ")
+	for _, writeRate := range []int{100, 1000} {
+		f := fanOut{client: s.client, watchers: 200, writes: 1000, rate: writeRate}
+		f.measure(ctx, b, name(fmt.Sprintf("200 watchers, %d writes/s", writeRate))+": ")
+	}
 	s.stop(b)
 }
 
 func compareLists(ctx context.Context, b *testing.B, s *system, name func(string) string) {
 	const protobuf = "application/vnd.kubernetes.protobuf"
 	for _, encoding := range []string{"identity", "gzip"} {
-		for media, accept := range map[string]string{"JSON": "application/json", "protobuf": protobuf} {
-			timeLists(ctx, b, s.config, name(fmt.Sprintf("list of %d as %s, %s", bigList, media, encoding)), "?labelSelector=big%3Dtrue", accept, encoding, 1)
+		for _, of := range []struct{ media, accept string }{{"JSON", "application/json"}, {"protobuf", protobuf}} {
+			timeLists(ctx, b, s.config, name(fmt.Sprintf("list of %d as %s, %s", bigList, of.media, encoding)), "?labelSelector=big%3Dtrue", of.accept, encoding, 1)
 		}
 	}
 	timeLists(ctx, b, s.config, name(fmt.Sprintf("1 %% of %d by label", apiCalls)), "?labelSelector=pick%3D7", protobuf, "gzip", 8)

@@ -43,13 +43,16 @@ type fanOut struct {
 	bytes   atomic.Int64
 }
 
+// label is that of the objects, and the beginning of their names.
+func (f *fanOut) label() string { return fmt.Sprintf("fan-out-%d", f.rate) }
+
 // measure adds figures whose names begin with name.
 func (f *fanOut) measure(ctx context.Context, b *testing.B, name string) {
 	b.Helper()
 	f.elapsed, f.begun = clock.Stopwatch(), make([]atomic.Int64, f.writes)
 	var group sync.WaitGroup
 	for range f.watchers {
-		w, err := f.client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: "fan-out"})
+		w, err := f.client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: f.label()})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -63,7 +66,7 @@ func (f *fanOut) measure(ctx context.Context, b *testing.B, name string) {
 					b.Errorf("a watch ended after %d events", len(delays))
 					return
 				}
-				i, err := strconv.Atoi(strings.TrimPrefix(cm.Name, "fan-out-map-"))
+				i, err := strconv.Atoi(strings.TrimPrefix(cm.Name, f.label()+"-map-"))
 				if err != nil {
 					b.Error(err)
 					return
@@ -103,7 +106,7 @@ func (f *fanOut) write(ctx context.Context, b *testing.B) {
 		group.Go(func() {
 			defer func() { <-slots }()
 			cm := kilobyte(i)
-			cm.Name, cm.Labels = fmt.Sprintf("fan-out-%s", cm.Name), map[string]string{"fan-out": "yes"}
+			cm.Name, cm.Labels = f.label()+"-"+cm.Name, map[string]string{f.label(): "yes"}
 			f.begun[i].Store(int64(f.elapsed()))
 			if _, err := f.client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 				b.Error(err)
