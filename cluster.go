@@ -181,6 +181,9 @@ func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
 	if err := c.loadObjects(ctx); err != nil {
 		return err
 	}
+	if err := c.createStages(ctx); err != nil {
+		return err
+	}
 	if err := c.publish(ctx); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	ManageNodes nodes.ManagePolicy
 	// PodNetworks are the networks of the pods' addresses.
 	PodNetworks PodNetworks
+	// Stages are kwok's Stages that have effect.
+	Stages Stages
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
 	// clients can observe pods that terminate; negative means no delay.
 	Latencies lifecycle.Latencies

@@ -61,6 +61,9 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 		return nil, fmt.Errorf("making the kubelets: %w", err)
 	}
 	c.built = append(c.built, part{"kubelets", c.kubelets.Run})
+	if err := c.buildStages(e); err != nil {
+		return nil, fmt.Errorf("making the part that plays Stages: %w", err)
+	}
 	return e, c.makePeers()
 }
 

@@ -59,6 +59,7 @@ type Kubelets struct {
 	beginOnce sync.Once
 	// cpuMeters count what containers use.
 	cpuMeters cpuMeters
+	staging   staging
 }
 
 type handler struct {

@@ -51,6 +51,7 @@ func (k *Kubelets) loseNode(obj any) {
 		return
 	}
 	k.nodes.Forget(object)
+	k.staging.forgetNode(object)
 	if table, _ := k.assigner.get(); table != nil {
 		table.Forget(object)
 		k.loop.Add(assignmentKey(object.Name))

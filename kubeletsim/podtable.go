@@ -49,6 +49,7 @@ type podEntry struct {
 	pod         *corev1.Pod
 	gone        bool
 	occurrences []lifecycle.Occurrence
+	staged      staged
 	// shown is the copy of state for readers other than the pod's worker. goneAt is when the
 	// pod was deleted. changed is closed when any of these changes; nil if no reader waits.
 	shown   lifecycle.State

@@ -188,6 +188,9 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 			return err
 		}
 	}
+	if k.claimsNode(object) {
+		return nil
+	}
 	events, err := k.putNodeStatus(ctx, n, object, now)
 	if err != nil {
 		return err
@@ -202,6 +205,9 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 // writeNodeStatus writes the node's status if it has changed or has not been written for
 // reportPeriod.
 func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.Time) error {
+	if k.staging.hasNode(n.Name) {
+		return nil
+	}
 	object, err := k.nodeLister.Get(n.Name)
 	if apierrors.IsNotFound(err) {
 		// The Node was just created and the informer is behind, or it was just deleted and
@@ -230,6 +236,9 @@ func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *cor
 	client := k.opts.Client.CoreV1().Nodes()
 	var err error
 	for range statusTries {
+		if k.staging.hasNode(n.Name) {
+			return nil, nil // Stages took it meanwhile
+		}
 		update := *object
 		var events []lifecycle.Event
 		update.Status, events = nodes.Status(object, n, k.opts.versions(), n.LocalTime(now))

@@ -40,6 +40,10 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		return
 	}
 	ctx = k.asNode(ctx, n.Name)
+	if k.isStaged(e, pod) {
+		k.syncStaged(ctx, e, pod, n)
+		return
+	}
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
 	annotated := k.images.Annotate(pod)
@@ -168,7 +172,7 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		k.loop.Add(podKey(string(pod.UID)))
 		return "", nil
 	}
-	if !e.state.Ended {
+	if !e.state.Ended || e.isTaken() {
 		return pod.ResourceVersion, nil
 	}
 	if !e.returned {
@@ -208,6 +212,9 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
 	var err error
 	for range statusTries {
+		if e.isTaken() {
+			return pod, nil // Stages took it meanwhile
+		}
 		status := lifecycle.PodStatus(pod, &e.state, n.Address, k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			e.due = time.Time{}
@@ -302,6 +309,7 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	if e.state.Address.IsValid() && !e.returned {
 		n.ReleaseAddress(e.state.Address)
 	}
+	e.releaseStaged(n)
 	k.dropNode(n)
 	if !n.Reachable() {
 		return

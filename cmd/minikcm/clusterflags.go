@@ -27,6 +27,7 @@ type clusterFlags struct {
 	nodes       nodesFlag
 	pools       []string
 	manageAll   bool
+	stages      []string
 	dataDir     string
 	snapshot    string
 	objects     objectFlags
@@ -51,6 +52,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.Var(&f.nodes, "nodes", fmt.Sprintf("number of simulated nodes to start (0 with --pool or a file, or if --from-objects contains Nodes), or a file with a NodePools document that describes them; can be repeated; at most %d nodes including those of --pool", minikcm.MaxNodes))
 	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of identical nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; the nodes are named a-0, a-1 ...; can be repeated")
 	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "also simulate Nodes that clients create; if false, simulate only those annotated minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
+	flags.StringArrayVar(&f.stages, "stages", nil, "start with kwok's Stages (kwok.x-k8s.io/v1alpha1) in this file or folder, and serve their kind; can be repeated. Without it, Stages have effect once kwok's CustomResourceDefinition is applied")
 	flags.BoolVar(&f.podNetworks.Allocate, "allocate-node-cidrs", false, "let the node-ipam-controller give the nodes their pod networks; otherwise the simulated kubelets register with theirs")
 	flags.StringVar(&f.podNetworks.ClusterCIDR, "cluster-cidr", "", "range of the addresses of pods, or one of IPv4 and one of IPv6, separated by a comma; used with --allocate-node-cidrs (default "+minikcm.DefaultClusterCIDR+")")
 	flags.IntVar(&f.podNetworks.MaskSize, "node-cidr-mask-size", 0, "length of the prefix of a node's pod network, with one range (default 24 for IPv4, 64 for IPv6)")
@@ -98,6 +100,10 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		return opts, badInput{err}
 	}
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
+		return opts, err
+	}
+	opts.Stages.Watch = true
+	if opts.Stages.Manifests, err = readStages(f.stages); err != nil {
 		return opts, err
 	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/kubeletsim/stages"
+)
+
+// maxStageFiles caps the files of one folder of --stages.
+const maxStageFiles = 1000
+
+// readStages returns the Stages in files, and in the files of folders that end in .yaml, .yml or
+// .json.
+func readStages(paths []string) ([]stages.Manifest, error) {
+	var all []stages.Manifest
+	names := map[string]string{}
+	for _, path := range paths {
+		files, err := stageFiles(path)
+		if err != nil {
+			return nil, badInput{fmt.Errorf("--stages %s: %w", path, err)}
+		}
+		for _, file := range files {
+			manifests, err := readStageFile(file)
+			if err != nil {
+				return nil, badInput{fmt.Errorf("--stages %s: %w", file, err)}
+			}
+			for _, m := range manifests {
+				if other, taken := names[m.Name]; taken {
+					return nil, badInput{fmt.Errorf("--stages %s: Stage %s is also in %s", file, m.Name, other)}
+				}
+				names[m.Name] = file
+			}
+			all = append(all, manifests...)
+		}
+	}
+	return all, nil
+}
+
+func stageFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+			return err
+		}
+		if entry.Name() == "kustomization.yaml" || entry.Name() == "kustomization.yml" {
+			return nil
+		}
+		if files = append(files, file); len(files) > maxStageFiles {
+			return fmt.Errorf("the folder has more than %d files", maxStageFiles)
+		}
+		return nil
+	})
+	return files, err
+}
+
+func readStageFile(file string) ([]stages.Manifest, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > stages.MaxFile {
+		return nil, fmt.Errorf("the file has %d bytes, more than %d", info.Size(), stages.MaxFile)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return minikcm.ParseStages(data)
+}
