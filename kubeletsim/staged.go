@@ -236,11 +236,14 @@ func (k *Kubelets) takeBack(e *podEntry) {
 	}
 }
 
-// syncStaged does what is left to the kubelet of a pod that Stages have taken: it holds the
-// node's resources until the pod has ended, and deletes a terminating pod that no Stage matches.
-func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) {
+// syncStaged does what is left to the kubelet of a pod that Stages have taken, and reports whether
+// they have: it holds the node's resources until the pod has ended, and deletes a terminating pod
+// that no Stage matches.
+func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) bool {
+	if !k.isStaged(e, pod) {
+		return false
+	}
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
-	e.stale.Store(false)
 	ended := lifecycle.Finished(pod)
 	switch {
 	case ended && !e.released:
@@ -253,7 +256,7 @@ func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	}
 	e.settled, e.wake = pod.ResourceVersion, time.Time{}
 	if !removable(pod) || k.claims(podKind, pod) {
-		return
+		return true
 	}
 	now := int64(0)
 	err := ignoreGone(k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -263,4 +266,5 @@ func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		e.settled = ""
 		k.due.Set(podKey(string(pod.UID)), k.retryAt(e, pod, err))
 	}
+	return true
 }

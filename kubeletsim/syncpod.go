@@ -40,8 +40,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		return
 	}
 	ctx = k.asNode(ctx, n.Name)
-	if k.isStaged(e, pod) {
-		k.syncStaged(ctx, e, pod, n)
+	if k.syncStaged(ctx, e, pod, n) {
 		return
 	}
 	serving := ctx

@@ -95,7 +95,7 @@ func (r *Runner) play(ctx context.Context, k key) (loop.Result, error) {
 
 // choose chooses the Stage that plays next.
 func (r *Runner) choose(k key, j *job, object *unstructured.Unstructured, now time.Time) {
-	o := &stages.Object{Content: object.Object}
+	o := view(k, object)
 	stage, err := j.set.Choose(k.kind, o, now, j.random)
 	r.reportAll(err)
 	if stage == nil {
@@ -133,7 +133,7 @@ func (r *Runner) act(ctx context.Context, k key, j *job, object *unstructured.Un
 		if err := r.take(k, object); err != nil {
 			return err
 		}
-		actions, err := j.stage.Actions(&stages.Object{Content: object.Object}, r.envOf(j, node, now))
+		actions, err := j.stage.Actions(view(k, object), r.envOf(j, node, now))
 		if err != nil {
 			return err
 		}
@@ -164,6 +164,19 @@ func (r *Runner) take(k key, object *unstructured.Unstructured) error {
 		r.opts.Hosts.TakeNode(k.name.Name)
 	}
 	return nil
+}
+
+// view returns an object as Stages see it. Kubelets have set no phase of a Node since v1.0, but
+// kwok's Stages set Running and select by it: a Ready node without a phase has that one.
+func view(k key, object *unstructured.Unstructured) *stages.Object {
+	phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+	if !isNode(k) || phase != "" || !isTrue(object, "Ready") {
+		return &stages.Object{Content: object.Object}
+	}
+	seen := object.DeepCopy()
+	// It fails only if the status is no map.
+	_ = unstructured.SetNestedField(seen.Object, "Running", "status", "phase")
+	return &stages.Object{Content: seen.Object}
 }
 
 // kubeletPort is the port of a kubelet's endpoints.

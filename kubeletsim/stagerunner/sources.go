@@ -113,13 +113,15 @@ func (r *Runner) readDefinition(ctx context.Context) error {
 
 func established(obj any) bool {
 	o, ok := obj.(*unstructured.Unstructured)
-	if !ok || o.GetDeletionTimestamp() != nil {
-		return false
-	}
+	return ok && o.GetDeletionTimestamp() == nil && isTrue(o, "Established")
+}
+
+// isTrue reports whether an object has a condition that is true.
+func isTrue(o *unstructured.Unstructured, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {
 		condition, _ := c.(map[string]any)
-		return condition["type"] == "Established" && condition["status"] == "True"
+		return condition["type"] == kind && condition["status"] == "True"
 	})
 }
 

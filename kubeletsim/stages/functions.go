@@ -50,7 +50,6 @@ func kwokFunctions(env *Env) template.FuncMap {
 		return env.PodIPs(node, uid)
 	}
 	return template.FuncMap{
-		"Quote": quote, "YAML": encodeYAML,
 		"Now":            func() string { return env.Now.UTC().Format(time.RFC3339Nano) },
 		"StartTime":      func() string { return env.Start.UTC().Format(time.RFC3339Nano) },
 		"Version":        func() string { return env.Version },
@@ -146,6 +145,121 @@ func randomFunctions(env *Env) template.FuncMap {
 	}
 }
 
+// maxWork caps the bytes that the functions of one rendering take and return.
+const maxWork = 64 << 20
+
+var errWork = fmt.Errorf("the template's functions handle more than %d bytes", maxWork)
+
+// metered returns functions that fail when all their calls together have handled more than maxWork
+// bytes, or when a result is too long a string: a chain of calls could double it each time. It
+// leaves out those that the template does not name.
+func metered(all template.FuncMap, source string) template.FuncMap {
+	left := maxWork
+	failure := reflect.TypeFor[error]()
+	limited := template.FuncMap{}
+	for name, f := range all {
+		if !strings.Contains(source, name) {
+			continue
+		}
+		v := reflect.ValueOf(f)
+		t := v.Type()
+		var in []reflect.Type
+		for i := range t.NumIn() {
+			in = append(in, t.In(i))
+		}
+		wrapped := reflect.FuncOf(in, []reflect.Type{t.Out(0), failure}, t.IsVariadic())
+		limited[name] = reflect.MakeFunc(wrapped, func(args []reflect.Value) []reflect.Value {
+			fail := func(err error) []reflect.Value {
+				return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&err).Elem()}
+			}
+			for _, arg := range args {
+				left = sizeWithin(arg.Interface(), left-callCost)
+			}
+			if left < 0 {
+				return fail(errWork)
+			}
+			call := v.Call
+			if t.IsVariadic() {
+				call = v.CallSlice
+			}
+			results := call(args)
+			if left = sizeWithin(results[0].Interface(), left-callCost); left < 0 {
+				return fail(errWork)
+			}
+			if results[0].Kind() == reflect.String && results[0].Len() > maxOutput {
+				return fail(errLong)
+			}
+			if len(results) == 1 {
+				results = append(results, reflect.Zero(failure))
+			}
+			return results
+		}).Interface()
+	}
+	return limited
+}
+
+// callCost is what a call counts for beside its arguments and its result.
+const callCost = 64
+
+// checkSize returns an error if a value is too large, which lists of lists are soon.
+func checkSize(v any) error {
+	if left := sizeWithin(v, maxOutput); left < 0 {
+		return fmt.Errorf("a list or dict has more than %d bytes", maxOutput)
+	}
+	return nil
+}
+
+// sizeWithin returns what is left of a size after a value; negative: it is larger.
+func sizeWithin(v any, left int) int {
+	left--
+	switch v := v.(type) {
+	case string:
+		return left - len(v)
+	case []any:
+		for _, element := range v {
+			if left = sizeWithin(element, left); left < 0 {
+				return left
+			}
+		}
+	case map[string]any:
+		for key, element := range v {
+			if left = sizeWithin(element, left-len(key)); left < 0 {
+				return left
+			}
+		}
+	case []string:
+		for _, element := range v {
+			left -= len(element) + 1
+		}
+	case []int:
+		return left - len(v)
+	case json.Number:
+		return left - len(v)
+	}
+	return left
+}
+
+// maxWidth caps the width and precision in a format.
+const maxWidth = 100
+
+var wideFormat = regexp.MustCompile(`%[-+# 0\[\]\d.]*(\*|\d{3,})`)
+
+// formatted is fmt.Sprintf without wide fields, of which a format may have many.
+func formatted(format string, args ...any) (string, error) {
+	if wideFormat.MatchString(format) {
+		return "", fmt.Errorf("the format %q has a width of more than %d or *", format, maxWidth)
+	}
+	if err := checkSize(args); err != nil {
+		return "", err
+	}
+	if strings.Count(format, "%")*(sizeOf(args)+maxWidth)+len(format) > 64*maxOutput { // %[1]s repeats an argument
+		return "", errLong
+	}
+	return fmt.Sprintf(format, args...), nil
+}
+
+func sizeOf(args []any) int { return maxOutput - sizeWithin(args, maxOutput) }
+
 var errLong = fmt.Errorf("a string has more than %d bytes", maxOutput)
 
 func indent(n int, s string) (string, error) {
@@ -157,6 +271,10 @@ func indent(n int, s string) (string, error) {
 }
 
 var stringFunctions = template.FuncMap{
+	"Quote": quote, "YAML": encodeYAML,
+	// These replace text/template's own, whose results have no limit.
+	"print": fmt.Sprint, "println": fmt.Sprintln, "printf": formatted,
+	"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 	"trim": strings.TrimSpace, "upper": strings.ToUpper, "lower": strings.ToLower,
 	"trimAll":    func(cut, s string) string { return strings.Trim(s, cut) },
 	"trimPrefix": func(prefix, s string) string { return strings.TrimPrefix(s, prefix) },
@@ -211,11 +329,14 @@ var stringFunctions = template.FuncMap{
 		}
 		return out.String(), nil
 	},
-	"quote":     func(v any) string { return strconv.Quote(toString(v)) },
-	"squote":    func(v any) string { return "'" + toString(v) + "'" },
-	"toString":  toString,
-	"b64enc":    func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-	"b64dec":    func(s string) (string, error) { out, err := base64.StdEncoding.DecodeString(s); return string(out), err },
+	"quote":    func(v any) string { return strconv.Quote(toString(v)) },
+	"squote":   func(v any) string { return "'" + toString(v) + "'" },
+	"toString": toString,
+	"b64enc":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"b64dec": func(s string) (string, error) {
+		out, err := base64.StdEncoding.DecodeString(s)
+		return string(out), err
+	},
 	"sha256sum": func(s string) string { sum := sha256.Sum256([]byte(s)); return hex.EncodeToString(sum[:]) },
 	"regexMatch": func(pattern, s string) (bool, error) {
 		if len(pattern) > 1024 {
@@ -321,8 +442,8 @@ var numberFunctions = template.FuncMap{
 		return most
 	},
 	"until": func(n int) ([]int, error) {
-		if n < 0 || n > maxIterations {
-			return nil, fmt.Errorf("%d numbers are not between 0 and %d", n, maxIterations)
+		if n < 0 || n > maxNumbers {
+			return nil, fmt.Errorf("%d numbers are not between 0 and %d", n, maxNumbers)
 		}
 		all := make([]int, n)
 		for i := range all {
@@ -411,8 +532,8 @@ var valueFunctions = template.FuncMap{
 		}
 		return no
 	},
-	"list": func(all ...any) []any { return all },
-	"dict": func(all ...any) map[string]any {
+	"list": func(all ...any) ([]any, error) { return all, checkSize(all) },
+	"dict": func(all ...any) (map[string]any, error) {
 		made := map[string]any{}
 		for i := 0; i < len(all); i += 2 {
 			var v any = ""
@@ -421,7 +542,7 @@ var valueFunctions = template.FuncMap{
 			}
 			made[toString(all[i])] = v
 		}
-		return made
+		return made, checkSize(all)
 	},
 	"get": func(from map[string]any, key string) any {
 		if v, ok := from[key]; ok {

@@ -31,13 +31,13 @@ type Stage struct {
 	Name string
 	Kind schema.GroupVersionKind
 
-	selects   bool
-	selector  compiledSelector
-	weight    int64
-	weightOf  *value
-	duration  *span
-	jitter    *span
-	steps     []compiledStep
+	selects  bool
+	selector compiledSelector
+	weight   int64
+	weightOf *value
+	duration *span
+	jitter   *span
+	steps    []compiledStep
 }
 
 // Manifest is the content of a file: the JSON of one Stage, and its name.

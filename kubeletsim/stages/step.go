@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/types"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Action is one write of a Stage. One of its fields is set.

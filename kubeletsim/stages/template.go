@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
@@ -17,8 +18,11 @@ import (
 const (
 	// maxOutput caps what a template writes, and the strings that its functions make.
 	maxOutput = 1 << 20
-	// maxIterations caps how many bodies of range, define and template one rendering runs.
-	maxIterations = 20_000
+	// maxText caps the bytes of template text that one rendering executes: those of the body of a
+	// loop count each time.
+	maxText = 8 << 20
+	// maxNumbers caps the numbers of until.
+	maxNumbers = 20_000
 )
 
 // Env is what a template knows beside the object.
@@ -37,13 +41,16 @@ type Env struct {
 }
 
 // body is a template that is parsed.
-type body struct{ template *template.Template }
+type body struct {
+	source   string
+	template *template.Template
+}
 
-// countIteration is the name of the function that is called in every body.
-const countIteration = "minikcmCountIteration"
+// countText is the name of the function that is called in every body.
+const countText = "minikcmCountText"
 
 func newBody(source string) (*body, error) {
-	t, err := template.New("template").Funcs(functions(&Env{})).Funcs(template.FuncMap{countIteration: func() string { return "" }}).Parse(strings.TrimSpace(source))
+	t, err := template.New("template").Funcs(functions(&Env{})).Funcs(template.FuncMap{countText: func(int) string { return "" }}).Parse(strings.TrimSpace(source))
 	if err != nil {
 		return nil, fmt.Errorf("parsing the template: %w", err)
 	}
@@ -54,7 +61,7 @@ func newBody(source string) (*body, error) {
 		count(named.Root)
 		prepend(named.Root)
 	}
-	return &body{t}, nil
+	return &body{source, t}, nil
 }
 
 // count makes the bodies of loops and conditions count their runs.
@@ -78,8 +85,11 @@ func count(list *parse.ListNode) {
 	}
 }
 
+// bodyCost is what a run of a body counts for beside its text.
+const bodyCost = 64
+
 func prepend(list *parse.ListNode) {
-	counting := template.Must(template.New("").Funcs(template.FuncMap{countIteration: func() string { return "" }}).Parse("{{" + countIteration + "}}"))
+	counting := template.Must(template.New("").Funcs(template.FuncMap{countText: func(int) string { return "" }}).Parse("{{" + countText + " " + strconv.Itoa(len(list.String())+bodyCost) + "}}"))
 	list.Nodes = append([]parse.Node{counting.Root.Nodes[0]}, list.Nodes...)
 }
 
@@ -95,7 +105,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-var errIterations = fmt.Errorf("the template loops more than %d times", maxIterations)
+var errText = errors.New("the template loops for too long")
 
 // render returns the JSON of the YAML that the template makes of an object.
 func (b *body) render(o *Object, env *Env) ([]byte, error) {
@@ -113,10 +123,10 @@ func (b *body) render(o *Object, env *Env) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the template: %w", err)
 	}
-	iterations := 0
-	clone.Funcs(functions(env)).Funcs(template.FuncMap{countIteration: func() (string, error) {
-		if iterations++; iterations > maxIterations {
-			return "", errIterations
+	left := maxText
+	clone.Funcs(metered(functions(env), b.source)).Funcs(template.FuncMap{countText: func(n int) (string, error) {
+		if left -= n; left < 0 {
+			return "", errText
 		}
 		return "", nil
 	}})

@@ -73,6 +73,7 @@ var pure = []string{
 	"kubeletsim/script",
 	"kubeletsim/shelltree",
 	"kubeletsim/span",
+	"kubeletsim/stages",
 	"kubeletsim/usage",
 	"reasons",
 }

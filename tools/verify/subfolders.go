@@ -140,6 +140,8 @@ var inFolder = map[string][]string{
 	"kubeletsim/script":          {"applets", "podspec", "shelltree", "span"},
 	"kubeletsim/shell":           {"shelltree"},
 	"kubeletsim/shelltree":       {},
+	"kubeletsim/stagerunner":     {"stages"},
+	"kubeletsim/stages":          {},
 	"kubeletsim/usage":           {"podspec", "span"},
 
 	"scenarios":           {"*"},
