@@ -85,6 +85,7 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 func settings(o minikcm.Options) minikcm.Options {
 	o.Nodes, o.Pools, o.ManageNodes = -1, nil, nodes.ManageAll
 	o.DataDir, o.Snapshot, o.Etcd, o.Identity, o.EncryptionConfig = "", "", store.EtcdOptions{}, nil, ""
+	o.Stages.Manifests = nil // they are among the objects
 	o.BindAddress, o.Port, o.ServingCertificate = "", 0, minikcm.ServingCertificate{}
 	o.Audit, o.Gatherer = audit.Options{}, nil
 	o.ClockMode, o.ClockFactor, o.Driven, o.NoWait = clock.ModeVirtual, 1, false, false

@@ -74,8 +74,8 @@ type Runner struct {
 	sources   *loop.Typed[string]
 	set       atomic.Pointer[stages.Set]
 
-	definitions *watched // the definition of Stages
-	stages      *watched // nil: the API serves no Stages
+	definitions *watched                // the definition of Stages
+	stages      atomic.Pointer[watched] // nil: the API serves no Stages
 	running     sync.WaitGroup
 
 	mu      sync.Mutex
@@ -143,7 +143,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	loops.Go(func() { errs[0] = r.sources.Run(ctx) })
 	errs[1] = r.objects.Run(ctx)
 	loops.Wait()
-	for _, w := range append(r.allKinds(), r.stages, r.definitions) {
+	for _, w := range append(r.allKinds(), r.stages.Load(), r.definitions) {
 		w.end()
 	}
 	r.running.Wait()

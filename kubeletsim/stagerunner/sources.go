@@ -45,10 +45,9 @@ const unknownKindDelay = 30 * time.Second
 
 // watched is an informer of one resource.
 type watched struct {
-	informer   cache.SharedIndexInformer
-	resource   schema.GroupVersionResource
-	namespaced bool
-	stop       context.CancelFunc
+	informer cache.SharedIndexInformer
+	resource schema.GroupVersionResource
+	stop     context.CancelFunc
 }
 
 func (w *watched) end() {
@@ -96,16 +95,17 @@ func (r *Runner) read(ctx context.Context, what string) (loop.Result, error) {
 // does.
 func (r *Runner) readDefinition(ctx context.Context) error {
 	serves := slices.ContainsFunc(r.definitions.informer.GetStore().List(), established)
+	watching := r.stages.Load()
 	switch {
-	case serves && r.stages == nil:
+	case serves && watching == nil:
 		// The kind is served only some time after its definition is established: the loop retries.
 		if _, err := r.client.Resource(stageResources).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 			return fmt.Errorf("listing Stages: %w", err)
 		}
-		r.stages = r.watch(stageResources, "", func(any) { r.sources.Add(readStages) })
-	case !serves && r.stages != nil:
-		r.stages.end()
-		r.stages = nil
+		r.stages.Store(r.watch(stageResources, "", func(any) { r.sources.Add(readStages) }))
+	case !serves && watching != nil:
+		watching.end()
+		r.stages.Store(nil)
 		r.sources.Add(readStages)
 	}
 	return nil
@@ -134,8 +134,8 @@ type parsed struct {
 // readStages makes the Stages of the API take effect.
 func (r *Runner) readStages() (loop.Result, error) {
 	var objects []*unstructured.Unstructured
-	if r.stages != nil {
-		for _, obj := range r.stages.informer.GetStore().List() {
+	if w := r.stages.Load(); w != nil {
+		for _, obj := range w.informer.GetStore().List() {
 			if o, ok := obj.(*unstructured.Unstructured); ok && o.GetDeletionTimestamp() == nil {
 				objects = append(objects, o)
 			}
@@ -185,14 +185,13 @@ func (r *Runner) syncKinds(set *stages.Set) (complete bool) {
 		if known {
 			continue
 		}
-		resource, namespaced, err := r.resourceOf(kind)
+		resource, _, err := r.resourceOf(kind)
 		if err != nil {
 			r.opts.Logger.Error(err, "Stages have no effect yet, will retry", "kind", kind, "after", unknownKindDelay)
 			complete = false
 			continue
 		}
 		w := r.watch(resource, "", func(obj any) { r.enqueue(kind, obj) })
-		w.namespaced = namespaced
 		r.mu.Lock()
 		r.kinds[kind] = w
 		r.mu.Unlock()
@@ -257,7 +256,7 @@ func (r *Runner) resourceOf(kind schema.GroupVersionKind) (resource schema.Group
 // it.
 func (r *Runner) report(stage string, err error) {
 	var o *unstructured.Unstructured
-	if w := r.stages; w != nil {
+	if w := r.stages.Load(); w != nil {
 		if obj, exists, _ := w.informer.GetStore().GetByKey(stage); exists {
 			o, _ = obj.(*unstructured.Unstructured)
 		}

@@ -22,7 +22,7 @@ func BenchmarkPod(b *testing.B) {
 	}
 	set := NewSet(all)
 	env := &Env{Now: now, Random: dice{}, NodeIPs: func(string) []string { return []string{"1"} }, PodIPs: func(string, string) ([]string, error) { return []string{"2"}, nil }}
-	content := objectOf(b, `{metadata: {name: p, uid: u}, spec: {nodeName: n, containers: [{name: c, image: i}]}, status: {phase: Pending}}`).Content
+	content := objectOf(b, `{metadata: {name: p, uid: u}, spec: {nodeName: node-0, containers: [{name: c, image: i}]}, status: {phase: Pending}}`).Content
 	for b.Loop() {
 		o := &Object{Content: content}
 		stage, err := set.Choose(set.Kinds()[0], o, now, dice{})
