@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
@@ -84,8 +85,9 @@ func (s *Scheduler) tryBindDevice(ctx context.Context, pod *corev1.Pod, claim *r
 			claim = updated.DeepCopy()
 		}
 		claim.Status.Allocation = a.Result.DeepCopy()
-		now := metav1.NewTime(s.clock.Now())
-		claim.Status.Allocation.AllocationTimestamp = &now
+	}
+	if claim.Status.Allocation.AllocationTimestamp == nil {
+		claim.Status.Allocation.AllocationTimestamp = ptr.To(metav1.NewTime(s.clock.Now()))
 	}
 	if !resourceclaim.IsReservedForPod(pod, claim, false) {
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
@@ -131,10 +133,10 @@ func (d *devices) reservedFor(pod *corev1.Pod) []*resourcev1.ResourceClaim {
 }
 
 // deallocate removes the allocation of a claim that no pod uses, because it is on no node that its
-// pod fits on.
+// pod fits on, or its devices could not be bound.
 func (s *Scheduler) deallocate(ctx context.Context, claim *resourcev1.ResourceClaim) {
 	claim = claim.DeepCopy()
-	claim.Status.Allocation, claim.Status.ReservedFor = nil, nil
+	claim.Status.Allocation, claim.Status.ReservedFor, claim.Status.Devices = nil, nil, nil
 	_, err := s.client.ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Cannot deallocate a resource claim", "resourceclaim", klog.KObj(claim))

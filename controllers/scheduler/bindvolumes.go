@@ -38,15 +38,22 @@ func (s *Scheduler) bindVolumes(ctx context.Context, w *volumeWait) {
 	}
 }
 
-// resume binds a pod that has waited for its volumes, or ends its attempt if they are not
-// bound.
+// resume binds a pod that has waited for its volumes or its devices, or ends its attempt if they are
+// not bound.
 func (s *Scheduler) resume(a *queue.Attempt) {
+	if w := s.devices.bindings.get(a.Info.Pod.UID); w != nil {
+		s.queue.Decided(a)
+		a.Annotations, w.attempt = w.attempt.Annotations, a
+		s.tasks.add(func(ctx context.Context) { s.awaitDevices(ctx, w) })
+		return
+	}
 	w := s.volumes.get(a.Info.Pod.UID)
 	if w == nil {
 		s.queue.Done(a) // the pod has been removed
 		return
 	}
 	s.queue.Decided(a)
+	a.Annotations = w.attempt.Annotations
 	bound, err := s.volumes.status(w)
 	s.tasks.add(func(ctx context.Context) {
 		if bound {

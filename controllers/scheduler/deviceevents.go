@@ -10,13 +10,14 @@ import (
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 )
 
-// resourceClaimHandler keeps account of allocations, and retries the pods that a resource claim
-// or its devices were a reason against.
+// resourceClaimHandler keeps account of allocations, resumes the pods that wait for the devices of a resource
+// claim, and retries the pods that a claim or its devices were a reason against.
 func (s *Scheduler) resourceClaimHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if claim, ok := obj.(*resourcev1.ResourceClaim); ok {
 				s.queue.Notify(s.devices.set(nil, claim))
+				s.devicesChanged(claim)
 			}
 		},
 		UpdateFunc: func(old, obj any) {
@@ -30,10 +31,12 @@ func (s *Scheduler) resourceClaimHandler() cache.ResourceEventHandler {
 				was = nil
 			}
 			s.queue.Notify(s.devices.set(was, claim))
+			s.devicesChanged(claim)
 		},
 		DeleteFunc: func(obj any) {
 			if claim, ok := last[*resourcev1.ResourceClaim](obj); ok {
 				s.queue.Notify(s.devices.remove(claim))
+				s.devicesChanged(claim)
 			}
 		},
 	}

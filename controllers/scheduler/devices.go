@@ -37,9 +37,10 @@ const (
 
 const reasonSearchTimeout = "timed out trying to allocate devices"
 
-// features are those of kube-scheduler that are on by default and concern allocations, except
-// binding conditions: devices that have some are not allocated.
-var features = structured.Features{AdminAccess: true, ConsumableCapacity: true, DeviceTaints: true, PartitionableDevices: true, PrioritizedList: true}
+// features are those of kube-scheduler that are on by default and concern allocations.
+var features = structured.Features{
+	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true, PartitionableDevices: true, PrioritizedList: true,
+}
 
 // devices knows which devices are allocated. An allocation counts from the decision on:
 //
@@ -69,6 +70,8 @@ type devices struct {
 	// when the claim is written. byPod has the pods that have a node and are not bound.
 	pending map[types.UID]*deviceWait
 	byPod   map[types.UID]*deviceWait
+
+	bindings bindingWaits
 }
 
 // deviceWait is a pod with a node whose resource claims are not all reserved for it.
@@ -88,12 +91,14 @@ func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) *devic
 		}),
 		shown: map[types.UID]*resourcev1.ResourceClaim{}, written: map[types.UID]*resourcev1.ResourceClaim{},
 		pending: map[types.UID]*deviceWait{}, byPod: map[types.UID]*deviceWait{},
+		bindings: bindingWaits{byPod: map[types.UID]*bindingWait{}},
 	}
 }
 
 // input returns what the decision on a pod depends on; nil: the pod uses no resource claims. limit is
-// the machine's time that the search for devices may take, for all nodes together; 0: any.
-func (d *devices) input(p *framework.PodInfo, limit time.Duration) *plugins.Devices {
+// the machine's time that the search for devices may take, for all nodes together; 0: any. bindingTimeout is
+// that of the pod's profile.
+func (d *devices) input(p *framework.PodInfo, limit, bindingTimeout time.Duration) *plugins.Devices {
 	if len(p.Pod.Spec.ResourceClaims) == 0 {
 		return nil
 	}
@@ -106,6 +111,7 @@ func (d *devices) input(p *framework.PodInfo, limit time.Duration) *plugins.Devi
 			return err == nil
 		},
 		Allocate: d.search(cmp.Or(limit, noLimit)),
+		Now:      d.clock.Now(), BindingTimeout: bindingTimeout,
 	}
 	var err error
 	if in.Claims, err = d.claimsLocked(p.Pod); err != nil {

@@ -221,7 +221,7 @@ func (w *deviceWorld) decide() {
 	slices.SortFunc(pending, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	pod := pending[w.draw(len(pending), "pod")]
 	info := framework.NewPodInfo(pod)
-	in := w.scheduler.devices.input(info, time.Minute)
+	in := w.scheduler.devices.input(info, time.Minute, time.Minute)
 	restore := func() {}
 	if w.mistake.deciding != nil {
 		restore = w.mistake.deciding(w.scheduler.devices)

@@ -20,22 +20,40 @@ import (
 const (
 	reasonScheduled = "Scheduled"
 	reasonFailed    = "FailedScheduling"
+
+	reasonBindingPending = "BindingConditionsPending"
 )
 
 // maxEventMessage is the API's limit for an event's message, in bytes.
 const maxEventMessage = 1024
 
-// bind creates the pod's Binding. If that fails, it removes the pod from the cache, and
-// retries it after a back-off.
+// bind writes what the pod's resource claims are allocated, and creates the pod's Binding when their devices
+// can be bound. If that fails, it removes the pod from the cache, and retries it after a back-off.
 func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 	pod := a.Info.Pod
 	ctx = cause.With(ctx, cause.Of(pod))
 	if len(pod.Spec.ResourceClaims) > 0 {
 		if err := s.bindDevices(ctx, pod); err != nil {
-			s.bindFailed(ctx, a, fmt.Errorf("running PreBind plugin \"DynamicResources\": %w", err))
+			s.devicesFailed(ctx, a, err)
+			return
+		}
+		w, err := s.devices.binding(a, node, s.profileOf(pod).DeviceTimeout)
+		if err != nil {
+			s.devicesFailed(ctx, a, err)
+			return
+		}
+		if w != nil {
+			s.recorderOf(pod).Eventf(pod, corev1.EventTypeNormal, reasonBindingPending, "waiting for binding conditions for device on node %s", node)
+			s.awaitDevices(ctx, w)
 			return
 		}
 	}
+	s.bindPod(ctx, a, node)
+}
+
+// bindPod creates the Binding of a pod whose volumes and devices are bound.
+func (s *Scheduler) bindPod(ctx context.Context, a *queue.Attempt, node string) {
+	pod := a.Info.Pod
 	bound, err := s.bindByExtender(ctx, pod, node)
 	if !bound {
 		err = s.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
@@ -61,6 +79,7 @@ func (s *Scheduler) bindFailed(ctx context.Context, a *queue.Attempt, err error)
 	pod := a.Info.Pod
 	s.volumes.forget(pod.UID)
 	if len(pod.Spec.ResourceClaims) > 0 {
+		s.devices.bindings.forget(pod.UID)
 		s.unreserveDevices(ctx, pod)
 	}
 	s.queue.Notify(s.cache.ForgetPod(pod.UID))

@@ -259,7 +259,7 @@ func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
 		Prefer:     a.Nominated,
 		Namespaces: s.namespaceLabels,
 		Volumes:    s.volumes.input(a.Info),
-		Devices:    s.devices.input(a.Info, profile.FilterTimeout),
+		Devices:    s.devices.input(a.Info, profile.FilterTimeout, profile.DeviceTimeout),
 		Budgets:    s.allBudgets,
 		Trace:      explain.Trace(a.Info.Pod),
 		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },

@@ -29,6 +29,7 @@ const (
 const (
 	defaultBindTimeout   = 600 * time.Second
 	defaultFilterTimeout = 10 * time.Second
+	defaultDeviceTimeout = 600 * time.Second
 )
 
 // Config is what a scheduler runs by.
@@ -49,6 +50,8 @@ type Profile struct {
 	// FilterTimeout is the machine's time that one decision may take to look for devices; 0: no
 	// limit.
 	FilterTimeout time.Duration
+	// DeviceTimeout is the time that the binding conditions of a pod's devices may take.
+	DeviceTimeout time.Duration
 }
 
 // Default returns kube-scheduler's default configuration.

@@ -15,7 +15,7 @@ const header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerC
 func TestDefault(t *testing.T) {
 	for name, c := range map[string]*Config{"none": Default(), "an empty one": mustParse(t, header)} {
 		p := c.Profiles["default-scheduler"]
-		if len(c.Profiles) != 1 || p == nil || p.BindTimeout != 10*time.Minute || c.InitialBackoff != time.Second || c.MaxBackoff != 10*time.Second {
+		if len(c.Profiles) != 1 || p == nil || p.BindTimeout != 10*time.Minute || p.DeviceTimeout != 10*time.Minute || c.InitialBackoff != time.Second || c.MaxBackoff != 10*time.Second {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -133,6 +133,7 @@ func TestErrors(t *testing.T) {
 		{"affinity", header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Like}]}]}}}}]}]\n", "addedAffinity: Invalid value"},
 		{"candidates", header + "profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}}]}]\n", "cannot be zero at the same time"},
 		{"time", header + "profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: -1}}]}]\n", "bindTimeoutSeconds: Invalid value: -1"},
+		{"time of devices", header + "profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 999ms}}]}]\n", "profiles[0].pluginConfig[0].args.bindingTimeout: Invalid value: \"999ms\": must be at least 1 second"},
 		{"URL of an extender", header + "extenders: [{urlPrefix: a, filterVerb: f}]\n", "extenders[0].urlPrefix: Invalid value"},
 		{"weight of an extender", header + "extenders: [{urlPrefix: 'http://a', prioritizeVerb: p}]\n", "extenders[0].weight: Invalid value: 0: must have a positive weight"},
 		{"timeout of an extender", header + "extenders: [{urlPrefix: 'http://a', filterVerb: f, httpTimeout: -1s}]\n", "extenders[0].httpTimeout"},

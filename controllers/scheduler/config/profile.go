@@ -26,7 +26,7 @@ type profileParser struct {
 
 func (p *profileParser) parse() *Profile {
 	p.spec = plugins.DefaultSpec()
-	p.out = Profile{BindTimeout: defaultBindTimeout, FilterTimeout: defaultFilterTimeout}
+	p.out = Profile{BindTimeout: defaultBindTimeout, FilterTimeout: defaultFilterTimeout, DeviceTimeout: defaultDeviceTimeout}
 	p.errs = append(p.errs, checkPercentage(p.path.Child("percentageOfNodesToScore"), p.in.PercentageOfNodesToScore)...)
 	percentage := p.in.PercentageOfNodesToScore
 	if percentage == nil {
@@ -160,7 +160,9 @@ func (p *profileParser) devices(path *field.Path, args *configv1.DynamicResource
 		}
 	}
 	if args.BindingTimeout != nil {
-		p.errs = append(p.errs, field.Forbidden(path.Child("bindingTimeout"), "devices with binding conditions are not allocated: remove it"))
+		if p.out.DeviceTimeout = args.BindingTimeout.Duration; p.out.DeviceTimeout < time.Second {
+			p.invalid(path.Child("bindingTimeout"), args.BindingTimeout.Duration.String(), "must be at least 1 second")
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package plugins
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -35,12 +36,18 @@ type Devices struct {
 	// their classes.
 	Allocate func(node *corev1.Node, claims []*resourcev1.ResourceClaim) (results []resourcev1.AllocationResult, why string, err error)
 
+	// Now is the time of the decision. BindingTimeout is how long after its allocation the binding
+	// conditions of a claim's devices may become true.
+	Now            time.Time
+	BindingTimeout time.Duration
+
 	// unallocated are the claims that need an allocation.
 	unallocated []*resourcev1.ResourceClaim
 	// selectors are the nodes of the allocated claims, by the index of the claim; nil: all nodes.
 	selectors []*nodeaffinity.NodeSelector
-	// unavailable are the indexes of the allocated claims that excluded a node.
-	unavailable map[int]bool
+	// failed are the indexes of the allocated claims whose devices cannot be bound: they exclude
+	// all nodes. unavailable are those of the allocated claims that excluded a node.
+	failed, unavailable map[int]bool
 	byNode      map[string]deviceResult
 	err         error
 }
@@ -67,7 +74,7 @@ func (d *Devices) conflict() string {
 	if d.Problem != "" {
 		return d.Problem
 	}
-	d.byNode, d.unavailable = map[string]deviceResult{}, map[int]bool{}
+	d.byNode, d.failed, d.unavailable = map[string]deviceResult{}, map[int]bool{}, map[int]bool{}
 	d.selectors = make([]*nodeaffinity.NodeSelector, len(d.Claims))
 	for i, claim := range d.Claims {
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -76,6 +83,7 @@ func (d *Devices) conflict() string {
 					return ""
 				}
 			}
+			d.failed[i] = d.broken(claim)
 			continue
 		}
 		if d.Pending(claim.UID) {
@@ -124,7 +132,7 @@ func (d *Devices) filter(node *corev1.Node) *rejection {
 	}
 	elsewhere := false
 	for i, selector := range d.selectors {
-		if selector != nil && !selector.Match(node) {
+		if selector != nil && !selector.Match(node) || d.failed[i] {
 			d.unavailable[i], elsewhere = true, true
 		}
 	}

@@ -21,8 +21,8 @@ type Attempt struct {
 	ByDevices, OnlyDevices bool
 	// ByExtenders is set by the decision: an extender excluded a node.
 	ByExtenders bool
-	// HasNode is set if the pod was parked: it has a node, and its volumes are bound or have
-	// failed.
+	// HasNode is set if the pod was parked: it has a node, and its volumes or devices are bound or
+	// have failed.
 	HasNode bool
 	// Annotations explain the decision to the pod's users; nil: they did not ask for it.
 	Annotations map[string]string

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Park puts away a pod that has a node and waits for its volumes. Time may move on while it
+// Park puts away a pod that has a node and waits for its volumes or devices. Time may move on while it
 // waits. It is popped again, with HasNode set, after Resume or after the timeout. Park returns
 // false if the pod has been removed.
 func (q *Queue) Park(a *Attempt, timeout time.Duration) bool {

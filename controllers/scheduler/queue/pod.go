@@ -19,7 +19,7 @@ import (
 //	          +-- event -- unschedulable            v
 //	          +-- end of back-off ----------------- failing
 //
-// A pod whose volumes are not bound yet moves from binding to parked (Park), and back by way of
+// A pod whose volumes or devices are not bound yet moves from binding to parked (Park), and back by way of
 // active when Resume is called or its time is over.
 //
 // An event moves a pod whose back-off has not ended to backingOff instead of active.
@@ -43,7 +43,7 @@ const (
 	deciding
 	// binding: popped, has a node, and its binding is being written.
 	binding
-	// parked: has a node, and waits for its volumes.
+	// parked: has a node, and waits for its volumes or devices.
 	parked
 )
 
