@@ -161,4 +161,3 @@ func (d *devices) check(w *bindingWait) (ready bool, left time.Duration, err err
 	}
 	return ready, end.Sub(now) + 1, nil // time is over after the end
 }
-

@@ -97,7 +97,9 @@ func TestBindingFailure(t *testing.T) {
 			`device binding failed: claim=one, reason=Reported, message="by the fabric"`,
 		},
 		"timeout": {
-			func(c *deviceCluster, _ *resourcev1.ResourceClaim) { c.must(nil, c.Advance(c.ctx, 10*time.Minute+time.Second)) },
+			func(c *deviceCluster, _ *resourcev1.ResourceClaim) {
+				c.must(nil, c.Advance(c.ctx, 10*time.Minute+time.Second))
+			},
 			"device binding timeout: claim=one",
 		},
 	} {

@@ -48,8 +48,8 @@ type Devices struct {
 	// failed are the indexes of the allocated claims whose devices cannot be bound: they exclude
 	// all nodes. unavailable are those of the allocated claims that excluded a node.
 	failed, unavailable map[int]bool
-	byNode      map[string]deviceResult
-	err         error
+	byNode              map[string]deviceResult
+	err                 error
 }
 
 // deviceResult is what Allocate returned for a node.
