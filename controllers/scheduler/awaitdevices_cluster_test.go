@@ -50,7 +50,7 @@ func (c *deviceCluster) report(claim *resourcev1.ResourceClaim, condition string
 	c.t.Helper()
 	result := claim.Status.Allocation.Devices.Results[0]
 	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: result.Driver, Pool: result.Pool, Device: result.Device, Conditions: []metav1.Condition{{
-		Type: condition, Status: metav1.ConditionTrue, Reason: "Reported", Message: "by the fabric", LastTransitionTime: metav1.Now(),
+		Type: condition, Status: metav1.ConditionTrue, Reason: "Reported", Message: "by the fabric", LastTransitionTime: *claim.Status.Allocation.AllocationTimestamp,
 	}}}}
 	c.must(c.Client().ResourceV1().ResourceClaims("default").UpdateStatus(c.ctx, claim, metav1.UpdateOptions{}))
 }
