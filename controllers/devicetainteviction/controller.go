@@ -1,8 +1,10 @@
 package devicetainteviction
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +40,7 @@ const slicesByPool = "minikcm.dev/slices-by-pool"
 // deletion is the note in the status of an evicted pod.
 var deletion = disruption.Note{Reason: "DeletionByDeviceTaintManager", Message: "Device Taint manager: deleting due to NoExecute taint"}
 
-// Controller evicts pods. Its keys are pods.
+// Controller evicts pods, and says so in the status of DeviceTaintRules. The keys of its loops are pods and rules.
 type Controller struct {
 	clock    clock.Clock
 	client   kubernetes.Interface
@@ -48,9 +50,12 @@ type Controller struct {
 	rules    resourcelisters.DeviceTaintRuleLister
 	slices   cache.Indexer
 	loop     *loop.Loop
+	statuses *loop.Loop
 
 	mu      sync.Mutex
 	pending map[types.NamespacedName]eviction
+	// evicted is how many pods were evicted because of a rule.
+	evicted map[types.UID]int
 }
 
 // eviction is that of a pod. done is set when the pod has been deleted, until the cache shows that.
@@ -66,10 +71,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		return nil, err
 	}
 	pods := e.Informers.Pods()
-	slices := e.Informers.ResourceSlices().Informer()
+	published := e.Informers.ResourceSlices().Informer()
 	c := &Controller{
 		clock: e.Clock, client: client, recorder: e.Recorder.For(Name), pods: pods.Lister(), claims: e.Informers.ResourceClaims().Lister(),
-		rules: e.Informers.DeviceTaintRules().Lister(), slices: slices.GetIndexer(), pending: map[types.NamespacedName]eviction{},
+		rules: e.Informers.DeviceTaintRules().Lister(), slices: published.GetIndexer(), pending: map[types.NamespacedName]eviction{}, evicted: map[types.UID]int{},
 	}
 	if _, has := c.slices.GetIndexers()[slicesByPool]; !has {
 		if err := c.slices.AddIndexers(cache.Indexers{slicesByPool: indexSlice}); err != nil {
@@ -79,8 +84,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop = loop.New(e.Loop(Name, Workers), c)
 	c.loop.Watch(pods.Informer(), c.onPod)
 	c.loop.Watch(e.Informers.ResourceClaims().Informer(), onClaim)
-	c.loop.Watch(slices, c.onSlice)
+	c.loop.Watch(published, c.onSlice)
 	c.loop.Watch(e.Informers.DeviceTaintRules().Informer(), c.onRule)
+	c.statuses = loop.New(e.Loop(Name+"-rules", 1), loop.Func(c.reconcileRule))
+	c.statuses.Watch(e.Informers.DeviceTaintRules().Informer(), ofSpec, c.observeRule)
 	return c, nil
 }
 
@@ -92,9 +99,21 @@ func indexSlice(obj any) ([]string, error) {
 }
 
 // Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer cancel()
+		_ = c.statuses.Run(ctx) // is nil
+	})
+	err := c.loop.Run(ctx)
+	cancel()
+	running.Wait()
+	return err
+}
 
-// Stats returns the counters of the controller's loop.
+// Stats returns the counters of the loop of pods.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onPod wakes a pod with claims that has got a node, or whose status names its claims now.
@@ -196,7 +215,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, nil
 	}
 	now := c.clock.Now()
-	due, err := c.due(pod, now)
+	due, rules, err := c.due(pod, now)
 	switch {
 	case err != nil:
 		return loop.Result{}, err
@@ -207,10 +226,15 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, nil
 	}
 	c.set(key, eviction{pod: pod.UID})
+	c.showLater(rules)
 	if due.After(now) {
 		return loop.Result{RequeueAfter: due.Sub(now)}, nil
 	}
-	return loop.Result{}, c.evict(ctx, key, pod)
+	if err := c.evict(ctx, key, pod); err != nil {
+		return loop.Result{}, err
+	}
+	c.count(rules)
+	return loop.Result{}, nil
 }
 
 func (c *Controller) get(key types.NamespacedName) eviction {
@@ -234,36 +258,52 @@ func (c *Controller) forget(key types.NamespacedName) bool {
 	return was
 }
 
-// due returns when a pod is evicted; zero: never.
-func (c *Controller) due(pod *corev1.Pod, now time.Time) (time.Time, error) {
-	rules, err := c.rules.List(labels.Everything())
+// due returns when a pod is evicted, and because of which rules; zero: never.
+func (c *Controller) due(pod *corev1.Pod, now time.Time) (time.Time, []*resourcev1.DeviceTaintRule, error) {
+	all, err := c.rules.List(labels.Everything())
 	if err != nil {
-		return time.Time{}, fmt.Errorf("listing DeviceTaintRules: %w", err)
+		return time.Time{}, nil, fmt.Errorf("listing DeviceTaintRules: %w", err)
 	}
+	slices.SortFunc(all, func(a, b *resourcev1.DeviceTaintRule) int { return cmp.Compare(a.Name, b.Name) })
 	var devices []decide.Device
+	var because []*resourcev1.DeviceTaintRule
+	c.eachDevice(pod, func(r *resourcev1.DeviceRequestAllocationResult) {
+		taints := slices.Clone(c.published(r))
+		for _, rule := range all {
+			if !devicetaints.Selects(rule, r.Driver, r.Pool, r.Device) {
+				continue
+			}
+			taints = append(taints, rule.Spec.Taint)
+			if decide.Evicts(&rule.Spec.Taint, r.Tolerations) && !slices.Contains(because, rule) {
+				because = append(because, rule)
+			}
+		}
+		devices = append(devices, decide.Device{Tolerations: r.Tolerations, Taints: taints})
+	})
+	return decide.Due(devices, now), because, nil
+}
+
+// eachDevice calls do for each device that is allocated for a pod.
+func (c *Controller) eachDevice(pod *corev1.Pod, do func(r *resourcev1.DeviceRequestAllocationResult)) {
 	for name, ofPod := range resourceclaim.PodClaims(pod) {
 		claim, err := c.claims.ResourceClaims(pod.Namespace).Get(name)
 		if err != nil || claim.Status.Allocation == nil || ofPod && resourceclaim.IsForPod(pod, claim, false) != nil || !resourceclaim.IsReservedForPod(pod, claim, false) {
 			continue
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
-			r := &claim.Status.Allocation.Devices.Results[i]
-			devices = append(devices, decide.Device{Tolerations: r.Tolerations, Taints: c.taints(r, rules)})
+			do(&claim.Status.Allocation.Devices.Results[i])
 		}
 	}
-	return decide.Due(devices, now), nil
 }
 
-// taints returns the taints of an allocated device.
-func (c *Controller) taints(r *resourcev1.DeviceRequestAllocationResult, rules []*resourcev1.DeviceTaintRule) []resourcev1.DeviceTaint {
+// published returns the taints that the slices of an allocated device give it.
+func (c *Controller) published(r *resourcev1.DeviceRequestAllocationResult) []resourcev1.DeviceTaint {
 	objects, _ := c.slices.ByIndex(slicesByPool, r.Driver+"/"+r.Pool) // fails only without the index
-	var published []*resourcev1.ResourceSlice
 	for _, obj := range objects {
-		if slice, ok := obj.(*resourcev1.ResourceSlice); ok {
-			published = append(published, slice)
+		slice, ok := obj.(*resourcev1.ResourceSlice)
+		if !ok {
+			continue
 		}
-	}
-	for _, slice := range devicetaints.Tainted(published, rules) {
 		for i := range slice.Spec.Devices {
 			if slice.Spec.Devices[i].Name == r.Device {
 				return slice.Spec.Devices[i].Taints

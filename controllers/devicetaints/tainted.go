@@ -23,12 +23,8 @@ func Tainted(all []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRul
 
 // taint adds a rule's taint to the devices of a slice. It copies the slice if it is the original.
 func taint(original, slice *resourcev1.ResourceSlice, rule *resourcev1.DeviceTaintRule) *resourcev1.ResourceSlice {
-	selector := rule.Spec.DeviceSelector
-	if selector == nil || !selects(selector.Driver, slice.Spec.Driver) || !selects(selector.Pool, slice.Spec.Pool.Name) {
-		return slice
-	}
 	for i := range slice.Spec.Devices {
-		if !selects(selector.Device, slice.Spec.Devices[i].Name) {
+		if !Selects(rule, slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name) {
 			continue
 		}
 		if slice == original {
@@ -37,6 +33,12 @@ func taint(original, slice *resourcev1.ResourceSlice, rule *resourcev1.DeviceTai
 		slice.Spec.Devices[i].Taints = append(slice.Spec.Devices[i].Taints, rule.Spec.Taint)
 	}
 	return slice
+}
+
+// Selects reports whether a rule selects a device.
+func Selects(rule *resourcev1.DeviceTaintRule, driver, pool, device string) bool {
+	selector := rule.Spec.DeviceSelector
+	return selector != nil && selects(selector.Driver, driver) && selects(selector.Pool, pool) && selects(selector.Device, device)
 }
 
 func selects(wanted *string, name string) bool { return wanted == nil || *wanted == name }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -55,6 +56,11 @@ func TestTaintedDevice(t *testing.T) {
 		DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: ptr.To("gpu.example.com")},
 		Taint:          resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoExecute},
 	}}
+	dry := rule.DeepCopy()
+	dry.Name, dry.Spec.Taint.Effect = "dry", resourcev1.DeviceTaintEffectNone
+	must(resources.DeviceTaintRules().Create(ctx, dry, metav1.CreateOptions{}))
+	eventuallyCondition(c, "dry", "False NoEffect 2 published devices selected. 2 allocated devices selected. 2 pods would be evicted in 1 namespace if the effect was NoExecute. "+
+		"This information will not be updated again. Recreate the DeviceTaintRule to trigger an update.")
 	must(resources.DeviceTaintRules().Create(ctx, rule, metav1.CreateOptions{}))
 	c.EventuallyEvent("default", "Pod", "Normal DeviceTaintManagerEviction Marking for deletion")
 	c.Eventually("a to go", func(ctx context.Context, _ kubernetes.Interface) error {
@@ -63,8 +69,27 @@ func TestTaintedDevice(t *testing.T) {
 		}
 		return nil
 	})
+	eventuallyCondition(c, "broken", "True PodsPendingEviction 1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller.")
 	must(nil, resources.DeviceTaintRules().Delete(ctx, "broken", metav1.DeleteOptions{}))
 	c.EventuallyEvent("default", "Pod", "Normal DeviceTaintManagerEviction Cancelling deletion")
 	must(nil, c.Advance(ctx, 2*time.Minute))
 	must(pods.Get(ctx, "b", metav1.GetOptions{}))
+}
+
+// eventuallyCondition waits until a DeviceTaintRule has a condition with this status, reason and message.
+func eventuallyCondition(c *minikcmtest.Cluster, rule, want string) {
+	c.Eventually(rule+" to have its condition", func(ctx context.Context, client kubernetes.Interface) error {
+		r, err := client.ResourceV1().DeviceTaintRules().Get(ctx, rule, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		got := ""
+		if found := meta.FindStatusCondition(r.Status.Conditions, resourcev1.DeviceTaintConditionEvictionInProgress); found != nil {
+			got = string(found.Status) + " " + found.Reason + " " + found.Message
+		}
+		if got != want {
+			return errors.New("it is " + got)
+		}
+		return nil
+	})
 }

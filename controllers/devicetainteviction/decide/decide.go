@@ -30,6 +30,11 @@ func Due(devices []Device, now time.Time) time.Time {
 	return due
 }
 
+// Evicts reports whether a taint evicts a pod with these tolerations, at once or later.
+func Evicts(taint *resourcev1.DeviceTaint, tolerations []resourcev1.DeviceToleration) bool {
+	return taint.Effect == resourcev1.DeviceTaintEffectNoExecute && !dueFor(taint, tolerations, time.Unix(1, 0)).IsZero()
+}
+
 // dueFor is Due for one taint: the shortest time for which it is tolerated counts.
 func dueFor(taint *resourcev1.DeviceTaint, tolerations []resourcev1.DeviceToleration, now time.Time) time.Time {
 	at := now
