@@ -207,12 +207,18 @@ func readFaults(file string, in io.Reader) ([]*fault.Fault, error) {
 		defer opened.Close() // read only
 		in = opened
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxFaultFile+1))
-	switch {
-	case err != nil:
+	data, err := readAtMost(in, maxFaultFile)
+	if err != nil {
 		return nil, fmt.Errorf("reading the faults in %s: %w", file, err)
-	case len(data) > maxFaultFile:
-		return nil, fmt.Errorf("reading the faults in %s: the file is larger than %d bytes", file, maxFaultFile)
 	}
 	return fault.Parse(file, data)
+}
+
+// readAtMost reads a file, which has an end or not. It fails if the file is larger than limit bytes.
+func readAtMost(in io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("the file is larger than %d bytes", limit)
+	}
+	return data, err
 }

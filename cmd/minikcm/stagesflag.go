@@ -63,14 +63,12 @@ func stageFiles(path string) ([]string, error) {
 }
 
 func readStageFile(file string) ([]stages.Manifest, error) {
-	info, err := os.Stat(file)
+	opened, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > stages.MaxFile {
-		return nil, fmt.Errorf("the file has %d bytes, more than %d", info.Size(), stages.MaxFile)
-	}
-	data, err := os.ReadFile(file)
+	defer opened.Close() // read only
+	data, err := readAtMost(opened, stages.MaxFile)
 	if err != nil {
 		return nil, err
 	}
