@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,17 +101,10 @@ func indexSlice(obj any) ([]string, error) {
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer cancel()
-		_ = c.statuses.Run(ctx) // is nil
-	})
-	err := c.loop.Run(ctx)
-	cancel()
-	running.Wait()
-	return err
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.loop.Run(ctx) })
+	group.Go(func() error { return c.statuses.Run(ctx) })
+	return group.Wait()
 }
 
 // Stats returns the counters of the loop of pods.

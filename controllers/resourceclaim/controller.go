@@ -3,8 +3,8 @@ package resourceclaim
 import (
 	"context"
 	"fmt"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,17 +93,10 @@ func indexPods(pods cache.Indexer) error {
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer cancel()
-		_ = c.claimLoop.Run(ctx) // is nil
-	})
-	err := c.podLoop.Run(ctx)
-	cancel()
-	running.Wait()
-	return err
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.podLoop.Run(ctx) })
+	group.Go(func() error { return c.claimLoop.Run(ctx) })
+	return group.Wait()
 }
 
 // Stats returns the counters of the loop of pods.

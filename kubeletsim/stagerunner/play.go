@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -261,17 +261,8 @@ func isStageError(err error) bool {
 	return errors.As(err, &failed) || errors.Is(err, errNotServed) || errors.Is(err, errBadTemplate)
 }
 
-// older compares resourceVersions, which are comparable decimal numbers (KEP-5504).
+// older compares resourceVersions; one that is empty is not comparable.
 func older(version, than string) bool {
-	a, errA := strconv.ParseUint(version, 10, 64)
-	b, errB := strconv.ParseUint(than, 10, 64)
-	return errA == nil && errB == nil && a < b
-}
-
-func revisions(o *unstructured.Unstructured) []int64 {
-	n, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return nil
-	}
-	return []int64{n}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/kubeletsim/stages"
@@ -215,7 +216,7 @@ func (r *Runner) syncKinds(set *stages.Set) (complete bool) {
 func (r *Runner) enqueue(kind schema.GroupVersionKind, obj any) {
 	if o, ok := obj.(*unstructured.Unstructured); ok {
 		k := key{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
-		r.objects.Add(k, revisions(o)...)
+		r.objects.Add(k, cause.Of(o)...)
 	}
 }
 
