@@ -13,6 +13,8 @@ const (
 	ofNode
 	// ofAssignment is the assignment of a Node's addresses, for all processes.
 	ofAssignment
+	// ofStatic is the static pods of a node.
+	ofStatic
 	// ofPressure is a look at the resources that the pods on a node use.
 	ofPressure
 )
@@ -20,4 +22,5 @@ const (
 func podKey(uid string) key         { return key{ofPod, uid} }
 func nodeKey(name string) key       { return key{ofNode, name} }
 func pressureKey(name string) key   { return key{ofPressure, name} }
+func staticKey(name string) key     { return key{ofStatic, name} }
 func assignmentKey(name string) key { return key{ofAssignment, name} }

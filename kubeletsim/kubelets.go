@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/containers"
 	"minikcm.dev/minikcm/kubeletsim/images"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Kubelets are the kubelets of all simulated nodes of one cluster. Create it with New, then
@@ -47,6 +48,8 @@ type Kubelets struct {
 	certificates    certificateWatch
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
+	// statics are the static pods that ConfigMaps declare.
+	statics statics
 	// containers are the containers of all pods. Run waits for their goroutines.
 	containers *containers.Runtime
 	// ended is closed when Run ends.
@@ -100,8 +103,8 @@ func New(opts Options) (*Kubelets, error) {
 	}
 	configMaps := k.informers.ConfigMaps()
 	k.configMapLister = configMaps.Lister()
-	if err := k.handle(configMaps.Informer(), k.observeImages, k.loseImages); err != nil {
-		return nil, fmt.Errorf("watching ConfigMaps for image profiles: %w", err)
+	if err := k.handle(configMaps.Informer(), k.observeConfigMap, k.loseConfigMap); err != nil {
+		return nil, fmt.Errorf("watching ConfigMaps for image profiles and static pods: %w", err)
 	}
 	return k, nil
 }
@@ -210,6 +213,8 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 		if k.shards.owns(key.id) {
 			k.syncPressure(key)
 		}
+	case key.kind == ofStatic:
+		k.syncStatic(ctx, key)
 	case k.shards != nil:
 		k.syncOwn(ctx, key)
 	case key.kind == ofNode:
@@ -251,6 +256,9 @@ func (k *Kubelets) observePod(obj any) {
 	}
 	if k.pods.observe(pod) {
 		k.offer(pod)
+	}
+	if podspec.IsMirror(pod) {
+		k.loop.Add(staticKey(pod.Spec.NodeName))
 	}
 }
 

@@ -28,6 +28,7 @@ func (k *Kubelets) observeNode(obj any) {
 		return
 	}
 	k.observeAttached(object)
+	k.offerStatic(object.Name)
 	n := k.nodes.Get(object.Name)
 	if n != nil && n.Reconfigured(object) {
 		k.loop.Add(pressureKey(object.Name))

@@ -91,6 +91,7 @@ func (k *Kubelets) SetNodeCondition(name string, condition corev1.NodeConditionT
 func (k *Kubelets) wakeNode(name string) {
 	k.loop.Add(nodeKey(name))
 	k.loop.Add(pressureKey(name))
+	k.offerStatic(name)
 	k.wakePods(name)
 }
 

@@ -27,7 +27,7 @@ func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	if !declares && !stores && !n.Demands() {
 		return
 	}
-	runs := e.state.Runs(pod.UID)
+	runs := e.state.Runs(podspec.RuntimeUID(pod))
 	news := n.SetStoring(pod.UID, stores && len(runs) > 0)
 	weight := digestOfDemand(pod, runs)
 	if weight == e.weight && !news {
@@ -161,7 +161,7 @@ func (e *podEntry) demand(declared bool) (eviction.Pod, bool) {
 		}
 	}
 	pod := eviction.NewPod(e.pod, evicted)
-	for _, run := range e.shown.Runs(e.pod.UID) {
+	for _, run := range e.shown.Runs(podspec.RuntimeUID(e.pod)) {
 		if killed[""] || killed[run.Name] {
 			continue
 		}

@@ -36,6 +36,11 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		k.due.Set(key, time.Time{})
 		return
 	}
+	if pod.DeletionTimestamp != nil && k.outlives(pod) {
+		k.due.Set(key, time.Time{})
+		k.loop.Add(staticKey(n.Name))
+		return
+	}
 	if !e.stale.Swap(false) && e.rests(k.opts.Clock.Now()) {
 		return
 	}
@@ -48,7 +53,9 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	annotated := k.images.Annotate(pod)
 	if !e.known {
 		e.known = true
-		e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
+		if !k.resume(n, e, pod) {
+			e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
+		}
 	}
 	certified, err := k.syncCertificates(ctx, n, e, pod)
 	var missing []lifecycle.Need
@@ -305,12 +312,18 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	if e.weight != 0 {
 		k.loop.Add(pressureKey(n.Name))
 	}
-	if e.state.Address.IsValid() && !e.returned {
+	kept := e.known && n.Active() && k.outlives(pod)
+	if kept {
+		k.statics.keep(pod, e.state)
+	} else if e.state.Address.IsValid() && !e.returned {
 		n.ReleaseAddress(e.state.Address)
 	}
 	e.releaseStaged(n)
 	k.dropNode(n)
-	if !n.Reachable() {
+	if podspec.IsMirror(pod) {
+		k.loop.Add(staticKey(n.Name))
+	}
+	if kept || !n.Reachable() {
 		return
 	}
 	var events []lifecycle.Event

@@ -44,7 +44,7 @@ func (rt *Runtime) SyncProcesses(ctx context.Context, n *nodes.Node, e Pod, pod 
 		if !c.Live && !files.hasRuns() {
 			continue
 		}
-		id := lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)
+		id := lifecycle.ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)
 		if c.Phase != lifecycle.Running || !c.Live && !files.isSilent(c.Name, id) {
 			id = ""
 		}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Pod is a pod as its kubelet keeps it, for the pod's containers.
@@ -36,7 +37,7 @@ func (s *Shown) RunOf(name string) string {
 	}
 	for i := range s.State.Containers {
 		if c := &s.State.Containers[i]; c.Name == name && c.Phase == lifecycle.Running {
-			return lifecycle.ContainerID(s.Pod.UID, name, c.Restarts)
+			return lifecycle.ContainerID(podspec.RuntimeUID(s.Pod), name, c.Restarts)
 		}
 	}
 	return ""

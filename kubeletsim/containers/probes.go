@@ -26,7 +26,7 @@ func (rt *Runtime) RunProbes(ctx context.Context, n *nodes.Node, e Pod, pod *cor
 	for _, q := range questions {
 		ref := podspec.Containers(pod)[q.Container]
 		c := &state.Containers[q.Container]
-		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(pod.UID, c.Name, c.Restarts)}
+		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)}
 		key := pod.Namespace + "/" + pod.Name + "/" + c.Name + "/" + q.Kind.String()
 		rt.processes.GoInTurn(ctx, "probe", key, func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)

@@ -39,7 +39,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 		}
 	} else {
 		program := script.ProgramOf(pod, c)
-		program.ID = ContainerID(pod.UID, c.Name, restarts)
+		program.ID = ContainerID(podspec.RuntimeUID(pod), c.Name, restarts)
 		code, runs, ok := program.Predict()
 		if ok && code != 0 && c.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
 			ok = !script.RunsLive(program, c) // the end of its output is the termination message

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // LoggedRun returns the container ID of the run whose log is requested. Its errors have the
@@ -68,13 +70,13 @@ func (s *State) TimesOf(pod *corev1.Pod, name, id string) RunTimes {
 			continue
 		}
 		switch id {
-		case ContainerID(pod.UID, name, c.Restarts):
+		case ContainerID(podspec.RuntimeUID(pod), name, c.Restarts):
 			times := RunTimes{Began: c.startedAt}
 			if c.Phase != Running {
 				times.Ended = c.endedAt()
 			}
 			return times
-		case ContainerID(pod.UID, name, c.Restarts-1):
+		case ContainerID(podspec.RuntimeUID(pod), name, c.Restarts-1):
 			return c.lastRun
 		}
 	}

@@ -66,7 +66,7 @@ func (s *stepper) applyOccurrences() {
 		}
 		for i := range s.State.Containers {
 			c := &s.State.Containers[i]
-			if f.Container != "" && f.Container != c.Name || f.Run != "" && f.Run != ContainerID(s.Pod.UID, c.Name, c.Restarts) {
+			if f.Container != "" && f.Container != c.Name || f.Run != "" && f.Run != ContainerID(podspec.RuntimeUID(s.Pod), c.Name, c.Restarts) {
 				continue
 			}
 			switch {

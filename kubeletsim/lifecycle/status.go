@@ -148,7 +148,7 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 	if c.Phase != Created {
 		cs.Image = podspec.ImageName(c.image)
 		cs.ImageID = podspec.ImageID(c.image)
-		cs.ContainerID = ContainerID(pod.UID, c.Name, c.Restarts)
+		cs.ContainerID = ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)
 		setResources(c, &cs)
 		cs.VolumeMounts = mountStatuses(ref.VolumeMounts)
 	}

@@ -96,7 +96,7 @@ func (s *stepper) end(c *Container, code int32, reason string) {
 	c.finishedAt, c.adopted = s.Now, false
 	c.exitAt, c.StopAt = time.Time{}, time.Time{}
 	c.started, c.ready, c.unready = false, false, ""
-	c.termination = terminationOf(s.Pod.UID, c, code, reason)
+	c.termination = terminationOf(podspec.RuntimeUID(s.Pod), c, code, reason)
 }
 
 // stopNext signals the next containers of a terminating pod: first all but the sidecars, then

@@ -74,6 +74,7 @@ var pure = []string{
 	"kubeletsim/shelltree",
 	"kubeletsim/span",
 	"kubeletsim/stages",
+	"kubeletsim/staticpods",
 	"kubeletsim/usage",
 	"reasons",
 }

@@ -142,6 +142,7 @@ var inFolder = map[string][]string{
 	"kubeletsim/shelltree":       {},
 	"kubeletsim/stagerunner":     {"stages"},
 	"kubeletsim/stages":          {},
+	"kubeletsim/staticpods":      {"podspec"},
 	"kubeletsim/usage":           {"podspec", "span"},
 
 	"scenarios":           {"*"},

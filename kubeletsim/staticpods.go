@@ -1,0 +1,275 @@
+package kubeletsim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/staticpods"
+)
+
+// annotationSeen of a mirror pod is when the kubelet has read its manifest.
+const annotationSeen = "kubernetes.io/config.seen"
+
+// refusedRetry is the delay before another attempt to create a mirror pod that the API server has
+// refused: the period in which upstream's kubelet syncs its pods.
+const refusedRetry = time.Minute
+
+// statics are the static pods: their manifests by ConfigMap, and the runtimes of those whose
+// mirror pods do not exist at the moment. A client that deletes a mirror pod does not stop the
+// containers:
+//
+//	a client deletes the mirror pod P of hash H   P is terminating; syncPod leaves it as it is
+//	syncStatic                                    deletes P with a grace period of 0
+//	the deletion of P arrives: forgetPod          keeps the runtime of H
+//	syncStatic                                    creates the mirror pod Q of hash H
+//	Q arrives: syncPod                            Q takes the runtime over, with its restarts and addresses
+type statics struct {
+	mu      sync.Mutex
+	folders map[types.NamespacedName]*staticpods.Folder
+	// kept are the runtimes, by node and hash.
+	kept map[string]map[string]lifecycle.State
+}
+
+// update reads a ConfigMap and reports whether it has, or had, static pods.
+func (s *statics) update(c *corev1.ConfigMap) (changed bool, err error) {
+	name := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+	if !staticpods.IsFolder(c) {
+		return s.forget(name), nil
+	}
+	folder, err := staticpods.Parse(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.folders == nil {
+		s.folders = map[types.NamespacedName]*staticpods.Folder{}
+	}
+	s.folders[name] = folder
+	return true, err
+}
+
+func (s *statics) forget(name types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, had := s.folders[name]
+	delete(s.folders, name)
+	return had
+}
+
+// none reports whether there is no folder with static pods.
+func (s *statics) none() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.folders) == 0
+}
+
+// on returns the mirror pods that a node is to have, in the order of their ConfigMaps.
+func (s *statics) on(node *corev1.Node) ([]*corev1.Pod, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*corev1.Pod
+	for _, name := range slices.SortedFunc(maps.Keys(s.folders), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		mirrors, err := s.folders[name].On(node)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, mirrors...)
+	}
+	return all, nil
+}
+
+// keep keeps the runtime of a static pod for its next mirror pod.
+func (s *statics) keep(mirror *corev1.Pod, state lifecycle.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		s.kept = map[string]map[string]lifecycle.State{}
+	}
+	node := mirror.Spec.NodeName
+	if s.kept[node] == nil {
+		s.kept[node] = map[string]lifecycle.State{}
+	}
+	s.kept[node][podspec.MirrorHash(mirror)] = state
+}
+
+// take returns the runtime that was kept for a mirror pod.
+func (s *statics) take(mirror *corev1.Pod) (lifecycle.State, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states := s.kept[mirror.Spec.NodeName]
+	state, ok := states[podspec.MirrorHash(mirror)]
+	delete(states, podspec.MirrorHash(mirror))
+	return state, ok
+}
+
+// drop returns the runtimes that were kept on a node for other static pods than those wanted.
+func (s *statics) drop(node string, wanted []*corev1.Pod) []lifecycle.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var dropped []lifecycle.State
+	for _, hash := range slices.Sorted(maps.Keys(s.kept[node])) {
+		if !slices.ContainsFunc(wanted, func(w *corev1.Pod) bool { return podspec.MirrorHash(w) == hash }) {
+			dropped = append(dropped, s.kept[node][hash])
+			delete(s.kept[node], hash)
+		}
+	}
+	return dropped
+}
+
+// observeStatics queues all nodes when the static pods of a ConfigMap may have changed.
+func (k *Kubelets) observeStatics(c *corev1.ConfigMap) {
+	changed, err := k.statics.update(c)
+	if err != nil && k.opts.Recorder != nil {
+		k.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "static pods: "+err.Error())
+	}
+	if changed {
+		k.wakeStatics()
+	}
+}
+
+func (k *Kubelets) loseStatics(c *corev1.ConfigMap) {
+	if k.statics.forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
+		k.wakeStatics()
+	}
+}
+
+func (k *Kubelets) wakeStatics() {
+	for _, name := range k.nodes.Names() {
+		k.loop.Add(staticKey(name))
+	}
+}
+
+// offerStatic queues the static pods of a node, if there are any.
+func (k *Kubelets) offerStatic(node string) {
+	if !k.statics.none() {
+		k.loop.Add(staticKey(node))
+	}
+}
+
+// syncStatic creates and deletes mirror pods, so that a node has those of its static pods.
+func (k *Kubelets) syncStatic(unbound context.Context, key key) {
+	k.due.Set(key, time.Time{})
+	ctx, owned := k.shards.enter(unbound, key.id)
+	n := k.nodes.Get(key.id)
+	object, err := k.nodeLister.Get(key.id)
+	if !owned || n == nil || !n.Active() || err != nil {
+		return // the node queues the key when it is back
+	}
+	wanted, err := k.statics.on(object)
+	if err != nil {
+		k.opts.Logger.Error(err, "Cannot tell the static pods of a node", "node", klog.KObj(object))
+		return
+	}
+	for _, state := range k.statics.drop(n.Name, wanted) {
+		if state.Address.IsValid() {
+			n.ReleaseAddress(state.Address)
+		}
+	}
+	ctx = k.asNode(ctx, n.Name)
+	for _, action := range staticpods.Decide(wanted, k.mirrorsOn(n.Name)) {
+		err := k.applyStatic(ctx, action)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			k.due.Set(key, k.opts.Clock.Now().Add(k.failStatic(n, err)))
+		}
+	}
+}
+
+// failStatic reports that a request about a mirror pod failed, and returns the delay before the
+// next attempt.
+func (k *Kubelets) failStatic(n *nodes.Node, err error) time.Duration {
+	retry := firstRetry
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		retry = refusedRetry
+		k.reportNode(n, []lifecycle.Event{{Kind: corev1.EventTypeWarning, Reason: "InvalidSimulation", Message: "static pods: " + err.Error()}})
+	}
+	k.opts.Logger.Error(err, "Cannot keep the mirror pods of a node, will retry", "node", klog.KRef("", n.Name), "after", retry)
+	return retry
+}
+
+func (k *Kubelets) applyStatic(ctx context.Context, action staticpods.Action) error {
+	if mirror := action.Create; mirror != nil {
+		mirror.Annotations[annotationSeen] = k.opts.Clock.Now().UTC().Format(time.RFC3339Nano)
+		_, err := k.opts.Client.CoreV1().Pods(mirror.Namespace).Create(ctx, mirror, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) && k.mirrored(ctx, mirror) {
+			return nil // the informer is behind
+		}
+		if err != nil {
+			return fmt.Errorf("creating mirror pod %s: %w", klog.KObj(mirror), err)
+		}
+		return nil
+	}
+	pod := action.Delete
+	opts := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}
+	if action.Now {
+		opts.GracePeriodSeconds = new(int64)
+	}
+	err := k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, opts)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting mirror pod %s: %w", klog.KObj(pod), err)
+	}
+	return nil
+}
+
+// mirrored reports whether the pod that exists mirrors the same static pod.
+func (k *Kubelets) mirrored(ctx context.Context, mirror *corev1.Pod) bool {
+	existing, err := k.opts.Client.CoreV1().Pods(mirror.Namespace).Get(ctx, mirror.Name, metav1.GetOptions{})
+	return err == nil && podspec.MirrorHash(existing) == podspec.MirrorHash(mirror)
+}
+
+// mirrorsOn returns the mirror pods that are bound to a node, sorted by UID.
+func (k *Kubelets) mirrorsOn(node string) []*corev1.Pod {
+	var mirrors []*corev1.Pod
+	for _, uid := range k.pods.on(node) {
+		if e := k.pods.get(uid); e != nil {
+			if pod, gone, _ := e.look(); !gone && podspec.IsMirror(pod) {
+				mirrors = append(mirrors, pod)
+			}
+		}
+	}
+	return mirrors
+}
+
+// outlives reports whether the containers of a mirror pod go on when it is deleted: its node
+// still has the static pod.
+func (k *Kubelets) outlives(mirror *corev1.Pod) bool {
+	if !podspec.IsMirror(mirror) {
+		return false
+	}
+	object, err := k.nodeLister.Get(mirror.Spec.NodeName)
+	if err != nil {
+		return false
+	}
+	wanted, err := k.statics.on(object)
+	return err == nil && slices.ContainsFunc(wanted, func(w *corev1.Pod) bool { return podspec.MirrorHash(w) == podspec.MirrorHash(mirror) })
+}
+
+// resume gives a new mirror pod the runtime of its static pod, if that is known.
+func (k *Kubelets) resume(n *nodes.Node, e *podEntry, pod *corev1.Pod) bool {
+	if !podspec.IsMirror(pod) {
+		return false
+	}
+	state, kept := k.statics.take(pod)
+	if !kept {
+		return false
+	}
+	e.state = state
+	if !state.Ended {
+		n.Readmit(pod, state.Address)
+	}
+	return true
+}
