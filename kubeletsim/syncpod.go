@@ -57,16 +57,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 			e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
 		}
 	}
-	certified, err := k.syncCertificates(ctx, n, e, pod)
-	var missing []lifecycle.Need
-	if err == nil {
-		missing, err = k.missingFor(ctx, e, pod)
-	}
-	if err == nil {
-		var unattached []lifecycle.Need
-		unattached, err = k.syncVolumes(ctx, n, e, pod)
-		missing = append(missing, unattached...)
-	}
+	missing, certified, err := k.gather(ctx, n, e, pod)
 	if err != nil {
 		if ctx.Err() == nil {
 			k.due.Set(key, k.retryAt(e, pod, err))
@@ -107,6 +98,18 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	}
 	e.wake = sooner(sooner(e.wake, e.due), certified)
 	k.due.Set(key, e.wake)
+}
+
+// gather returns what the pod's containers wait for, and when its certificates are due.
+func (k *Kubelets) gather(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (missing []lifecycle.Need, certified time.Time, err error) {
+	if certified, err = k.syncCertificates(ctx, n, e, pod); err != nil {
+		return nil, time.Time{}, err
+	}
+	if missing, err = k.missingFor(ctx, e, pod); err != nil {
+		return nil, time.Time{}, err
+	}
+	unattached, err := k.syncVolumes(ctx, n, e, pod)
+	return append(missing, unattached...), certified, err
 }
 
 // sooner returns the earlier of two times; the zero time is never.
