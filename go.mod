@@ -69,7 +69,10 @@ require (
 	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
 )
 
-require k8s.io/kms v0.37.2
+require (
+	k8s.io/kms v0.37.2
+	k8s.io/kubelet v0.37.2
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

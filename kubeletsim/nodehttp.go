@@ -16,7 +16,7 @@ import (
 )
 
 // NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /metrics/cadvisor,
-// /configz and /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
+// /stats/summary, /configz and /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
 func (k *Kubelets) NodeHandler(name string) http.Handler {
 	n := k.nodes.Get(name)
 	if n == nil || !n.Reachable() {
@@ -31,6 +31,7 @@ func (k *Kubelets) NodeHandler(name string) http.Handler {
 	mux.HandleFunc("/configz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.configOf(n)) })
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { k.writeNodeMetrics(w, n) })
 	mux.HandleFunc("/metrics/cadvisor", func(w http.ResponseWriter, r *http.Request) { k.writeContainerMetrics(r.Context(), w, n) })
+	mux.HandleFunc("/stats/summary", func(w http.ResponseWriter, r *http.Request) { k.serveSummary(w, r, n) })
 	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", k.serveContainerLog)
 	return mux
 }

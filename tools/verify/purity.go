@@ -75,6 +75,7 @@ var pure = []string{
 	"kubeletsim/span",
 	"kubeletsim/stages",
 	"kubeletsim/staticpods",
+	"kubeletsim/summary",
 	"kubeletsim/usage",
 	"reasons",
 }

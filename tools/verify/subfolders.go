@@ -143,6 +143,7 @@ var inFolder = map[string][]string{
 	"kubeletsim/stagerunner":     {"stages"},
 	"kubeletsim/stages":          {},
 	"kubeletsim/staticpods":      {"podspec"},
+	"kubeletsim/summary":         {},
 	"kubeletsim/usage":           {"podspec", "span"},
 
 	"scenarios":           {"*"},

@@ -1,0 +1,59 @@
+package kubeletsim
+
+import (
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/summary"
+	"minikcm.dev/minikcm/kubeletsim/usage"
+)
+
+// serveSummary writes what the node and its pods use, as upstream's kubelet does at /stats/summary.
+func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes.Node) {
+	metered, err := k.meter(r.Context(), n)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	at := usage.SampleTime(k.opts.Clock.Now())
+	node := &summary.Node{Name: n.Name, At: at, Capacity: n.Capacity(), Allocatable: n.Allocatable, ImageBytes: n.ImageBytes()}
+	if object, err := k.nodeLister.Get(n.Name); err == nil {
+		node.Since = object.CreationTimestamp.Time
+	}
+	for i := range metered {
+		c := &metered[i]
+		if last := len(node.Pods) - 1; last < 0 || node.Pods[last].Object.UID != c.pod.UID {
+			node.Pods = append(node.Pods, summary.Pod{Object: c.pod})
+		}
+		pod := &node.Pods[len(node.Pods)-1]
+		used := summary.Container{Name: c.used.Name, Since: c.used.Since, Cores: c.used.CPU.AsApproximateFloat64(), CPU: c.CPU, Memory: c.used.Memory.AsApproximateFloat64()}
+		if spec := containerOf(c.pod, c.used.Name); spec != nil {
+			demand, _ := usage.DemandOf(c.pod, spec, corev1.ResourceEphemeralStorage, c.used.Since)
+			used.Disk = demand.At(at)
+		}
+		pod.Containers = append(pod.Containers, used)
+	}
+	for i := range node.Pods {
+		k.addWritten(&node.Pods[i])
+	}
+	out := summary.Of(node)
+	if r.URL.Query().Get("only_cpu_and_memory") == "true" {
+		summary.OnlyCPUAndMemory(out)
+	}
+	writeJSON(w, out)
+}
+
+// addWritten adds what the containers of a pod have written.
+func (k *Kubelets) addWritten(pod *summary.Pod) {
+	e := k.pods.get(pod.Object.UID)
+	if e == nil {
+		return
+	}
+	written := e.files.Written()
+	pod.Volumes = written.Volumes
+	for i := range pod.Containers {
+		pod.Containers[i].Disk += float64(written.Containers[pod.Containers[i].Name])
+	}
+}
