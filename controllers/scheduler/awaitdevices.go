@@ -39,6 +39,9 @@ type bindingWait struct {
 func (d *devices) binding(a *queue.Attempt, node string, timeout time.Duration) (*bindingWait, error) {
 	d.mu.Lock()
 	claims, err := d.claimsLocked(a.Info.Pod)
+	if extended := d.extendedLocked(a.Info.Pod); extended != nil {
+		claims = append(claims, extended)
+	}
 	d.mu.Unlock()
 	if err != nil || !slices.ContainsFunc(claims, plugins.HasBindingConditions) {
 		return nil, err

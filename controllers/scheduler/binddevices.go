@@ -24,21 +24,35 @@ import (
 const bindTries = 5
 
 // bindDevices writes the allocations of a pod's resource claims, and reserves the claims for the
-// pod.
+// pod. It creates the claim for extended resources, if the pod needs one.
 func (s *Scheduler) bindDevices(ctx context.Context, pod *corev1.Pod) error {
 	claims, ok := s.devices.begin(pod.UID)
-	if !ok {
+	switch {
+	case !ok && len(pod.Spec.ResourceClaims) == 0:
+		return nil
+	case !ok:
 		return errors.New("the pod is gone")
 	}
 	for _, a := range slices.Clone(claims) { // wrote changes the elements
 		if a.Result == nil && resourceclaim.IsReservedForPod(pod, a.Claim, false) {
 			continue
 		}
+		if a.Mappings != nil {
+			var err error
+			if a.Claim, err = s.createExtended(ctx, pod, a.Claim); err != nil {
+				return err
+			}
+		}
 		written, err := s.bindDevice(ctx, pod, a)
 		if err != nil {
 			return err
 		}
 		s.devices.wrote(written)
+		if a.Mappings != nil {
+			if err := s.nameExtended(ctx, pod, written.Name, a.Mappings); err != nil {
+				return err
+			}
+		}
 	}
 	s.devices.end(pod.UID)
 	return nil
@@ -100,8 +114,9 @@ func (s *Scheduler) tryBindDevice(ctx context.Context, pod *corev1.Pod, claim *r
 }
 
 // unreserveDevices frees the devices of a pod that is not bound: it drops allocations that are not
-// written, and removes the pod's reservations.
+// written, removes the pod's reservations, and deletes the claim for its extended resources.
 func (s *Scheduler) unreserveDevices(ctx context.Context, pod *corev1.Pod) {
+	extended := s.devices.extended(pod)
 	if s.devices.end(pod.UID) {
 		s.queue.Notify(framework.ClusterEvent{Devices: true})
 	}
@@ -116,6 +131,9 @@ func (s *Scheduler) unreserveDevices(ctx context.Context, pod *corev1.Pod) {
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Cannot remove a reservation", "resourceclaim", klog.KObj(claim), "pod", klog.KObj(pod))
 		}
+	}
+	if extended != nil {
+		s.deleteExtended(ctx, extended)
 	}
 }
 

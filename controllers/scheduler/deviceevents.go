@@ -1,10 +1,12 @@
 package scheduler
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
@@ -42,6 +44,36 @@ func (s *Scheduler) resourceClaimHandler() cache.ResourceEventHandler {
 	}
 }
 
+// deviceClassHandler retries the pods that devices were a reason against, and those that request resources that a
+// class backs now.
+func (s *Scheduler) deviceClassHandler() cache.ResourceEventHandler {
+	changed := func(was, class *resourcev1.DeviceClass) {
+		c := framework.ClusterEvent{Devices: true}
+		if was == nil {
+			c.Backed = append(c.Backed, corev1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name))
+		}
+		if name := class.Spec.ExtendedResourceName; name != nil && (was == nil || !ptr.Equal(name, was.Spec.ExtendedResourceName)) {
+			c.Backed = append(c.Backed, corev1.ResourceName(*name))
+		}
+		s.queue.Notify(c)
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if class, ok := obj.(*resourcev1.DeviceClass); ok {
+				changed(nil, class)
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			was, ok := old.(*resourcev1.DeviceClass)
+			class, ok2 := obj.(*resourcev1.DeviceClass)
+			if ok && ok2 {
+				changed(was, class)
+			}
+		},
+		DeleteFunc: func(any) { s.queue.Notify(framework.ClusterEvent{Devices: true}) },
+	}
+}
+
 // deviceHandler retries the pods that devices were a reason against.
 func (s *Scheduler) deviceHandler() cache.ResourceEventHandler {
 	changed := func() { s.queue.Notify(framework.ClusterEvent{Devices: true}) }
@@ -60,11 +92,25 @@ func (d *devices) set(was, claim *resourcev1.ResourceClaim) framework.ClusterEve
 		delete(d.written, claim.UID)
 	}
 	d.shown[claim.UID] = claim
+	d.forgetMissedLocked(versionOf(claim))
 	c := framework.ClusterEvent{Devices: was != nil && was.Status.Allocation != nil && claim.Status.Allocation == nil}
 	if was == nil || !equality.Semantic.DeepEqual(was.Status, claim.Status) {
 		c.ResourceClaim = keyOf(claim)
 	}
 	return c
+}
+
+// forgetMissedLocked forgets claims that were created and deleted between two lists of the informer, so that
+// no event has shown them: events of later versions would have come after theirs.
+func (d *devices) forgetMissedLocked(version uint64) {
+	for uid, claim := range d.written {
+		if d.shown[uid] != nil || versionOf(claim) >= version {
+			continue
+		}
+		if _, err := d.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err != nil {
+			delete(d.written, uid)
+		}
+	}
 }
 
 // remove forgets a claim that is gone.
@@ -137,16 +183,18 @@ func (d *devices) end(pod types.UID) bool {
 func (d *devices) wrote(claim *resourcev1.ResourceClaim) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	created := false
 	if wait := d.pending[claim.UID]; wait != nil {
 		delete(d.pending, claim.UID)
 		for i := range wait.claims {
 			if wait.claims[i].Claim.UID == claim.UID {
 				wait.claims[i].Result = nil
+				created = wait.claims[i].Mappings != nil
 			}
 		}
 	}
 	shown := d.shown[claim.UID]
-	if shown == nil {
+	if shown == nil && !created {
 		// The claim is gone, or the cache is ahead of the claim's first event.
 		cached, err := d.claims.ResourceClaims(claim.Namespace).Get(claim.Name)
 		if err != nil || cached.UID != claim.UID {

@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
@@ -58,6 +60,10 @@ type devices struct {
 	slices  resourcelisters.ResourceSliceLister
 	classes resourcelisters.DeviceClassLister
 	rules   resourcelisters.DeviceTaintRuleLister
+	// ofPods has the index of the claims for extended resources by their pods.
+	ofPods cache.Indexer
+	// backing finds the DeviceClass that backs a resource. It is the handler of the classes' events.
+	backing *extendedresourcecache.ExtendedResourceCache
 	// selectors compiles expressions. It is made for the first pod with resource claims.
 	selectors func() *cel.Cache
 
@@ -74,15 +80,21 @@ type devices struct {
 	bindings bindingWaits
 }
 
-// deviceWait is a pod with a node whose resource claims are not all reserved for it.
+// deviceWait is a pod with a node whose resource claims are not all reserved for it. The claim for its
+// extended resources may not be created yet.
 type deviceWait struct {
 	claims []plugins.DeviceAllocation
 	// writing is set while the claims are being written: they stay pending until that ends.
 	writing bool
 }
 
-func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) *devices {
+func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) (*devices, error) {
+	ofPods := kinds.ResourceClaims().Informer().GetIndexer()
+	if err := indexExtendedClaims(ofPods); err != nil {
+		return nil, err
+	}
 	return &devices{
+		ofPods: ofPods, backing: extendedresourcecache.NewExtendedResourceCache(logger),
 		clock: c, logger: logger,
 		claims: kinds.ResourceClaims().Lister(), slices: kinds.ResourceSlices().Lister(),
 		classes: kinds.DeviceClasses().Lister(), rules: kinds.DeviceTaintRules().Lister(),
@@ -92,14 +104,15 @@ func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) *devic
 		shown: map[types.UID]*resourcev1.ResourceClaim{}, written: map[types.UID]*resourcev1.ResourceClaim{},
 		pending: map[types.UID]*deviceWait{}, byPod: map[types.UID]*deviceWait{},
 		bindings: bindingWaits{byPod: map[types.UID]*bindingWait{}},
-	}
+	}, nil
 }
 
-// input returns what the decision on a pod depends on; nil: the pod uses no resource claims. limit is
+// input returns what the decision on a pod depends on; nil: the pod uses no devices. limit is
 // the machine's time that the search for devices may take, for all nodes together; 0: any. bindingTimeout is
 // that of the pod's profile.
 func (d *devices) input(p *framework.PodInfo, limit, bindingTimeout time.Duration) *plugins.Devices {
-	if len(p.Pod.Spec.ResourceClaims) == 0 {
+	backed := d.backed(p)
+	if len(p.Pod.Spec.ResourceClaims) == 0 && backed == nil {
 		return nil
 	}
 	d.mu.Lock()
@@ -117,6 +130,9 @@ func (d *devices) input(p *framework.PodInfo, limit, bindingTimeout time.Duratio
 	if in.Claims, err = d.claimsLocked(p.Pod); err != nil {
 		in.Problem = err.Error()
 	}
+	if backed != nil {
+		in.Extended = &plugins.Extended{Pod: p, Classes: backed, Left: d.extendedLocked(p.Pod)}
+	}
 	return in
 }
 
@@ -128,8 +144,18 @@ func (d *devices) ready(p *framework.PodInfo) bool {
 	return err == nil
 }
 
-// uses reports whether a pod uses a resource claim.
-func (d *devices) uses(pod *corev1.Pod, claim types.NamespacedName) bool {
+// uses reports whether a pod uses resource claims, or has got devices for its extended resources.
+func (d *devices) uses(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.byPod[pod.UID] != nil
+}
+
+// usesClaim reports whether a pod uses a resource claim.
+func (d *devices) usesClaim(pod *corev1.Pod, claim types.NamespacedName) bool {
 	if pod.Namespace != claim.Namespace {
 		return false
 	}
@@ -174,9 +200,19 @@ func (d *devices) claimsLocked(pod *corev1.Pod) ([]*resourcev1.ResourceClaim, er
 // claimLocked returns the newest known state of a claim; nil: it does not exist.
 func (d *devices) claimLocked(key types.NamespacedName) *resourcev1.ResourceClaim {
 	claim, err := d.claims.ResourceClaims(key.Namespace).Get(key.Name)
-	if err != nil {
-		return nil // a cache has no other errors than NotFound
+	if err == nil { // a cache has no other errors than NotFound
+		return d.newestLocked(claim)
 	}
+	for _, created := range d.written {
+		if keyOf(created) == key && d.shown[created.UID] == nil {
+			return created
+		}
+	}
+	return nil
+}
+
+// newestLocked returns a claim as it was written, if that is newer.
+func (d *devices) newestLocked(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if written := d.written[claim.UID]; written != nil && versionOf(written) > versionOf(claim) {
 		return written
 	}

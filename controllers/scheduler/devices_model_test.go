@@ -75,7 +75,8 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 	kinds := informers.KindsOf(client, nil)
 	w := &deviceWorld{t: t, api: map[string]*resourcev1.ResourceClaim{}, pods: map[string]*corev1.Pod{}, mistake: mistake}
 	w.indexer = kinds.ResourceClaims().Informer().GetIndexer()
-	w.must(kinds.DeviceClasses().Informer().GetIndexer().Add(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}))
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/gpu")}}
+	w.must(kinds.DeviceClasses().Informer().GetIndexer().Add(class))
 	var nodes []*corev1.Node
 	for n := range deviceNodes {
 		node := st.Node(fmt.Sprintf("n%d", n))
@@ -90,11 +91,15 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 	}
 	w.snapshot = framework.SnapshotOf(nodes, nil)
 	real := clock.Real()
-	w.scheduler = &Scheduler{client: client, clock: real, devices: newDevices(kinds, real, klog.Background())}
+	account, err := newDevices(kinds, real, klog.Background())
+	w.must(err)
+	account.backing.OnAdd(class, true)
+	w.scheduler = &Scheduler{client: client, clock: real, devices: account}
 	w.scheduler.queue = queue.New(real, nil, queue.Options{
 		Name: "model", Hint: func(queue.Waiting, framework.ClusterEvent) bool { return false }, Ready: w.scheduler.devices.ready,
 	})
 	client.PrependReactor("*", "resourceclaims", w.react)
+	client.PrependReactor("patch", "pods", w.reactToPod)
 	return w
 }
 
@@ -115,33 +120,76 @@ func (w *deviceWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 		}
 		w.depth--
 	}
-	gr := resourcev1.Resource("resourceclaims")
-	switch a := action.(type) {
-	case clienttesting.GetAction:
-		if claim := w.api[a.GetName()]; claim != nil {
+	switch action.GetVerb() {
+	case "get", "patch": // reservations are dropped by the controller
+		name := action.(clienttesting.GetAction).GetName()
+		if claim := w.api[name]; claim != nil {
 			return true, claim.DeepCopy(), nil
 		}
-		return true, nil, apierrors.NewNotFound(gr, a.GetName())
-	case clienttesting.UpdateAction:
-		claim := a.GetObject().(*resourcev1.ResourceClaim).DeepCopy()
-		known := w.api[claim.Name]
-		switch {
-		case known == nil:
-			return true, nil, apierrors.NewNotFound(gr, claim.Name)
-		case known.ResourceVersion != claim.ResourceVersion:
-			return true, nil, apierrors.NewConflict(gr, claim.Name, nil)
-		case w.draw(refusedOneIn, "refused") == 0:
-			return true, nil, apierrors.NewInternalError(fmt.Errorf("refused"))
-		}
-		written := known.DeepCopy()
-		if a.GetSubresource() == "status" {
-			written.Status = claim.Status
-		} else {
-			written.Finalizers = claim.Finalizers
-		}
-		return true, w.write(written).DeepCopy(), nil
+		return true, nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), name)
+	case "delete":
+		return true, nil, w.reactToDelete(action.(clienttesting.DeleteAction).GetName())
+	case "create":
+		claim := action.(clienttesting.CreateAction).GetObject().(*resourcev1.ResourceClaim).DeepCopy()
+		claim.Name = fmt.Sprint(claim.GenerateName, w.version)
+		claim.UID = types.UID("uid-" + claim.Name)
+		return true, w.write(claim).DeepCopy(), nil
 	}
-	return true, nil, apierrors.NewNotFound(gr, "of another kind of request") // reservations are dropped by the controller
+	claim, err := w.reactToUpdate(action.(clienttesting.UpdateAction))
+	return true, claim, err
+}
+
+func (w *deviceWorld) reactToUpdate(a clienttesting.UpdateAction) (*resourcev1.ResourceClaim, error) {
+	gr, claim := resourcev1.Resource("resourceclaims"), a.GetObject().(*resourcev1.ResourceClaim).DeepCopy()
+	known := w.api[claim.Name]
+	switch {
+	case known == nil:
+		return nil, apierrors.NewNotFound(gr, claim.Name)
+	case known.ResourceVersion != claim.ResourceVersion:
+		return nil, apierrors.NewConflict(gr, claim.Name, nil)
+	case w.draw(refusedOneIn, "refused") == 0:
+		return nil, apierrors.NewInternalError(fmt.Errorf("refused"))
+	}
+	written := known.DeepCopy()
+	if a.GetSubresource() == "status" {
+		written.Status = claim.Status
+	} else {
+		written.Finalizers = claim.Finalizers
+	}
+	return w.write(written).DeepCopy(), nil
+}
+
+func (w *deviceWorld) reactToDelete(name string) error {
+	claim := w.api[name]
+	switch {
+	case claim == nil:
+		return apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), name)
+	case w.draw(refusedOneIn, "refused") == 0:
+		return apierrors.NewInternalError(fmt.Errorf("refused"))
+	case slices.Contains(claim.Finalizers, resourcev1.Finalizer):
+		w.t.Fatalf("claim %s is deleted before its finalizer is removed", name)
+	}
+	w.remove(claim)
+	return nil
+}
+
+// reactToPod writes the name of a claim into a pod's status, or refuses that.
+func (w *deviceWorld) reactToPod(action clienttesting.Action) (bool, runtime.Object, error) {
+	name := action.(clienttesting.PatchAction).GetName()
+	if w.pods[name] == nil {
+		return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+	}
+	if w.draw(refusedOneIn, "refused") == 0 {
+		return true, nil, apierrors.NewInternalError(fmt.Errorf("refused"))
+	}
+	return true, w.pods[name], nil
+}
+
+// remove deletes a claim.
+func (w *deviceWorld) remove(claim *resourcev1.ResourceClaim) {
+	w.version++
+	w.writes = append(w.writes, deviceEvent{old: claim})
+	delete(w.api, claim.Name)
 }
 
 // write stores a claim and checks that no device is allocated twice.
@@ -185,10 +233,14 @@ func (w *deviceWorld) step() {
 	}
 }
 
-// createPod creates a pod with one or two claims, which other pods may share.
+// createPod creates a pod with one or two claims, which other pods may share, or with an extended resource.
 func (w *deviceWorld) createPod() {
 	name := fmt.Sprintf("p%d", len(w.pods))
 	pod := st.Pod(name)
+	if w.draw(3, "extended") == 0 {
+		w.pods[name] = st.Pod(name, st.Requests("example.com/gpu", fmt.Sprint(1+w.draw(2, "count"))))
+		return
+	}
 	for i := range 1 + w.draw(2, "claims") {
 		claim := fmt.Sprintf("c%d", w.draw(sharedClaims, "claim"))
 		if w.draw(2, "shared") == 0 {
@@ -233,6 +285,9 @@ func (w *deviceWorld) decide() {
 		if d.Diagnosis.Message() == "" {
 			w.t.Fatal("no reason")
 		}
+		if in.Extended != nil && in.Extended.Left != nil && w.depth == 0 {
+			w.scheduler.deleteExtended(context.Background(), in.Extended.Left)
+		}
 		return
 	}
 	w.scheduler.devices.reserve(pod.UID, in.On(d.Node))
@@ -268,7 +323,11 @@ func (w *deviceWorld) showCache() {
 	}
 	ev := w.writes[0]
 	w.writes = w.writes[1:]
-	w.must(w.indexer.Update(ev.now))
+	if ev.now == nil {
+		w.must(w.indexer.Delete(ev.old))
+	} else {
+		w.must(w.indexer.Update(ev.now))
+	}
 	w.events = append(w.events, ev)
 }
 
@@ -278,6 +337,10 @@ func (w *deviceWorld) showHandlers() {
 	}
 	ev := w.events[0]
 	w.events = w.events[1:]
+	if ev.now == nil {
+		w.scheduler.devices.remove(ev.old)
+		return
+	}
 	w.scheduler.devices.set(ev.old, ev.now)
 }
 
@@ -295,7 +358,11 @@ func (w *deviceWorld) release() {
 		if len(kept) == 0 && w.draw(deallocatedGap, "release") == 0 {
 			freed := claim.DeepCopy()
 			freed.Status.ReservedFor, freed.Status.Allocation = nil, nil
+			freed.Finalizers = nil
 			w.write(freed)
+			if freed.GenerateName != "" { // for the extended resources of a pod
+				w.remove(freed)
+			}
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (s *Scheduler) unqueue(pod *corev1.Pod) {
 	s.queue.Remove(pod.UID)
 	s.volumes.forget(pod.UID)
 	s.devices.bindings.forget(pod.UID)
-	if len(pod.Spec.ResourceClaims) > 0 && s.devices.forget(pod.UID) {
+	if s.devices.forget(pod.UID) {
 		s.queue.Notify(framework.ClusterEvent{Devices: true})
 	}
 	if node := s.nominator.Remove(pod.UID); node != "" {

@@ -32,21 +32,23 @@ const maxEventMessage = 1024
 func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 	pod := a.Info.Pod
 	ctx = cause.With(ctx, cause.Of(pod))
-	if len(pod.Spec.ResourceClaims) > 0 {
-		if err := s.bindDevices(ctx, pod); err != nil {
-			s.devicesFailed(ctx, a, err)
-			return
-		}
-		w, err := s.devices.binding(a, node, s.profileOf(pod).DeviceTimeout)
-		if err != nil {
-			s.devicesFailed(ctx, a, err)
-			return
-		}
-		if w != nil {
-			s.recorderOf(pod).Eventf(pod, corev1.EventTypeNormal, reasonBindingPending, "waiting for binding conditions for device on node %s", node)
-			s.awaitDevices(ctx, w)
-			return
-		}
+	if !s.devices.uses(pod) {
+		s.bindPod(ctx, a, node)
+		return
+	}
+	if err := s.bindDevices(ctx, pod); err != nil {
+		s.devicesFailed(ctx, a, err)
+		return
+	}
+	w, err := s.devices.binding(a, node, s.profileOf(pod).DeviceTimeout)
+	if err != nil {
+		s.devicesFailed(ctx, a, err)
+		return
+	}
+	if w != nil {
+		s.recorderOf(pod).Eventf(pod, corev1.EventTypeNormal, reasonBindingPending, "waiting for binding conditions for device on node %s", node)
+		s.awaitDevices(ctx, w)
+		return
 	}
 	s.bindPod(ctx, a, node)
 }
@@ -78,10 +80,8 @@ func (s *Scheduler) bindPod(ctx context.Context, a *queue.Attempt, node string) 
 func (s *Scheduler) bindFailed(ctx context.Context, a *queue.Attempt, err error) {
 	pod := a.Info.Pod
 	s.volumes.forget(pod.UID)
-	if len(pod.Spec.ResourceClaims) > 0 {
-		s.devices.bindings.forget(pod.UID)
-		s.unreserveDevices(ctx, pod)
-	}
+	s.devices.bindings.forget(pod.UID)
+	s.unreserveDevices(ctx, pod)
 	s.queue.Notify(s.cache.ForgetPod(pod.UID))
 	s.failed(ctx, a, err)
 }
@@ -156,6 +156,11 @@ func (s *Scheduler) patchStatus(ctx context.Context, pod *corev1.Pod, condition 
 	if len(status) == 0 && len(metadata) == 1 {
 		return nil
 	}
+	return s.patchPod(ctx, pod, metadata, status)
+}
+
+// patchPod changes a pod's metadata and status.
+func (s *Scheduler) patchPod(ctx context.Context, pod *corev1.Pod, metadata, status map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": metadata, "status": status})
 	if err != nil {
 		return fmt.Errorf("encoding the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)

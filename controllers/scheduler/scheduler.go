@@ -107,14 +107,17 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		nominator: queue.NewNominator(),
 		tasks:     newTasks(),
 	}
-	s.devices = newDevices(e.Informers, e.Clock, s.logger)
+	var err error
+	if s.devices, err = newDevices(e.Informers, e.Clock, s.logger); err != nil {
+		return nil, fmt.Errorf("indexing resource claims: %w", err)
+	}
+	s.devices.backing.AddEventHandler(s.deviceClassHandler())
 	for name := range opts.Config.Profiles {
 		s.recorders[name] = e.Recorder.For(name)
 	}
 	s.queue = queue.New(e.Clock, e.Ledger, queue.Options{
 		Name: Name, Hint: s.helps, Ready: s.devices.ready, InitialBackoff: opts.Config.InitialBackoff, MaxBackoff: opts.Config.MaxBackoff,
 	})
-	var err error
 	if s.volumes, err = newVolumes(e.Informers, s.cache.Node); err != nil {
 		return nil, fmt.Errorf("indexing volumes: %w", err)
 	}
@@ -130,7 +133,7 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 	}{
 		{"resource claims", e.Informers.ResourceClaims().Informer(), s.resourceClaimHandler()},
 		{"ResourceSlices", e.Informers.ResourceSlices().Informer(), s.deviceHandler()},
-		{"DeviceClasses", e.Informers.DeviceClasses().Informer(), s.deviceHandler()},
+		{"DeviceClasses", e.Informers.DeviceClasses().Informer(), s.devices.backing},
 		{"DeviceTaintRules", e.Informers.DeviceTaintRules().Informer(), s.deviceHandler()},
 		{"nodes", e.Informers.Nodes().Informer(), s.nodeHandler()},
 		{"volumes", e.Informers.PersistentVolumes().Informer(), s.volumeHandler()},
@@ -307,7 +310,7 @@ func (s *Scheduler) namespaceLabels() map[string]labels.Set {
 // decideFailure looks for pods to preempt for a pod that fits on no node, and nominates the
 // node that they free, so that later decisions keep the room free.
 func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plugins.Input, d *plugins.Diagnosis) {
-	a.ByRules, a.ByVolumes = d.ByRules(), d.ByVolumes
+	a.ByRules, a.ByVolumes, a.ByResources = d.ByRules(), d.ByVolumes, d.ByResources()
 	if d.Nodes == 0 {
 		s.renominate(a, "")
 		s.explain(a, in, "", d.Message(), nil)
@@ -319,7 +322,11 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 	}
 	p, idle := s.postFilter(ctx, in, d)
 	if idle != nil {
-		s.tasks.add(func(ctx context.Context) { s.deallocate(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
+		free := s.deallocate
+		if plugins.IsExtendedClaim(idle, a.Info.Pod) && !slices.Contains(in.Devices.Claims, idle) {
+			free = s.deleteExtended
+		}
+		s.tasks.add(func(ctx context.Context) { free(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
 	}
 	s.explain(a, in, "", d.Message(), p)
 	switch {
@@ -377,9 +384,11 @@ func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
 	switch {
 	case p.ByExtenders: // what an extender decides by is not known
 		return true
+	case p.ByResources && slices.ContainsFunc(c.Backed, p.Info.Requests.Has):
+		return true
 	case c.OfDevices():
-		return p.ByDevices && (c.Devices || s.devices.uses(p.Info.Pod, c.ResourceClaim))
-	case p.OnlyDevices && !c.Topology:
+		return p.ByDevices && (c.Devices || s.devices.usesClaim(p.Info.Pod, c.ResourceClaim))
+	case p.OnlyDevices && !c.Topology && !c.Offers:
 		return false
 	case c.OfVolumes():
 		return c.Storage || p.Info.Uses(c.Claim)
@@ -390,5 +399,5 @@ func (s *Scheduler) helps(p queue.Waiting, c framework.ClusterEvent) bool {
 	if p.ByRules && (p.Info.MayBeHelpedBy(c) || profile.SpreadsByDefault() && (c.Added != nil || c.Removed != nil)) {
 		return true
 	}
-	return profile.NodeMayHelp(p.Info, s.cache.Node(c.Node), p.Nominated != "")
+	return profile.NodeMayHelp(p.Info, s.devices.backed(p.Info), s.cache.Node(c.Node), p.Nominated != "")
 }

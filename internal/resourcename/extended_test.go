@@ -25,3 +25,17 @@ func TestIsExtended(t *testing.T) {
 		}
 	}
 }
+
+func TestMayBeDevices(t *testing.T) {
+	for name, want := range map[corev1.ResourceName]bool{
+		"example.com/gpu":                                 true,
+		"deviceclass.resource.kubernetes.io/gpu":          true,
+		"requests.deviceclass.resource.kubernetes.io/gpu": false,
+		"kubernetes.io/batch-cpu":                         false,
+		"memory":                                          false,
+	} {
+		if got := resourcename.MayBeDevices(name); got != want {
+			t.Errorf("MayBeDevices(%q) = %v, want %v", name, got, want)
+		}
+	}
+}

@@ -71,12 +71,12 @@ func (c *Cache) SetNode(node *corev1.Node) framework.ClusterEvent {
 	if old == nil || framework.ZoneOf(old) != framework.ZoneOf(node) {
 		c.restructured = true
 	}
+	offers := old == nil || !equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable)
 	switch {
 	case old == nil || !maps.Equal(old.Labels, node.Labels) || !equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints):
-		return framework.ClusterEvent{Node: node.Name, Topology: true}
-	case old.Spec.Unschedulable != node.Spec.Unschedulable || !equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable),
-		!slices.Equal(old.Status.DeclaredFeatures, node.Status.DeclaredFeatures):
-		return framework.ClusterEvent{Node: node.Name}
+		return framework.ClusterEvent{Node: node.Name, Topology: true, Offers: offers}
+	case old.Spec.Unschedulable != node.Spec.Unschedulable, offers, !slices.Equal(old.Status.DeclaredFeatures, node.Status.DeclaredFeatures):
+		return framework.ClusterEvent{Node: node.Name, Offers: offers}
 	}
 	return framework.ClusterEvent{}
 }

@@ -1,6 +1,9 @@
 package framework
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // ClusterEvent is a change in the cluster that may make waiting pods schedulable.
 type ClusterEvent struct {
@@ -11,6 +14,8 @@ type ClusterEvent struct {
 	Added, Removed *PodInfo
 	// Topology is set if a node was added or deleted, or has other labels or taints.
 	Topology bool
+	// Offers is set if a node offers other amounts of resources.
+	Offers bool
 	// Claim is a claim that has changed; its name is "" if none has.
 	Claim types.NamespacedName
 	// Storage is set if a volume or a StorageClass was added or changed.
@@ -20,6 +25,8 @@ type ClusterEvent struct {
 	// Devices is set if devices may have become available: a ResourceSlice, a DeviceClass or a
 	// DeviceTaintRule has changed, or a resource claim has lost its allocation.
 	Devices bool
+	// Backed are the resources that a DeviceClass backs and did not before.
+	Backed []corev1.ResourceName
 }
 
 // Any reports whether the event is not empty.

@@ -90,6 +90,9 @@ func (r Resource) Without(ignored func(name corev1.ResourceName) bool) Resource 
 	return r
 }
 
+// Has reports whether the amount of an extended resource is not zero.
+func (r Resource) Has(name corev1.ResourceName) bool { return r.Scalar[name] != 0 }
+
 // Equal reports whether both amounts are equal.
 func (r Resource) Equal(o Resource) bool {
 	return r.MilliCPU == o.MilliCPU && r.Memory == o.Memory && r.EphemeralStorage == o.EphemeralStorage &&

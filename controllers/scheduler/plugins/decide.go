@@ -27,7 +27,7 @@ type Input struct {
 	Namespaces func() map[string]labels.Set
 	// Volumes describes the pod's claims; nil: it has none.
 	Volumes *Volumes
-	// Devices describes the pod's resource claims; nil: it has none.
+	// Devices describes the pod's resource claims and extended resources; nil: it has none.
 	Devices *Devices
 	// Budgets returns the PodDisruptionBudgets of all namespaces; nil: there are none. Only Preempt
 	// calls it, at most once.
@@ -41,7 +41,8 @@ type Input struct {
 	filters   []*nodeFilter
 	filtersOf [12]*nodeFilter    // filters, without an allocation
 	fit       framework.Resource // what NodeResourcesFit compares
-	scratch   []int64            // see zeros
+	backed    Backed
+	scratch   []int64 // see zeros
 	defaults  []framework.SpreadConstraint
 	// exclusive are the pod's claims that a single pod may use, exclusiveUsers how often pods do.
 	exclusive      []types.NamespacedName
@@ -182,7 +183,7 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 	if r := in.rules.filter(index, shifted); r != nil {
 		return r
 	}
-	if r := in.Devices.filter(n.Node); r != nil {
+	if r := in.Devices.filter(n); r != nil {
 		return r
 	}
 	if r := in.filterFeatures(n); r != nil || !added {

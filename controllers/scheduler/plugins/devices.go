@@ -9,6 +9,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
 
 // The reasons and messages of DynamicResources, in kube-scheduler's words.
@@ -22,11 +24,13 @@ const (
 )
 
 // Devices is what a decision depends on besides nodes and pods if the pod uses resource claims
-// (KEP-4381).
+// (KEP-4381), or extended resources that DeviceClasses back.
 type Devices struct {
 	// Claims are the pod's claims. Problem is why the pod cannot use them yet; "": it can.
 	Claims  []*resourcev1.ResourceClaim
 	Problem string
+	// Extended are the pod's extended resources that DeviceClasses back; nil: none.
+	Extended *Extended
 	// Pending reports whether the allocation of a claim is being written for another pod.
 	Pending func(claim types.UID) bool
 	// HasClass reports whether a DeviceClass exists.
@@ -52,9 +56,11 @@ type Devices struct {
 	err                 error
 }
 
-// deviceResult is what Allocate returned for a node.
+// deviceResult is what Allocate returned for a node: the results of the claims without an allocation, and
+// last that of the claim for extended resources, if there is one.
 type deviceResult struct {
 	results  []resourcev1.AllocationResult
+	extended *extendedClaim
 	rejected *rejection
 }
 
@@ -63,6 +69,8 @@ type deviceResult struct {
 type DeviceAllocation struct {
 	Claim  *resourcev1.ResourceClaim
 	Result *resourcev1.AllocationResult
+	// Mappings are set if the claim is for extended resources: it is to be created.
+	Mappings []corev1.ContainerExtendedResourceRequest
 }
 
 // conflict returns why no node can run the pod; "": its claims do not exclude all nodes. It must
@@ -123,20 +131,24 @@ func (d *Devices) missingClass(claim *resourcev1.ResourceClaim) string {
 
 // filter returns why the pod's claims exclude a node; nil: they do not. What other pods do on the
 // node does not matter, so preemption does not help.
-func (d *Devices) filter(node *corev1.Node) *rejection {
+func (d *Devices) filter(n *framework.NodeInfo) *rejection {
 	if d == nil {
 		return nil
 	}
 	if d.err != nil {
 		return fixed.noDevices
 	}
+	extended, r := d.Extended.on(n)
+	if r != nil {
+		return r
+	}
 	elsewhere := false
 	for i, selector := range d.selectors {
-		if selector != nil && !selector.Match(node) || d.failed[i] {
+		if selector != nil && !selector.Match(n.Node) || d.failed[i] {
 			d.unavailable[i], elsewhere = true, true
 		}
 	}
-	if r := d.allocate(node); r != nil {
+	if r := d.allocate(n.Node, extended); r != nil {
 		return r
 	}
 	if elsewhere {
@@ -146,31 +158,37 @@ func (d *Devices) filter(node *corev1.Node) *rejection {
 }
 
 // allocate looks for devices on a node, once for each node.
-func (d *Devices) allocate(node *corev1.Node) *rejection {
-	if len(d.unallocated) == 0 {
+func (d *Devices) allocate(node *corev1.Node, extended *extendedClaim) *rejection {
+	claims := d.unallocated
+	if extended != nil {
+		claims = append(slices.Clip(claims), extended.claim)
+	}
+	if len(claims) == 0 {
 		return nil
 	}
 	if known, ok := d.byNode[node.Name]; ok {
 		return known.rejected
 	}
-	results, why, err := d.Allocate(node, d.unallocated)
-	found := deviceResult{results: results}
+	results, why, err := d.Allocate(node, claims)
+	found := deviceResult{results: results, extended: extended}
 	switch {
 	case err != nil:
 		d.err = err
 		return fixed.noDevices
 	case why != "":
 		found.rejected = &rejection{plugin: DynamicResources, reasons: []string{why}, final: true, devices: true}
-	case len(results) != len(d.unallocated):
+	case len(results) != len(claims):
 		found.rejected = fixed.noDevices
 	}
 	d.byNode[node.Name] = found
 	return found.rejected
 }
 
-// On returns the pod's claims, with their allocations for a node that Decide has chosen.
+// On returns the pod's claims, with their allocations for a node that Decide has chosen, and last the claim
+// for extended resources, if the node needs one.
 func (d *Devices) On(node string) []DeviceAllocation {
-	results := d.byNode[node].results
+	found := d.byNode[node]
+	results := found.results
 	all := make([]DeviceAllocation, len(d.Claims))
 	for i, claim := range d.Claims {
 		all[i].Claim = claim
@@ -178,17 +196,17 @@ func (d *Devices) On(node string) []DeviceAllocation {
 			all[i].Result = &results[at]
 		}
 	}
+	if found.extended != nil {
+		all = append(all, DeviceAllocation{Claim: found.extended.claim, Result: &results[len(d.unallocated)], Mappings: found.extended.mappings})
+	}
 	return all
 }
 
 // Idle returns an allocated claim that excludes nodes and that no other pod has reserved, so that
-// the loss of its allocation may let the pod in; nil: there is none. It adds to the diagnosis of the
-// decision what kube-scheduler's PostFilter says.
+// the loss of its allocation may let the pod in, or the claim that an earlier attempt has left; nil: there
+// is none. It adds to the diagnosis of the decision what kube-scheduler's PostFilter says.
 func (d *Devices) Idle(pod *corev1.Pod, diagnosis *Diagnosis) *resourcev1.ResourceClaim {
-	if d == nil {
-		return nil
-	}
-	if diagnosis.Conflict != "" {
+	if d == nil || diagnosis.Conflict != "" {
 		return nil
 	}
 	for i, claim := range d.Claims {
@@ -196,6 +214,10 @@ func (d *Devices) Idle(pod *corev1.Pod, diagnosis *Diagnosis) *resourcev1.Resour
 			diagnosis.Deallocation = messageDeallocated
 			return claim
 		}
+	}
+	if d.Extended != nil && d.Extended.Left != nil {
+		diagnosis.Deallocation = messageDeleted
+		return d.Extended.Left
 	}
 	return nil
 }

@@ -60,6 +60,11 @@ func (d *Diagnosis) ByRules() bool {
 	return slices.ContainsFunc(d.byIndex, func(r *rejection) bool { return r != nil && r.rule })
 }
 
+// ByResources reports whether resources are a reason against any node.
+func (d *Diagnosis) ByResources() bool {
+	return slices.ContainsFunc(d.byIndex, func(r *rejection) bool { return r != nil && r.plugin == NodeResourcesFit })
+}
+
 // ByDevices reports whether the pod's resource claims are a reason against any node (some), and
 // whether they are the reason against all (only).
 func (d *Diagnosis) ByDevices() (some, only bool) {

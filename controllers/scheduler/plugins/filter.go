@@ -39,7 +39,7 @@ type rejections struct {
 	unschedulable, nodeName, taint, affinity, enforced, notNamed, ports, tooManyPods *rejection
 	spread, spreadLabel, affinityRules, antiAffinity, avoided, volumeZone            *rejection
 	noDevices, claimElsewhere, noVictims, notHelpful, exclusive, tooManyVolumes      *rejection
-	features                                                                         *rejection
+	features, claimLeft, notOffered                                                  *rejection
 }
 
 func newRejections() rejections {
@@ -69,6 +69,8 @@ func newRejections() rejections {
 
 		noDevices:      &rejection{plugin: DynamicResources, reasons: []string{reasonNoDevices}, final: true, devices: true},
 		claimElsewhere: &rejection{plugin: DynamicResources, reasons: []string{reasonClaimElsewhere}, final: true, devices: true},
+		claimLeft:      &rejection{plugin: DynamicResources, reasons: []string{reasonClaimLeft}, final: true, devices: true},
+		notOffered:     &rejection{plugin: DynamicResources, reasons: []string{reasonNotOffered}, final: true, devices: true},
 	}
 }
 

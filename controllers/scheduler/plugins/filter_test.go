@@ -119,7 +119,7 @@ func TestDeclaredFeatures(t *testing.T) {
 				t.Errorf("node %s", d.Node)
 			}
 			var p *Profile
-			if help := p.NodeMayHelp(framework.NewPodInfo(tt.pod), framework.NewNodeInfo(nodes[0]), false); help != (tt.name == "none needed" || tt.name == "no feature") {
+			if help := p.NodeMayHelp(framework.NewPodInfo(tt.pod), nil, framework.NewNodeInfo(nodes[0]), false); help != (tt.name == "none needed" || tt.name == "no feature") {
 				t.Errorf("node a helps: %v", help)
 			}
 		})

@@ -9,14 +9,15 @@ import (
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 )
 
-// filterFit is NodeResourcesFit. It lists every resource that is insufficient.
+// filterFit is NodeResourcesFit. It lists every resource that is insufficient. It leaves a resource to
+// DynamicResources if a DeviceClass backs it and the node has none of it.
 func filterFit(in *Input, n *framework.NodeInfo) *rejection {
 	want := &in.fit
 	full := int64(len(n.Pods)) >= n.AllowedPods
-	if !full && fits(want, n) {
+	if !full && fits(want, n, in.backed) {
 		return nil
 	}
-	if full && (want.IsZero() || fits(want, n)) {
+	if full && (want.IsZero() || fits(want, n, in.backed)) {
 		return fixed.tooManyPods
 	}
 	r := &rejection{plugin: NodeResourcesFit}
@@ -33,13 +34,15 @@ func filterFit(in *Input, n *framework.NodeInfo) *rejection {
 	check(corev1.ResourceMemory, want.Memory, n.Allocatable.Memory, n.Requested.Memory)
 	check(corev1.ResourceEphemeralStorage, want.EphemeralStorage, n.Allocatable.EphemeralStorage, n.Requested.EphemeralStorage)
 	for _, name := range slices.Sorted(maps.Keys(want.Scalar)) {
-		check(name, want.Scalar[name], n.Allocatable.Scalar[name], n.Requested.Scalar[name])
+		if !in.backed.leaves(name, n) {
+			check(name, want.Scalar[name], n.Allocatable.Scalar[name], n.Requested.Scalar[name])
+		}
 	}
 	return r
 }
 
 // fits is the fast path of filterFit, without reasons.
-func fits(want *framework.Resource, n *framework.NodeInfo) bool {
+func fits(want *framework.Resource, n *framework.NodeInfo, backed Backed) bool {
 	free := func(want, has, used int64) bool { return want <= 0 || want <= has-used }
 	if !free(want.MilliCPU, n.Allocatable.MilliCPU, n.Requested.MilliCPU) ||
 		!free(want.Memory, n.Allocatable.Memory, n.Requested.Memory) ||
@@ -50,7 +53,7 @@ func fits(want *framework.Resource, n *framework.NodeInfo) bool {
 		return true
 	}
 	for name, amount := range want.Scalar {
-		if !free(amount, n.Allocatable.Scalar[name], n.Requested.Scalar[name]) {
+		if !free(amount, n.Allocatable.Scalar[name], n.Requested.Scalar[name]) && !backed.leaves(name, n) {
 			return false
 		}
 	}

@@ -5,12 +5,12 @@ import "minikcm.dev/minikcm/controllers/scheduler/framework"
 // NodeMayHelp reports whether the node, which has changed, may let in a pod that was
 // rejected: the pod fits there now, or would if pods of lower priority were deleted. A pod
 // that is nominated already waits for its victims to end, and needs no further ones. A nil
-// node lets nothing in.
-func (profile *Profile) NodeMayHelp(p *framework.PodInfo, n *framework.NodeInfo, nominated bool) bool {
+// node lets nothing in. backed are the pod's resources that may be devices.
+func (profile *Profile) NodeMayHelp(p *framework.PodInfo, backed Backed, n *framework.NodeInfo, nominated bool) bool {
 	if n == nil {
 		return false
 	}
-	in := Input{Pod: p, Profile: profile}
+	in := Input{Pod: p, Profile: profile, backed: backed}
 	in.prepare()
 	r := in.filterNode(n)
 	if r == nil {

@@ -52,6 +52,9 @@ func (in *Input) prepare() {
 	if len(in.fit.Scalar) > 0 && len(in.profile.ignoredResources)+len(in.profile.ignoredGroups) > 0 {
 		in.fit = in.fit.Without(in.profile.ignores)
 	}
+	if in.Devices != nil && in.Devices.Extended != nil {
+		in.backed = in.Devices.Extended.Classes // also without DynamicResources
+	}
 	if !in.profile.devices {
 		in.Devices = nil
 	}

@@ -16,8 +16,10 @@ type Attempt struct {
 	ByRules bool
 	// ByVolumes is set by the decision: the pod's claims were the reason against all nodes.
 	ByVolumes bool
-	// ByDevices and OnlyDevices are set by the decision: the pod's resource claims were a reason
-	// against a node, or the reason against all nodes.
+	// ByResources is set by the decision: the pod's resources were a reason against a node.
+	ByResources bool
+	// ByDevices and OnlyDevices are set by the decision: the pod's resource claims, or extended resources
+	// that are devices, were a reason against a node, or the reason against all nodes.
 	ByDevices, OnlyDevices bool
 	// ByExtenders is set by the decision: an extender excluded a node.
 	ByExtenders bool
@@ -123,7 +125,8 @@ func (q *Queue) Reject(a *Attempt) {
 	defer q.mu.Unlock()
 	p.rejected++
 	p.failed = 0
-	p.byRules, p.byVolumes, p.byDevices, p.onlyDevices, p.byExtenders = a.ByRules, a.ByVolumes, a.ByDevices, a.OnlyDevices, a.ByExtenders
+	p.byRules, p.byVolumes, p.byResources, p.byExtenders = a.ByRules, a.ByVolumes, a.ByResources, a.ByExtenders
+	p.byDevices, p.onlyDevices = a.ByDevices, a.OnlyDevices
 	helped := q.inFlight.any(p.seen, func(c framework.ClusterEvent) bool { return q.hint(p.waiting(), c) })
 	q.putBackLocked(p, helped || p.changed)
 }

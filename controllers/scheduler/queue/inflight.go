@@ -77,6 +77,7 @@ func (q *Queue) Notify(c framework.ClusterEvent) {
 	q.inFlight.add(c)
 	candidates := q.waiting
 	switch {
+	case len(c.Backed) > 0: // resources may have been a reason against any pod
 	case c.OfDevices():
 		candidates = q.withDevices
 	case c.OfVolumes():

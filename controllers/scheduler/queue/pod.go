@@ -83,7 +83,9 @@ type queuedPod struct {
 	// byVolumes is set if the pod's claims were the reason against all nodes in the last
 	// decision.
 	byVolumes bool
-	// byDevices is set if the pod's resource claims were a reason against a node in the last
+	// byResources is set if the pod's resources were a reason against a node in the last decision.
+	byResources bool
+	// byDevices is set if the pod's devices were a reason against a node in the last
 	// decision, onlyDevices if they were the reason against all nodes.
 	byDevices, onlyDevices bool
 	// byExtenders is set if an extender excluded a node in the last decision.
@@ -101,7 +103,9 @@ type Waiting struct {
 	// ByRules is set if pods on other nodes were a reason against a node, ByVolumes if the
 	// pod's claims were the reason against all nodes.
 	ByRules, ByVolumes bool
-	// ByDevices is set if the pod's resource claims were a reason against a node, OnlyDevices if
+	// ByResources is set if the pod's resources were a reason against a node.
+	ByResources bool
+	// ByDevices is set if the pod's devices were a reason against a node, OnlyDevices if
 	// they were the reason against all nodes.
 	ByDevices, OnlyDevices bool
 	// ByExtenders is set if an extender excluded a node.
@@ -113,8 +117,8 @@ type Hint func(p Waiting, c framework.ClusterEvent) bool
 
 func (p *queuedPod) waiting() Waiting {
 	return Waiting{
-		Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes, ByDevices: p.byDevices, OnlyDevices: p.onlyDevices,
-		ByExtenders: p.byExtenders,
+		Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes, ByResources: p.byResources,
+		ByDevices: p.byDevices, OnlyDevices: p.onlyDevices, ByExtenders: p.byExtenders,
 	}
 }
 

@@ -38,7 +38,8 @@ type Queue struct {
 	byRules map[types.UID]*queuedPod // those among them
 	// withClaims are the unschedulable pods that use claims.
 	withClaims map[types.UID]*queuedPod
-	// withDevices are the unschedulable and gated pods that use resource claims.
+	// withDevices are the unschedulable and gated pods that use resource claims, and those that devices were
+	// a reason against.
 	withDevices map[types.UID]*queuedPod
 	inFlight    inFlightEvents
 	flush       utilclock.Timer
@@ -224,7 +225,7 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 			q.withClaims[p.info.Pod.UID] = p
 		}
 	}
-	if (to == unschedulable || to == gated) && len(p.info.Pod.Spec.ResourceClaims) > 0 {
+	if (to == unschedulable || to == gated) && (len(p.info.Pod.Spec.ResourceClaims) > 0 || p.byDevices) {
 		q.withDevices[p.info.Pod.UID] = p
 	}
 	if from.counted() && !to.counted() {
