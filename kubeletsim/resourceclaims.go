@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +17,12 @@ import (
 // unprepared returns the need of the first resource claim that a pod cannot use: one that does not
 // exist, or is not allocated or not reserved for it. The pod is synced when the claim changes.
 func (k *Kubelets) unprepared(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
-	for i := range pod.Spec.ResourceClaims {
-		name, ofPod, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+	claims := pod.Spec.ResourceClaims
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		claims = append(slices.Clip(claims), corev1.PodResourceClaim{ResourceClaimName: &extended.ResourceClaimName})
+	}
+	for i := range claims {
+		name, ofPod, err := resourceclaim.Name(pod, &claims[i])
 		if err != nil { // a change of the pod follows
 			return []lifecycle.Need{lifecycle.NotPrepared(err)}, nil
 		}

@@ -133,7 +133,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 		return nil, nil
 	}
 	missing, err := k.missing(ctx, pod)
-	if err == nil && len(pod.Spec.ResourceClaims) > 0 && !e.state.Sandbox {
+	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil) && !e.state.Sandbox {
 		var unprepared []lifecycle.Need
 		unprepared, err = k.unprepared(ctx, pod)
 		missing = append(missing, unprepared...)
