@@ -105,6 +105,17 @@ func preparePodStatus(pod, old *corev1.Pod) {
 	pod.DeletionTimestamp = old.DeletionTimestamp
 	setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 	singleAndPlural(&pod.Status)
+	// Clients that do not know these fields leave them out. An empty list clears one.
+	now, was := &pod.Status, &old.Status
+	if now.ResourceClaimStatuses == nil {
+		now.ResourceClaimStatuses = was.ResourceClaimStatuses
+	}
+	if now.ExtendedResourceClaimStatus == nil {
+		now.ExtendedResourceClaimStatus = was.ExtendedResourceClaimStatus
+	}
+	if now.NodeAllocatableResourceClaimStatuses == nil {
+		now.NodeAllocatableResourceClaimStatuses = was.NodeAllocatableResourceClaimStatuses
+	}
 }
 
 // podGracePeriod returns how long a pod may take to terminate, in seconds: what was

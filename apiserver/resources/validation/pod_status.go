@@ -40,7 +40,7 @@ func PodStatus(pod, old *corev1.Pod) field.ErrorList {
 		errs = append(errs, staysTerminated(at, &old.Spec, sort.containers, sort.now, sort.was)...)
 		for i := range sort.now {
 			errs = append(errs, validateStatusUser(at.Index(i).Child("user", "linux"), pod.Spec.OS, sort.now[i].User)...)
-			errs = append(errs, validateAllocated(at.Index(i).Child("allocatedResourcesStatus"), sort.containers, &sort.now[i])...)
+			errs = append(errs, validateAllocated(at.Index(i).Child("allocatedResourcesStatus"), sort.containers, &sort.now[i], s.ExtendedResourceClaimStatus)...)
 		}
 	}
 	return errs
@@ -127,13 +127,13 @@ func validateStatusUser(p *field.Path, os *corev1.PodOS, user *corev1.ContainerU
 }
 
 // validateAllocated validates the health of the devices of a container.
-func validateAllocated(p *field.Path, containers []corev1.Container, s *corev1.ContainerStatus) field.ErrorList {
+func validateAllocated(p *field.Path, containers []corev1.Container, s *corev1.ContainerStatus, extended *corev1.PodExtendedResourceClaimStatus) field.ErrorList {
 	var errs field.ErrorList
 	named := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == s.Name })
 	for i := range s.AllocatedResourcesStatus {
 		status, at := &s.AllocatedResourcesStatus[i], p.Index(i)
 		if named >= 0 {
-			errs = append(errs, asksFor(at.Child("name"), &containers[named], status.Name)...)
+			errs = append(errs, asksFor(at.Child("name"), &containers[named], status.Name, extended)...)
 		}
 		var ids nameList
 		for j, r := range status.Resources {
@@ -156,8 +156,8 @@ func validateAllocated(p *field.Path, containers []corev1.Container, s *corev1.C
 }
 
 // asksFor requires that a container requests a resource, or a claim: "claim:name" or
-// "claim:name/request".
-func asksFor(p *field.Path, c *corev1.Container, name corev1.ResourceName) field.ErrorList {
+// "claim:name/request". It also uses requests of the claim for extended resources.
+func asksFor(p *field.Path, c *corev1.Container, name corev1.ResourceName, extended *corev1.PodExtendedResourceClaimStatus) field.ErrorList {
 	claim, isClaim := strings.CutPrefix(string(name), "claim:")
 	if !isClaim {
 		if _, asked := c.Resources.Requests[name]; !asked {
@@ -170,7 +170,13 @@ func asksFor(p *field.Path, c *corev1.Container, name corev1.ResourceName) field
 			return nil
 		}
 	}
-	return field.ErrorList{field.Invalid(p, name, "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")}
+	if extended != nil && slices.ContainsFunc(extended.RequestMappings, func(m corev1.ContainerExtendedResourceRequest) bool {
+		asked := c.Resources.Requests[corev1.ResourceName(m.ResourceName)]
+		return m.ContainerName == c.Name && claim == extended.ResourceClaimName+"/"+m.RequestName && !asked.IsZero()
+	}) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(p, name, "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty")}
 }
 
 func validateClaimStatuses(p *field.Path, pod *corev1.Pod) field.ErrorList {
