@@ -130,7 +130,7 @@ func isPodResource(name corev1.ResourceName) bool {
 		return true
 	}
 	asked, isRequest := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
-	return isRequest && resourcename.IsExtended(corev1.ResourceName(asked))
+	return isRequest && resourcename.MayBeDevices(corev1.ResourceName(asked))
 }
 
 // Usage returns the usage of one pod.
@@ -171,7 +171,7 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 			strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
 			usage[name] = quantity
 			usage[corev1.DefaultResourceRequestsPrefix+name] = quantity
-		case resourcename.IsExtended(name):
+		case resourcename.MayBeDevices(name):
 			usage[corev1.DefaultResourceRequestsPrefix+name] = quantity
 		}
 	}

@@ -16,16 +16,17 @@ type List func(gvr schema.GroupVersionResource, namespace string) ([]runtime.Obj
 // NewRegistry returns the evaluators of the kinds whose usage is more than their number.
 // list is needed only for UsageStats; it may be nil if only the usage of single objects is
 // calculated.
-func NewRegistry(list List, c clock.PassiveClock) upstream.Registry {
+func NewRegistry(list List, c clock.PassiveClock, backing Backing) upstream.Registry {
 	of := func(gvr schema.GroupVersionResource) generic.ListFuncByNamespace {
 		return func(namespace string) ([]runtime.Object, error) { return list(gvr, namespace) }
 	}
 	core := corev1.SchemeGroupVersion
+	pods := &pods{list: of(core.WithResource("pods")), clock: c}
 	return generic.NewRegistry([]upstream.Evaluator{
-		&pods{list: of(core.WithResource("pods")), clock: c},
+		pods,
 		&services{list: of(core.WithResource("services"))},
 		&claims{list: of(core.WithResource("persistentvolumeclaims"))},
-		&resourceClaims{list: of(resourcev1.SchemeGroupVersion.WithResource("resourceclaims"))},
+		&resourceClaims{list: of(resourcev1.SchemeGroupVersion.WithResource("resourceclaims")), backing: backing, pods: pods},
 	})
 }
 

@@ -13,10 +13,13 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// resourceClaims evaluates ResourceClaims: the devices that they request, by DeviceClass.
+// resourceClaims evaluates ResourceClaims: the devices that they request, by DeviceClass and by the extended
+// resource that the class backs.
 type resourceClaims struct {
 	unscoped
-	list generic.ListFuncByNamespace
+	list    generic.ListFuncByNamespace
+	backing Backing
+	pods    *pods
 }
 
 var resourceClaimCount = generic.ObjectCountQuotaResourceNameFor(resourcev1.Resource("resourceclaims"))
@@ -35,7 +38,7 @@ func (c *resourceClaims) Matches(quota *corev1.ResourceQuota, obj runtime.Object
 func (c *resourceClaims) MatchingResources(names []corev1.ResourceName) []corev1.ResourceName {
 	var matched []corev1.ResourceName
 	for _, name := range names {
-		if name == resourceClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) {
+		if name == resourceClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) || c.backing.backs(name) {
 			matched = append(matched, name)
 		}
 	}
@@ -67,7 +70,21 @@ func (c *resourceClaims) Usage(obj runtime.Object) (corev1.ResourceList, error) 
 	for class, n := range devices {
 		usage[corev1.ResourceName(class+corev1.ResourceClaimsPerClass)] = *resource.NewQuantity(n, resource.DecimalSI)
 	}
+	c.backing.addTo(usage, func() corev1.ResourceList { return c.usageOfPod(claim) })
 	return usage, nil
+}
+
+// usageOfPod returns the usage of the pod whose extended resources a claim was made for; nil: there is none.
+func (c *resourceClaims) usageOfPod(claim *resourcev1.ResourceClaim) corev1.ResourceList {
+	pod := c.backing.podOf(claim)
+	if pod == nil {
+		return nil
+	}
+	usage, err := c.pods.Usage(pod)
+	if err != nil {
+		return nil
+	}
+	return usage
 }
 
 // atMost returns the most devices that a request may get; 0 for an unknown mode.

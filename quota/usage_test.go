@@ -85,7 +85,7 @@ func TestUsage(t *testing.T) {
 			"tpu.deviceclass.resource.k8s.io/devices", "1")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now)).Get(schema.ParseGroupResource(tc.kind))
+			evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now), quota.Backing{}).Get(schema.ParseGroupResource(tc.kind))
 			got, err := evaluator.Usage(tc.obj)
 			if err != nil {
 				t.Fatal(err)
@@ -138,7 +138,7 @@ func TestScopes(t *testing.T) {
 		{"cross namespace", exists(corev1.ResourceQuotaScopeCrossNamespacePodAffinity), map[string]bool{"far": true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now)).Get(corev1.Resource("pods"))
+			evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now), quota.Backing{}).Get(corev1.Resource("pods"))
 			for name, pod := range map[string]*corev1.Pod{"deadline": deadline, "classy": classy, "far": far} {
 				in, err := evaluator.MatchingScopes(pod, []corev1.ScopedResourceSelectorRequirement{tc.scope})
 				if err != nil {
@@ -153,7 +153,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestConstraints(t *testing.T) {
-	evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now)).Get(corev1.Resource("pods"))
+	evaluator := quota.NewRegistry(nil, clocktesting.NewFakePassiveClock(now), quota.Backing{}).Get(corev1.Resource("pods"))
 	pod := podOf(container("b", amounts("cpu", "1"), nil), container("a", nil, nil))
 	err := evaluator.Constraints([]corev1.ResourceName{"requests.cpu", "limits.memory", "pods"}, pod)
 	if want := "must specify limits.memory for: a,b; requests.cpu for: a"; err == nil || err.Error() != want {

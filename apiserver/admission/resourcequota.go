@@ -53,8 +53,8 @@ type ResourceQuota struct {
 }
 
 // NewResourceQuota returns the plugin, on the cluster's clock.
-func NewResourceQuota(c clock.PassiveClock) *ResourceQuota {
-	return &ResourceQuota{registry: quota.NewRegistry(nil, c), seed: maphash.MakeSeed()}
+func NewResourceQuota(c clock.PassiveClock, backing quota.Backing) *ResourceQuota {
+	return &ResourceQuota{registry: quota.NewRegistry(nil, c, backing), seed: maphash.MakeSeed()}
 }
 
 // Check implements Checker.

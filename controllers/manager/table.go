@@ -484,7 +484,7 @@ func cleaningControllers() []Descriptor {
 		{
 			Name: resourcequota.Name, Aliases: []string{"resourcequota"}, Account: "resourcequota-controller",
 			About:   "counts what a namespace uses of its quotas",
-			Watches: []string{"resourcequotas", "pods", "services", "persistentvolumeclaims", "resourceclaims", "what quotas count"}, Writes: []string{"resourcequotas/status"},
+			Watches: []string{"resourcequotas", "pods", "services", "persistentvolumeclaims", "resourceclaims", "deviceclasses", "what quotas count"}, Writes: []string{"resourcequotas/status"},
 			Docs: "concepts/policy/resource-quotas/",
 			Concurrency: Concurrency{Flag: "concurrent-resource-quota-syncs", What: "quotas", Default: resourcequota.Workers, In: func(s *Settings) *int32 {
 				return &s.ResourceQuotaController.ConcurrentResourceQuotaSyncs

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,8 +66,10 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name),
 		},
 	}
-	c.registry = quota.NewRegistry(c.list, e.Clock)
-	c.live = live{client: client, clock: e.Clock}
+	classes := e.Informers.DeviceClasses()
+	backing := quota.Backing{Classes: c.all(classes.Lister()), Pod: c.pod, Claims: c.claimsIn}
+	c.registry = quota.NewRegistry(c.list, e.Clock, backing)
+	c.live = live{client: client, clock: e.Clock, backing: backing}
 	if c.counted, err = newCounted(config, e.Ledger); err != nil {
 		return nil, err
 	}
@@ -76,6 +79,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop.Watch(e.Informers.Services().Informer(), c.wakeForService)
 	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
 	c.loop.Watch(resourceClaims.Informer(), c.wakeForResourceClaim)
+	c.loop.Watch(classes.Informer(), loop.None)
 	return c, nil
 }
 
@@ -114,6 +118,27 @@ func (c *Controller) list(gvr schema.GroupVersionResource, namespace string) ([]
 		return asObjects(c.devices.ResourceClaims(namespace).List(labels.Everything()))
 	}
 	return nil, fmt.Errorf("there is no informer of %v", gvr)
+}
+
+// The caches do not fail: their lists are complete.
+func (c *Controller) all(classes resourcelisters.DeviceClassLister) func() []*resourcev1.DeviceClass {
+	return func() []*resourcev1.DeviceClass {
+		all, _ := classes.List(labels.Everything())
+		return all
+	}
+}
+
+func (c *Controller) claimsIn(namespace string) []*resourcev1.ResourceClaim {
+	claims, _ := c.devices.ResourceClaims(namespace).List(labels.Everything())
+	return claims
+}
+
+func (c *Controller) pod(namespace, name string) *corev1.Pod {
+	pod, err := c.pods.Pods(namespace).Get(name)
+	if err != nil {
+		return nil // a cache has no other errors than NotFound
+	}
+	return pod
 }
 
 func asObjects[T runtime.Object](items []T, err error) ([]runtime.Object, error) {

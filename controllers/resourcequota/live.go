@@ -23,15 +23,16 @@ type stats func(ctx context.Context, gr schema.GroupResource, q *corev1.Resource
 // live counts by requests instead of informers. Its lists are consistent: they have
 // everything that was stored when the request was sent, which informers may not have seen.
 type live struct {
-	client kubernetes.Interface
-	clock  clock.Clock
+	client  kubernetes.Interface
+	clock   clock.Clock
+	backing quota.Backing
 }
 
 // registry returns the evaluators of the kinds whose usage is more than their number.
 func (l live) registry(ctx context.Context) quotav1.Registry {
 	return quota.NewRegistry(func(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
 		return l.list(ctx, gvr, namespace)
-	}, l.clock)
+	}, l.clock, l.backing)
 }
 
 func (l live) list(ctx context.Context, gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {

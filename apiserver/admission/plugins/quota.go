@@ -5,17 +5,19 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/quota"
 )
 
 // newQuota returns the ResourceQuota plugin, which must be the last.
 func (h *Host) newQuota() *admission.ResourceQuota {
 	quotas := h.core("resourcequotas")
-	plugin := admission.NewResourceQuota(h.Clock)
+	plugin := admission.NewResourceQuota(h.Clock, h.backing())
 	plugin.In = func(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
 		return storage.KnownIn[*corev1.ResourceQuota](ctx, quotas, namespace)
 	}
@@ -60,6 +62,31 @@ func (h *Host) newQuota() *admission.ResourceQuota {
 		plugin.Epochs = quotaEpochs{h.Store}
 	}
 	return plugin
+}
+
+// backing reads the caches. A quota counts what they do not show as if it did not exist.
+func (h *Host) backing() quota.Backing {
+	device := func(plural string) *storage.Objects {
+		return h.Objects(resourcev1.SchemeGroupVersion.WithResource(plural))
+	}
+	classes, claims, pods := device("deviceclasses"), device("resourceclaims"), h.core("pods")
+	return quota.Backing{
+		Classes: func() []*resourcev1.DeviceClass {
+			all, _ := storage.KnownIn[*resourcev1.DeviceClass](context.Background(), classes, "")
+			return all
+		},
+		Claims: func(namespace string) []*resourcev1.ResourceClaim {
+			all, _ := storage.KnownIn[*resourcev1.ResourceClaim](context.Background(), claims, namespace)
+			return all
+		},
+		Pod: func(namespace, name string) *corev1.Pod {
+			pod, err := storage.Lookup[*corev1.Pod](context.Background(), pods, namespace, name)
+			if err != nil {
+				return nil
+			}
+			return pod
+		},
+	}
 }
 
 func errQuotaChanged(name string) error {
