@@ -113,11 +113,12 @@ func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 // onPod wakes a pod with claims that has got a node, or whose status names its claims now.
 func (c *Controller) onPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || len(pod.Spec.ResourceClaims) == 0 {
+	if !ok || len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
 		return nil
 	}
 	if old, ok := ev.Old.(*corev1.Pod); ok && old.UID == pod.UID && old.Spec.NodeName == pod.Spec.NodeName &&
-		resourceclaim.PodStatusEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) {
+		resourceclaim.PodStatusEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) &&
+		resourceclaim.PodExtendedStatusEqual(old.Status.ExtendedResourceClaimStatus, pod.Status.ExtendedResourceClaimStatus) {
 		return nil
 	}
 	return loop.Self(ev)
