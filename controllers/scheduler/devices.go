@@ -131,7 +131,7 @@ func (d *devices) input(p *framework.PodInfo, limit, bindingTimeout time.Duratio
 		in.Problem = err.Error()
 	}
 	if backed != nil {
-		in.Extended = &plugins.Extended{Pod: p, Classes: backed, Left: d.extendedLocked(p.Pod)}
+		in.Extended = &plugins.Extended{Pod: p, Classes: backed, Count: d.counter(), Left: d.extendedLocked(p.Pod)}
 	}
 	return in
 }
@@ -259,6 +259,16 @@ func (d *devices) search(limit time.Duration) func(*corev1.Node, []*resourcev1.R
 }
 
 func (d *devices) newAllocator() (structured.Allocator, error) {
+	published, err := d.published()
+	if err != nil {
+		return nil, err
+	}
+	ctx := klog.NewContext(context.Background(), d.logger)
+	return structured.NewAllocator(ctx, features, d.state(), classLister{d.classes}, published, d.selectors())
+}
+
+// published returns the ResourceSlices, with the taints of DeviceTaintRules, in the order of their names.
+func (d *devices) published() ([]*resourcev1.ResourceSlice, error) {
 	published, err := d.slices.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("listing ResourceSlices: %w", err)
@@ -270,8 +280,7 @@ func (d *devices) newAllocator() (structured.Allocator, error) {
 	published = slices.Clone(published)
 	slices.SortFunc(published, func(a, b *resourcev1.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(rules, func(a, b *resourcev1.DeviceTaintRule) int { return cmp.Compare(a.Name, b.Name) })
-	ctx := klog.NewContext(context.Background(), d.logger)
-	return structured.NewAllocator(ctx, features, d.state(), classLister{d.classes}, devicetaints.Tainted(published, rules), d.selectors())
+	return devicetaints.Tainted(published, rules), nil
 }
 
 // state returns what is allocated, by the informer, by claims that were written and by decisions.

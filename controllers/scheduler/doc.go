@@ -13,8 +13,8 @@
 //     kube-scheduler's text. The pod is retried when a node or a pod changes so that it may
 //     be schedulable.
 //   - A device is never allocated to two resource claims: an allocation counts from the decision
-//     on, and until the informer shows the claim that has it. A pod whose resource claims do not
-//     exist is not decided on.
+//     on, and until the informer shows the claim that has it, also if the scheduler creates that
+//     claim for extended resources. A pod whose resource claims do not exist is not decided on.
 //   - The in-flight ledger counts every pod that can be decided on now. Pods that wait for an
 //     event or for the end of a back-off are not in flight.
 package scheduler

@@ -244,7 +244,7 @@ func (s *Scheduler) show(kinds informers.Kinds, o runtime.Object) error {
 	case *resourcev1.ResourceSlice:
 		informer = kinds.ResourceSlices().Informer()
 	case *resourcev1.DeviceClass:
-		informer = kinds.DeviceClasses().Informer()
+		informer, handler = kinds.DeviceClasses().Informer(), s.devices.backing
 	default:
 		return fmt.Errorf("unexpected object: %T", o)
 	}

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,9 +42,11 @@ type Input struct {
 	filters   []*nodeFilter
 	filtersOf [12]*nodeFilter    // filters, without an allocation
 	fit       framework.Resource // what NodeResourcesFit compares
-	backed    Backed
-	scratch   []int64 // see zeros
-	defaults  []framework.SpreadConstraint
+	backed    Backed             // by devices
+	// countDevices counts devices of a class; nil: they are not counted.
+	countDevices func(node *corev1.Node, class string) (all, allocated int64)
+	scratch      []int64 // see zeros
+	defaults     []framework.SpreadConstraint
 	// exclusive are the pod's claims that a single pod may use, exclusiveUsers how often pods do.
 	exclusive      []types.NamespacedName
 	exclusiveUsers int32

@@ -39,6 +39,9 @@ type Extended struct {
 	Pod *framework.PodInfo
 	// Classes back resources that the pod requests.
 	Classes Backed
+	// Count counts the devices of a class that a node can use, and those of them that are allocated; nil: the
+	// scores of resources leave them out.
+	Count func(node *corev1.Node, class string) (all, allocated int64)
 	// Left is the pod's claim that an earlier attempt has created and not deleted; nil: none.
 	Left *resourcev1.ResourceClaim
 }

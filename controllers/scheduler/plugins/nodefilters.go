@@ -53,7 +53,7 @@ func (in *Input) prepare() {
 		in.fit = in.fit.Without(in.profile.ignores)
 	}
 	if in.Devices != nil && in.Devices.Extended != nil {
-		in.backed = in.Devices.Extended.Classes // also without DynamicResources
+		in.backed, in.countDevices = in.Devices.Extended.Classes, in.Devices.Extended.Count // also without DynamicResources
 	}
 	if !in.profile.devices {
 		in.Devices = nil

@@ -46,7 +46,7 @@ func defaultResources() []WeightedResource {
 // amounts returns what pods would request of a resource with the pod on the node, and what the node
 // has. With defaults, containers without requests count with kube-scheduler's defaults. An extended
 // resource that the pod does not request counts as 0 of 0, which is left out.
-func amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceName, defaults bool) (requested, allocatable int64) {
+func (in *Input) amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceName, defaults bool) (requested, allocatable int64) {
 	switch name {
 	case corev1.ResourceCPU:
 		if defaults {
@@ -64,7 +64,19 @@ func amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceNa
 	if p.Requests.Scalar[name] == 0 {
 		return 0, 0
 	}
-	return n.Requested.Scalar[name] + p.Requests.Scalar[name], n.Allocatable.Scalar[name]
+	requested, allocatable = in.extended(n, name)
+	return requested + p.Requests.Scalar[name], allocatable
+}
+
+// extended returns what is requested of an extended resource on a node, and what the node has. Without a device
+// plugin, that are the devices of the class that backs the resource.
+func (in *Input) extended(n *framework.NodeInfo, name corev1.ResourceName) (requested, allocatable int64) {
+	if in.countDevices != nil && n.Node != nil && in.backed.leaves(name, n) {
+		if all, allocated := in.countDevices(n.Node, in.backed[name]); all > 0 {
+			return allocated, all
+		}
+	}
+	return n.Requested.Scalar[name], n.Allocatable.Scalar[name]
 }
 
 // scorer compiles the strategy: the score of a node is the weighted mean over the resources that it
@@ -81,7 +93,7 @@ func (s ResourceStrategy) scorer() scoreFunc {
 			n := in.Snapshot.Nodes()[index]
 			var sum, weights int64
 			for _, r := range resources {
-				requested, allocatable := amounts(in.Pod, n, r.Name, true)
+				requested, allocatable := in.amounts(in.Pod, n, r.Name, true)
 				if allocatable == 0 {
 					continue
 				}
@@ -158,22 +170,22 @@ func balancedScorer(resources []corev1.ResourceName) scoreFunc {
 	}
 	none := &framework.PodInfo{}
 	return func(in *Input, indexes []int) ([]int64, func([]int64)) {
-		if !requestsAny(in.Pod, resources) {
+		if !in.requestsAny(resources) {
 			return nil, nil
 		}
 		scores := in.zeros(len(indexes))
 		for i, index := range indexes {
 			n := in.Snapshot.Nodes()[index]
-			before, after := evenness(in.Pod, none, n, resources), evenness(in.Pod, in.Pod, n, resources)
+			before, after := in.evenness(none, n, resources), in.evenness(in.Pod, n, resources)
 			scores[i] = maxScore/2 + (maxScore/2+after-before)/2
 		}
 		return scores, nil
 	}
 }
 
-func requestsAny(p *framework.PodInfo, resources []corev1.ResourceName) bool {
+func (in *Input) requestsAny(resources []corev1.ResourceName) bool {
 	for _, name := range resources {
-		if amount, _ := amounts(p, &emptyNode, name, false); amount > 0 {
+		if amount, _ := in.amounts(in.Pod, &emptyNode, name, false); amount > 0 {
 			return true
 		}
 	}
@@ -184,16 +196,16 @@ func requestsAny(p *framework.PodInfo, resources []corev1.ResourceName) bool {
 var emptyNode framework.NodeInfo
 
 // evenness is maxScore if the shares of the resources that are requested with p on the node are
-// equal, less the higher their standard deviation is. Extended resources count if wanted requests
-// them.
-func evenness(wanted, p *framework.PodInfo, n *framework.NodeInfo, resources []corev1.ResourceName) int64 {
+// equal, less the higher their standard deviation is. Extended resources count if the pod of the decision
+// requests them.
+func (in *Input) evenness(p *framework.PodInfo, n *framework.NodeInfo, resources []corev1.ResourceName) int64 {
 	var fractions [8]float64
 	shares := fractions[:0]
 	var sum float64
 	for _, name := range resources {
-		requested, allocatable := amounts(p, n, name, false)
-		if p != wanted && wanted.Requests.Scalar[name] != 0 {
-			requested, allocatable = n.Requested.Scalar[name], n.Allocatable.Scalar[name]
+		requested, allocatable := in.amounts(p, n, name, false)
+		if p != in.Pod && in.Pod.Requests.Scalar[name] != 0 {
+			requested, allocatable = in.extended(n, name)
 		}
 		if allocatable == 0 {
 			continue

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -12,13 +14,18 @@ const deviceDriver = "gpu.example.com"
 
 // addDevices adds device classes, the devices of nodes, and claims that have some of them.
 func (g *generator) addDevices() {
-	class := func(name, expression string) {
-		g.add(&resourcev1.DeviceClass{ObjectMeta: g.meta("", name), Spec: resourcev1.DeviceClassSpec{
+	g.backed = g.chance(60)
+	class := func(name, expression string, backs bool) {
+		c := &resourcev1.DeviceClass{ObjectMeta: g.meta("", name), Spec: resourcev1.DeviceClassSpec{
 			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}},
-		}})
+		}}
+		if backs {
+			c.Spec.ExtendedResourceName = ptr.To(gpu)
+		}
+		g.add(c)
 	}
-	class("gpu", `device.driver == "`+deviceDriver+`"`)
-	class("large", `device.attributes["`+deviceDriver+`"].large`)
+	class("gpu", `device.driver == "`+deviceDriver+`"`, g.backed)
+	class("large", `device.attributes["`+deviceDriver+`"].large`, g.backed && g.chance(30)) // the newer class counts
 	for _, n := range g.nodes {
 		if g.chance(80) {
 			g.addDevicesOf(n)
@@ -95,4 +102,20 @@ func (g *generator) alternatives() []resourcev1.DeviceSubRequest {
 		})
 	}
 	return all
+}
+
+// addExtended lets containers of the pod request devices as an extended resource.
+func (g *generator) addExtended(p *corev1.Pod) {
+	for i := range p.Spec.Containers {
+		if g.chance(70) {
+			p.Spec.Containers[i].Resources.Requests[pick[corev1.ResourceName](g, gpu, gpu, "deviceclass.resource.kubernetes.io/gpu", "deviceclass.resource.kubernetes.io/missing")] = resource.MustParse(pick(g, "1", "1", "2", "0"))
+		}
+	}
+	if g.chance(10) {
+		claim := &resourcev1.ResourceClaim{ObjectMeta: g.meta(p.Namespace, "left-"+p.Name)}
+		claim.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
+		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID, Controller: ptr.To(true)}}
+		claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{exactly("container-0-request-0", "gpu", 1)}
+		g.add(claim)
+	}
 }

@@ -40,6 +40,8 @@ type generator struct {
 	zones bool
 	// volumes, devices and plain are the features of this cluster.
 	volumes, devices bool
+	// backed is set if a DeviceClass backs the extended resource of GPUs.
+	backed bool
 	// plain clusters have no rules between pods, so that more nodes are feasible.
 	plain bool
 	// configured is set if the profile is not the default one.

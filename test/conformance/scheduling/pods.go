@@ -175,6 +175,9 @@ func (g *generator) pendingPod() *corev1.Pod {
 	if g.devices && g.chance(60) {
 		g.addResourceClaims(p)
 	}
+	if g.backed && g.chance(60) {
+		g.addExtended(p)
+	}
 	return p
 }
 

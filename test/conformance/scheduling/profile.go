@@ -50,7 +50,7 @@ func (g *generator) pluginConfig() []object {
 	add("NodeResourcesFit", g.fit())
 	balanced := []object{{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}}
 	for _, name := range []string{gpu, "ephemeral-storage"} {
-		if g.chance(60) {
+		if g.chance(60) && (name != gpu || !g.backed) { // upstream's plugin panics if a class with selectors backs the resource
 			balanced = append(balanced, object{"name": name, "weight": 1})
 		}
 	}
