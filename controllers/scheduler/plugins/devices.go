@@ -142,14 +142,14 @@ func (d *Devices) filter(n *framework.NodeInfo) *rejection {
 	if r != nil {
 		return r
 	}
+	if r := d.allocate(n.Node, extended); r != nil {
+		return r // as in kube-scheduler, claims that are elsewhere do not count then
+	}
 	elsewhere := false
 	for i, selector := range d.selectors {
 		if selector != nil && !selector.Match(n.Node) || d.failed[i] {
 			d.unavailable[i], elsewhere = true, true
 		}
-	}
-	if r := d.allocate(n.Node, extended); r != nil {
-		return r
 	}
 	if elsewhere {
 		return fixed.claimElsewhere

@@ -77,6 +77,11 @@ func start(ctx context.Context, c *cluster) (u *upstream, stop func(), err error
 	for _, verb := range []string{"delete", "patch", "update"} {
 		client.PrependReactor(verb, "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errReadOnly })
 	}
+	// Claims are deallocated and deleted by the way, which must not change the next decision.
+	client.PrependReactor("update", "resourceclaims", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, a.(clienttesting.UpdateAction).GetObject(), nil
+	})
+	client.PrependReactor("delete", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 	factory := informers.NewSharedInformerFactory(client, 0)
 	stop = func() {
 		cancel()
