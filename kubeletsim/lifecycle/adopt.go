@@ -70,6 +70,8 @@ func adoptContainer(c *Container, status *corev1.ContainerStatus, back *Backoff)
 	case status.State.Terminated != nil:
 		c.Phase = exited
 		c.termination = status.State.Terminated
+	case status.State.Waiting != nil && c.last != nil && c.last.Reason == reasonRestartingAll:
+		return // it was removed
 	case status.State.Waiting != nil && c.last != nil:
 		c.Phase = backingOff
 		c.termination, c.last = c.last, nil

@@ -26,11 +26,16 @@ func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time
 		containersReady,
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 	}
+	if couldRestartAll(pod) {
+		own = append(own, restartingCondition(pod, s, status.Phase))
+	}
 	if s.disruptedNow() {
 		own = append(own, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet, Message: s.message})
 	}
 	for _, c := range own {
-		c.ObservedGeneration = pod.Generation
+		if c.Type != corev1.AllContainersRestarting {
+			c.ObservedGeneration = pod.Generation
+		}
 		c.LastTransitionTime = APITime(now)
 		for i := range pod.Status.Conditions {
 			if old := &pod.Status.Conditions[i]; old.Type == c.Type && old.Status == c.Status {
@@ -49,7 +54,7 @@ func (s *State) disruptedNow() bool { return s.disrupted && s.Ended }
 func ownCondition(t corev1.PodConditionType) bool {
 	switch t {
 	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
-		corev1.PodResizePending, corev1.PodResizeInProgress:
+		corev1.AllContainersRestarting, corev1.PodResizePending, corev1.PodResizeInProgress:
 		return true
 	}
 	return false
@@ -69,7 +74,7 @@ func initializedCondition(pod *corev1.Pod, s *State, status *corev1.PodStatus) c
 		c.Reason = "PodCompleted"
 		return c
 	}
-	if s.initialized || len(pod.Spec.InitContainers) == 0 {
+	if s.initialized || len(pod.Spec.InitContainers) == 0 || wasInitialized(pod) {
 		return c
 	}
 	var incomplete []string
@@ -86,6 +91,17 @@ func initializedCondition(pod *corev1.Pod, s *State, status *corev1.PodStatus) c
 	c.Status, c.Reason = corev1.ConditionFalse, "ContainersNotInitialized"
 	c.Message = containerList("containers with incomplete status", incomplete)
 	return c
+}
+
+// wasInitialized reports whether the pod's init containers have completed once: upstream's kubelet
+// keeps the condition while they run again.
+func wasInitialized(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodInitialized {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 func containersReadyCondition(pod *corev1.Pod, status *corev1.PodStatus) corev1.PodCondition {

@@ -18,7 +18,7 @@ func LoggedRun(pod *corev1.Pod, s *State, name string, previous bool) (id string
 	}
 	last, state := status.LastTerminationState.Terminated, status.State
 	switch {
-	case previous && last == nil:
+	case previous && (last == nil || last.ContainerID == ""):
 		return "", fmt.Errorf("previous terminated container %q in pod %q not found", name, pod.Name)
 	case previous:
 		return last.ContainerID, nil
@@ -26,6 +26,8 @@ func LoggedRun(pod *corev1.Pod, s *State, name string, previous bool) (id string
 		return status.ContainerID, nil
 	case state.Terminated != nil:
 		return state.Terminated.ContainerID, nil
+	case last != nil && last.ContainerID == "":
+		return "", fmt.Errorf("container %q in pod %q is terminated", name, pod.Name)
 	case last != nil:
 		return last.ContainerID, nil
 	}

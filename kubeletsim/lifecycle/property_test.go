@@ -36,6 +36,17 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	if rapid.Bool().Draw(t, "second") {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "second", Image: "nginx", Command: []string{"sleep", "5"}})
 	}
+	if rapid.Bool().Draw(t, "restart all") {
+		restarts := rapid.SampledFrom([]*corev1.Container{&pod.Spec.Containers[0], &pod.Spec.Containers[len(pod.Spec.Containers)-1]}).Draw(t, "which")
+		if len(pod.Spec.InitContainers) > 0 && rapid.Bool().Draw(t, "of init container") {
+			restarts = &pod.Spec.InitContainers[0]
+		}
+		policy := corev1.ContainerRestartPolicyNever
+		if restarts.RestartPolicy != nil {
+			policy = *restarts.RestartPolicy
+		}
+		restartsOn(restarts, policy, corev1.ContainerRestartRuleActionRestartAllContainers, rapid.Int32Range(0, 2).Draw(t, "rule"))
+	}
 	if rapid.Bool().Draw(t, "deadline") {
 		seconds := int64(30)
 		pod.Spec.ActiveDeadlineSeconds = &seconds

@@ -13,7 +13,7 @@ import (
 // startNext starts the containers that may start now, in upstream's order.
 func (s *stepper) startNext() bool {
 	st := &s.State
-	if st.terminating || st.Ended || !st.Sandbox {
+	if st.terminating || st.Ended || !st.Sandbox || s.startsOver() {
 		return false
 	}
 	moved := false
@@ -161,8 +161,8 @@ func (s *stepper) replace(c *Container, ref podspec.Container) bool {
 	return true
 }
 
-// restarts reports whether a container that has ended is to be restarted (KEP-5307 for rules of
-// single containers).
+// restarts reports whether a container that has ended is to be restarted, alone (KEP-5307) or with
+// all others (KEP-5532).
 func restarts(pod *corev1.Pod, ref podspec.Container, c *Container) bool {
 	if ref.Kind == podspec.EphemeralContainer {
 		return false
@@ -171,10 +171,9 @@ func restarts(pod *corev1.Pod, ref podspec.Container, c *Container) bool {
 		return true
 	}
 	code := c.termination.ExitCode
-	for _, rule := range ref.RestartPolicyRules {
-		if rule.Action == corev1.ContainerRestartRuleActionRestart && ruleMatches(rule.ExitCodes, code) {
-			return true
-		}
+	switch actionOn(ref, code) {
+	case corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers:
+		return true
 	}
 	policy := pod.Spec.RestartPolicy
 	if ref.RestartPolicy != nil {
@@ -184,6 +183,17 @@ func restarts(pod *corev1.Pod, ref podspec.Container, c *Container) bool {
 		return code != 0 && policy != corev1.RestartPolicyNever
 	}
 	return policy == corev1.RestartPolicyAlways || policy == corev1.RestartPolicyOnFailure && code != 0
+}
+
+// actionOn returns the action of the first rule of a container that matches an exit code; empty if
+// none does.
+func actionOn(ref podspec.Container, code int32) corev1.ContainerRestartRuleAction {
+	for _, rule := range ref.RestartPolicyRules {
+		if ruleMatches(rule.ExitCodes, code) {
+			return rule.Action
+		}
+	}
+	return ""
 }
 
 func ruleMatches(codes *corev1.ContainerRestartRuleOnExitCodes, code int32) bool {

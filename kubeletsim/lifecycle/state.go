@@ -30,8 +30,11 @@ type State struct {
 	mountError string
 	// attachDue is when the kubelet gives up an attempt to wait until volumes are attached.
 	attachDue time.Time
-	// initialized means that all init containers have completed once.
+	// initialized means that all init containers have completed since the pod last started over.
 	initialized bool
+	// startOverAt is when containers start that a restart of all containers has removed; zero:
+	// they have started.
+	startOverAt time.Time
 	// Containers are those of the pod's spec, in the order of podspec.Containers.
 	Containers []Container
 	// terminating means that all containers are being stopped for good, at the latest at
@@ -53,7 +56,7 @@ type State struct {
 type containerPhase int
 
 const (
-	// Created containers have never been started.
+	// Created containers have never been started, or a restart of all containers has removed them.
 	Created containerPhase = iota
 	Running
 	// Exited containers are not restarted, or are restarted without back-off.
@@ -114,7 +117,7 @@ type Container struct {
 	pullSince, pullEnds time.Time
 
 	// termination is the end of the last run while the container does not run; last is the end
-	// of the run before.
+	// of the run before, or of the last one if the container was removed.
 	termination, last *corev1.ContainerStateTerminated
 }
 

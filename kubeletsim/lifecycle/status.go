@@ -72,7 +72,8 @@ func setPodIP(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 }
 
 // phaseOf follows the pod lifecycle of the Kubernetes documentation: Pending until every app
-// container has run once, and Succeeded or Failed only when none will run again.
+// container has run once, and Succeeded or Failed only when none will run again. As with upstream's
+// kubelet, a pod that starts over is Pending while an init container runs.
 func phaseOf(pod *corev1.Pod, s *State) corev1.PodPhase {
 	if Finished(pod) {
 		return pod.Status.Phase
@@ -81,7 +82,10 @@ func phaseOf(pod *corev1.Pod, s *State) corev1.PodPhase {
 		return finalPhase(s)
 	}
 	for i := range s.Containers {
-		if c := &s.Containers[i]; c.Kind == podspec.AppContainer && c.Phase == Created {
+		switch c := &s.Containers[i]; {
+		case c.Kind == podspec.AppContainer && c.Phase == Created && c.last == nil,
+			c.Kind == podspec.InitContainer && c.Phase == Running,
+			c.Kind == podspec.SidecarContainer && c.Phase == Running && !c.started && !s.initialized:
 			return corev1.PodPending
 		}
 	}
@@ -110,14 +114,18 @@ func setContainerStatuses(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 		status.InitContainerStatuses = make([]corev1.ContainerStatus, 0, len(pod.Spec.InitContainers))
 	}
 	status.ContainerStatuses = make([]corev1.ContainerStatus, 0, len(pod.Spec.Containers))
-	waiting := "ContainerCreating"
+	initial := "ContainerCreating"
 	if len(pod.Spec.InitContainers) > 0 {
-		waiting = "PodInitializing"
+		initial = "PodInitializing"
 	}
 	for i, ref := range podspec.Containers(pod) {
 		c := &Container{Name: ref.Name, Kind: ref.Kind, image: ref.Image}
 		if i < len(s.Containers) {
 			c = &s.Containers[i]
+		}
+		waiting := corev1.ContainerStateWaiting{Reason: initial}
+		if !s.startOverAt.IsZero() && c.last != nil && c.last.Reason == reasonRestartingAll {
+			waiting = corev1.ContainerStateWaiting{Reason: reasonRestartingAll, Message: messageRestartingAll}
 		}
 		cs := containerStatus(pod, ref, c, waiting)
 		switch ref.Kind {
@@ -133,7 +141,7 @@ func setContainerStatuses(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 	slices.SortFunc(status.ContainerStatuses, func(a, b corev1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiting string) corev1.ContainerStatus {
+func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiting corev1.ContainerStateWaiting) corev1.ContainerStatus {
 	cs := corev1.ContainerStatus{Name: c.Name, Image: ref.Image, RestartCount: c.Restarts}
 	started := c.Phase == Running && c.started
 	switch c.Kind {
@@ -155,8 +163,8 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 	if c.last != nil {
 		cs.LastTerminationState.Terminated = c.last
 	}
-	if waiting := startError(ref, c); waiting != nil {
-		cs.State.Waiting = waiting
+	if why := startError(ref, c); why != nil {
+		cs.State.Waiting = why
 		if c.termination != nil {
 			cs.LastTerminationState.Terminated = c.termination
 		}
@@ -164,7 +172,7 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 	}
 	switch c.Phase {
 	case Created:
-		cs.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting}
+		cs.State.Waiting = &waiting
 	case Running:
 		cs.State.Running = &corev1.ContainerStateRunning{StartedAt: APITime(c.startedAt)}
 	case exited:

@@ -114,7 +114,7 @@ func (s *stepper) run() {
 		st.Sandbox = true
 	}
 	s.resize()
-	for s.endRuns() || s.stopUnhealthy() || s.stopNext() || s.startNext() || s.finish() {
+	for s.endRuns() || s.stopUnhealthy() || s.stopNext() || s.restartAll() || s.startNext() || s.finish() {
 	}
 	s.endResize()
 	if st.Ended {

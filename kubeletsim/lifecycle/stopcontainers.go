@@ -157,6 +157,9 @@ func (s *stepper) finish() bool {
 	if st.terminating || st.Ended || !st.Sandbox {
 		return false
 	}
+	if _, restarts := restartsAll(s.refs, st); restarts {
+		return false
+	}
 	for i := range st.Containers {
 		c, ref := &st.Containers[i], s.refs[i]
 		switch {

@@ -131,6 +131,7 @@ func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (cor
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()
 	status.VolumesInUse = n.inUse()
+	status.DeclaredFeatures = declaredFeatures(object.Status.DeclaredFeatures, status.NodeInfo.KubeletVersion)
 	var events []lifecycle.Event
 	status.Conditions, events = Conditions(object, n, now)
 	return status, events
@@ -141,6 +142,7 @@ func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (cor
 func sameNodeStatus(a, b *corev1.NodeStatus) bool {
 	return lifecycle.SameAmounts(a.Capacity, b.Capacity) && lifecycle.SameAmounts(a.Allocatable, b.Allocatable) &&
 		slices.Equal(a.Addresses, b.Addresses) && a.NodeInfo == b.NodeInfo && slices.Equal(a.VolumesInUse, b.VolumesInUse) &&
+		slices.Equal(a.DeclaredFeatures, b.DeclaredFeatures) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b corev1.NodeCondition) bool {
 			sameTimes := a.LastHeartbeatTime.Equal(&b.LastHeartbeatTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 			a.LastHeartbeatTime, a.LastTransitionTime = b.LastHeartbeatTime, b.LastTransitionTime

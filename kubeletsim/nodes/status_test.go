@@ -28,12 +28,13 @@ func TestSameNodeStatus(t *testing.T) {
 		t.Error("the same status written otherwise is taken for another")
 	}
 	changes := map[string]func(s *corev1.NodeStatus){
-		"Capacity":    func(s *corev1.NodeStatus) { s.Capacity[corev1.ResourceMemory] = resource.MustParse("1Gi") },
-		"Allocatable": func(s *corev1.NodeStatus) { s.Allocatable[corev1.ResourceCPU] = resource.MustParse("30") },
-		"Addresses":   func(s *corev1.NodeStatus) { s.Addresses[0].Address = "node-2" },
-		"NodeInfo":    func(s *corev1.NodeStatus) { s.NodeInfo.BootID = "2" },
-		"Images":      func(s *corev1.NodeStatus) { s.Images[0].Names = append(s.Images[0].Names, "nginx:1") },
-		"Conditions":  func(s *corev1.NodeStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
+		"Capacity":         func(s *corev1.NodeStatus) { s.Capacity[corev1.ResourceMemory] = resource.MustParse("1Gi") },
+		"Allocatable":      func(s *corev1.NodeStatus) { s.Allocatable[corev1.ResourceCPU] = resource.MustParse("30") },
+		"Addresses":        func(s *corev1.NodeStatus) { s.Addresses[0].Address = "node-2" },
+		"NodeInfo":         func(s *corev1.NodeStatus) { s.NodeInfo.BootID = "2" },
+		"Images":           func(s *corev1.NodeStatus) { s.Images[0].Names = append(s.Images[0].Names, "nginx:1") },
+		"DeclaredFeatures": func(s *corev1.NodeStatus) { s.DeclaredFeatures = []string{"Another"} },
+		"Conditions":       func(s *corev1.NodeStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
 	}
 	for field, change := range changes {
 		other := status.DeepCopy()
