@@ -56,7 +56,8 @@
 // minikcm.dev/grpc. A probe without a declared answer succeeds, and so does an unknown command.
 // A container exits with 0 when it is stopped, at once or after its stop-delay and a preStop
 // hook that sleeps; after the grace period it is killed with 137. It is restarted by the
-// rules of restartPolicy (the pod's and its own), first at once, then with Backoff.
+// rules of restartPolicy (the pod's and its own), first at once, then with Backoff. A rule with the
+// action RestartAllContainers restarts its whole pod in place (KEP-5532).
 //
 // A pod waits, as on a real node, for the ConfigMaps and Secrets, and their keys, that its
 // volumes and environment require, for ClusterTrustBundles (KEP-3257), for bound claims, until

@@ -164,7 +164,7 @@ func hostPortConflicts(p *field.Path, containers []corev1.Container) field.Error
 	return errs
 }
 
-// validateRestartRules validates a container's own restart policy (KEP-5307).
+// validateRestartRules validates a container's own restart policy (KEP-5307, KEP-5532).
 func validateRestartRules(p *field.Path, policy *corev1.ContainerRestartPolicy, rules []corev1.ContainerRestartRule) field.ErrorList {
 	var errs field.ErrorList
 	if policy != nil {
@@ -189,6 +189,9 @@ func validateRestartRules(p *field.Path, policy *corev1.ContainerRestartPolicy, 
 		} else {
 			errs = append(errs, oneOf(at.Index(i).Child("exitCodes", "operator"), codes.Operator,
 				corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn)...)
+			if n := len(codes.Values); n > maxExitCodes {
+				errs = append(errs, field.TooMany(at.Index(i).Child("exitCodes", "values"), n, maxExitCodes))
+			}
 		}
 	}
 	return errs
