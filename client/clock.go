@@ -29,36 +29,36 @@ const clockPath = "/minikcm/v1/clock"
 
 // Clock returns the state of the cluster's clock.
 func (c *Cluster) Clock(ctx context.Context) (*Clock, error) {
-	state := &Clock{}
-	return state, c.ask(ctx, http.MethodGet, clockPath, nil, nil, state)
+	return c.clockAt(ctx, http.MethodGet, clockPath, nil)
 }
 
 // Pause makes time stand still, except during Advance and Step.
-func (c *Cluster) Pause(ctx context.Context) (*Clock, error) { return c.control(ctx, "pause", nil) }
+func (c *Cluster) Pause(ctx context.Context) (*Clock, error) { return c.control(ctx, clockPath, "pause", nil) }
 
 // Resume lets time pass again, at the speed that it had.
-func (c *Cluster) Resume(ctx context.Context) (*Clock, error) { return c.control(ctx, "resume", nil) }
+func (c *Cluster) Resume(ctx context.Context) (*Clock, error) { return c.control(ctx, clockPath, "resume", nil) }
 
 // Step moves the clock to its next timer, and returns when the work that it starts is done.
-func (c *Cluster) Step(ctx context.Context) (*Clock, error) { return c.control(ctx, "step", nil) }
+func (c *Cluster) Step(ctx context.Context) (*Clock, error) { return c.control(ctx, clockPath, "step", nil) }
 
 // SetSpeed sets the speed of the clock, as a multiple of the machine's time: above 0, at most
 // 1,000,000. A paused clock stays paused.
 func (c *Cluster) SetSpeed(ctx context.Context, speed float64) (*Clock, error) {
-	return c.control(ctx, "speed", map[string]any{"speed": speed})
+	return c.control(ctx, clockPath, "speed", map[string]any{"speed": speed})
 }
 
 // Advance moves the clock by d, and returns when all work that was due by then is done. If ctx
 // ends first, the clock stays where it is.
 func (c *Cluster) Advance(ctx context.Context, d time.Duration) (*Clock, error) {
-	return c.control(ctx, "advance", map[string]any{"duration": d.String()})
+	return c.control(ctx, clockPath, "advance", map[string]any{"duration": d.String()})
 }
 
 // Settle waits until nothing is in flight in the cluster: its controllers, scheduler and nodes
 // have done all that needs no time. It does not wait for programs outside the cluster.
 func (c *Cluster) Settle(ctx context.Context) (*Clock, error) { return c.Advance(ctx, 0) }
 
-func (c *Cluster) control(ctx context.Context, verb string, body any) (*Clock, error) {
+// control does something to the clock at path.
+func (c *Cluster) control(ctx context.Context, path, verb string, body any) (*Clock, error) {
 	var data []byte
 	if body != nil {
 		var err error
@@ -66,6 +66,11 @@ func (c *Cluster) control(ctx context.Context, verb string, body any) (*Clock, e
 			return nil, err
 		}
 	}
+	return c.clockAt(ctx, http.MethodPost, path+"/"+verb, data)
+}
+
+// clockAt makes a request whose response is the state of a clock.
+func (c *Cluster) clockAt(ctx context.Context, method, path string, body []byte) (*Clock, error) {
 	state := &Clock{}
-	return state, c.ask(ctx, http.MethodPost, clockPath+"/"+verb, nil, data, state)
+	return state, c.ask(ctx, method, path, nil, body, state)
 }

@@ -49,6 +49,39 @@ func (c *Cluster) EndFork(ctx context.Context, id string) (*Fork, error) {
 	return fork, c.ask(ctx, http.MethodDelete, forksPath+"/"+url.PathEscape(id), nil, nil, fork)
 }
 
+func forkClockPath(id string) string { return forksPath + "/" + url.PathEscape(id) + "/clock" }
+
+// ForkClock returns the state of a fork's own clock.
+func (c *Cluster) ForkClock(ctx context.Context, id string) (*Clock, error) {
+	return c.clockAt(ctx, http.MethodGet, forkClockPath(id), nil)
+}
+
+// PauseFork makes time stand still in a fork, except during AdvanceFork and StepFork.
+func (c *Cluster) PauseFork(ctx context.Context, id string) (*Clock, error) {
+	return c.control(ctx, forkClockPath(id), "pause", nil)
+}
+
+// ResumeFork lets time pass again in a fork, at the speed that it had.
+func (c *Cluster) ResumeFork(ctx context.Context, id string) (*Clock, error) {
+	return c.control(ctx, forkClockPath(id), "resume", nil)
+}
+
+// StepFork moves a fork's clock to its next timer, and returns when the work that it starts is
+// done.
+func (c *Cluster) StepFork(ctx context.Context, id string) (*Clock, error) {
+	return c.control(ctx, forkClockPath(id), "step", nil)
+}
+
+// SetForkSpeed sets the speed of a fork's clock, as SetSpeed does that of the cluster's.
+func (c *Cluster) SetForkSpeed(ctx context.Context, id string, speed float64) (*Clock, error) {
+	return c.control(ctx, forkClockPath(id), "speed", map[string]any{"speed": speed})
+}
+
+// AdvanceFork moves a fork's clock by d, and returns when all work that was due by then is done.
+func (c *Cluster) AdvanceFork(ctx context.Context, id string, d time.Duration) (*Clock, error) {
+	return c.control(ctx, forkClockPath(id), "advance", map[string]any{"duration": d.String()})
+}
+
 // Comparison compares a cluster (Here) with a fork of it (There).
 type Comparison struct {
 	Fork  Fork           `json:"fork"`

@@ -186,11 +186,7 @@ class Cluster:
     def advance(self, duration):
         """Moves the clock by a duration: a number of seconds, a timedelta, or a text such as
         "24h". Returns when all work that was due by then is done."""
-        if hasattr(duration, "total_seconds"):
-            duration = duration.total_seconds()
-        if not isinstance(duration, str):
-            duration = f"{duration:.9f}s"
-        return self._ask("POST", "/clock/advance", body={"duration": duration})
+        return self._ask("POST", "/clock/advance", body={"duration": _duration(duration)})
 
     def settle(self):
         """Waits until nothing is in flight in the cluster."""
@@ -266,6 +262,30 @@ class Cluster:
         """Compares the cluster (here) with a fork of it (there): clocks, counts, objects by kind, newest writes."""
         return self._ask("GET", "/forks/" + urllib.parse.quote(id, safe="") + "/comparison")
 
+    def fork_clock(self, id):
+        """Returns the state of a fork's own clock."""
+        return self._ask("GET", _fork_clock(id))
+
+    def pause_fork(self, id):
+        """Makes time stand still in a fork, except during advance_fork and step_fork."""
+        return self._ask("POST", _fork_clock(id) + "/pause")
+
+    def resume_fork(self, id):
+        """Lets time pass again in a fork, at the speed that it had."""
+        return self._ask("POST", _fork_clock(id) + "/resume")
+
+    def step_fork(self, id):
+        """Moves a fork's clock to its next timer, and returns when the work that it starts is done."""
+        return self._ask("POST", _fork_clock(id) + "/step")
+
+    def set_fork_speed(self, id, speed):
+        """Sets the speed of a fork's clock, as a multiple of the machine's time."""
+        return self._ask("POST", _fork_clock(id) + "/speed", body={"speed": speed})
+
+    def advance_fork(self, id, duration):
+        """Moves a fork's clock by a duration, as advance does the cluster's."""
+        return self._ask("POST", _fork_clock(id) + "/advance", body={"duration": _duration(duration)})
+
     def loops(self, controller):
         """Returns what is in the informers, queues and workers of a controller."""
         return self._ask("GET", "/loops/" + urllib.parse.quote(controller, safe=""))["loops"]
@@ -311,6 +331,17 @@ class Cluster:
             return json.load(response)
         finally:
             connection.close()
+
+
+def _duration(duration):
+    """Returns a number of seconds, a timedelta or a text as a duration of Go."""
+    if hasattr(duration, "total_seconds"):
+        duration = duration.total_seconds()
+    return duration if isinstance(duration, str) else f"{duration:.9f}s"
+
+
+def _fork_clock(id):
+    return "/forks/" + urllib.parse.quote(id, safe="") + "/clock"
 
 
 def _status_error(response):

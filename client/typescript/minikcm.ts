@@ -448,6 +448,36 @@ export class Cluster {
     return this.#ask("GET", `/forks/${encodeURIComponent(id)}/comparison`);
   }
 
+  /** Returns the state of a fork's own clock. */
+  forkClock(id: string): Promise<Clock> {
+    return this.#ask("GET", `/forks/${encodeURIComponent(id)}/clock`);
+  }
+
+  /** Makes time stand still in a fork, except during advanceFork and stepFork. */
+  pauseFork(id: string): Promise<Clock> {
+    return this.#ask("POST", `/forks/${encodeURIComponent(id)}/clock/pause`);
+  }
+
+  /** Lets time pass again in a fork, at the speed that it had. */
+  resumeFork(id: string): Promise<Clock> {
+    return this.#ask("POST", `/forks/${encodeURIComponent(id)}/clock/resume`);
+  }
+
+  /** Moves a fork's clock to its next timer, and resolves when the work that it starts is done. */
+  stepFork(id: string): Promise<Clock> {
+    return this.#ask("POST", `/forks/${encodeURIComponent(id)}/clock/step`);
+  }
+
+  /** Sets the speed of a fork's clock, as a multiple of the machine's time. */
+  setForkSpeed(id: string, speed: number): Promise<Clock> {
+    return this.#ask("POST", `/forks/${encodeURIComponent(id)}/clock/speed`, {}, { speed });
+  }
+
+  /** Moves a fork's clock by a duration, as advance does the cluster's. */
+  advanceFork(id: string, duration: string): Promise<Clock> {
+    return this.#ask("POST", `/forks/${encodeURIComponent(id)}/clock/advance`, {}, { duration });
+  }
+
   /** Returns what is in the loops of a controller. */
   async loops(controller: string): Promise<Loop[]> {
     return (await this.#ask<{ loops: Loop[] }>("GET", `/loops/${encodeURIComponent(controller)}`)).loops;

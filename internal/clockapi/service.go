@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,65 +43,73 @@ type service struct {
 
 // ServeHTTP implements minikcm.Service.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end, ok := s.requests.Begin(r.Context())
-	if !ok {
-		minikcm.AnswerError(w, errClosing())
-		return
-	}
-	defer end()
-	if err := s.serve(ctx, w, r); err != nil {
-		minikcm.AnswerError(w, err)
-	}
+	s.requests.Serve(w, r, errClosing(), minikcm.AnswerError, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+		return Serve(ctx, w, r, s.cluster, strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"))
+	})
 }
 
-func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	name := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
-	verb, known := verbs[name]
+// Serve serves a request for the clock of a cluster until ctx ends: for its state if verb is
+// empty, and else for what the path of the verb does. It returns the API error that is the
+// response.
+func Serve(ctx context.Context, w http.ResponseWriter, r *http.Request, cluster *minikcm.Cluster, verb string) error {
+	read, known := verbs[verb]
 	switch {
-	case name == "" && r.Method == http.MethodGet:
-		return s.serveState(ctx, w, r)
-	case name == "":
-		return notAllowed(w, r, http.MethodGet)
+	case verb == "" && r.Method == http.MethodGet:
+		return serveState(ctx, w, r, cluster)
+	case verb == "":
+		return openrequests.NotAllowed(w, r, resource, http.MethodGet)
 	case !known:
-		return apierrors.NewNotFound(resource, name)
+		return apierrors.NewNotFound(resource, verb)
 	case r.Method != http.MethodPost:
-		return notAllowed(w, r, http.MethodPost)
+		return openrequests.NotAllowed(w, r, resource, http.MethodPost)
 	}
-	pacer := s.cluster.Pacer()
+	if _, err := openrequests.Parameters(r); err != nil {
+		return err
+	}
+	pacer := cluster.Pacer()
 	if pacer == nil {
-		return s.notPaced()
+		return notPaced(cluster)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(clock.Real().Now().Add(clientTimeout)) // a client in the process has none
-	act, err := verb(http.MaxBytesReader(w, r.Body, maxBody))
+	act, err := readAction(w, r, read)
 	if err != nil {
 		return err
 	}
 	if err := act(ctx, pacer); err != nil {
 		return explain(err)
 	}
-	state, _ := stateOf(s.cluster)
+	state, _ := stateOf(cluster)
 	return answer(w, &state)
 }
 
+// readAction reads a request's body. Afterwards the client has no deadline: the action may take
+// longer.
+func readAction(w http.ResponseWriter, r *http.Request, read func(body []byte) (action, error)) (action, error) {
+	body, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(clientTimeout))
+	switch {
+	case errors.Is(err, openrequests.ErrTooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody))
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
+	}
+	return read(body)
+}
+
 // notPaced explains why the clock cannot be controlled.
-func (s *service) notPaced() error {
-	return conflict(fmt.Sprintf("the cluster's clock is %s and cannot be controlled: start the cluster with --clock=virtual, and without --etcd-servers", s.cluster.Info().Clock.Mode))
+func notPaced(cluster *minikcm.Cluster) error {
+	return conflict(fmt.Sprintf("the cluster's clock is %s and cannot be controlled: start the cluster with --clock=virtual, and without --etcd-servers", cluster.Info().Clock.Mode))
 }
 
 // serveState responds with the state, and with follow=true again whenever it changes, until the
 // client is gone.
-func (s *service) serveState(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	follow := false
-	if text := r.URL.Query().Get("follow"); text != "" {
-		var err error
-		if follow, err = strconv.ParseBool(text); err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("follow=%q is neither true nor false", text))
-		}
+func serveState(ctx context.Context, w http.ResponseWriter, r *http.Request, cluster *minikcm.Cluster) error {
+	follow, err := openrequests.Follow(r)
+	if err != nil {
+		return err
 	}
 	ticker := clock.Real().NewTicker(followInterval)
 	defer ticker.Stop()
 	for {
-		state, changed := stateOf(s.cluster)
+		state, changed := stateOf(cluster)
 		if err := answer(w, &state); err != nil || !follow {
 			return nil // if it failed, the client is gone
 		}
@@ -142,11 +149,6 @@ func conflict(message string) error {
 		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: message,
 		Details: &metav1.StatusDetails{Group: resource.Group, Kind: resource.Resource},
 	}}
-}
-
-func notAllowed(w http.ResponseWriter, r *http.Request, allowed string) error {
-	w.Header().Set("Allow", allowed)
-	return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
 }
 
 // Close implements minikcm.Service.

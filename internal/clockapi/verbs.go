@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,14 +23,14 @@ type action func(ctx context.Context, pacer *clock.Pacer) error
 
 // verbs are the names beneath Path that a POST may have. Each reads the body, and returns an API
 // error if it is wrong.
-var verbs = map[string]func(body io.Reader) (action, error){
-	"pause": func(body io.Reader) (action, error) {
+var verbs = map[string]func(body []byte) (action, error){
+	"pause": func(body []byte) (action, error) {
 		return pause, decode(body, &struct{}{})
 	},
-	"resume": func(body io.Reader) (action, error) {
+	"resume": func(body []byte) (action, error) {
 		return resume, decode(body, &struct{}{})
 	},
-	"step": func(body io.Reader) (action, error) {
+	"step": func(body []byte) (action, error) {
 		return step, decode(body, &struct{}{})
 	},
 	"speed":   setSpeed,
@@ -51,7 +49,7 @@ func resume(_ context.Context, pacer *clock.Pacer) error {
 
 func step(ctx context.Context, pacer *clock.Pacer) error { return pacer.Step(ctx) }
 
-func setSpeed(body io.Reader) (action, error) {
+func setSpeed(body []byte) (action, error) {
 	var request speedRequest
 	if err := decode(body, &request); err != nil {
 		return nil, err
@@ -66,7 +64,7 @@ func setSpeed(body io.Reader) (action, error) {
 	return func(_ context.Context, pacer *clock.Pacer) error { return pacer.SetSpeed(*request.Speed) }, nil
 }
 
-func advance(body io.Reader) (action, error) {
+func advance(body []byte) (action, error) {
 	var request advanceRequest
 	if err := decode(body, &request); err != nil {
 		return nil, err
@@ -86,21 +84,14 @@ func advance(body io.Reader) (action, error) {
 }
 
 // decode reads a JSON object. An empty body is an object without fields.
-func decode(body io.Reader, into any) error {
-	data, err := io.ReadAll(body)
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", long.Limit))
-	}
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
+func decode(body []byte, into any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err = decoder.Decode(into); err == nil && decoder.More() {
+	err := decoder.Decode(into)
+	if err == nil && decoder.More() {
 		err = errors.New("more than one JSON value")
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,11 +12,10 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/comparison"
+	"minikcm.dev/minikcm/internal/openrequests"
 )
 
 const (
-	// comparisonName is the path of a fork's comparison, beneath its own.
-	comparisonName = "comparison"
 	// maxComparisons caps the comparisons at a time: each keeps the objects of two clusters.
 	maxComparisons = 4
 	// lineInterval is the machine's time between two lines of a stream while something is
@@ -46,18 +44,14 @@ type Compared struct {
 }
 
 // serveComparison compares the cluster with a fork, once or, with follow=true, whenever one of them
-// changes until the fork ends.
-func (s *service) serveComparison(ctx context.Context, w http.ResponseWriter, r *http.Request, id string) error {
-	fork := s.find(id)
-	if fork == nil {
-		return apierrors.NewNotFound(resource, id)
+// changes until ctx ends, as it does with the fork.
+func (s *service) serveComparison(ctx context.Context, w http.ResponseWriter, r *http.Request, fork *running) error {
+	if r.Method != http.MethodGet {
+		return openrequests.NotAllowed(w, r, resource, http.MethodGet)
 	}
-	follow := false
-	if text := r.URL.Query().Get("follow"); text != "" {
-		var err error
-		if follow, err = strconv.ParseBool(text); err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("follow=%q is neither true nor false", text))
-		}
+	follow, err := openrequests.Follow(r)
+	if err != nil {
+		return err
 	}
 	select {
 	case s.comparing <- struct{}{}:
@@ -120,7 +114,7 @@ func (c *comparing) shown(ctx context.Context) (*Comparison, error) {
 }
 
 // stream writes a line now, after writes, and when there were none for a while. It ends with the
-// client, the fork and the cluster, and if an object cannot be read.
+// client and with ctx, and if an object cannot be read.
 func (c *comparing) stream(ctx context.Context, w http.ResponseWriter) {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/json")
@@ -144,16 +138,12 @@ func (c *comparing) stream(ctx context.Context, w http.ResponseWriter) {
 		pause.Reset(lineInterval)
 		select {
 		case <-pause.C():
-		case <-c.fork.ending:
-			return
 		case <-ctx.Done():
 			return
 		}
 		select {
 		case <-c.some:
 		case <-idle.C():
-		case <-c.fork.ending:
-			return
 		case <-ctx.Done():
 			return
 		}

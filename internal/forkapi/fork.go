@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/ui"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
@@ -44,8 +45,8 @@ type running struct {
 	cluster *minikcm.Cluster
 	page    *ui.Server
 	dir     string
-	// ending is closed when the fork is to end.
-	ending chan struct{}
+	// requests are those for its clock and its comparison. They end with it.
+	requests openrequests.Group
 }
 
 // start starts a fork with the objects of a revision.
@@ -54,7 +55,7 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 	if err != nil {
 		return nil, err
 	}
-	r = &running{shown: Fork{ID: id, Revision: revision, Time: at.UTC()}, ending: make(chan struct{})}
+	r = &running{shown: Fork{ID: id, Revision: revision, Time: at.UTC()}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.stop())
@@ -94,7 +95,7 @@ func settings(o minikcm.Options) minikcm.Options {
 
 // stop ends a fork, also one that has not started whole.
 func (r *running) stop() (err error) {
-	close(r.ending)
+	r.requests.Close()
 	if r.cluster != nil {
 		err = r.cluster.Close()
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/openrequests"
 )
 
@@ -27,6 +27,8 @@ const (
 	// Feature is the name of the extension, and Path where it is served.
 	Feature = "forks"
 	Path    = "/minikcm/v1/" + Feature
+	// comparisonName is the path of a fork's comparison, beneath its own.
+	comparisonName = "comparison"
 
 	// maxForks caps the forks that run at a time: each is a cluster of its own.
 	maxForks = 4
@@ -77,36 +79,57 @@ type request struct {
 
 // ServeHTTP implements minikcm.Service.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end, ok := s.requests.Begin(r.Context())
-	if !ok {
-		minikcm.AnswerError(w, errClosed)
-		return
-	}
-	defer end()
-	if err := s.serve(ctx, w, r); err != nil {
-		minikcm.AnswerError(w, err)
-	}
+	s.requests.Serve(w, r, errClosed, minikcm.AnswerError, s.serve)
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	id, what, _ := strings.Cut(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
+	id, rest, _ := strings.Cut(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
+	what, verb, _ := strings.Cut(rest, "/")
 	switch {
-	case what == comparisonName && r.Method == http.MethodGet:
-		return s.serveComparison(ctx, w, r, id)
-	case what == comparisonName:
-		return notAllowed(w, r, http.MethodGet)
-	case what != "":
-		return apierrors.NewNotFound(resource, id+"/"+what)
+	case what == clockapi.Feature:
+		return s.ofFork(ctx, id, func(ctx context.Context, fork *running) error {
+			return clockapi.Serve(ctx, w, r, fork.cluster, verb)
+		})
+	case rest == comparisonName:
+		return s.ofFork(ctx, id, func(ctx context.Context, fork *running) error {
+			return s.serveComparison(ctx, w, r, fork)
+		})
+	case rest != "":
+		return apierrors.NewNotFound(resource, id+"/"+rest)
+	}
+	return s.serveForks(ctx, w, r, id)
+}
+
+// ofFork calls serve with a fork and a context that also ends with the fork.
+func (s *service) ofFork(ctx context.Context, id string, serve func(ctx context.Context, fork *running) error) error {
+	fork := s.find(id)
+	if fork == nil {
+		return apierrors.NewNotFound(resource, id)
+	}
+	ctx, end, ok := fork.requests.Begin(ctx)
+	if !ok { // it ends at this moment
+		return apierrors.NewNotFound(resource, id)
+	}
+	defer end()
+	return serve(ctx, fork)
+}
+
+// serveForks serves the list of the forks, or one of them if id is not empty.
+func (s *service) serveForks(ctx context.Context, w http.ResponseWriter, r *http.Request, id string) error {
+	if _, err := openrequests.Parameters(r); err != nil {
+		return err
+	}
+	switch {
 	case id == "" && r.Method == http.MethodGet:
 		return answer(w, http.StatusOK, s.list())
 	case id == "" && r.Method == http.MethodPost:
 		return s.serveFork(ctx, w, r)
 	case id == "":
-		return notAllowed(w, r, "GET, POST")
+		return openrequests.NotAllowed(w, r, resource, "GET, POST")
 	case r.Method == http.MethodDelete:
 		return s.serveEnd(w, id)
 	}
-	return notAllowed(w, r, http.MethodDelete)
+	return openrequests.NotAllowed(w, r, resource, http.MethodDelete)
 }
 
 func (s *service) list() []Fork {
@@ -177,11 +200,11 @@ func (s *service) moment(ctx context.Context, revision int64) (int64, time.Time,
 }
 
 func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(clock.Real().Now().Add(bodyTimeout)) // a client in the process has none
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	_ = control.SetReadDeadline(time.Time{})
-	if err != nil {
+	data, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(bodyTimeout))
+	switch {
+	case errors.Is(err, openrequests.ErrTooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the request for a fork may have %d bytes", maxBody))
+	case err != nil:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading which revision to fork: %v", err))
 	}
 	asked := &request{}
@@ -228,11 +251,6 @@ func (s *service) serveEnd(w http.ResponseWriter, id string) error {
 func answer(w http.ResponseWriter, code int, body any) error {
 	openrequests.Answer(w, code, body)
 	return nil
-}
-
-func notAllowed(w http.ResponseWriter, r *http.Request, allowed string) error {
-	w.Header().Set("Allow", allowed)
-	return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
 }
 
 // Close implements minikcm.Service: it ends all forks.

@@ -3,10 +3,8 @@ package loopapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -60,32 +58,20 @@ type service struct {
 
 // ServeHTTP implements minikcm.Service.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end, ok := s.requests.Begin(r.Context())
-	if !ok {
-		minikcm.AnswerError(w, apierrors.NewServiceUnavailable("the cluster is closing: its controllers stop"))
-		return
-	}
-	defer end()
-	if err := s.serve(ctx, w, r); err != nil {
-		minikcm.AnswerError(w, err)
-	}
+	s.requests.Serve(w, r, apierrors.NewServiceUnavailable("the cluster is closing: its controllers stop"), minikcm.AnswerError, s.serve)
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
+		return openrequests.NotAllowed(w, r, resource, http.MethodGet)
 	}
 	name := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 	if _, ok := s.cluster.ControllerLoops(name); !ok {
 		return apierrors.NewNotFound(resource, name)
 	}
-	follow := false
-	if text := r.URL.Query().Get("follow"); text != "" {
-		var err error
-		if follow, err = strconv.ParseBool(text); err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("follow=%q is neither true nor false", text))
-		}
+	follow, err := openrequests.Follow(r)
+	if err != nil {
+		return err
 	}
 	if follow {
 		s.stream(ctx, w, name)

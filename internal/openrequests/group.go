@@ -2,6 +2,7 @@ package openrequests
 
 import (
 	"context"
+	"net/http"
 	"sync"
 )
 
@@ -38,6 +39,20 @@ func (g *Group) Begin(parent context.Context) (ctx context.Context, end func(), 
 		g.mu.Unlock()
 		g.requests.Done()
 	}, true
+}
+
+// Serve serves a request of the Group: serve gets a context that Close cancels. Its error, or
+// closed if the Group is closed, is the response, which answer writes.
+func (g *Group) Serve(w http.ResponseWriter, r *http.Request, closed error, answer func(http.ResponseWriter, error), serve func(context.Context, http.ResponseWriter, *http.Request) error) {
+	ctx, end, ok := g.Begin(r.Context())
+	if !ok {
+		answer(w, closed)
+		return
+	}
+	defer end()
+	if err := serve(ctx, w, r); err != nil {
+		answer(w, err)
+	}
 }
 
 // Close refuses further requests, cancels the open ones and waits for their ends.

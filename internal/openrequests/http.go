@@ -5,7 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // ErrTooLarge is the error of ReadBody for a body beyond its limit.
@@ -29,4 +33,11 @@ func Answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // fails only if the client is gone
+}
+
+// NotAllowed returns the error for a request whose path is served for other methods, as in
+// "GET, POST", and sets the header that says so.
+func NotAllowed(w http.ResponseWriter, r *http.Request, resource schema.GroupResource, allowed string) error {
+	w.Header().Set("Allow", allowed)
+	return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
 }

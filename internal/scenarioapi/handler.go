@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -53,15 +52,7 @@ type request struct {
 
 // ServeHTTP implements minikcm.Service.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end, ok := s.requests.Begin(r.Context())
-	if !ok {
-		minikcm.AnswerError(w, errClosed)
-		return
-	}
-	defer end()
-	if err := s.serve(ctx, w, r); err != nil {
-		minikcm.AnswerError(w, err)
-	}
+	s.requests.Serve(w, r, errClosed, minikcm.AnswerError, s.serve)
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -77,7 +68,13 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	case id != "":
 		return apierrors.NewNotFound(resource, name+"/"+id)
 	}
-	switch r.Method + " " + what {
+	request := r.Method + " " + what
+	if request != "GET runs" && request != "GET run" { // which can be followed
+		if _, err := openrequests.Parameters(r); err != nil {
+			return err
+		}
+	}
+	switch request {
 	case "GET scenarios":
 		return s.serveShipped(w)
 	case "POST scenarios":
@@ -94,8 +91,7 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	case "DELETE run":
 		return s.serveStop(ctx, w, id)
 	}
-	w.Header().Set("Allow", map[string]string{"scenarios": "GET, POST", "scenario": "GET", "runs": "GET", "run": "GET, DELETE"}[what])
-	return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
+	return openrequests.NotAllowed(w, r, resource, map[string]string{"scenarios": "GET, POST", "scenario": "GET", "runs": "GET", "run": "GET, DELETE"}[what])
 }
 
 // library is what is shipped.
@@ -268,15 +264,13 @@ func (s *service) serveStop(ctx context.Context, w http.ResponseWriter, id strin
 // serveShown responds with what look returns or, with follow=true, with a line of JSON now and
 // after changes, until done returns true.
 func (s *service) serveShown(ctx context.Context, w http.ResponseWriter, r *http.Request, look func() any, done func() bool) error {
-	if text := r.URL.Query().Get("follow"); text != "" {
-		follow, err := strconv.ParseBool(text)
-		if err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("follow=%q is neither true nor false", text))
-		}
-		if follow {
-			s.stream(ctx, w, look, done)
-			return nil
-		}
+	follow, err := openrequests.Follow(r)
+	if err != nil {
+		return err
+	}
+	if follow {
+		s.stream(ctx, w, look, done)
+		return nil
 	}
 	return answer(w, http.StatusOK, look())
 }

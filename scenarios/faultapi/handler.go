@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -47,9 +48,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		{http.MethodDelete, "item"}: s.serveStop,
 	}[route{r.Method, what}]
 	if !ok {
-		w.Header().Set("Allow", map[string]string{"list": "GET, POST", "item": "GET, DELETE"}[what])
 		serve = func(http.ResponseWriter, *http.Request, string) error {
-			return apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
+			return openrequests.NotAllowed(w, r, resource, map[string]string{"list": "GET, POST", "item": "GET, DELETE"}[what])
 		}
 	}
 	if err := serve(w, r, id); err != nil {
@@ -61,7 +61,7 @@ var resource = schema.GroupResource{Group: kindOfFault.Group, Resource: Feature}
 
 // serveList answers with the faults or, with follow=true, with a line for each change of them.
 func (s *service) serveList(w http.ResponseWriter, r *http.Request, _ string) error {
-	follow, err := boolean(r, "follow")
+	follow, err := openrequests.Follow(r)
 	if err != nil {
 		return err
 	}
@@ -85,11 +85,15 @@ func (s *service) shown() List {
 // serveInject injects the fault in the body. With follow=true the answer is a stream, and the
 // fault is taken back if the client goes.
 func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) error {
-	follow, err := boolean(r, "follow")
+	query, err := openrequests.Parameters(r, "seed", "follow")
 	if err != nil {
 		return err
 	}
-	seed, err := seedOf(r)
+	follow, err := openrequests.Boolean(query, "follow")
+	if err != nil {
+		return err
+	}
+	seed, err := seedOf(query)
 	if err != nil {
 		return err
 	}
@@ -152,7 +156,7 @@ func invalid(problems spec.Problems) error {
 
 // serveGet answers with a fault or, with follow=true, with a line for each of its changes.
 func (s *service) serveGet(w http.ResponseWriter, r *http.Request, id string) error {
-	follow, err := boolean(r, "follow")
+	follow, err := openrequests.Follow(r)
 	if err != nil {
 		return err
 	}
@@ -171,6 +175,9 @@ func (s *service) serveGet(w http.ResponseWriter, r *http.Request, id string) er
 
 // serveStop takes a fault back and answers when that is done.
 func (s *service) serveStop(w http.ResponseWriter, r *http.Request, id string) error {
+	if _, err := openrequests.Parameters(r); err != nil {
+		return err
+	}
 	found := s.find(id)
 	if found == nil {
 		return apierrors.NewNotFound(resource, id)
@@ -215,20 +222,8 @@ func stream(w http.ResponseWriter, r *http.Request, code int, of *running) error
 	}
 }
 
-func boolean(r *http.Request, name string) (bool, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, apierrors.NewBadRequest(fmt.Sprintf("%s=%q is neither true nor false", name, text))
-	}
-	return value, nil
-}
-
-func seedOf(r *http.Request) (uint64, error) {
-	text := r.URL.Query().Get("seed")
+func seedOf(query url.Values) (uint64, error) {
+	text := query.Get("seed")
 	if text == "" {
 		return 0, nil
 	}

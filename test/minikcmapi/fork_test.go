@@ -131,13 +131,20 @@ func TestForkRefusals(t *testing.T) {
 		{http.MethodPost, "", `{"revision": 999999}`, http.StatusBadRequest},
 		{http.MethodPost, "", `{"revision": -1}`, http.StatusBadRequest},
 		{http.MethodPost, "", `{"version": 1}`, http.StatusBadRequest},
-		{http.MethodPost, "", strings.Repeat(" ", 2000), http.StatusBadRequest},
+		{http.MethodPost, "", strings.Repeat(" ", 2000), http.StatusRequestEntityTooLarge},
+		{http.MethodGet, "?follow=true", "", http.StatusBadRequest},
+		{http.MethodPost, "?revision=7", "", http.StatusBadRequest},
+		{http.MethodDelete, "/fork-9?force=true", "", http.StatusBadRequest},
+		{http.MethodGet, "/fork-9/nothing", "", http.StatusNotFound},
+		{http.MethodGet, "/fork-9/comparison", "", http.StatusNotFound},
+		{http.MethodGet, "/fork-9/clock", "", http.StatusNotFound},
+		{http.MethodPost, "/fork-9/clock/pause", "", http.StatusNotFound},
 		{http.MethodPut, "", "", http.StatusMethodNotAllowed},
 		{http.MethodDelete, "/fork-9", "", http.StatusNotFound},
 		{http.MethodGet, "/fork-9", "", http.StatusMethodNotAllowed},
 	} {
 		var status metav1.Status
-		if code := sendFork(t, cluster.Config(), r.method, forkapi.Path+r.path, r.body, &status); code != r.code {
+		if code := sendFork(t, cluster.Config(), r.method, forkapi.Path+r.path, r.body, &status); code != r.code || int(status.Code) != code || status.Reason == "" {
 			t.Errorf("%s %s %.30q is answered with %d %s", r.method, r.path, r.body, code, status.Message)
 		}
 	}

@@ -17,7 +17,7 @@ var mayImport = map[string][]string{
 	"internal/accessapi":        {"clock", "apiserver", "internal", "."},
 	"internal/clockapi":         {"clock", "internal", "."},
 	"internal/loopapi":          {"clock", "internal", "controllers/loop", "."},
-	"internal/forkapi":          {"clock", "internal", "internal/ui", "dump", "store", "apiserver", "kubeletsim", "."},
+	"internal/forkapi":          {"clock", "internal", "internal/clockapi", "internal/ui", "dump", "store", "apiserver", "kubeletsim", "."},
 	"internal/scenarioapi":      {"clock", "internal", "scenarios", "."},
 	"internal/writeexport":      {"."},
 	"internal/ui":               {"ui", "."},
