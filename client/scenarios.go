@@ -51,6 +51,44 @@ type ScenarioRun struct {
 	// Failure says why the state is Failed.
 	Failure string   `json:"failure"`
 	Causes  []string `json:"causes"`
+	// Report is set at the end of a run that could begin, except in lists.
+	Report *ScenarioReport `json:"report"`
+}
+
+// ScenarioReport is what a run that is over led to.
+type ScenarioReport struct {
+	// ClusterSeconds and RealSeconds are how long it took by the cluster's clock and by the
+	// machine's.
+	ClusterSeconds float64 `json:"clusterSeconds"`
+	RealSeconds    float64 `json:"realSeconds"`
+	// Passed and Failed count its checks, of which Checks are the first 200.
+	Passed int             `json:"passed"`
+	Failed int             `json:"failed"`
+	Checks []ScenarioCheck `json:"checks"`
+	// Failures are the first 20.
+	Failures []ScenarioFailure `json:"failures"`
+	// Page says that Cluster.ScenarioReport returns the report as a page.
+	Page bool `json:"page"`
+}
+
+// ScenarioCheck is a check of a run. State is Passed, Failed, or Stopped if the run ended first.
+type ScenarioCheck struct {
+	Title string     `json:"title"`
+	State string     `json:"state"`
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until"`
+}
+
+// ScenarioFailure is what failed in a run.
+type ScenarioFailure struct {
+	Time time.Time `json:"time"`
+	// Expected is what should have held, and Found what was there instead, with a line of
+	// Differs for each difference.
+	Expected string   `json:"expected"`
+	Found    string   `json:"found"`
+	Differs  []string `json:"differs"`
+	// Causes are the writes that led to it, a text for each object.
+	Causes []string `json:"causes"`
 }
 
 // ScenarioStep is a step of a run, or an invariant, which has a name.
@@ -63,6 +101,8 @@ type ScenarioStep struct {
 	Last  bool       `json:"last"`
 	Since *time.Time `json:"since"`
 	Until *time.Time `json:"until"`
+	// RealSeconds is how long it took by the machine's clock.
+	RealSeconds float64 `json:"realSeconds"`
 	// Differs is what its check waits for.
 	Differs string   `json:"differs"`
 	Notes   []string `json:"notes"`
@@ -143,4 +183,16 @@ func (c *Cluster) FollowScenario(ctx context.Context, id string, each func(*Scen
 func (c *Cluster) StopScenario(ctx context.Context, id string) (*ScenarioRun, error) {
 	run := &ScenarioRun{}
 	return run, c.ask(ctx, http.MethodDelete, runsPath+"/"+url.PathEscape(id), nil, nil, run)
+}
+
+// ScenarioReport writes the report of a run that is over to w: a page in HTML, which needs no other
+// file.
+func (c *Cluster) ScenarioReport(ctx context.Context, id string, w io.Writer) error {
+	res, err := c.send(ctx, http.MethodGet, runsPath+"/"+url.PathEscape(id)+"/report", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(w, res.Body)
+	return err
 }

@@ -243,6 +243,14 @@ class Cluster:
         """Stops a run, which takes back its faults, and returns it when it has ended."""
         return self._ask("DELETE", "/scenarios/runs/" + urllib.parse.quote(id, safe=""))
 
+    def scenario_report(self, id):
+        """Returns the report of a run that is over: a page in HTML, which needs no other file."""
+        connection, response = self._send("GET", "/scenarios/runs/" + urllib.parse.quote(id, safe="") + "/report")
+        try:
+            return response.read().decode()
+        finally:
+            connection.close()
+
     # Its forks, and the loops of its controllers.
 
     def fork(self, revision=0):

@@ -150,6 +150,8 @@ export interface ScenarioStep {
   last?: boolean;
   since?: string;
   until?: string;
+  /** How long it took by the machine's clock. */
+  realSeconds?: number;
   /** What its check waits for. */
   differs?: string;
   notes?: string[];
@@ -157,7 +159,45 @@ export interface ScenarioStep {
   failure?: string;
 }
 
-/** A run of a scenario. Lists have no steps. */
+/** A check of a run. Stopped: the run ended before the check did. */
+export interface ScenarioCheck {
+  title: string;
+  state: "Passed" | "Failed" | "Stopped";
+  since: string;
+  until?: string;
+}
+
+/** What failed in a run. */
+export interface ScenarioFailure {
+  time: string;
+  /** What should have held or been done. */
+  expected?: string;
+  /** What was there instead. */
+  found: string;
+  /** Each difference, such as "spec.replicas: expected 2, found 1". */
+  differs?: string[];
+  forgottenDiffers?: number;
+  /** The writes that led to it, a text for each object. */
+  causes?: string[];
+}
+
+/** What a run that is over led to. */
+export interface ScenarioReport {
+  /** How long it took by the cluster's clock. */
+  clusterSeconds: number;
+  /** How long it took by the machine's clock. */
+  realSeconds: number;
+  passed: number;
+  failed: number;
+  /** The first 200. */
+  checks: ScenarioCheck[];
+  /** The first 20. */
+  failures?: ScenarioFailure[];
+  /** Whether scenarioReport returns it as a page. */
+  page: boolean;
+}
+
+/** A run of a scenario. Lists have no steps and no reports. */
 export interface ScenarioRun {
   id: string;
   scenario: string;
@@ -172,6 +212,8 @@ export interface ScenarioRun {
   notes?: string[];
   failure?: string;
   causes?: string[];
+  /** Set at the end of a run that could begin. */
+  report?: ScenarioReport;
 }
 
 /** What is in one loop of a controller. */
@@ -426,6 +468,11 @@ export class Cluster {
   /** Stops a run, which takes back its faults, and resolves when it has ended. */
   stopScenario(id: string): Promise<ScenarioRun> {
     return this.#ask("DELETE", `/scenarios/runs/${encodeURIComponent(id)}`);
+  }
+
+  /** Returns the report of a run that is over: a page in HTML, which needs no other file. */
+  async scenarioReport(id: string): Promise<string> {
+    return text(await this.#send("GET", `/scenarios/runs/${encodeURIComponent(id)}/report`));
   }
 
   /** Starts a cluster with the objects of a revision, 0 for the newest. Only a cluster of "minikcm up --ui" can be forked. */

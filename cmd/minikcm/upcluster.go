@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager/serving"
 	"minikcm.dev/minikcm/internal/forkapi"
 	"minikcm.dev/minikcm/internal/ui"
+	"minikcm.dev/minikcm/scenarios/report"
 )
 
 // upCluster runs the cluster of "minikcm up". Each reset replaces the cluster with a new one.
@@ -96,9 +97,10 @@ func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, err
 	if !wanted {
 		return nil, nil
 	}
-	page, err := ui.Listen(ctx, ui.Options{Logger: u.opts.Logger})
+	opts := ui.Options{Logger: u.opts.Logger, StyleSources: []string{report.StyleSource()}} // it opens reports
+	page, err := ui.Listen(ctx, opts)
 	if err == nil {
-		u.opts.Extensions = append(u.opts.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions}))
+		u.opts.Extensions = append(u.opts.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: opts}))
 	}
 	return page, err
 }

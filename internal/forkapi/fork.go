@@ -64,7 +64,7 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 	if r.dir, err = os.MkdirTemp("", "minikcm-fork-"); err != nil {
 		return nil, fmt.Errorf("making a folder for the kubeconfig: %w", err)
 	}
-	if r.page, err = ui.Listen(ctx, ui.Options{Logger: opts.Cluster.Logger}); err != nil {
+	if r.page, err = ui.Listen(ctx, opts.Page); err != nil {
 		return nil, err
 	}
 	own := settings(opts.Cluster)

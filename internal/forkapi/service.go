@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/openrequests"
+	"minikcm.dev/minikcm/internal/ui"
 )
 
 const (
@@ -49,6 +50,8 @@ type Options struct {
 	Cluster minikcm.Options
 	// Extensions are those of a fork, besides its page.
 	Extensions func() []minikcm.Extension
+	// Page are the options of a fork's page.
+	Page ui.Options
 }
 
 // Extension serves forks.

@@ -58,23 +58,26 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	name, id, _ := strings.Cut(strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"), "/")
 	what := "scenario"
+	id, isReport := strings.CutSuffix(id, "/"+reportName)
 	switch {
 	case name == "":
 		what = "scenarios"
 	case name == runsName && id == "":
 		what = "runs"
+	case name == runsName && isReport:
+		what = "report"
 	case name == runsName:
 		what = "run"
-	case id != "":
+	case id != "" || isReport:
 		return apierrors.NewNotFound(resource, name+"/"+id)
 	}
-	request := r.Method + " " + what
-	if request != "GET runs" && request != "GET run" { // which can be followed
+	route := r.Method + " " + what
+	if route != "GET runs" && route != "GET run" { // which can be followed
 		if _, err := openrequests.Parameters(r); err != nil {
 			return err
 		}
 	}
-	switch request {
+	switch route {
 	case "GET scenarios":
 		return s.serveShipped(w)
 	case "POST scenarios":
@@ -88,10 +91,12 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 			return s.serveShown(ctx, w, r, func() any { return found.look(false) }, func() bool { return found.look(true).State.Done() })
 		}
 		return apierrors.NewNotFound(resource, id)
+	case "GET report":
+		return s.serveReport(w, id)
 	case "DELETE run":
 		return s.serveStop(ctx, w, id)
 	}
-	return openrequests.NotAllowed(w, r, resource, map[string]string{"scenarios": "GET, POST", "scenario": "GET", "runs": "GET", "run": "GET, DELETE"}[what])
+	return openrequests.NotAllowed(w, r, resource, map[string]string{"scenarios": "GET, POST", "scenario": "GET", "runs": "GET", "run": "GET, DELETE", "report": "GET"}[what])
 }
 
 // library is what is shipped.

@@ -53,6 +53,8 @@ type Run struct {
 	// Failure says why it Failed, and Causes which writes led to that.
 	Failure string   `json:"failure,omitempty"`
 	Causes  []string `json:"causes,omitempty"`
+	// Report is set at the end of a run that could be begun. Lists of runs have none.
+	Report *Report `json:"report,omitempty"`
 }
 
 // Step is one of a scenario's own steps.
@@ -63,6 +65,9 @@ type Step struct {
 	Last  bool       `json:"last,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 	Until *time.Time `json:"until,omitempty"`
+	// RealSeconds is how long it took by the machine's clock; unknown if it is or was in the
+	// background.
+	RealSeconds float64 `json:"realSeconds,omitempty"`
 	// Differs is what its check waits for, as it was at the last look.
 	Differs string `json:"differs,omitempty"`
 	// Notes are what it did: the newest, of which Forgotten older ones are left out.
@@ -86,4 +91,45 @@ type Shipped struct {
 	Steps       []string `json:"steps"`
 	// Refused says why it cannot run on this cluster; empty if it can.
 	Refused string `json:"refused,omitempty"`
+}
+
+// Report sums up a run that is over.
+type Report struct {
+	// ClusterSeconds and RealSeconds are how long it took by the cluster's clock and by the
+	// machine's.
+	ClusterSeconds float64 `json:"clusterSeconds"`
+	RealSeconds    float64 `json:"realSeconds"`
+	// Passed and Failed count the checks: the steps expect and wait, those within other steps
+	// included, and the invariants that were watched.
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	// Checks are the first maxChecks of them, in the order in which they began.
+	Checks []Check `json:"checks"`
+	// Failures are what failed, also in steps that are no checks: the first maxFailures.
+	Failures []Failure `json:"failures,omitempty"`
+	// Page says that the report is also served as a page.
+	Page bool `json:"page"`
+}
+
+// Check is a check that was made.
+type Check struct {
+	Title string `json:"title"`
+	// State is Passed, Failed, or Stopped if the run ended before the check did.
+	State State      `json:"state"`
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// Failure is what failed in a run.
+type Failure struct {
+	Time time.Time `json:"time"`
+	// Expected is what should have held or been done; empty if it was the run as a whole.
+	Expected string `json:"expected,omitempty"`
+	// Found is what was there instead, and Differs has a line for each difference, such as
+	// "spec.replicas: expected 2, found 1": the first maxDiffers.
+	Found            string   `json:"found"`
+	Differs          []string `json:"differs,omitempty"`
+	ForgottenDiffers int      `json:"forgottenDiffers,omitempty"`
+	// Causes are the writes that led to it, a text for each object.
+	Causes []string `json:"causes,omitempty"`
 }

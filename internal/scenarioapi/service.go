@@ -104,6 +104,9 @@ func (s *service) begin(scenario *scenarios.Scenario, asked *request, user strin
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = cause
 		}
+		if err == nil {
+			r.report(result, asked)
+		}
 		r.ended(result, err)
 	})
 	s.news.Publish()

@@ -26,6 +26,8 @@ type tracker struct {
 	shown Run
 	// next is the step that begins next, and own the number of the steps that are not last.
 	next, own int
+	// page is the report as a page, compressed; nil: there is none.
+	page []byte
 }
 
 func newTracker(id, user string, s *scenarios.Scenario, seed uint64, c clock.Clock, changed func()) *tracker {
@@ -50,7 +52,7 @@ func (t *tracker) look(summary bool) Run {
 	defer t.mu.Unlock()
 	shown := t.shown
 	if summary {
-		shown.Steps, shown.Invariants, shown.Notes, shown.Causes = nil, nil, nil, nil
+		shown.Steps, shown.Invariants, shown.Notes, shown.Causes, shown.Report = nil, nil, nil, nil, nil
 		return shown
 	}
 	shown.Steps, shown.Invariants, shown.Notes = slices.Clone(shown.Steps), slices.Clone(shown.Invariants), slices.Clone(shown.Notes)
@@ -58,6 +60,14 @@ func (t *tracker) look(summary bool) Run {
 		shown.Steps[i].Notes = slices.Clone(shown.Steps[i].Notes)
 	}
 	return shown
+}
+
+// keptPage returns the name of the scenario, and the report as a page, compressed; nil if there is
+// none.
+func (t *tracker) keptPage() (scenario string, page []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.shown.Scenario, t.page
 }
 
 func (t *tracker) change(do func(r *Run, now time.Time)) {
@@ -103,6 +113,9 @@ func (t *tracker) StepEnded(done scenarios.StepResult) {
 		}
 		for _, note := range done.Notes {
 			step.note(note)
+		}
+		if !done.Background {
+			step.RealSeconds = done.Real.Seconds()
 		}
 		switch {
 		case done.Failure != nil:

@@ -62,11 +62,16 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
+// policy returns the Content-Security-Policy, with further sources of styles.
+func policy(styles []string) string {
+	return "default-src 'none'; script-src 'self'; style-src " + strings.Join(append([]string{"'self'"}, styles...), " ") +
+		"; img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
 // setHeaders forbids what the page does not need: scripts, styles and connections of other
 // origins, inline scripts, frames.
 func (s *Server) setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src 'self'; "+
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", s.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")

@@ -29,13 +29,17 @@ const (
 // Options configure Listen.
 type Options struct {
 	// Port is the port on 127.0.0.1; 0 selects a free one.
-	Port   int
+	Port int
+	// StyleSources are the sources of inline styles, as the page's policy has them: those of
+	// documents that the page opens in tabs of their own, which inherit its policy.
+	StyleSources []string
 	Logger klog.Logger
 }
 
 // Server serves the page until Close. Its methods may be called from several goroutines.
 type Server struct {
 	logger   klog.Logger
+	policy   string
 	address  string
 	sessions *sessions
 	upstream atomic.Pointer[upstream]
@@ -58,7 +62,7 @@ func Listen(ctx context.Context, opts Options) (*Server, error) {
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		logger: opts.Logger, address: listener.Addr().String(), sessions: newSessions(),
+		logger: opts.Logger, policy: policy(opts.StyleSources), address: listener.Addr().String(), sessions: newSessions(),
 		cancel: cancel, done: make(chan struct{}),
 	}
 	s.server = &http.Server{

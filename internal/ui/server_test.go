@@ -28,7 +28,7 @@ type browser struct {
 // newPage returns the page of a new cluster without nodes.
 func newPage(t *testing.T) (*minikcmtest.Cluster, *Server) {
 	t.Helper()
-	page, err := Listen(t.Context(), Options{})
+	page, err := Listen(t.Context(), Options{StyleSources: []string{"'sha256-abc='"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestFiles(t *testing.T) {
 	} {
 		code, header, _ := b.do(http.MethodGet, path, nil, "")
 		policy := header.Get("Content-Security-Policy")
-		if code != http.StatusOK || header.Get("Content-Type") != want || !strings.Contains(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") {
+		if code != http.StatusOK || header.Get("Content-Type") != want || !strings.Contains(policy, "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-abc=';") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: %d, %v", path, code, header)
 		}
 	}

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"crypto/sha256"
 	_ "embed" // the page's parts
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -16,6 +18,13 @@ var pageTemplate string
 
 //go:embed page.css
 var pageStyle string
+
+// StyleSource is the source in a Content-Security-Policy that allows the style of the pages that
+// HTML writes, and no other.
+func StyleSource() string {
+	sum := sha256.Sum256([]byte(pageStyle))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // HTML writes one page about runs, with plots. The page refers to no other file and runs no
 // script. HTML returns an error only if w does.

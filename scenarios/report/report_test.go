@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -176,5 +178,23 @@ func TestEmptyRun(t *testing.T) {
 		if err := write(io.Discard); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A policy with the source of the style allows it as it is in the page.
+func TestStyleSource(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := report.HTML(&out, saved(t)); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(out.String(), "<style>")
+	style, rest, found := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	if want := "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !found || report.StyleSource() != want {
+		t.Errorf("the source is %s, want %s", report.StyleSource(), want)
+	}
+	if strings.Contains(rest, "<style") || strings.Contains(rest, " style=") {
+		t.Error("the page has another style, which a policy with this source forbids")
 	}
 }

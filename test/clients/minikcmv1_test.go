@@ -127,6 +127,9 @@ var ownRequests = []struct {
 	{http.MethodGet, "/minikcm/v1/scenarios/runs", "", 200},
 	{http.MethodGet, "/minikcm/v1/scenarios/runs/run-1", "", 200},
 	{http.MethodDelete, "/minikcm/v1/scenarios/runs/run-1", "", 200},
+	{http.MethodGet, "/minikcm/v1/scenarios/runs/run-1", "", 200}, // with its report
+	{http.MethodGet, "/minikcm/v1/scenarios/runs/run-1/report", "", 200},
+	{http.MethodGet, "/minikcm/v1/scenarios/runs/run-9/report", "", 404},
 	{http.MethodDelete, "/minikcm/v1/scenarios/runs/run-9", "", 404},
 	{http.MethodPost, "/minikcm/v1/forks", `{"revision": 0}`, 201},
 	{http.MethodGet, "/minikcm/v1/forks", "", 200},
@@ -160,6 +163,7 @@ func TestOwnAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	openapi3filter.RegisterBodyDecoder("application/octet-stream", openapi3filter.FileBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.FileBodyDecoder)
 	asked := map[string]bool{"resets": true} // with the clients
 	for _, test := range ownRequests {
 		req, res, data := r.do(test.method, test.path, test.body)
