@@ -33,13 +33,19 @@ func (c *Cluster) Clock(ctx context.Context) (*Clock, error) {
 }
 
 // Pause makes time stand still, except during Advance and Step.
-func (c *Cluster) Pause(ctx context.Context) (*Clock, error) { return c.control(ctx, clockPath, "pause", nil) }
+func (c *Cluster) Pause(ctx context.Context) (*Clock, error) {
+	return c.control(ctx, clockPath, "pause", nil)
+}
 
 // Resume lets time pass again, at the speed that it had.
-func (c *Cluster) Resume(ctx context.Context) (*Clock, error) { return c.control(ctx, clockPath, "resume", nil) }
+func (c *Cluster) Resume(ctx context.Context) (*Clock, error) {
+	return c.control(ctx, clockPath, "resume", nil)
+}
 
 // Step moves the clock to its next timer, and returns when the work that it starts is done.
-func (c *Cluster) Step(ctx context.Context) (*Clock, error) { return c.control(ctx, clockPath, "step", nil) }
+func (c *Cluster) Step(ctx context.Context) (*Clock, error) {
+	return c.control(ctx, clockPath, "step", nil)
+}
 
 // SetSpeed sets the speed of the clock, as a multiple of the machine's time: above 0, at most
 // 1,000,000. A paused clock stays paused.

@@ -33,7 +33,7 @@ type Options struct {
 	// StyleSources are the sources of inline styles, as the page's policy has them: those of
 	// documents that the page opens in tabs of their own, which inherit its policy.
 	StyleSources []string
-	Logger klog.Logger
+	Logger       klog.Logger
 }
 
 // Server serves the page until Close. Its methods may be called from several goroutines.

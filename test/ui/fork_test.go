@@ -1,8 +1,10 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -50,12 +52,60 @@ func TestFork(t *testing.T) {
 		t.Errorf("the header has %v lines", lines)
 	}
 	p.save("compare")
+	p.controlFork(c)
 	c.run("", "kubectl", "create", "deployment", "api", "--image=nginx", "--replicas=3")
-	p.shows("[aria-label='This cluster'] .newest", "Pod/api-")
+	p.shows("[aria-label='This cluster'] .newest", "Deployment/api")
 	p.do(chromedp.KeyEvent("1"))
 	p.press("Look back")
 	p.do(chromedp.Focus(".forks li button"), chromedp.KeyEvent(kb.Enter))
 	p.until(`document.querySelectorAll(".forks li").length === 0`)
 	p.do(chromedp.Evaluate(`location.hash = "compare?fork=fork-1"`, nil))
 	p.shows("main", "There is no fork “fork-1”")
+}
+
+// controlFork controls the time of fork-1, which is paused, beside the cluster, whose own time stands
+// still for it.
+func (p *page) controlFork(c *cluster) {
+	p.t.Helper()
+	c.run("", "clock", "pause")
+	p.shows("header .clock button", "Resume")
+	const group = `[role="group"][aria-label="Time of fork-1"]`
+	timeOf := func(selector string) (at time.Time) {
+		p.t.Helper()
+		var text string
+		p.do(chromedp.Text(selector+" time", &text))
+		at, err := time.Parse("2006-01-02 15:04:05", strings.TrimSpace(text))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return at
+	}
+	press := func(button string) {
+		p.t.Helper()
+		p.do(chromedp.Click(fmt.Sprintf(`//*[@aria-label="Time of fork-1"]/button[normalize-space()=%q]`, button), chromedp.BySearch))
+	}
+	cluster, fork := timeOf("header .clock"), timeOf(group)
+	press("+1 h")
+	p.until(fmt.Sprintf(`document.querySelector(%q).textContent === %q`, group+" time", fork.Add(time.Hour).Format("2006-01-02 15:04:05")))
+	press("Step")
+	p.until(fmt.Sprintf(`document.querySelector(%q).textContent > %q`, group+" time", fork.Add(time.Hour).Format("2006-01-02 15:04:05")))
+	p.do(chromedp.SetValue(group+" select", "100"), chromedp.Evaluate(`document.querySelector('`+group+` select').dispatchEvent(new Event("change", {bubbles: true}))`, nil))
+	p.until(fmt.Sprintf(`document.querySelector(%q).value === "100"`, group+" select"))
+	p.shows(".pace", "paused")
+	// With the keyboard, and the shortcut of the header does not press a button twice.
+	p.do(chromedp.Focus(group+" button"), chromedp.KeyEvent(kb.Enter))
+	p.shows(".pace", "100×")
+	p.shows(group, "Pause")
+	press("Pause")
+	p.shows("[aria-label='fork-1'] .pace", "paused")
+	if now := timeOf("header .clock"); !now.Equal(cluster) {
+		p.t.Errorf("the time of the cluster has moved from %v to %v", cluster, now)
+	}
+	for _, dark := range []bool{false, true} {
+		p.do(scheme(dark))
+		p.save(fmt.Sprintf("compare-clock-dark-%t", dark))
+	}
+	p.do(scheme(false))
+	c.run("", "clock", "resume")
+	p.shows("header .clock button", "Pause")
 }

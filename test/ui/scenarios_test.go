@@ -1,11 +1,16 @@
 package ui
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -51,7 +56,11 @@ func TestScenarios(t *testing.T) {
 	p.shows(".scenarios h2", "Passed")
 	p.shows(".scenarios section", "5 of 5 steps")
 	p.shows(".steps .notes", "node/node-0")
+	p.shows(".report", "passed. It took")
+	p.shows(".report", "of real time")
+	p.shows(`ul[aria-label="Checks"] li.Done`, "passed after")
 	p.save("scenarios-passed")
+	p.openReport("node-loss")
 
 	// The user's own, from a file.
 	file := filepath.Join(t.TempDir(), "mine.yaml")
@@ -86,7 +95,16 @@ func TestScenarios(t *testing.T) {
 	p.shows(".steps li.Failed pre", "not within 1h0m0s")
 	p.press("Resume") // the last step takes a second
 	p.shows(".scenarios h2", "Failed")
-	p.save("scenarios-failed")
+	p.shows(".report", "1 check failed, 1 passed.")
+	p.shows(`ul[aria-label="Checks"] li.Failed`, "a fourth node comes")
+	p.shows(".failure", "expected 4 nodes, found 3")
+	p.do(chromedp.Evaluate(`document.querySelector(".report").parentElement.parentElement.scrollTo(0, 0)`, nil))
+	for _, dark := range []bool{false, true} {
+		p.do(scheme(dark))
+		p.save(fmt.Sprintf("scenarios-failed-dark-%t", dark))
+	}
+	p.do(scheme(false))
+	p.downloadReport("mine-run-2.html")
 
 	// Another one is stopped.
 	p.do(chromedp.Click(`//li/button[contains(., "crashloop")]`, chromedp.BySearch))
@@ -97,5 +115,51 @@ func TestScenarios(t *testing.T) {
 	p.shows(".scenarios h2", "Stopped")
 	if n := p.value(`document.querySelectorAll('ul[aria-label="Runs"] li').length`); n != 3 {
 		t.Errorf("%v runs are listed", n)
+	}
+}
+
+// openReport opens the report of the run that is shown, and looks at it: its style is allowed, though
+// the tab has the policy of the page.
+func (p *page) openReport(scenario string) {
+	p.t.Helper()
+	opened := chromedp.WaitNewTarget(p.ctx, func(info *target.Info) bool { return strings.HasPrefix(info.URL, "blob:") })
+	p.press("Open the full report")
+	var id target.ID
+	select {
+	case id = <-opened:
+	case <-time.After(timeout):
+		p.t.Fatal("no tab is opened")
+	}
+	ctx, cancel := chromedp.NewContext(p.ctx, chromedp.WithTargetID(id))
+	defer cancel()
+	q := &page{t: p.t, ctx: ctx}
+	q.until(`document.querySelector(".facts") !== null && document.title === "PASS ` + scenario + `"`)
+	q.until(`getComputedStyle(document.querySelector(".facts")).display === "flex"`)
+	q.do(chromedp.EmulateViewport(1280, 800))
+	q.save("scenarios-report")
+}
+
+// downloadReport saves the report of the run that is shown.
+func (p *page) downloadReport(name string) {
+	p.t.Helper()
+	dir := p.t.TempDir()
+	done := make(chan struct{})
+	chromedp.ListenTarget(p.ctx, func(event any) {
+		if e, ok := event.(*browser.EventDownloadProgress); ok && e.State == browser.DownloadProgressStateCompleted {
+			close(done)
+		}
+	})
+	p.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		return browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir).WithEventsEnabled(true).Do(ctx)
+	}))
+	p.press("Download it")
+	select {
+	case <-done:
+	case <-time.After(timeout):
+		p.t.Fatal("nothing is downloaded")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil || !strings.Contains(string(data), "expected 4 nodes, found 3") {
+		p.t.Errorf("the file has %d bytes: %v", len(data), err)
 	}
 }

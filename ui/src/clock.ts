@@ -1,4 +1,4 @@
-// The cluster's time, and what the user may do with it at /minikcm/v1/clock.
+// The time of the cluster, or of a fork of it, and what the user may do with it at /minikcm/v1/clock.
 
 import { getJSON, lines, request, StatusError } from "./api.ts";
 
@@ -14,10 +14,10 @@ export interface ClockState {
   inFlight?: string;
 }
 
-const path = "/minikcm/v1/clock";
+const clusterPath = "/minikcm/v1/clock";
 const retryAfter = 2000;
 
-/** Clock follows the cluster's clock. */
+/** Clock follows the cluster's clock, or with its path that of a fork. */
 export class Clock {
   state?: ClockState;
   /** controllable is set if time can be paused and moved. */
@@ -27,6 +27,8 @@ export class Clock {
   private readAt = 0;
   private speed = 1;
   private readonly listeners = new Set<() => void>();
+
+  constructor(private readonly path = clusterPath) {}
 
   listen(f: () => void): () => void {
     this.listeners.add(f);
@@ -54,12 +56,13 @@ export class Clock {
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const state = await getJSON<ClockState>(path, signal);
+        const state = await getJSON<ClockState>(this.path, signal);
         this.set(state);
         if (state.mode !== "virtual") return;
-        await lines<ClockState>(`${path}?follow=true`, (s) => this.set(s), signal);
+        await lines<ClockState>(`${this.path}?follow=true`, (s) => this.set(s), signal);
       } catch (error) {
         if (error instanceof StatusError && error.code === 404) {
+          if (this.path !== clusterPath) return; // the fork has ended
           const info = await getJSON<{ clock: ClockState }>("/minikcm/v1", signal).catch(() => undefined);
           if (info) {
             this.set(info.clock);
@@ -76,6 +79,6 @@ export class Clock {
   async ask(what: "advance", body: { duration: string }): Promise<void>;
   async ask(what: string, body?: { duration: string } | { speed: number }): Promise<void> {
     if (body && "duration" in body) await this.onAdvance?.(body.duration);
-    await request("POST", `${path}/${what}`, body);
+    await request("POST", `${this.path}/${what}`, body);
   }
 }

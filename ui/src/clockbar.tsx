@@ -5,8 +5,8 @@ import { time } from "./words.ts";
 const speeds = [1, 10, 100, 1000];
 const jumps = { "+1 min": "1m", "+1 h": "1h", "+1 d": "24h" };
 
-/** ClockBar shows the cluster's time, and the controls if the clock has them. */
-export function ClockBar({ clock, report }: { clock: Clock; report: (error: unknown) => void }) {
+/** ClockBar shows the time of the cluster, or of a fork by its name, and the controls if the clock has them. Keys control the cluster's clock only. */
+export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string; report: (error: unknown) => void }) {
   const [, render] = useState(0);
   useEffect(() => {
     const again = () => render((n) => n + 1);
@@ -20,17 +20,18 @@ export function ClockBar({ clock, report }: { clock: Clock; report: (error: unkn
   const state = clock.state;
   if (!state) return null;
   const act = (p: Promise<void>) => void p.catch(report);
+  const key = (name: string) => (fork ? "" : ` (${name})`);
   return (
-    <div class="clock" role="group" aria-label="Time">
+    <div class="clock" role="group" aria-label={fork ? `Time of ${fork}` : "Time"}>
       <time class={state.moving ? "moving" : ""} title={titleOf(state)}>
         {time(clock.now())}
       </time>
       {clock.controllable ? (
         <>
-          <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title="Pause or resume time (space)">
+          <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title={`Pause or resume time${key("space")}`}>
             {state.paused ? "Resume" : "Pause"}
           </button>
-          <button type="button" onClick={() => act(clock.ask("step"))} title="Go on to the next timer (.)">
+          <button type="button" onClick={() => act(clock.ask("step"))} title={`Go on to the next timer${key(".")}`}>
             Step
           </button>
           <select aria-label="Speed" title="Speed, as a multiple of real time" value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>

@@ -2,6 +2,7 @@
 
 import type { Compared, ComparedKind, Comparison } from "../../client/typescript/minikcm.ts";
 import { lines } from "./api.ts";
+import type { Clock } from "./clock.ts";
 import { followVisible } from "./streams.ts";
 
 export type { Compared, ComparedKind, Comparison };
@@ -9,6 +10,16 @@ export type { Compared, ComparedKind, Comparison };
 /** followComparison calls each with the comparison now and after changes, until signal. */
 export function followComparison(fork: string, each: (c: Comparison) => void, failed: (error: unknown) => void, signal: AbortSignal): void {
   followVisible((s) => lines<Comparison>(`/minikcm/v1/forks/${encodeURIComponent(fork)}/comparison?follow=true`, each, s), failed, signal);
+}
+
+/** forkClockPath is the path of a fork's own clock. */
+export function forkClockPath(fork: string): string {
+  return `/minikcm/v1/forks/${encodeURIComponent(fork)}/clock`;
+}
+
+/** followForkClock keeps the state of a fork's clock up to date while the page is seen, until signal. */
+export function followForkClock(clock: Clock, signal: AbortSignal): void {
+  followVisible((s) => clock.follow(s), () => {}, signal);
 }
 
 /** only counts the objects that one side has alone. */
@@ -25,6 +36,12 @@ export function nowOf(c: Compared, readAt: number, machine: number): number {
   const { mode, now, factor, paused } = c.clock;
   const speed = paused ? 0 : mode === "real" ? 1 : (factor ?? 0);
   return Date.parse(now) + Math.max(0, machine - readAt) * speed;
+}
+
+/** pace is how fast the time of a clock passes, in a word. */
+export function pace(c: { mode: string; factor?: number; paused?: boolean }): string {
+  if (c.paused) return "paused";
+  return c.mode === "real" ? "real time" : `${c.factor ?? 1}×`;
 }
 
 /** phases are the phases of both sides' pods, in the order of a pod's life. */

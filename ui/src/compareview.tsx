@@ -1,15 +1,18 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { StatusError } from "./api.ts";
-import { type Compared, type ComparedKind, type Comparison, followComparison, isSame, nowOf, only, phases } from "./compare.ts";
+import { Clock } from "./clock.ts";
+import { ClockBar } from "./clockbar.tsx";
+import { type Compared, type ComparedKind, type Comparison, followComparison, followForkClock, forkClockPath, isSame, nowOf, only, pace, phases } from "./compare.ts";
 import type { Route } from "./route.ts";
 import { clockTime, time } from "./words.ts";
 import { objectName, writer } from "./writes.ts";
 
-/** CompareView shows this cluster beside a fork of it, and in what they differ. */
-export function CompareView({ route, report }: { route: Route; report: (error: unknown) => void }) {
+/** CompareView shows this cluster beside a fork of it, whose time it controls, and in what they differ. */
+export function CompareView({ route, clock, report }: { route: Route; clock: Clock; report: (error: unknown) => void }) {
   const fork = route.query.get("fork") ?? "";
   const [shown, show] = useState<{ comparison: Comparison; readAt: number }>();
   const [gone, setGone] = useState(false);
+  const own = useMemo(() => new Clock(forkClockPath(fork)), [fork]);
   const [, tick] = useState(0);
   useEffect(() => {
     show(undefined);
@@ -21,6 +24,7 @@ export function CompareView({ route, report }: { route: Route; report: (error: u
       end.abort();
     };
     followComparison(fork, (comparison) => show({ comparison, readAt: performance.now() }), failed, end.signal);
+    followForkClock(own, end.signal);
     const timer = setInterval(() => tick((n) => n + 1), 500);
     return () => {
       clearInterval(timer);
@@ -30,17 +34,23 @@ export function CompareView({ route, report }: { route: Route; report: (error: u
   if (gone) return <p class="scroll">There is no fork “{fork}”, or not any more.</p>;
   if (!shown) return <p class="scroll dim">Comparing {fork}…</p>;
   const { comparison, readAt } = shown;
-  const now = (c: Compared) => nowOf(c, readAt, performance.now());
+  const now = (c: Compared, of: Clock) => (of.state ? of.now() : nowOf(c, readAt, performance.now()));
   const different = comparison.kinds.filter((k) => !isSame(k));
   const same = comparison.kinds.filter(isSame);
   return (
     <div class="scroll compare">
       <div class="sides">
-        <SideCard title="This cluster" side={comparison.here} now={now(comparison.here)} phases={phases(comparison)} />
-        <SideCard title={comparison.fork.id} side={comparison.there} now={now(comparison.there)} phases={phases(comparison)}>
-          <p class="dim">
-            forked at revision {comparison.fork.revision}, {time(Date.parse(comparison.fork.time))}
-          </p>
+        <SideCard title="This cluster" side={comparison.here} pace={pace(clock.state ?? comparison.here.clock)} phases={phases(comparison)}>
+          <time>{time(now(comparison.here, clock))}</time>
+        </SideCard>
+        <SideCard
+          title={comparison.fork.id}
+          side={comparison.there}
+          pace={pace(own.state ?? comparison.there.clock)}
+          phases={phases(comparison)}
+          about={`forked at revision ${comparison.fork.revision}, ${time(Date.parse(comparison.fork.time))}`}
+        >
+          {own.state ? <ClockBar clock={own} fork={comparison.fork.id} report={report} /> : <time>{time(now(comparison.there, own))}</time>}
         </SideCard>
       </div>
       <h2>What differs</h2>
@@ -53,16 +63,16 @@ export function CompareView({ route, report }: { route: Route; report: (error: u
   );
 }
 
-function SideCard(p: { title: string; side: Compared; now: number; phases: string[]; children?: preact.ComponentChildren }) {
-  const { clock, nodes, nodesReady, pods, writes, revision } = p.side;
-  const speed = clock.paused ? "paused" : clock.mode === "real" ? "real time" : `${clock.factor ?? 1}×`;
+/** SideCard shows one cluster; its children show the time. */
+function SideCard(p: { title: string; side: Compared; pace: string; phases: string[]; about?: string; children: preact.ComponentChildren }) {
+  const { nodes, nodesReady, pods, writes, revision } = p.side;
   return (
     <section class="side" aria-label={p.title}>
       <h2>{p.title}</h2>
-      <p>
-        <time>{time(p.now)}</time> <span class={clock.paused ? "bad" : "dim"}>{speed}</span>
-      </p>
-      {p.children}
+      <div class="pace">
+        {p.children} <span class={p.pace === "paused" ? "bad" : "dim"}>{p.pace}</span>
+      </div>
+      {p.about && <p class="dim">{p.about}</p>}
       <dl>
         <dt>Nodes</dt>
         <dd class={nodesReady < nodes ? "bad" : ""}>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Actions } from "./actions.ts";
+import { download } from "./download.ts";
 import { Duration, FaultMenu } from "./faultmenu.tsx";
 import { type FaultDocument, followFaults, type Injection, isDone, lasting, nodeActions, serverActions } from "./faults.ts";
 import { naturally } from "./layout.ts";
@@ -143,7 +144,7 @@ function RecordingPanel({ actions, report }: { actions: Actions; report: Report 
   const [, render] = useState(0);
   useEffect(() => actions.listen(() => render((n) => n + 1)), [actions]);
   const recording = actions.recording;
-  const save = async () => download("recorded.yaml", await actions.scenario("recorded"));
+  const save = async () => download("recorded.yaml", new Blob([await actions.scenario("recorded")], { type: "application/yaml" }));
   return (
     <section aria-label="Recording">
       <h2>Save what I do as a scenario</h2>
@@ -187,13 +188,4 @@ function says(d: Done): string {
   const { for: length, ...fault } = d.fault;
   const [part, how] = Object.entries(fault)[0] as [string, { action: string; names?: string[] }];
   return `${part} ${how.action} ${how.names?.join(", ") ?? ""}${length ? ` for ${length}` : ""}`;
-}
-
-/** download saves a text as a file. */
-function download(name: string, text: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

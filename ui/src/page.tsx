@@ -91,7 +91,7 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
         ) : view === "loop" ? (
           <LoopView route={route} clock={clock} actions={actions} report={report} />
         ) : view === "compare" ? (
-          <CompareView route={route} report={report} />
+          <CompareView route={route} clock={clock} report={report} />
         ) : view === "scenarios" ? (
           <ScenariosView route={route} clock={clock} report={report} />
         ) : view === "faults" ? (

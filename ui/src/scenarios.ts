@@ -1,5 +1,6 @@
 // Scenarios at /minikcm/v1/scenarios: those that are shipped, and the runs in this cluster.
 
+import type { ScenarioReport } from "../../client/typescript/minikcm.ts";
 import { getJSON, lines, request } from "./api.ts";
 import { followVisible } from "./streams.ts";
 
@@ -18,6 +19,8 @@ export interface Step {
   last?: boolean;
   since?: string;
   until?: string;
+  /** realSeconds is how long it took by the machine's clock. */
+  realSeconds?: number;
   differs?: string;
   notes?: string[];
   forgotten?: number;
@@ -42,6 +45,8 @@ export interface Run {
   notes?: string[];
   failure?: string;
   causes?: string[];
+  /** report is set at the end of a run that could begin. */
+  report?: ScenarioReport;
 }
 /** Wanted is what to run: a shipped scenario by its name, or the text of another one. */
 export type Wanted = ({ name: string } | { document: string }) & { seed?: number; namespace?: string; overwrite?: boolean };
@@ -66,6 +71,30 @@ export async function run(wanted: Wanted): Promise<Run> {
 
 export async function stopRun(id: string): Promise<Run> {
   return (await (await request("DELETE", `${path}/runs/${id}`)).json()) as Run;
+}
+
+/** reportPage returns the report of a run that is over as a page. */
+export async function reportPage(id: string): Promise<Blob> {
+  return new Blob([await (await request("GET", `${path}/runs/${id}/report`)).text()], { type: "text/html;charset=utf-8" });
+}
+
+/** summary says how many checks passed. */
+export function summary(r: ScenarioReport): string {
+  const checks = (n: number) => (n === 1 ? "1 check" : `${n} checks`);
+  if (r.failed > 0) return `${checks(r.failed)} failed, ${r.passed} passed.`;
+  return r.passed > 0 ? `${checks(r.passed)} passed.` : "It has made no checks.";
+}
+
+/** differing returns what a line of a failed check says of a field; undefined if it is another text. */
+export function differing(line: string): { field: string; expected: string; found: string } | undefined {
+  const unset = /^(.+?): expected (.+), but it is not set$/.exec(line);
+  if (unset) return { field: unset[1]!, expected: unset[2]!, found: "not set" };
+  const named = /^(.+?): expected, but there is (only .+)$/.exec(line);
+  if (named) return { field: named[1]!, expected: "to be there", found: named[2]! };
+  const item = /^(.+?): expected (an item .+) among (.+)$/.exec(line);
+  if (item) return { field: item[1]!, expected: item[2]!, found: item[3]! };
+  const other = /^(.+?): expected (.+?), found (.+)$/.exec(line);
+  return other ? { field: other[1]!, expected: other[2]!, found: other[3]! } : undefined;
 }
 
 /** followRuns calls each with the runs, newest first, now and after changes, until signal. */

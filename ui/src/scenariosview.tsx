@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { StatusError } from "./api.ts";
 import type { Clock } from "./clock.ts";
+import { ReportPanel } from "./reportpanel.tsx";
 import { go, type Route } from "./route.ts";
 import { followRun, followRuns, isOver, listShipped, mark, progress, type Run, run, type Shipped, source, type Step, stopRun, took, type Wanted } from "./scenarios.ts";
 import { clockTime, duration } from "./words.ts";
@@ -181,7 +182,7 @@ function RunPanel({ id, clock, report }: { id: string; clock: Clock; report: Rep
       </h2>
       <p>{shown.description}</p>
       <p>
-        {done} of {all} steps, {duration(took(shown, clock.now()) ?? 0)} of the cluster's time, seed {shown.seed}.{" "}
+        {done} of {all} steps, {!shown.report && `${duration(took(shown, clock.now()) ?? 0)} of the cluster's time, `}seed {shown.seed}.{" "}
         {!over && (
           <button type="button" onClick={() => void stopRun(id).catch(report)}>
             Stop
@@ -199,13 +200,8 @@ function RunPanel({ id, clock, report }: { id: string; clock: Clock; report: Rep
           {n}
         </p>
       ))}
-      {shown.failure && !shown.steps?.some((s) => s.failure) && <p class="bad text">{shown.failure}</p>}
-      {shown.causes?.map((c, i) => (
-        <details key={i}>
-          <summary>Why</summary>
-          <pre>{c}</pre>
-        </details>
-      ))}
+      {shown.failure && !shown.steps?.some((s) => s.failure) && !shown.report?.failures?.length && <p class="bad text">{shown.failure}</p>}
+      {shown.report && <ReportPanel run={shown} of={shown.report} report={report} />}
       {shown.invariants && <Invariants run={shown} />}
       <h3>Steps</h3>
       <ol class="steps" aria-label="Steps">
@@ -241,6 +237,7 @@ function StepItem({ step, now }: { step: Step; now: number }) {
       <span class="dim">
         {step.last && "(at the end) "}
         {ms !== undefined && duration(ms)}
+        {step.realSeconds !== undefined && `, ${duration(step.realSeconds * 1000)} of real time`}
       </span>
       {step.failure ? (
         <pre class="bad">{step.failure}</pre>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Compared, type Comparison, isSame, nowOf, only, phases } from "../src/compare.ts";
+import { type Compared, type Comparison, isSame, nowOf, only, pace, phases } from "../src/compare.ts";
 
 const side = (clock: Compared["clock"], pods: Record<string, number> = {}): Compared => ({ clock, revision: 1, nodes: 1, nodesReady: 1, pods, writes: [] });
 
@@ -26,4 +26,10 @@ test("the phases of both sides have one order", () => {
   const clock = { mode: "real", now: "" };
   const c = { here: side(clock, { Running: 1, Unknown: 2 }), there: side(clock, { Failed: 1, Pending: 3 }) } as Comparison;
   assert.deepEqual(phases(c), ["Pending", "Running", "Failed", "Unknown"]);
+});
+
+test("the pace of a clock is its speed, unless it stands still", () => {
+  assert.equal(pace({ mode: "virtual", factor: 10 }), "10×");
+  assert.equal(pace({ mode: "virtual", factor: 10, paused: true }), "paused");
+  assert.equal(pace({ mode: "real" }), "real time");
 });
