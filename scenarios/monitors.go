@@ -19,6 +19,8 @@ type monitors struct {
 
 	mu     sync.Mutex
 	active map[*spec.Invariant]*watched
+	// stopped says that the steps are over, whose invariants they are.
+	stopped bool
 }
 
 // watched is an invariant that is watched.
@@ -52,8 +54,9 @@ func newMonitors(r *run, gate *inflight.Gate) *monitors {
 func (m *monitors) watch(ctx context.Context, i *spec.Invariant) error {
 	m.mu.Lock()
 	_, known := m.active[i]
+	stopped := m.stopped
 	m.mu.Unlock()
-	if known {
+	if known || stopped {
 		return nil
 	}
 	span := m.run.recorder.Begin(nil, runrecord.Check, "invariant "+i.Name, i.Line)
@@ -126,7 +129,7 @@ func (m *monitors) unmet() bool {
 	return false
 }
 
-// stop ends all of them.
+// stop ends all of them for good: the last steps of a run, which come then, begin none.
 func (m *monitors) stop(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +139,7 @@ func (m *monitors) stop(ctx context.Context) {
 			w.span.End(nil)
 		}
 	}
-	m.active = nil
+	m.active, m.stopped = nil, true
 }
 
 // close waits for the reports of violations. The context of watch has ended.

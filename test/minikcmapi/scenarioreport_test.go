@@ -45,6 +45,8 @@ func TestScenarioReport(t *testing.T) {
           expect:
             within: 1h
             objects: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3}, status: {readyReplicas: 3}}]
+  finally:
+    - sleep: 1s
 `))
 	var status metav1.Status
 	if code := b.ask(http.MethodGet, "/runs/"+run.ID+"/report", "", &status); code != http.StatusConflict && code != http.StatusOK {
@@ -57,6 +59,9 @@ func TestScenarioReport(t *testing.T) {
 	}
 	if report.ClusterSeconds < 3690 || report.RealSeconds <= 0 || report.RealSeconds > 600 || report.Passed != 2 || report.Failed != 1 || !report.Page {
 		t.Errorf("the report is %+v", report)
+	}
+	if len(report.Checks) != 3 { // the invariant is watched until the last steps, and not again in them
+		t.Errorf("the checks are %+v", report.Checks)
 	}
 	states := map[string]scenarioapi.State{}
 	for _, c := range report.Checks {
