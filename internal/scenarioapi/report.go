@@ -144,6 +144,7 @@ func (l *limitedWriter) Write(data []byte) (int, error) {
 // report keeps the report of a run that is over.
 func (r *running) report(result *scenarios.Result, asked *request) {
 	run := *result.Run
+	run.Cluster = min(run.Cluster, result.Cluster) // the clock has not waited for the end of the record
 	if asked.Document != "" {
 		run.Scenario.File = run.Scenario.Name + ".yaml" // as the user may have called it
 	}

@@ -94,7 +94,7 @@ function FailureItem({ failure }: { failure: ScenarioFailure }) {
       {failure.causes?.map((c, i) => (
         <details key={i} open={i === 0}>
           <summary>Why</summary>
-          <pre>{c.trim()}</pre>
+          <pre tabIndex={0}>{c.trim()}</pre>
         </details>
       ))}
     </article>
