@@ -75,12 +75,13 @@ func (c *meteredContainer) labels(metric string) string {
 // writeContainerMetrics writes what the containers of a node use, with the names that cAdvisor gives
 // it in upstream's kubelet.
 func (k *Kubelets) writeContainerMetrics(ctx context.Context, w http.ResponseWriter, n *nodes.Node) {
-	all, err := k.meter(ctx, n)
+	metered, err := k.meter(ctx, n)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	all := metered.containers
+	w.Header().Set("Content-Type", metricsText)
 	for _, metric := range containerMetrics() {
 		described := false
 		for i := range all {

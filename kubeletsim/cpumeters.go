@@ -35,6 +35,8 @@ type cpuMeter struct {
 	mu   sync.Mutex
 	upTo time.Time
 	runs map[cpuRun]*usage.Counters
+	// total is the CPU time of all runs that were counted, also of those that have ended.
+	total time.Duration
 }
 
 // cpuRun is one run of a container.
@@ -63,11 +65,20 @@ type meteredContainer struct {
 	usage.Counters
 }
 
-// meter brings the counters of a node up to date and returns them, sorted.
-func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) ([]meteredContainer, error) {
+// reading is the counters of a node at a time.
+type reading struct {
+	at time.Time
+	// containers are the running containers, sorted.
+	containers []meteredContainer
+	// cpu is the time that all containers have run on all CPUs since the node is counted.
+	cpu time.Duration
+}
+
+// meter brings the counters of a node up to date and returns them.
+func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) (reading, error) {
 	carriers, err := k.loadCarriers(ctx)
 	if err != nil {
-		return nil, err
+		return reading{}, err
 	}
 	m := k.cpuMeters.of(n.Name)
 	m.mu.Lock()
@@ -77,7 +88,7 @@ func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) ([]meteredContainer
 	for _, at := range cpuSteps(from, until) {
 		used, err := k.usedAt(n, pods, carriers, at)
 		if err != nil {
-			return nil, err
+			return reading{}, err
 		}
 		m.add(pods, used, at, at.Sub(from))
 		from = at
@@ -85,9 +96,9 @@ func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) ([]meteredContainer
 	m.upTo = until
 	used, err := k.usedAt(n, pods, carriers, until)
 	if err != nil {
-		return nil, err
+		return reading{}, err
 	}
-	return m.read(pods, used), nil
+	return reading{at: until, containers: m.read(pods, used), cpu: m.total}, nil
 }
 
 // from returns the time up to which the node is counted: before the first reading, the start of its
@@ -132,7 +143,9 @@ func (m *cpuMeter) add(pods []*corev1.Pod, used [][]usage.Container, at time.Tim
 			if m.runs[run] == nil {
 				m.runs[run] = &usage.Counters{}
 			}
+			before := m.runs[run].CPU
 			m.runs[run].Add(min(step, at.Sub(c.Since)), c)
+			m.total += m.runs[run].CPU - before
 		}
 	}
 }

@@ -15,8 +15,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
+// metricsText is the media type of metrics.
+const metricsText = "text/plain; version=0.0.4; charset=utf-8"
+
 // NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /metrics/cadvisor,
-// /stats/summary, /configz and /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
+// /metrics/resource, /stats/summary, /configz and /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
 func (k *Kubelets) NodeHandler(name string) http.Handler {
 	n := k.nodes.Get(name)
 	if n == nil || !n.Reachable() {
@@ -31,6 +34,7 @@ func (k *Kubelets) NodeHandler(name string) http.Handler {
 	mux.HandleFunc("/configz", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.configOf(n)) })
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { k.writeNodeMetrics(w, n) })
 	mux.HandleFunc("/metrics/cadvisor", func(w http.ResponseWriter, r *http.Request) { k.writeContainerMetrics(r.Context(), w, n) })
+	mux.HandleFunc("/metrics/resource", func(w http.ResponseWriter, r *http.Request) { k.writeResourceMetrics(r.Context(), w, n) })
 	mux.HandleFunc("/stats/summary", func(w http.ResponseWriter, r *http.Request) { k.serveSummary(w, r, n) })
 	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", k.serveContainerLog)
 	return mux
@@ -93,7 +97,7 @@ func (k *Kubelets) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 			}
 		}
 	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Content-Type", metricsText)
 	_, _ = fmt.Fprintf(w, "# HELP kubelet_node_name The node's name. The count is always 1.\n# TYPE kubelet_node_name gauge\nkubelet_node_name{node=%q} 1\n", n.Name)
 	_, _ = fmt.Fprintf(w, "# HELP kubelet_running_containers Number of containers by their state.\n# TYPE kubelet_running_containers gauge\n")
 	for _, state := range []string{"created", "exited", "running"} {

@@ -17,13 +17,12 @@ func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	at := usage.SampleTime(k.opts.Clock.Now())
-	node := &summary.Node{Name: n.Name, At: at, Capacity: n.Capacity(), Allocatable: n.Allocatable, ImageBytes: n.ImageBytes()}
+	node := &summary.Node{Name: n.Name, At: metered.at, CPU: metered.cpu, Capacity: n.Capacity(), Allocatable: n.Allocatable, ImageBytes: n.ImageBytes()}
 	if object, err := k.nodeLister.Get(n.Name); err == nil {
 		node.Since = object.CreationTimestamp.Time
 	}
-	for i := range metered {
-		c := &metered[i]
+	for i := range metered.containers {
+		c := &metered.containers[i]
 		if last := len(node.Pods) - 1; last < 0 || node.Pods[last].Object.UID != c.pod.UID {
 			node.Pods = append(node.Pods, summary.Pod{Object: c.pod})
 		}
@@ -31,7 +30,7 @@ func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes
 		used := summary.Container{Name: c.used.Name, Since: c.used.Since, Cores: c.used.CPU.AsApproximateFloat64(), CPU: c.CPU, Memory: c.used.Memory.AsApproximateFloat64()}
 		if spec := containerOf(c.pod, c.used.Name); spec != nil {
 			demand, _ := usage.DemandOf(c.pod, spec, corev1.ResourceEphemeralStorage, c.used.Since)
-			used.Disk = demand.At(at)
+			used.Disk = demand.At(metered.at)
 		}
 		pod.Containers = append(pod.Containers, used)
 	}

@@ -2,6 +2,9 @@ package kubeletsim_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +16,8 @@ import (
 )
 
 // TestStatsSummary: the summary of a node, through the API server's proxy, has the CPU, the memory
-// and the disk of its pods, and on request only the first two.
+// and the disk of its pods, and on request only the first two. The metrics at /metrics/resource
+// agree with it.
 func TestStatsSummary(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), minikcmtest.New(t, minikcmtest.WithVirtualTime())
@@ -67,4 +71,22 @@ func TestStatsSummary(t *testing.T) {
 	if s := get("only_cpu_and_memory"); s.Node.Fs != nil || s.Pods[0].EphemeralStorage != nil || s.Node.CPU == nil {
 		t.Errorf("with only_cpu_and_memory, the node has %v", s.Node)
 	}
+	metrics, err := c.Client().CoreV1().RESTClient().Get().Resource("nodes").Name("node-0").SubResource("proxy").Suffix("metrics/resource").DoRaw(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := s.Node.CPU.Time.UnixMilli()
+	for _, want := range []string{
+		fmt.Sprintf(`container_memory_working_set_bytes{container="main",namespace="default",pod="web"} %s %d`, floatOf(*web.Memory.WorkingSetBytes), at),
+		fmt.Sprintf(`pod_cpu_usage_seconds_total{namespace="default",pod="web"} %v %d`, float64(*web.CPU.UsageCoreNanoSeconds)/1e9, at),
+		fmt.Sprintf(`node_cpu_usage_seconds_total %v %d`, float64(*s.Node.CPU.UsageCoreNanoSeconds)/1e9, at),
+		"resource_scrape_error 0",
+	} {
+		if !strings.Contains(string(metrics), want+"\n") {
+			t.Errorf("%s\nlacks %s", metrics, want)
+		}
+	}
 }
+
+// floatOf formats a number as metrics have it.
+func floatOf(n uint64) string { return strconv.FormatFloat(float64(n), 'g', -1, 64) }

@@ -18,6 +18,8 @@ type Node struct {
 	Name string
 	// Since is when the node has started, and At when it is looked at.
 	Since, At time.Time
+	// CPU is the time that containers have run on all CPUs.
+	CPU time.Duration
 	// Capacity and Allocatable are the node's resources.
 	Capacity, Allocatable corev1.ResourceList
 	// ImageBytes is what images take of its disk.
@@ -60,7 +62,7 @@ func Of(n *Node) *stats.Summary {
 	slices.SortFunc(s.Pods, func(a, b stats.PodStats) int {
 		return cmp.Or(strings.Compare(a.PodRef.Namespace, b.PodRef.Namespace), strings.Compare(a.PodRef.Name, b.PodRef.Name))
 	})
-	s.Node = stats.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.Since), CPU: v.cpu(cores, nil), Memory: v.memory(memory), Fs: v.disk(v.taken)}
+	s.Node = stats.NodeStats{NodeName: n.Name, StartTime: metav1.NewTime(n.Since), CPU: v.cpu(cores, n.CPU), Memory: v.memory(memory), Fs: v.disk(v.taken)}
 	s.Node.Runtime = &stats.RuntimeStats{ImageFs: v.disk(uint64(n.ImageBytes)), ContainerFs: v.disk(v.taken)}
 	available := amount(n.Allocatable, corev1.ResourceMemory)
 	available -= min(uint64(memory), available)
@@ -78,7 +80,7 @@ func (v *view) pod(pod *Pod) stats.PodStats {
 	cores, memory, cpu := pod.sums()
 	out := stats.PodStats{
 		PodRef:     stats.PodReference{Name: pod.Object.Name, Namespace: pod.Object.Namespace, UID: string(pod.Object.UID)},
-		Containers: []stats.ContainerStats{}, CPU: v.cpu(cores, &cpu), Memory: v.memory(memory), EphemeralStorage: v.disk(pod.disk()),
+		Containers: []stats.ContainerStats{}, CPU: v.cpu(cores, cpu), Memory: v.memory(memory), EphemeralStorage: v.disk(pod.disk()),
 	}
 	if pod.Object.Status.StartTime != nil {
 		out.StartTime = *pod.Object.Status.StartTime
@@ -86,7 +88,7 @@ func (v *view) pod(pod *Pod) stats.PodStats {
 	for i := range pod.Containers {
 		c := &pod.Containers[i]
 		out.Containers = append(out.Containers, stats.ContainerStats{
-			Name: c.Name, StartTime: metav1.NewTime(c.Since), CPU: v.cpu(c.Cores, &c.CPU), Memory: v.memory(c.Memory), Rootfs: v.disk(uint64(c.Disk)),
+			Name: c.Name, StartTime: metav1.NewTime(c.Since), CPU: v.cpu(c.Cores, c.CPU), Memory: v.memory(c.Memory), Rootfs: v.disk(uint64(c.Disk)),
 		})
 	}
 	slices.SortFunc(out.Containers, func(a, b stats.ContainerStats) int { return strings.Compare(a.Name, b.Name) })
@@ -121,13 +123,8 @@ func (p *Pod) disk() uint64 {
 	return sum
 }
 
-// cpu returns the statistics of CPU; total is nil if it is not counted.
-func (v *view) cpu(cores float64, total *time.Duration) *stats.CPUStats {
-	s := &stats.CPUStats{Time: metav1.NewTime(v.At), UsageNanoCores: ptr.To(uint64(cores * 1e9))}
-	if total != nil {
-		s.UsageCoreNanoSeconds = ptr.To(uint64(total.Nanoseconds()))
-	}
-	return s
+func (v *view) cpu(cores float64, total time.Duration) *stats.CPUStats {
+	return &stats.CPUStats{Time: metav1.NewTime(v.At), UsageNanoCores: ptr.To(uint64(cores * 1e9)), UsageCoreNanoSeconds: ptr.To(uint64(total.Nanoseconds()))}
 }
 
 func (v *view) memory(bytes float64) *stats.MemoryStats {

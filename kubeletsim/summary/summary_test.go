@@ -22,7 +22,7 @@ func example() *Node {
 	}
 	amounts := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1000"), corev1.ResourceEphemeralStorage: resource.MustParse("10k")}
 	return &Node{
-		Name: "node-0", Since: began, At: began.Add(time.Minute), Capacity: amounts, Allocatable: amounts, ImageBytes: 500,
+		Name: "node-0", Since: began, At: began.Add(time.Minute), CPU: time.Minute, Capacity: amounts, Allocatable: amounts, ImageBytes: 500,
 		Pods: []Pod{
 			{Object: pod("z", emptyDir("cache", ""), emptyDir("tmp", corev1.StorageMediumMemory)), Volumes: map[string]int64{"tmp": 7, "cache": 20}, Containers: []Container{
 				{Name: "b", Since: began, Cores: 0.5, CPU: 30 * time.Second, Memory: 100, Disk: 3},
@@ -41,7 +41,7 @@ func TestSummary(t *testing.T) {
 	}
 	// The pods use more memory than there is, which leaves none. Volumes in memory take no disk.
 	for _, want := range []string{
-		`"cpu":{"time":"2026-01-05T00:01:00Z","usageNanoCores":750000000}`, `"memory":{"time":"2026-01-05T00:01:00Z","availableBytes":0,"usageBytes":1200,`,
+		`"cpu":{"time":"2026-01-05T00:01:00Z","usageNanoCores":750000000,"usageCoreNanoSeconds":60000000000}`, `"memory":{"time":"2026-01-05T00:01:00Z","availableBytes":0,"usageBytes":1200,`,
 		`"fs":{"time":"2026-01-05T00:01:00Z","availableBytes":9477,"capacityBytes":10000,"usedBytes":523}`, `"imageFs":{"time":"2026-01-05T00:01:00Z","availableBytes":9477,"capacityBytes":10000,"usedBytes":500}`,
 	} {
 		if !strings.Contains(string(got), want) {
