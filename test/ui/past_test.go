@@ -27,8 +27,9 @@ func TestPast(t *testing.T) {
 		t.Helper()
 		for range 400 {
 			var reached bool
-			p.do(chromedp.KeyEvent(kb.ArrowLeft))
-			p.until(`document.querySelector("[role=status]").textContent === "the past"`)
+			var before string
+			p.do(chromedp.Evaluate(`location.hash`, &before), chromedp.KeyEvent(kb.ArrowLeft))
+			p.until(fmt.Sprintf(`location.hash !== %q && document.querySelector("[role=status]").title === "revision " + /at=(\d+)/.exec(location.hash)[1]`, before))
 			if p.do(chromedp.Evaluate(until, &reached)); reached {
 				return
 			}

@@ -140,7 +140,7 @@ function Connection({ store }: { store: Store }) {
   const live = topics.every((t) => t.state === "live" && t.complete);
   const past = store.at !== 0 && topics.every((t) => t.state === "past");
   return (
-    <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed?.error}>
+    <span class={`connection ${failed ? "bad" : ""}`} role="status" title={failed?.error ?? (past ? `revision ${store.at}` : undefined)}>
       {failed ? (store.at ? "no answer" : "offline") : live ? "live" : past ? "the past" : "loading…"}
     </span>
   );

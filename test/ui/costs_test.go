@@ -1,0 +1,124 @@
+package ui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+var costs = flag.Bool("costs", false, "measure what pages cost the server")
+
+// ticksPerSecond is the unit of /proc/PID/stat on Linux.
+const ticksPerSecond = 100
+
+// cpu returns the processor time that "up" has used, in seconds.
+func (c *cluster) cpu() float64 {
+	c.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.up.Process.Pid))
+	if err != nil {
+		c.t.Skip("processor time is read from /proc")
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / ticksPerSecond
+}
+
+// load returns the share of a core that "up" uses for half a minute.
+func (c *cluster) load() float64 {
+	c.t.Helper()
+	const seconds = 30
+	before := c.cpu()
+	time.Sleep(seconds * time.Second)
+	return (c.cpu() - before) / seconds
+}
+
+// rollout creates a Deployment of 2,000, returns how long it takes until all are available, and
+// deletes it.
+func (c *cluster) rollout(name string) time.Duration {
+	c.t.Helper()
+	begun := time.Now()
+	c.deploy(name, 2000)
+	c.run("", "kubectl", "wait", "--for=condition=Available", "--timeout=5m", "deploy/"+name)
+	took := time.Since(begun)
+	c.run("", "kubectl", "delete", "deploy", name, "--cascade=foreground")
+	c.run("", "kubectl", "wait", "--for=delete", "--timeout=5m", "pods", "-l", "app="+name)
+	return took
+}
+
+// watchAs opens the watches that a page has in the Cluster view, and discards their events until
+// ctx ends.
+func (c *cluster) watchAs(ctx context.Context, link string) {
+	c.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	get := func(address string) *http.Response {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		request.Header.Set("X-Minikcm-Page", "1")
+		response, err := client.Do(request)
+		if err != nil || response.StatusCode != http.StatusOK {
+			c.t.Fatalf("%s: %v, %v", address, response, err)
+		}
+		return response
+	}
+	_ = get(link).Body.Close() // sets the cookie
+	base, err := url.Parse(link)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, plural := range []string{"pods", "nodes"} {
+		response := get("http://" + base.Host + "/ui/cluster/api/v1/" + plural + "?watch=true")
+		go func() {
+			defer response.Body.Close()
+			_, _ = io.Copy(io.Discard, response.Body)
+		}()
+	}
+}
+
+// TestCosts measures how soon a page shows its cluster, what an idle page costs, and how much
+// longer a rollout takes while a hundred pages watch it.
+func TestCosts(t *testing.T) {
+	if !*costs {
+		t.Skip("run with -args -costs, on a machine that does nothing else")
+	}
+	c := start(t, "--nodes", "20")
+	c.deploy("web", 100)
+	c.run("", "kubectl", "wait", "--for=condition=Available", "deploy/web")
+	alone := c.load()
+	p := c.open(1280, 720)
+	p.until(ready + ` === 100`)
+	var first float64
+	p.do(chromedp.Reload())
+	p.until(ready + ` === 100`)
+	p.do(chromedp.Evaluate(`performance.now()`, &first))
+	t.Logf("a page with 100 pods is there %.0f ms after the navigation at the latest", first)
+	t.Logf("an idle page takes %.2f %% of a core (%.2f %% with it, %.2f %% without)", 100*(c.load()-alone), 100*c.load(), 100*alone)
+	p.do(chromedp.Navigate("about:blank"))
+	c.rollout("warm")
+	without := c.rollout("without")
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	for range 100 {
+		c.watchAs(ctx, c.run("", "ui"))
+	}
+	with := c.rollout("with")
+	t.Logf("a rollout of 2,000 takes %v, and %v while 100 pages watch it: %.0f %% longer", without.Round(time.Millisecond), with.Round(time.Millisecond), 100*(with.Seconds()/without.Seconds()-1))
+}
