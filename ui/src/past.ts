@@ -23,10 +23,16 @@ export interface Past {
   newest: number;
 }
 
-/** momentsOf returns the moments of writes from a revision on. Heartbeats and Events are none. */
+/**
+ * momentsOf returns the moments of writes from a revision on, in the order of their revisions. Heartbeats and Events are
+ * none. Writes are recorded when they end, which concurrent ones do in any order; one that changes nothing has the
+ * revision of the write before it.
+ */
 export function momentsOf(writes: Write[], oldest: number): Moment[] {
   return writes
     .filter((w) => w.revision >= oldest && !noise.has(w.resource.resource))
+    .sort((a, b) => a.revision - b.revision)
+    .filter((w, i, sorted) => w.revision !== sorted[i - 1]?.revision)
     .map((w) => ({ revision: w.revision, at: Date.parse(w.time), text: `${writer(w)} ${w.effect ?? w.verb} ${objectName(w)}${w.subresource ? ` (${w.subresource})` : ""}` }));
 }
 

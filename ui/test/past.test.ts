@@ -19,6 +19,14 @@ test("the moments are the writes since then, but for heartbeats and Events", () 
   assert.deepEqual([1, 6, 8, 9, 99].map((r) => indexAt(moments, r)), [0, 0, 0, 1, 1]);
 });
 
+test("the moments are in the order of their revisions, one for each", () => {
+  const write = (revision: number, name: string) => ({ revision, time: "2026-01-05T00:00:01Z", actor: "a", userAgent: "minikcm/scheduler", verb: "update", resource: { group: "", version: "v1", resource: "pods" }, kind: "Pod", name }) as unknown as Write;
+  // Concurrent writes are recorded as they end, and one that changes nothing has the revision of its object.
+  const moments = momentsOf([write(7, "a"), write(9, "c"), write(8, "b"), write(7, "late")], 1);
+  assert.deepEqual(moments.map((m) => m.revision), [7, 8, 9]);
+  assert.match(moments[0]!.text, /\/a$/);
+});
+
 test("the page looks back as far as the history that was chosen, up to a limit", () => {
   for (const [history, want] of [[undefined, 5000], ["1h0m0s", 50_000], ["2000", 2000], ["900000", 50_000]] as const) assert.equal(backlogOf(history), want);
 });
