@@ -76,18 +76,26 @@ func (s *statics) none() bool {
 }
 
 // on returns the mirror pods that a node is to have, in the order of their ConfigMaps.
-func (s *statics) on(node *corev1.Node) ([]*corev1.Pod, error) {
+func (s *statics) on(node *corev1.Node) []*corev1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []*corev1.Pod
 	for _, name := range slices.SortedFunc(maps.Keys(s.folders), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
-		mirrors, err := s.folders[name].On(node)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, mirrors...)
+		all = append(all, s.folders[name].On(node)...)
 	}
-	return all, nil
+	return all
+}
+
+// has reports whether a node has the static pod of a hash.
+func (s *statics) has(node *corev1.Node, hash string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, folder := range s.folders {
+		if slices.Contains(folder.Hashes(node), hash) {
+			return true
+		}
+	}
+	return false
 }
 
 // keep keeps the runtime of a static pod for its next mirror pod.
@@ -167,32 +175,30 @@ func (k *Kubelets) syncStatic(unbound context.Context, key key) {
 	if !owned || n == nil || !n.Active() || err != nil {
 		return // the node queues the key when it is back
 	}
-	wanted, err := k.statics.on(object)
-	if err != nil {
-		k.opts.Logger.Error(err, "Cannot tell the static pods of a node", "node", klog.KObj(object))
-		return
-	}
+	wanted := k.statics.on(object)
 	for _, state := range k.statics.drop(n.Name, wanted) {
 		if state.Address.IsValid() {
 			n.ReleaseAddress(state.Address)
 		}
 	}
 	ctx = k.asNode(ctx, n.Name)
+	var retry time.Time
 	for _, action := range staticpods.Decide(wanted, k.mirrorsOn(n.Name)) {
 		err := k.applyStatic(ctx, action)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			k.due.Set(key, k.opts.Clock.Now().Add(k.failStatic(n, err)))
+			retry = sooner(retry, k.opts.Clock.Now().Add(k.failStatic(n, err)))
 		}
 	}
+	k.due.Set(key, retry)
 }
 
 // failStatic reports that a request about a mirror pod failed, and returns the delay before the
 // next attempt.
 func (k *Kubelets) failStatic(n *nodes.Node, err error) time.Duration {
-	retry := firstRetry
+	retry := lastRetry
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		retry = refusedRetry
 		k.reportNode(n, []lifecycle.Event{{Kind: corev1.EventTypeWarning, Reason: "InvalidSimulation", Message: "static pods: " + err.Error()}})
@@ -233,15 +239,7 @@ func (k *Kubelets) mirrored(ctx context.Context, mirror *corev1.Pod) bool {
 
 // mirrorsOn returns the mirror pods that are bound to a node, sorted by UID.
 func (k *Kubelets) mirrorsOn(node string) []*corev1.Pod {
-	var mirrors []*corev1.Pod
-	for _, uid := range k.pods.on(node) {
-		if e := k.pods.get(uid); e != nil {
-			if pod, gone, _ := e.look(); !gone && podspec.IsMirror(pod) {
-				mirrors = append(mirrors, pod)
-			}
-		}
-	}
-	return mirrors
+	return slices.DeleteFunc(k.podObjects(node), func(pod *corev1.Pod) bool { return !podspec.IsMirror(pod) })
 }
 
 // outlives reports whether the containers of a mirror pod go on when it is deleted: its node
@@ -254,8 +252,7 @@ func (k *Kubelets) outlives(mirror *corev1.Pod) bool {
 	if err != nil {
 		return false
 	}
-	wanted, err := k.statics.on(object)
-	return err == nil && slices.ContainsFunc(wanted, func(w *corev1.Pod) bool { return podspec.MirrorHash(w) == podspec.MirrorHash(mirror) })
+	return k.statics.has(object, podspec.MirrorHash(mirror))
 }
 
 // resume gives a new mirror pod the runtime of its static pod, if that is known.

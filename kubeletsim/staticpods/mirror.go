@@ -3,7 +3,6 @@ package staticpods
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -28,29 +27,35 @@ const sourceFile = "file"
 
 // On returns the mirror pods of the folder's manifests on a node, none if the node does not have
 // the folder.
-func (f *Folder) On(node *corev1.Node) ([]*corev1.Pod, error) {
+func (f *Folder) On(node *corev1.Node) []*corev1.Pod {
+	var mirrors []*corev1.Pod
+	for i := range f.of(node) {
+		mirrors = append(mirrors, f.manifests[i].mirror(node))
+	}
+	return mirrors
+}
+
+// Hashes returns the hashes of these mirror pods, which take less to compute.
+func (f *Folder) Hashes(node *corev1.Node) []string {
+	var hashes []string
+	for i := range f.of(node) {
+		hashes = append(hashes, f.manifests[i].hash(node.Name))
+	}
+	return hashes
+}
+
+// of returns the manifests that a node has of the folder: all or none.
+func (f *Folder) of(node *corev1.Node) []manifest {
 	if !f.nodes.Matches(labels.Set(node.Labels)) {
-		return nil, nil
+		return nil
 	}
-	mirrors := make([]*corev1.Pod, 0, len(f.manifests))
-	for i := range f.manifests {
-		mirror, err := f.mirror(&f.manifests[i], node)
-		if err != nil {
-			return nil, err
-		}
-		mirrors = append(mirrors, mirror)
-	}
-	return mirrors, nil
+	return f.manifests
 }
 
 // mirror returns the mirror pod of a manifest: named after its node, bound to it, owned by it, and
 // with a toleration for every taint that would evict it.
-func (f *Folder) mirror(m *manifest, node *corev1.Node) (*corev1.Pod, error) {
-	source := f.name.String() + "/" + m.key
-	hash, err := hashOf(m.pod, node.Name, source)
-	if err != nil {
-		return nil, err
-	}
+func (m *manifest) mirror(node *corev1.Node) *corev1.Pod {
+	hash := m.hash(node.Name)
 	pod := m.pod.DeepCopy()
 	pod.Name = m.pod.Name + "-" + strings.ToLower(node.Name)
 	if pod.Namespace == "" {
@@ -64,20 +69,16 @@ func (f *Folder) mirror(m *manifest, node *corev1.Node) (*corev1.Pod, error) {
 	}
 	pod.Annotations[AnnotationHash] = hash
 	pod.Annotations[AnnotationSource] = sourceFile
-	pod.Annotations[podspec.AnnotationManifest] = source
+	pod.Annotations[podspec.AnnotationManifest] = m.source
 	pod.Annotations[corev1.MirrorPodAnnotationKey] = hash
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: ptr.To(true)}}
-	return pod, nil
+	return pod
 }
 
-// hashOf returns the hash of a static pod: 128 bits in hexadecimal, as the kubelet's.
-func hashOf(pod *corev1.Pod, node, source string) (string, error) {
-	data, err := json.Marshal(pod)
-	if err != nil {
-		return "", fmt.Errorf("encoding static pod %s: %w", pod.Name, err)
-	}
+// hash returns the hash of the static pod on a node: 128 bits in hexadecimal, as the kubelet's.
+func (m *manifest) hash(node string) string {
 	h := sha256.New()
-	_, _ = h.Write(data) // never fails
-	_, _ = fmt.Fprintf(h, "host:%sfile:%s", node, source)
-	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+	_, _ = h.Write(m.encoded) // never fails
+	_, _ = fmt.Fprintf(h, "host:%sfile:%s", node, m.source)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

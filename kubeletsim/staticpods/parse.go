@@ -2,6 +2,7 @@ package staticpods
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,10 +36,12 @@ type Folder struct {
 	manifests []manifest
 }
 
-// manifest is a static pod as it is written, and its file: the ConfigMap's key.
+// manifest is a static pod as it is written, and its encoding for hashes.
 type manifest struct {
-	key string
-	pod *corev1.Pod
+	// source is the namespace and name of the ConfigMap, and the key.
+	source  string
+	pod     *corev1.Pod
+	encoded []byte
 }
 
 // IsFolder reports whether a ConfigMap has manifests of static pods.
@@ -89,7 +92,11 @@ func (f *Folder) add(key, data string) error {
 		case len(f.manifests) == maxPods:
 			return fmt.Errorf("the ConfigMap has more than %d static pods", maxPods)
 		}
-		f.manifests = append(f.manifests, manifest{key, pod})
+		encoded, err := json.Marshal(pod)
+		if err != nil {
+			return fmt.Errorf("encoding static pod %s: %w", pod.Name, err)
+		}
+		f.manifests = append(f.manifests, manifest{f.name.String() + "/" + key, pod, encoded})
 	}
 }
 

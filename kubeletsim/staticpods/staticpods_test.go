@@ -38,11 +38,7 @@ func mirrors(t *testing.T, c *corev1.ConfigMap, n *corev1.Node) []*corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := f.On(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods
+	return f.On(n)
 }
 
 func TestMirror(t *testing.T) {
@@ -118,8 +114,8 @@ func TestParseErrors(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
-			if pods, err := f.On(node("a", nil)); err != nil || len(pods) != test.pods {
-				t.Errorf("%d pods, %v; want %d", len(pods), err, test.pods)
+			if pods := f.On(node("a", nil)); len(pods) != test.pods {
+				t.Errorf("%d pods; want %d", len(pods), test.pods)
 			}
 		})
 	}
@@ -171,12 +167,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("---\n{}\n---\n[]", "!x")
 	f.Fuzz(func(t *testing.T, data, selector string) {
 		parsed, _ := Parse(folder(map[string]string{AnnotationNodeSelector: selector}, map[string]string{"f": data}))
-		pods, err := parsed.On(node("a", map[string]string{"a": "b"}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, pod := range pods {
-			if !podspec.IsMirror(pod) || pod.Spec.NodeName != "a" {
+		on := node("a", map[string]string{"a": "b"})
+		hashes := parsed.Hashes(on)
+		for i, pod := range parsed.On(on) {
+			if !podspec.IsMirror(pod) || pod.Spec.NodeName != "a" || podspec.MirrorHash(pod) != hashes[i] {
 				t.Errorf("%v", pod.ObjectMeta)
 			}
 		}
