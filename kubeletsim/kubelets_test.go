@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
+	"minikcm.dev/minikcm/clock/informers/informerstest"
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
 
@@ -51,6 +52,7 @@ func newClusterWith(t *testing.T, client *fake.Clientset, ledger *clock.Ledger, 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	c := &cluster{t: t, ctx: ctx, client: client, ledger: ledger}
+	watches := informerstest.Observe(&client.Fake)
 	c.clock = clock.NewVirtual(podtest.Epoch, c.ledger)
 	opts.Client, opts.Clock, opts.Ledger = c.client, c.clock, c.ledger
 	opts.Recorder = events.NewRecorder(c.client.CoreV1(), c.clock, c.ledger, nil, Component)
@@ -73,6 +75,9 @@ func newClusterWith(t *testing.T, client *fake.Clientset, ledger *clock.Ledger, 
 			t.Errorf("in flight after the end: %s", c.ledger)
 		}
 	})
+	if err := watches.Wait(ctx, "pods", "nodes", "configmaps"); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 

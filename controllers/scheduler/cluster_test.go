@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -21,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/clock/informers/informerstest"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
 )
@@ -50,15 +50,7 @@ func startConfigured(t *testing.T, c clock.Clock, ledger *clock.Ledger, configur
 	t.Helper()
 	tc := &testCluster{t: t, client: fake.NewClientset(objects...), clock: c, ledger: ledger, config: configured}
 	tc.client.PrependReactor("create", "pods", tc.bind)
-	watched := make(chan string, 100)
-	tc.client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		w, err := tc.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
-		select {
-		case watched <- action.GetResource().Resource:
-		default:
-		}
-		return true, w, err
-	})
+	watches := informerstest.Observe(&tc.client.Fake)
 	factory := kubeinformers.NewSharedInformerFactory(tc.client, 0)
 	recorder := events.NewRecorder(tc.client.CoreV1(), c, ledger, clock.NewRandom(1), "test")
 	e := &env.Env{
@@ -72,15 +64,9 @@ func startConfigured(t *testing.T, c clock.Clock, ledger *clock.Ledger, configur
 	tc.scheduler = s
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.Start(ctx.Done())
-	// What is written between an informer's list and its watch, the fake client loses.
-	informed := len(factory.WaitForCacheSync(t.Context().Done()))
-	for resources := map[string]bool{}; len(resources) < informed; {
-		select {
-		case resource := <-watched:
-			resources[resource] = true
-		case <-t.Context().Done():
-			t.Fatal("the informers do not watch")
-		}
+	factory.WaitForCacheSync(t.Context().Done())
+	if err := watches.Wait(t.Context(), "pods", "nodes"); err != nil {
+		t.Fatal(err)
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = recorder.Run(ctx) })
