@@ -23,6 +23,8 @@ const (
 	pagePath    = "/ui/"
 	openPath    = pagePath + "open"
 	clusterPath = pagePath + "cluster"
+	// sharedPath is the prefix of the API server's paths whose watches pages share.
+	sharedPath = pagePath + "shared"
 
 	// pageHeader is set by the page's requests. Browsers let no page of another origin set it.
 	pageHeader = "X-Minikcm-Page"
@@ -47,6 +49,8 @@ func (s *Server) handler() http.Handler {
 			http.Error(w, errHost.Error(), http.StatusMisdirectedRequest)
 		case strings.HasPrefix(path, clusterPath+"/"):
 			s.serveCluster(w, r)
+		case strings.HasPrefix(path, sharedPath+"/"):
+			s.serveShared(w, r)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET is served here", http.StatusMethodNotAllowed)
@@ -136,7 +140,17 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 
 // serveCluster passes a request of the page to the API server.
 func (s *Server) serveCluster(w http.ResponseWriter, r *http.Request) {
-	switch up := s.upstream.Load(); {
+	if up := s.admit(w, r); up != nil {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		up.proxy.ServeHTTP(w, r)
+	}
+}
+
+// admit returns the API server for a request that the page made in a session. It answers others,
+// and returns nil.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) *upstream {
+	up := s.upstream.Load()
+	switch {
 	case !s.inSession(r):
 		minikcm.AnswerError(w, errSession)
 	case !s.ownRequest(r):
@@ -145,9 +159,9 @@ func (s *Server) serveCluster(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		minikcm.AnswerError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
 	default:
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		up.proxy.ServeHTTP(w, r)
+		return up
 	}
+	return nil
 }
 
 // ownRequest reports whether the page itself made a request. A WebSocket cannot have a header

@@ -13,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/ui/feeds"
 )
 
 const (
@@ -33,6 +35,8 @@ type Opened struct {
 type upstream struct {
 	proxy     *httputil.ReverseProxy
 	transport *http.Transport
+	host      *url.URL
+	feeds     *feeds.Feeds
 }
 
 // passedHeaders are the headers of the page's requests that reach the API server. Those that
@@ -43,7 +47,7 @@ var passedHeaders = []string{
 }
 
 // newUpstream returns the API server that config reaches, over sockets as other clients.
-func newUpstream(config *rest.Config) (*upstream, error) {
+func newUpstream(config *rest.Config, logger klog.Logger) (*upstream, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("configuring the page's client: %w", err)
@@ -69,15 +73,21 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 		}
 		p.SetURL(host)
 	}
-	return &upstream{
-		transport: transport,
+	up := &upstream{
+		transport: transport, host: host,
 		proxy: &httputil.ReverseProxy{
 			Rewrite: rewrite, Transport: transport, FlushInterval: -1, ModifyResponse: keepPolicy,
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-				minikcm.AnswerError(w, apierrors.NewServiceUnavailable("the API server cannot be reached: "+err.Error()))
+				minikcm.AnswerError(w, unreachable(err))
 			},
 		},
-	}, nil
+	}
+	up.feeds = feeds.New(up.watch, logger)
+	return up, nil
+}
+
+func unreachable(err error) error {
+	return apierrors.NewServiceUnavailable("the API server cannot be reached: " + err.Error())
 }
 
 // keepPolicy removes the headers of a response that would weaken those of the page.
@@ -91,6 +101,7 @@ func keepPolicy(r *http.Response) error {
 // attach makes the page one of another API server; nil: of none.
 func (s *Server) attach(up *upstream) {
 	if old := s.upstream.Swap(up); old != nil {
+		old.feeds.Close()
 		old.transport.CloseIdleConnections()
 	}
 }
@@ -102,7 +113,7 @@ func (s *Server) Extension() minikcm.Extension {
 		if err != nil {
 			return nil, err
 		}
-		up, err := newUpstream(config)
+		up, err := newUpstream(config, s.logger)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -58,34 +60,49 @@ func (c *cluster) rollout(name string) time.Duration {
 	return took
 }
 
-// watchAs opens the watches that a page has in the Cluster view, and discards their events until
-// ctx ends.
+// watchAs opens the watches that a page has in the Cluster view, and discards what arrives until
+// ctx ends: what a page does with it is not the server's cost.
 func (c *cluster) watchAs(ctx context.Context, link string) {
 	c.t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	client := &http.Client{Jar: jar}
-	get := func(address string) *http.Response {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		request.Header.Set("X-Minikcm-Page", "1")
-		response, err := client.Do(request)
-		if err != nil || response.StatusCode != http.StatusOK {
-			c.t.Fatalf("%s: %v, %v", address, response, err)
-		}
-		return response
-	}
-	_ = get(link).Body.Close() // sets the cookie
 	base, err := url.Parse(link)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	client := &http.Client{Jar: jar}
+	get := func(address string, headers map[string]string) *http.Response {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for name, value := range headers {
+			request.Header.Set(name, value)
+		}
+		response, err := client.Do(request)
+		if err != nil || response.StatusCode >= http.StatusMultipleChoices {
+			c.t.Fatalf("%s: %v, %v", address, response, err)
+		}
+		return response
+	}
+	_ = get(link, nil).Body.Close() // sets the cookie
 	for _, plural := range []string{"pods", "nodes"} {
-		response := get("http://" + base.Host + "/ui/cluster/api/v1/" + plural + "?watch=true")
+		var list struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		response := get("http://"+base.Host+"/ui/cluster/api/v1/"+plural+"?limit=1", map[string]string{"X-Minikcm-Page": "1"})
+		if err := errors.Join(json.NewDecoder(response.Body).Decode(&list), response.Body.Close()); err != nil {
+			c.t.Fatal(err)
+		}
+		response = get("http://"+base.Host+"/ui/shared/api/v1/"+plural+"?resourceVersion="+list.Metadata.ResourceVersion, map[string]string{
+			"Origin": "http://" + base.Host, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+			"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Extensions": "permessage-deflate",
+		})
+		if response.StatusCode != http.StatusSwitchingProtocols {
+			c.t.Fatalf("the watch of %s is answered with %s", plural, response.Status)
+		}
 		go func() {
 			defer response.Body.Close()
 			_, _ = io.Copy(io.Discard, response.Body)

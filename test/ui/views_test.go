@@ -52,7 +52,7 @@ func TestViews(t *testing.T) {
 	p.shows("[role=alert]", "nobody")
 
 	p.do(chromedp.Click(`nav a[href="#timeline"]`))
-	p.until(`/replicaset-controller \d+/.test(document.querySelector("canvas").getAttribute("aria-label"))`)
+	p.until(`/replicaset-controller \d+/.test(document.querySelector("canvas")?.getAttribute("aria-label"))`)
 	p.do(chromedp.Focus("canvas"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("p"))
 	p.shows("aside", "Written by")
 	p.save("timeline")

@@ -1,6 +1,8 @@
 // Requests to the API server, which the page's server passes on beneath prefix.
 
 export const prefix = "/ui/cluster";
+/** sharedPrefix is that of watches that all pages share: only the latest events of objects arrive, a few times a second. */
+export const sharedPrefix = "/ui/shared";
 const headers = { "X-Minikcm-Page": "1", Accept: "application/json" };
 
 /** StatusError is a response that is not a success: an API Status or another text. */

@@ -1,7 +1,7 @@
 // The worker lists and watches, decodes objects to rows, and sends what has changed to the
 // page at most every flushEvery milliseconds: a burst of events leaves the page's frames alone.
 
-import { getJSON, prefix, StatusError } from "./api.ts";
+import { getJSON, sharedPrefix, StatusError } from "./api.ts";
 import { objectsAt } from "./lists.ts";
 import { type Page, reflect, type Source, type WatchEvent } from "./reflector.ts";
 import type { Row } from "./rows.ts";
@@ -17,8 +17,7 @@ function source(path: string): Source {
   return {
     list: (limit, token) => getJSON<Page>(`${path}?limit=${limit}${token ? `&continue=${encodeURIComponent(token)}` : ""}`),
     watch(version, onEvent, onEnd) {
-      const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${encodeURIComponent(version)}`;
-      const socket = new WebSocket(`ws://${self.location.host}${prefix}${path}?${query}`);
+      const socket = new WebSocket(`ws://${self.location.host}${sharedPrefix}${path}?resourceVersion=${encodeURIComponent(version)}`);
       let opened = false;
       let over = false;
       const end = () => {
@@ -29,7 +28,9 @@ function source(path: string): Source {
       socket.onopen = () => {
         opened = true;
       };
-      socket.onmessage = (m: MessageEvent<string>) => onEvent(JSON.parse(m.data) as WatchEvent);
+      socket.onmessage = (m: MessageEvent<string>) => {
+        for (const line of m.data.split("\n")) if (line) onEvent(JSON.parse(line) as WatchEvent);
+      };
       socket.onclose = end;
       return () => {
         socket.close();

@@ -1,0 +1,222 @@
+package feeds
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"minikcm.dev/minikcm/clock"
+)
+
+const (
+	// interval is the real time between two messages to a subscriber.
+	interval = 100 * time.Millisecond
+	// maxHistory is how much a feed keeps for subscribers that are behind, in bytes of events.
+	maxHistory = 16 << 20
+	// maxLine is the size of an event, in bytes. The API server's objects are smaller.
+	maxLine = 8 << 20
+)
+
+// feed is one watch of the API server.
+type feed struct {
+	body    io.ReadCloser
+	stop    context.CancelFunc
+	arrived chan struct{} // has a value if there are events that are not published
+	ended   chan struct{} // is closed when no more events arrive
+	// subscribers counts those that have not left. It is guarded by the mutex of Feeds.
+	subscribers int
+
+	mu sync.Mutex
+	// oldest is the resourceVersion that the history follows; published that of its last event.
+	oldest, published uint64
+	// history has the latest event of each object. Those that another event replaced are nil.
+	history []*event
+	// latest are the places in history by UID, without the bookmarks.
+	latest map[string]int
+	// replaced counts the nils of history, size the bytes of its events.
+	replaced, size int
+	pending        []*event
+	// messages are those after published, by the resourceVersion that they follow.
+	messages map[uint64]*websocket.PreparedMessage
+	// final is the event that ended the watch, if any.
+	final *event
+	// over means that ended is closed and the last events are published.
+	over bool
+	// changed is closed when published or over changes.
+	changed chan struct{}
+}
+
+func newFeed(body io.ReadCloser, version uint64, stop context.CancelFunc) *feed {
+	return &feed{
+		body: body, stop: stop, arrived: make(chan struct{}, 1), ended: make(chan struct{}), subscribers: 1,
+		oldest: version, published: version, latest: map[string]int{}, changed: make(chan struct{}),
+	}
+}
+
+// read receives the events until the watch ends or an event cannot be read.
+func (f *feed) read() error {
+	defer close(f.ended)
+	defer f.body.Close()
+	lines := bufio.NewScanner(f.body)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		e, err := parseEvent(bytes.Clone(lines.Bytes()))
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		if e.failed {
+			f.final = e
+		} else {
+			f.pending = append(f.pending, e)
+		}
+		f.mu.Unlock()
+		if e.failed {
+			return nil
+		}
+		select {
+		case f.arrived <- struct{}{}:
+		default:
+		}
+	}
+	return lines.Err()
+}
+
+// publish passes the events on: at once after a pause, and then once an interval.
+func (f *feed) publish(ctx context.Context) {
+	real := clock.Real()
+	for over := false; !over; {
+		select {
+		case <-f.arrived:
+		case <-f.ended:
+			over = true
+		}
+		f.mu.Lock()
+		f.publishLocked(over)
+		f.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-real.After(interval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (f *feed) publishLocked(over bool) {
+	for _, e := range f.pending {
+		f.recordLocked(e)
+	}
+	f.pending, f.messages, f.over = nil, map[uint64]*websocket.PreparedMessage{}, over
+	f.trimLocked()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// recordLocked puts an event in the place of the former one of its object, at the end.
+func (f *feed) recordLocked(e *event) {
+	if at, ok := f.latest[e.uid]; ok {
+		f.size -= len(f.history[at].line)
+		f.history[at] = nil
+		f.replaced++
+	}
+	f.latest[e.uid] = len(f.history)
+	f.history = append(f.history, e)
+	f.size += len(e.line)
+	f.published = e.version
+}
+
+// trimLocked drops the oldest events of a history that is too large, and its nils once they are
+// most of it.
+func (f *feed) trimLocked() {
+	drop := 0
+	for ; f.size > maxHistory && drop < len(f.history); drop++ {
+		if e := f.history[drop]; e != nil {
+			f.size -= len(e.line)
+			f.oldest = e.version
+			f.history[drop] = nil
+			f.replaced++
+		}
+	}
+	if f.replaced <= len(f.history)/2 {
+		return
+	}
+	f.history = slices.DeleteFunc(f.history, func(e *event) bool { return e == nil })
+	f.replaced = 0
+	clear(f.latest)
+	for at, e := range f.history {
+		f.latest[e.uid] = at
+	}
+}
+
+// reaches reports whether a feed that goes on has all events that follow a version.
+func (f *feed) reaches(version uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.over && version >= f.oldest
+}
+
+// atEnd is the version of a subscriber that has got the event that ended the watch.
+const atEnd = math.MaxUint64
+
+// message returns what follows a version, and the version that it leads to. If nothing follows yet,
+// the message is nil and changed is closed when something may; ok is false if nothing ever will, or
+// the history does not reach back.
+func (f *feed) message(version uint64) (m *websocket.PreparedMessage, next uint64, changed <-chan struct{}, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case version < f.oldest:
+		return nil, version, nil, false
+	case version < f.published:
+		next = f.published
+	case f.over && f.final != nil && version != atEnd:
+		next = atEnd
+	default:
+		return nil, version, f.changed, !f.over
+	}
+	if m = f.messages[version]; m == nil {
+		m = prepare(f.afterLocked(version, next))
+		f.messages[version] = m
+	}
+	return m, next, nil, m != nil
+}
+
+// afterLocked returns the events that follow a version, a line each.
+func (f *feed) afterLocked(version, next uint64) []byte {
+	if next == atEnd {
+		return append(f.final.line, '\n')
+	}
+	from, size := len(f.history), 0
+	for from > 0 && (f.history[from-1] == nil || f.history[from-1].version > version) {
+		from--
+		if e := f.history[from]; e != nil {
+			size += len(e.line) + 1
+		}
+	}
+	data := make([]byte, 0, size)
+	for _, e := range f.history[from:] {
+		if e != nil {
+			data = append(append(data, e.line...), '\n')
+		}
+	}
+	return data
+}
+
+// prepare returns a message whose frame, compressed or not, is made once for all connections; nil
+// if it cannot be encoded.
+func prepare(data []byte) *websocket.PreparedMessage {
+	m, err := websocket.NewPreparedMessage(websocket.TextMessage, data)
+	if err != nil {
+		return nil
+	}
+	return m
+}
