@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -143,10 +144,10 @@ func (c *cluster) open(width, height int64) *page {
 	return c.visit(width, height, c.run("", "ui"))
 }
 
-// visit is open with a link.
-func (c *cluster) visit(width, height int64, link string) *page {
+// visit is open with a link, and further options of the browser.
+func (c *cluster) visit(width, height int64, link string, options ...chromedp.ExecAllocatorOption) *page {
 	c.t.Helper()
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browserPath()), chromedp.NoSandbox)
+	opts := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{chromedp.ExecPath(browserPath()), chromedp.NoSandbox}, options)
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, stop := chromedp.NewContext(allocator)
 	p := &page{t: c.t, ctx: ctx}

@@ -1,0 +1,90 @@
+package ui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/systeminfo"
+	"github.com/chromedp/chromedp"
+)
+
+var churn = flag.Duration("churn", 0, "let a page watch rollouts for so long, and compare its heap; 0: skip")
+
+// views are those whose data grows with what happens.
+var views = []string{"cluster", "timeline", "rollouts", "loop", "why?resource=deployments&namespace=default&name=web"}
+
+// heap returns what the page's scripts hold after a garbage collection, in bytes.
+func (p *page) heap() (used float64) {
+	p.t.Helper()
+	p.do(heapprofiler.CollectGarbage(), chromedp.ActionFunc(func(ctx context.Context) error {
+		var err error
+		used, _, _, _, err = runtime.GetHeapUsage().Do(ctx)
+		return err
+	}))
+	return used
+}
+
+// TestChurn lets a page watch rollouts, one after the other, in each view in turn. What the page
+// keeps is full after the first tenth of the time; its heap may then not grow by more than 10 %.
+func TestChurn(t *testing.T) {
+	if *churn == 0 {
+		t.Skip("run with -args -churn 1h")
+	}
+	c := start(t, "--nodes", "10")
+	c.deploy("web", 100)
+	p := c.open(1280, 720)
+	p.until(ready + ` === 100`)
+	rounds := 0
+	watch := func(d time.Duration) {
+		for begun := time.Now(); time.Since(begun) < d; rounds++ {
+			p.do(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", views[rounds%len(views)]), nil))
+			c.run("", "kubectl", "set", "image", "deploy/web", fmt.Sprintf("c=nginx:%d", rounds))
+			c.run("", "kubectl", "rollout", "status", "deploy/web")
+			p.do(chromedp.Sleep(5 * time.Second)) // the view shows its end
+		}
+		p.do(chromedp.Evaluate(`location.hash = "cluster"`, nil))
+		p.until(ready + ` === 100`)
+	}
+	watch(*churn / 10)
+	before, process := p.heap(), p.resident()
+	watch(*churn - *churn/10)
+	after := p.heap()
+	t.Logf("after %d rollouts of 100 pods the heap has %.1f MB, %.1f MB after the first tenth; the browser's process %.0f MB, then %.0f MB",
+		rounds, after/1e6, before/1e6, p.resident()/1e6, process/1e6)
+	if after > 1.1*before {
+		t.Errorf("the heap has grown by %.0f %%", 100*(after/before-1))
+	}
+}
+
+// resident returns the memory of the process that has the page and its worker, in bytes; 0 where
+// there is no /proc.
+func (p *page) resident() (bytes float64) {
+	p.t.Helper()
+	p.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		processes, err := systeminfo.GetProcessInfo().Do(cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Browser))
+		if err != nil {
+			return err
+		}
+		for _, process := range processes {
+			if process.Type != "renderer" {
+				continue
+			}
+			data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", process.ID))
+			if fields := strings.Fields(string(data)); len(fields) > 1 {
+				pages, _ := strconv.ParseFloat(fields[1], 64)
+				bytes = max(bytes, pages*float64(os.Getpagesize()))
+			}
+		}
+		return nil
+	}))
+	return bytes
+}
