@@ -159,7 +159,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.ServiceAccountTokens.Issuers, APIAudiences: c.opts.ServiceAccountTokens.Audiences,
-		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed),
+		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed, c.kubelets.Rules),
 	})
 	if err != nil {
 		return err

@@ -15,28 +15,31 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/kubeletsim/kwok"
+	"minikcm.dev/minikcm/kubeletsim/kwokwatch"
 	"minikcm.dev/minikcm/kubeletsim/stagerunner"
 	"minikcm.dev/minikcm/kubeletsim/stages"
 )
 
-// Stages configure which of kwok's Stages (kwok.x-k8s.io/v1alpha1) have effect. The zero value
-// means none. Processes that share an etcd on real time run none.
+// Stages configure which of kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics
+// (kwok.x-k8s.io/v1alpha1) have effect. The zero value means none. In processes that share an etcd on
+// real time, none has.
 type Stages struct {
-	// Watch makes the Stages in the API take effect, as soon as their CustomResourceDefinition
-	// is installed.
+	// Watch makes those in the API take effect, as soon as their CustomResourceDefinition is
+	// installed.
 	Watch bool
 	// Manifests are written to the API before the nodes start, with a definition if there is none.
 	// They imply Watch.
-	Manifests []stages.Manifest
+	Manifests []kwok.Manifest
 }
 
-// ParseStages returns the Stages in a file, which has YAML or JSON documents. It fails if one of
-// them is invalid.
-func ParseStages(file []byte) ([]stages.Manifest, error) { return stages.Split(file) }
+// ParseStages returns the objects of these kinds in a file, which has YAML or JSON documents. It fails
+// if one of them is invalid, or of another kind.
+func ParseStages(file []byte) ([]kwok.Manifest, error) { return kwok.Split(file) }
 
 func (s *Stages) watches() bool { return s.Watch || len(s.Manifests) > 0 }
 
-// buildStages builds the part that plays Stages.
+// buildStages builds the parts that play Stages, and that read usages and Metrics.
 func (c *Cluster) buildStages(e *env.Env) error {
 	if !c.opts.Stages.watches() || c.opts.shares() {
 		return nil
@@ -49,14 +52,21 @@ func (c *Cluster) buildStages(e *env.Env) error {
 	if err != nil {
 		return err
 	}
-	c.built = append(c.built, part{"stages", runner.Run})
+	reader, err := kwokwatch.NewReader(c.local.Config("system:minikcm:"+kwokwatch.Name, auth.GroupMasters), kwokwatch.Options{
+		Clock: c.clock, Ledger: c.ledger, Recorder: e.Recorder.OwnedBy(kwokwatch.Name).For(kwokwatch.Name), Logger: c.opts.Logger,
+	}, c.kubelets, c.opts.Seed)
+	if err != nil {
+		return err
+	}
+	c.built = append(c.built, part{"stages", runner.Run}, part{kwokwatch.Name, reader.Run})
 	return nil
 }
 
-// createStages writes the Stages of the options to the API. A Stage that exists gets the spec of
-// the options.
+// createStages writes the manifests of the options to the API, and the namespaces that they need. An
+// object that exists gets the spec of the options.
 func (c *Cluster) createStages(ctx context.Context) error {
-	if len(c.opts.Stages.Manifests) == 0 {
+	all := c.opts.Stages.Manifests
+	if len(all) == 0 {
 		return nil
 	}
 	if c.opts.shares() {
@@ -66,40 +76,69 @@ func (c *Cluster) createStages(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the client of Stages: %w", err)
 	}
-	if err := defineStages(ctx, client); err != nil {
-		return fmt.Errorf("defining Stages: %w", err)
+	if err := defineStages(ctx, client, all); err != nil {
+		return fmt.Errorf("defining kwok's kinds: %w", err)
 	}
-	objects := client.Resource(schema.GroupVersionResource{Group: stages.Group, Version: stages.Version, Resource: stages.Resource})
-	for _, m := range c.opts.Stages.Manifests {
-		var o unstructured.Unstructured
-		if err := json.Unmarshal(m.JSON, &o.Object); err != nil {
-			return fmt.Errorf("decoding Stage %s: %w", m.Name, err)
-		}
-		_, err := objects.Create(ctx, &o, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			var was *unstructured.Unstructured
-			if was, err = objects.Get(ctx, m.Name, metav1.GetOptions{}); err == nil {
-				was.Object["spec"] = o.Object["spec"]
-				_, err = objects.Update(ctx, was, metav1.UpdateOptions{})
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("creating Stage %s: %w", m.Name, err)
+	for i := range all {
+		if err := createStage(ctx, client, &all[i]); err != nil {
+			return fmt.Errorf("creating %s: %w", &all[i], err)
 		}
 	}
 	return nil
 }
 
-// defineStages creates the definition of Stages if there is none, and waits until it is served.
-func defineStages(ctx context.Context, client dynamic.Interface) error {
-	content, err := stages.Definition()
+func createStage(ctx context.Context, client dynamic.Interface, m *kwok.Manifest) error {
+	var o unstructured.Unstructured
+	if err := json.Unmarshal(m.JSON, &o.Object); err != nil {
+		return fmt.Errorf("decoding it: %w", err)
+	}
+	resource, namespaced := kwok.ResourceOf(m.Kind)
+	var objects dynamic.ResourceInterface = client.Resource(schema.GroupVersionResource{Group: stages.Group, Version: stages.Version, Resource: resource})
+	if namespaced {
+		if err := createNamespace(ctx, client, m.Namespace); err != nil {
+			return err
+		}
+		objects = client.Resource(schema.GroupVersionResource{Group: stages.Group, Version: stages.Version, Resource: resource}).Namespace(m.Namespace)
+	}
+	_, err := objects.Create(ctx, &o, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	was, err := objects.Get(ctx, m.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	o := &unstructured.Unstructured{Object: content}
-	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	if _, err := definitions.Create(ctx, o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	was.Object["spec"] = o.Object["spec"]
+	_, err = objects.Update(ctx, was, metav1.UpdateOptions{})
+	return err
+}
+
+// createNamespace creates a namespace if there is none of that name.
+func createNamespace(ctx context.Context, client dynamic.Interface, name string) error {
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+	_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(ctx, namespace, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// defineStages creates the definitions of the kinds of these manifests that there are none of, and
+// waits until they are served.
+func defineStages(ctx context.Context, client dynamic.Interface, of []kwok.Manifest) error {
+	contents, err := kwok.Definitions(of)
+	if err != nil {
 		return err
 	}
-	return dump.Established(ctx, definitions, o.GetName())
+	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	for _, content := range contents {
+		o := &unstructured.Unstructured{Object: content}
+		if _, err := definitions.Create(ctx, o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		if err := dump.Established(ctx, definitions, o.GetName()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

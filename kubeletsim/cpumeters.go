@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ type cpuMeter struct {
 	runs map[cpuRun]*usage.Counters
 	// total is the CPU time of all runs that were counted, also of those that have ended.
 	total time.Duration
+	// amounts are those of all these runs (usage.Counters).
+	amounts usage.Counters
 }
 
 // cpuRun is one run of a container.
@@ -70,8 +73,10 @@ type reading struct {
 	at time.Time
 	// containers are the running containers, sorted.
 	containers []meteredContainer
-	// cpu is the time that all containers have run on all CPUs since the node is counted.
-	cpu time.Duration
+	// cpu is the time that all containers have run on all CPUs since the node is counted, and
+	// amounts are what they have used of other resources, multiplied by the seconds.
+	cpu     time.Duration
+	amounts map[corev1.ResourceName]float64
 }
 
 // meter brings the counters of a node up to date and returns them.
@@ -98,7 +103,7 @@ func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	return reading{at: until, containers: m.read(pods, used), cpu: m.total}, nil
+	return reading{at: until, containers: m.read(pods, used), cpu: m.total, amounts: maps.Clone(m.amounts.Amounts)}, nil
 }
 
 // from returns the time up to which the node is counted: before the first reading, the start of its
@@ -144,7 +149,9 @@ func (m *cpuMeter) add(pods []*corev1.Pod, used [][]usage.Container, at time.Tim
 				m.runs[run] = &usage.Counters{}
 			}
 			before := m.runs[run].CPU
-			m.runs[run].Add(min(step, at.Sub(c.Since)), c)
+			ran := min(step, at.Sub(c.Since))
+			m.runs[run].Add(ran, c)
+			m.amounts.AddAmounts(ran, c)
 			m.total += m.runs[run].CPU - before
 		}
 	}
@@ -162,7 +169,9 @@ func (m *cpuMeter) read(pods []*corev1.Pod, used [][]usage.Container) []meteredC
 				counters = &usage.Counters{}
 			}
 			runs[run] = counters
-			all = append(all, meteredContainer{pod, used[i][j], *counters})
+			shown := *counters
+			shown.Amounts = maps.Clone(counters.Amounts)
+			all = append(all, meteredContainer{pod, used[i][j], shown})
 		}
 	}
 	m.runs = runs
@@ -187,7 +196,7 @@ func (k *Kubelets) podObjects(node string) []*corev1.Pod {
 
 // usedAt returns what each of the pods on a node uses at a time, as the metrics API shows it.
 func (k *Kubelets) usedAt(n *nodes.Node, pods []*corev1.Pod, carriers map[string][]usage.Object, at time.Time) ([][]usage.Container, error) {
-	model := usage.Model{Seed: k.opts.Seed}
+	model := k.model()
 	shares := map[string]*usage.Shares{}
 	used := make([][]usage.Container, len(pods))
 	for i, pod := range pods {

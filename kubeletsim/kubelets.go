@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/kubeletsim/containers"
 	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim/kwok"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
@@ -63,6 +65,9 @@ type Kubelets struct {
 	// cpuMeters count what containers use.
 	cpuMeters cpuMeters
 	staging   staging
+	// rules are the usages, and metrics the Metrics that kwok's objects declare.
+	rules   atomic.Pointer[ruleSet]
+	metrics atomic.Pointer[kwok.Metrics]
 }
 
 type handler struct {

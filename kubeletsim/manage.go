@@ -30,7 +30,7 @@ func (k *Kubelets) observeNode(obj any) {
 	k.observeAttached(object)
 	k.offerStatic(object.Name)
 	n := k.nodes.Get(object.Name)
-	if n != nil && n.Reconfigured(object) {
+	if n != nil && (n.Reconfigured(object) || k.rules.Load() != nil && n.Demanding()) {
 		k.loop.Add(pressureKey(object.Name))
 	}
 	if !k.manages(object) || k.nodes.Refuses(object) {

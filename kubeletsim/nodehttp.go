@@ -19,7 +19,8 @@ import (
 const metricsText = "text/plain; version=0.0.4; charset=utf-8"
 
 // NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /metrics/cadvisor,
-// /metrics/resource, /stats/summary, /configz and /containerLogs. It is nil if no simulated node has the name, or the node is out of reach.
+// /metrics/resource, /stats/summary, /configz and /containerLogs, and kwok's Metrics at their paths. It
+// is nil if no simulated node has the name, or the node is out of reach.
 func (k *Kubelets) NodeHandler(name string) http.Handler {
 	n := k.nodes.Get(name)
 	if n == nil || !n.Reachable() {
@@ -37,7 +38,7 @@ func (k *Kubelets) NodeHandler(name string) http.Handler {
 	mux.HandleFunc("/metrics/resource", func(w http.ResponseWriter, r *http.Request) { k.writeResourceMetrics(r.Context(), w, n) })
 	mux.HandleFunc("/stats/summary", func(w http.ResponseWriter, r *http.Request) { k.serveSummary(w, r, n) })
 	mux.HandleFunc("/containerLogs/{namespace}/{pod}/{container}", k.serveContainerLog)
-	return mux
+	return k.withDeclared(name, mux)
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

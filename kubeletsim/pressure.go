@@ -22,14 +22,15 @@ import (
 // weigh queues the node of a pod for a look at its resources if the pod's use of them may have
 // changed. That costs nothing on a node where no pod declares what it uses.
 func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
-	declares := len(pod.Annotations) > 0 && usage.DeclaresDemand(pod)
+	model := k.model()
+	declares := (len(pod.Annotations) > 0 || model.Rules != nil) && model.DeclaresDemand(pod)
 	stores := k.watchFiles(n, e, pod)
 	if !declares && !stores && !n.Demands() {
 		return
 	}
 	runs := e.state.Runs(podspec.RuntimeUID(pod))
 	news := n.SetStoring(pod.UID, stores && len(runs) > 0)
-	weight := digestOfDemand(pod, runs)
+	weight := k.digestOfDemand(pod, runs)
 	if weight == e.weight && !news {
 		return
 	}
@@ -59,7 +60,7 @@ func (k *Kubelets) watchFiles(n *nodes.Node, e *podEntry, pod *corev1.Pod) (stor
 }
 
 // digestOfDemand hashes what a pod's use of resources follows from; 0 if nothing runs.
-func digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
+func (k *Kubelets) digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
 	if len(runs) == 0 {
 		return 0
 	}
@@ -75,6 +76,9 @@ func digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
 	}
 	slices.Sort(demands)
 	_, _ = fmt.Fprintln(h, demands, pod.Generation)
+	if rules := k.rules.Load(); rules != nil {
+		_, _ = fmt.Fprintln(h, rules.generation, k.model().RuledDemand(pod, k.opts.Clock.Now()))
+	}
 	return h.Sum64()
 }
 
@@ -127,7 +131,7 @@ func (k *Kubelets) configure(n *nodes.Node) {
 // the files that they have limits for: what the others are taken to use is no reason to evict one.
 func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	view := eviction.Node{Capacity: n.Capacity(), Allocatable: n.Allocatable}
-	declared := n.Demanding()
+	declared, model := n.Demanding(), k.model()
 	if n.ImageBytes() > 0 {
 		view.Images = n.Images(k.imagesInUse(n.Name))
 	}
@@ -136,7 +140,7 @@ func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	}
 	for _, uid := range k.pods.on(n.Name) {
 		if e := k.pods.get(uid); e != nil && (declared || e.stores.Load()) {
-			if pod, ok := e.demand(declared); ok {
+			if pod, ok := e.demand(model, declared); ok {
 				view.Pods = append(view.Pods, pod)
 			}
 		}
@@ -146,7 +150,7 @@ func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 
 // demand returns what a pod uses; false if nothing of it runs. Without declared, only what it has
 // stored counts. A container that is about to be killed uses nothing.
-func (e *podEntry) demand(declared bool) (eviction.Pod, bool) {
+func (e *podEntry) demand(model usage.Model, declared bool) (eviction.Pod, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone {
@@ -169,7 +173,7 @@ func (e *podEntry) demand(declared bool) (eviction.Pod, bool) {
 		switch {
 		case c == nil:
 		case declared:
-			pod.Containers = append(pod.Containers, eviction.NewContainer(e.pod, c, run.Since))
+			pod.Containers = append(pod.Containers, eviction.NewContainer(model, e.pod, c, run.Since))
 		default:
 			pod.Containers = append(pod.Containers, eviction.NewStoringContainer(c, run.Since))
 		}

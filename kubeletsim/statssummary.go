@@ -7,7 +7,6 @@ import (
 
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/kubeletsim/summary"
-	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 // serveSummary writes what the node and its pods use, as upstream's kubelet does at /stats/summary.
@@ -21,6 +20,7 @@ func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes
 	if object, err := k.nodeLister.Get(n.Name); err == nil {
 		node.Since = object.CreationTimestamp.Time
 	}
+	model := k.model()
 	for i := range metered.containers {
 		c := &metered.containers[i]
 		if last := len(node.Pods) - 1; last < 0 || node.Pods[last].Object.UID != c.pod.UID {
@@ -29,7 +29,7 @@ func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes
 		pod := &node.Pods[len(node.Pods)-1]
 		used := summary.Container{Name: c.used.Name, Since: c.used.Since, Cores: c.used.CPU.AsApproximateFloat64(), CPU: c.CPU, Memory: c.used.Memory.AsApproximateFloat64()}
 		if spec := containerOf(c.pod, c.used.Name); spec != nil {
-			demand, _ := usage.DemandOf(c.pod, spec, corev1.ResourceEphemeralStorage, c.used.Since)
+			demand, _ := model.DemandOf(c.pod, spec, corev1.ResourceEphemeralStorage, c.used.Since)
 			used.Disk = demand.At(metered.at)
 		}
 		pod.Containers = append(pod.Containers, used)

@@ -81,6 +81,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	k.containers.SyncProcesses(serving, n, e, annotated, &e.state)
 	k.containers.RunProbes(serving, n, e, annotated, &e.state, out.ProbesDue)
 	e.dropOccurrences(len(occurrences))
+	n.AddStarted(startedBy(out.Events))
 	k.weigh(n, e, pod)
 	if n.AddImages(out.Images, k.opts.Clock.Now()) {
 		k.loop.Add(pressureKey(n.Name))
@@ -98,6 +99,17 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	}
 	e.wake = sooner(sooner(e.wake, e.due), certified)
 	k.due.Set(key, e.wake)
+}
+
+// startedBy counts the containers that a step has started.
+func startedBy(events []lifecycle.Event) int {
+	started := 0
+	for i := range events {
+		if events[i].Reason == "Started" && events[i].FieldPath != "" {
+			started++
+		}
+	}
+	return started
 }
 
 // gather returns what the pod's containers wait for, and when its certificates are due.

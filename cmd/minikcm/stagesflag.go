@@ -8,16 +8,16 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/kubeletsim/stages"
+	"minikcm.dev/minikcm/kubeletsim/kwok"
 )
 
 // maxStageFiles caps the files of one folder of --stages.
 const maxStageFiles = 1000
 
-// readStages returns the Stages in files, and in the files of folders that end in .yaml, .yml or
+// readStages returns the objects of kwok's kinds in files, and in the files of folders that end in .yaml, .yml or
 // .json.
-func readStages(paths []string) ([]stages.Manifest, error) {
-	var all []stages.Manifest
+func readStages(paths []string) ([]kwok.Manifest, error) {
+	var all []kwok.Manifest
 	names := map[string]string{}
 	for _, path := range paths {
 		files, err := stageFiles(path)
@@ -30,10 +30,10 @@ func readStages(paths []string) ([]stages.Manifest, error) {
 				return nil, badInput{fmt.Errorf("--stages %s: %w", file, err)}
 			}
 			for _, m := range manifests {
-				if other, taken := names[m.Name]; taken {
-					return nil, badInput{fmt.Errorf("--stages %s: Stage %s is also in %s", file, m.Name, other)}
+				if other, taken := names[m.String()]; taken {
+					return nil, badInput{fmt.Errorf("--stages %s: %s is also in %s", file, &m, other)}
 				}
-				names[m.Name] = file
+				names[m.String()] = file
 			}
 			all = append(all, manifests...)
 		}
@@ -62,13 +62,13 @@ func stageFiles(path string) ([]string, error) {
 	return files, err
 }
 
-func readStageFile(file string) ([]stages.Manifest, error) {
+func readStageFile(file string) ([]kwok.Manifest, error) {
 	opened, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer opened.Close() // read only
-	data, err := readAtMost(opened, stages.MaxFile)
+	data, err := readAtMost(opened, kwok.MaxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -23,11 +23,27 @@ import (
 type Source struct {
 	clock clock.Clock
 	model usage.Model
+	rules func() usage.Rules
 }
 
-// New returns the source for a cluster with this clock and seed.
-func New(c clock.Clock, seed uint64) *Source {
-	return &Source{clock: c, model: usage.Model{Seed: seed}}
+// New returns the source for a cluster with this clock and seed. rules returns the present rules for
+// usage, which may be nil.
+func New(c clock.Clock, seed uint64, rules func() usage.Rules) *Source {
+	return &Source{clock: c, model: usage.Model{Seed: seed}, rules: rules}
+}
+
+// modelOn returns the model with the present rules, which see these nodes.
+func (m *Source) modelOn(nodes []*corev1.Node) usage.Model {
+	model := m.model
+	if model.Rules = m.rules(); model.Rules == nil {
+		return model
+	}
+	byName := make(map[string]*corev1.Node, len(nodes))
+	for _, node := range nodes {
+		byName[node.Name] = node
+	}
+	model.Node = func(name string) *corev1.Node { return byName[name] }
+	return model
 }
 
 func (m *Source) sampleTime() time.Time { return usage.SampleTime(m.clock.Now()) }
@@ -108,12 +124,13 @@ func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*co
 	if err != nil {
 		return nil, err
 	}
+	model := m.modelOn(nodes)
 	all, contended := make([]sample, 0, len(pods)), map[string]bool{}
 	for _, pod := range pods {
 		if silent[pod.Spec.NodeName] {
 			continue
 		}
-		if containers, known := m.model.Containers(pod, shares[pod.Namespace], at); known {
+		if containers, known := model.Containers(pod, shares[pod.Namespace], at); known {
 			all = append(all, sample{pod, containers})
 			if usage.Contends(containers) {
 				contended[pod.Spec.NodeName] = true
@@ -121,14 +138,14 @@ func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*co
 		}
 	}
 	if len(contended) > 0 {
-		err = m.contend(ctx, world, nodes, contended, all, at)
+		err = m.contend(ctx, world, model, nodes, contended, all, at)
 	}
 	return all, err
 }
 
 // contend lowers the CPU usage in samples of contended nodes to what the other pods of these nodes
 // leave.
-func (m *Source) contend(ctx context.Context, world metricsapi.World, nodes []*corev1.Node, contended map[string]bool, samples []sample, at time.Time) error {
+func (m *Source) contend(ctx context.Context, world metricsapi.World, model usage.Model, nodes []*corev1.Node, contended map[string]bool, samples []sample, at time.Time) error {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {
 		return err
@@ -140,7 +157,7 @@ func (m *Source) contend(ctx context.Context, world metricsapi.World, nodes []*c
 	byNode, byUID := map[string][][]usage.Container{}, map[types.UID][]usage.Container{}
 	for _, pod := range pods {
 		if on := pod.Spec.NodeName; contended[on] {
-			if containers, known := m.model.Containers(pod, shares[pod.Namespace], at); known {
+			if containers, known := model.Containers(pod, shares[pod.Namespace], at); known {
 				byNode[on], byUID[pod.UID] = append(byNode[on], containers), containers
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -75,7 +76,7 @@ func TestContention(t *testing.T) {
 	world := objects{lists: map[string]int{}, all: map[string][]runtime.Object{
 		"nodes": {small, large}, "services": {service}, "pods": {idle, own, shared, free},
 	}}
-	source := simulatedmetrics.New(clock.NewVirtual(now, clock.NewLedger()), 1)
+	source := simulatedmetrics.New(clock.NewVirtual(now, clock.NewLedger()), 1, func() usage.Rules { return nil })
 	for _, tt := range []struct {
 		name  string
 		pods  []*corev1.Pod

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 // start is a multiple of Interval.
@@ -21,7 +22,7 @@ var start = podtest.Epoch.Truncate(Interval)
 func using(name, memory string, change ...func(*corev1.Pod)) Pod {
 	object := podtest.Pod(name, "n", append([]func(*corev1.Pod){podtest.Annotated("memory", memory)}, change...)...)
 	pod := NewPod(object, false)
-	pod.Containers = []Container{NewContainer(object, &object.Spec.Containers[0], start)}
+	pod.Containers = []Container{NewContainer(usage.Model{}, object, &object.Spec.Containers[0], start)}
 	return pod
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
 // imageOf is an image of so many hundredths of the disk of 10Gi, which came so long before start and
@@ -88,7 +89,7 @@ func TestNextCollection(t *testing.T) {
 		"steps 0 7m 4Gi 4m 0": "5m0s collect",
 	} {
 		n := nodeOf(using("p", "0", podtest.Annotated("ephemeral-storage", load)))
-		n.Pods[0].Containers = []Container{NewContainer(n.Pods[0].Object, n.Pods[0].Containers[0].Spec, grid.Add(-CollectionInterval))}
+		n.Pods[0].Containers = []Container{NewContainer(usage.Model{}, n.Pods[0].Object, n.Pods[0].Containers[0].Spec, grid.Add(-CollectionInterval))}
 		n.Images = []Image{imageOf("a", 50, time.Hour, 0, true)}
 		p := defaults(t, AnnotationHard, "nodefs.available<0")
 		got := "never"

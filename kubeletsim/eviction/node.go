@@ -45,11 +45,11 @@ type Container struct {
 	written float64
 }
 
-// NewContainer returns a container of the pod that has run since the given time.
-func NewContainer(pod *corev1.Pod, c *corev1.Container, since time.Time) Container {
+// NewContainer returns a container of the pod that has run since the given time, and uses what the model says.
+func NewContainer(model usage.Model, pod *corev1.Pod, c *corev1.Container, since time.Time) Container {
 	made := Container{Spec: c, Since: since}
 	for i, s := range signals() {
-		made.demands[i], _ = usage.DemandOf(pod, c, s.resource(), since)
+		made.demands[i], _ = model.DemandOf(pod, c, s.resource(), since)
 	}
 	return made
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -66,6 +67,7 @@ type Node struct {
 	reporter *events.Recorder
 
 	pressure pressure
+	started  atomic.Int64
 
 	Heartbeat
 	Shortage
@@ -99,6 +101,12 @@ func newNode(spec Spec, address string, ranges ...netip.Prefix) *Node {
 	n.AddImages(spec.Images, time.Time{})
 	return n
 }
+
+// AddStarted adds to the containers that the node's kubelet has started.
+func (n *Node) AddStarted(containers int) { n.started.Add(int64(containers)) }
+
+// Started counts the containers that the node's kubelet has started since the process began.
+func (n *Node) Started() int64 { return n.started.Load() }
 
 // Reachable reports whether the node's kubelet reaches the API and can be reached.
 func (n *Node) Reachable() bool {

@@ -15,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/kubeletsim/kwokwatch"
 	"minikcm.dev/minikcm/kubeletsim/stages"
 )
 
@@ -170,7 +171,7 @@ func (r *Runner) take(k key, object *unstructured.Unstructured) error {
 // kwok's Stages set Running and select by it: a Ready node without a phase has that one.
 func view(k key, object *unstructured.Unstructured) *stages.Object {
 	phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
-	if !isNode(k) || phase != "" || !isTrue(object, "Ready") {
+	if !isNode(k) || phase != "" || !kwokwatch.IsTrue(object, "Ready") {
 		return &stages.Object{Content: object.Object}
 	}
 	seen := object.DeepCopy()
@@ -219,7 +220,7 @@ func (r *Runner) object(k key) *unstructured.Unstructured {
 	if k.name.Namespace != "" {
 		name = k.name.String()
 	}
-	obj, exists, err := w.informer.GetStore().GetByKey(name)
+	obj, exists, err := w.Informer.GetStore().GetByKey(name)
 	if err != nil || !exists {
 		return nil
 	}

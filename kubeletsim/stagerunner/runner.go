@@ -22,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/kubeletsim/kwokwatch"
 	"minikcm.dev/minikcm/kubeletsim/stages"
 )
 
@@ -71,20 +72,14 @@ type Runner struct {
 	discovery discovery.DiscoveryInterface
 	users     users
 	objects   *loop.Typed[key]
-	sources   *loop.Typed[string]
+	sources   *kwokwatch.Sources
+	parsed    *kwokwatch.Parsed[*stages.Stage]
 	set       atomic.Pointer[stages.Set]
 
-	definitions *watched                // the definition of Stages
-	stages      atomic.Pointer[watched] // nil: the API serves no Stages
-	running     sync.WaitGroup
-
 	mu      sync.Mutex
-	kinds   map[schema.GroupVersionKind]*watched
+	kinds   map[schema.GroupVersionKind]*kwokwatch.Watched
 	jobs    map[key]*job
 	waiting map[string]map[key]bool // by node
-	// reported is the version of each Stage whose failure was reported.
-	reported map[string]string
-	parsed   map[types.UID]parsed
 }
 
 // key is an object.
@@ -112,17 +107,17 @@ func New(opts Options) (*Runner, error) {
 	}
 	r := &Runner{
 		opts: opts, start: opts.Clock.Now(), client: client, discovery: discovering, users: users{config: opts.Config},
-		kinds: map[schema.GroupVersionKind]*watched{}, jobs: map[key]*job{}, waiting: map[string]map[key]bool{},
-		reported: map[string]string{}, parsed: map[types.UID]parsed{},
+		kinds: map[schema.GroupVersionKind]*kwokwatch.Watched{}, jobs: map[key]*job{}, waiting: map[string]map[key]bool{},
+		parsed: kwokwatch.NewParsed(stages.Kind, stages.ParseObject),
 	}
 	r.objects = loop.New(loop.TypedOptions[key]{
 		Name: Name, KeyName: key.String, Workers: workers, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
 		BaseDelay: retryDelay, MaxDelay: maxRetryDelay,
 	}, loop.TypedFunc[key](r.play))
-	r.sources = loop.New(loop.TypedOptions[string]{
-		// The events of informers that it stops are in flight until then.
-		Name: Name + "-sources", Ahead: true, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
-	}, loop.TypedFunc[string](r.read))
+	r.sources = kwokwatch.New(
+		kwokwatch.Options{Name: Name + "-sources", Client: client, Clock: opts.Clock, Ledger: opts.Ledger, Recorder: opts.Recorder, Logger: opts.Logger},
+		kwokwatch.Kind{Name: stages.Kind, Resource: stages.Resource, Read: r.readStages},
+	)
 	r.objects.Watch(opts.Nodes, func(ev loop.Event) []key { return r.awaiting(ev.Object.GetName()) })
 	return r, nil
 }
@@ -136,24 +131,21 @@ const (
 // Run plays Stages until ctx ends. It returns after everything that it started has ended.
 func (r *Runner) Run(ctx context.Context) error {
 	var errs [2]error
-	if ctx.Err() == nil {
-		r.definitions = r.watch(definitions, "metadata.name="+definitionName, func(any) { r.sources.Add(readDefinition) })
-	}
 	var loops sync.WaitGroup
 	loops.Go(func() { errs[0] = r.sources.Run(ctx) })
 	errs[1] = r.objects.Run(ctx)
 	loops.Wait()
-	for _, w := range append(r.allKinds(), r.stages.Load(), r.definitions) {
-		w.end()
+	for _, w := range r.allKinds() {
+		w.End()
 	}
-	r.running.Wait()
+	r.sources.Wait()
 	return errors.Join(errs[:]...)
 }
 
-func (r *Runner) allKinds() []*watched {
+func (r *Runner) allKinds() []*kwokwatch.Watched {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []*watched
+	var all []*kwokwatch.Watched
 	for _, w := range r.kinds {
 		all = append(all, w)
 	}

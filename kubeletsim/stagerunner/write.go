@@ -78,9 +78,9 @@ func (r *Runner) at(k key, user string) (dynamic.ResourceInterface, error) {
 		return nil, errNotServed
 	}
 	if k.name.Namespace == "" {
-		return client.Resource(w.resource), nil
+		return client.Resource(w.Resource), nil
 	}
-	return client.Resource(w.resource).Namespace(k.name.Namespace), nil
+	return client.Resource(w.Resource).Namespace(k.name.Namespace), nil
 }
 
 // apply creates or changes the object of a template.

@@ -1,15 +1,11 @@
 package stages
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,8 +13,6 @@ import (
 const (
 	// MaxManifest caps the bytes of one Stage.
 	MaxManifest = 256 << 10
-	// MaxFile caps the bytes of one file of Stages.
-	MaxFile = 8 << 20
 	// maxRules caps the expressions and the steps of one Stage.
 	maxRules = 64
 	// maxMilliseconds caps a delay, at about 100 years.
@@ -38,57 +32,6 @@ type Stage struct {
 	duration *span
 	jitter   *span
 	steps    []compiledStep
-}
-
-// Manifest is the content of a file: the JSON of one Stage, and its name.
-type Manifest struct {
-	Name string
-	JSON []byte
-}
-
-// Split returns the Stages in YAML or JSON documents, each of which it parses. Documents of other
-// kinds are an error, empty ones are left out.
-func Split(data []byte) ([]Manifest, error) {
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("a file of Stages has %d bytes, more than %d", len(data), MaxFile)
-	}
-	var all []Manifest
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for i := 1; ; i++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading document %d: %w", i, err)
-		}
-		if len(bytes.TrimSpace(withoutComments(document))) == 0 {
-			continue
-		}
-		if len(document) > MaxManifest {
-			return nil, fmt.Errorf("document %d: a Stage has %d bytes, more than %d", i, len(document), MaxManifest)
-		}
-		stage, err := Parse(document)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
-		}
-		encoded, err := yaml.YAMLToJSON(document)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
-		}
-		all = append(all, Manifest{Name: stage.Name, JSON: encoded})
-	}
-}
-
-func withoutComments(document []byte) []byte {
-	var kept [][]byte
-	for line := range bytes.Lines(document) {
-		trimmed := bytes.TrimSpace(line)
-		if !bytes.HasPrefix(trimmed, []byte("#")) && !bytes.Equal(trimmed, []byte("---")) {
-			kept = append(kept, line)
-		}
-	}
-	return bytes.Join(kept, nil)
 }
 
 // Parse parses and checks one Stage, in YAML or JSON. Unknown fields are an error.

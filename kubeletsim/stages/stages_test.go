@@ -46,32 +46,6 @@ func manifestOf(name, spec string) string {
 		strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
 }
 
-func TestSplit(t *testing.T) {
-	for file, want := range map[string]string{"pods": "begin complete remove", "chaos": "fail survive copy", "nodes": "node-begin node-heartbeat node-break"} {
-		data, err := os.ReadFile("testdata/" + file + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := Split(data)
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-		var names []string
-		for _, m := range all {
-			names = append(names, m.Name)
-			if _, err := Parse(m.JSON); err != nil {
-				t.Errorf("%s of %s does not survive JSON: %v", m.Name, file, err)
-			}
-		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s has the Stages %s, want %s", file, got, want)
-		}
-	}
-	if all, err := Split([]byte("# nothing\n---\n\n---\n# at all\n")); err != nil || len(all) > 0 {
-		t.Errorf("empty documents: %v, %v", all, err)
-	}
-}
-
 func TestInvalidStages(t *testing.T) {
 	for name, test := range map[string]struct{ manifest, want string }{
 		"another kind":         {"apiVersion: v1\nkind: Pod\nmetadata: {name: p}", `a document is a "Pod"`},

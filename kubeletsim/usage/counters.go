@@ -3,6 +3,8 @@ package usage
 import (
 	"math"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // CFSPeriod is the period in which the kernel enforces the CPU limits of containers, as upstream's
@@ -20,9 +22,23 @@ type Counters struct {
 	// ThrottledTime is how long it has waited, on all CPUs together.
 	Periods, Throttled int64
 	ThrottledTime      time.Duration
+	// Amounts are what the container has used of memory and of resources for which there are
+	// rules, multiplied by the seconds.
+	Amounts map[corev1.ResourceName]float64
 
 	// lasted is the time of which Periods are the whole periods, and throttled that of Throttled.
 	lasted, throttled time.Duration
+}
+
+// AddAmounts adds to Amounts those of a time during which a container had the given usage.
+func (c *Counters) AddAmounts(d time.Duration, used *Container) {
+	if c.Amounts == nil {
+		c.Amounts = map[corev1.ResourceName]float64{}
+	}
+	c.Amounts[corev1.ResourceMemory] += used.Memory.AsApproximateFloat64() * d.Seconds()
+	for name, amount := range used.Others {
+		c.Amounts[name] += amount * d.Seconds()
+	}
 }
 
 // Add counts a time during which a container had the given usage. It is throttled while it would use
@@ -31,6 +47,7 @@ type Counters struct {
 func (c *Counters) Add(d time.Duration, used *Container) {
 	got := used.CPU.AsApproximateFloat64()
 	c.CPU += time.Duration(got * float64(d))
+	c.AddAmounts(d, used)
 	limit := used.cpu.limit
 	if c.Limited = limit > 0; !c.Limited {
 		return

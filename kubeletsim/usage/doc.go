@@ -4,7 +4,8 @@
 //
 // Loads (see Load) come from annotations: AnnotationCPU and AnnotationMemory for a pod's
 // containers, AnnotationLoad for a total that the ready pods of a workload share, and
-// AnnotationMetric for custom metrics. A container without a load uses half of its requests. Where
+// AnnotationMetric for custom metrics. For containers without an annotation, Rules may declare their
+// usage. A container without either uses half of its requests. Where
 // the containers of a node want more CPU than it has, ShareCPU divides it among them. Counters add up
 // what a container has used, and how often its CPU limit has stopped it.
 package usage

@@ -57,6 +57,10 @@ const (
 type Model struct {
 	// Seed determines the noise of loads.
 	Seed uint64
+	// Rules apply to containers without an annotation for a resource; nil: there are none.
+	Rules Rules
+	// Node returns the node of a name for the rules; nil if it is unknown.
+	Node func(name string) *corev1.Node
 }
 
 // SampleTime returns the time of the newest sample at the time now.
@@ -67,6 +71,8 @@ type Container struct {
 	Name string
 	// CPU is in cores; Memory is the working set in bytes.
 	CPU, Memory resource.Quantity
+	// Others are the amounts of other resources for which there are rules.
+	Others map[corev1.ResourceName]float64
 	// Since is the start of its run.
 	Since time.Time
 	// cpu is what CPU follows from, for ShareCPU.
@@ -158,8 +164,8 @@ func runningSince(statuses []corev1.ContainerStatus, name string, at time.Time) 
 	return time.Time{}, false
 }
 
-// container returns the usage of a container that started at since: its own load plus the
-// shared one, or the default without either.
+// container returns the usage of a container that started at since: its own load, or that of a rule,
+// plus the shared one, or the default without any.
 func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, since, at time.Time) Container {
 	asks, declared := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
 	cpu := asks
@@ -174,15 +180,18 @@ func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, s
 		Name:   c.Name,
 		CPU:    *resource.NewScaledQuantity(round(cpu*1e9), resource.Nano),
 		Memory: *resource.NewQuantity(round(memory/1024)*1024, resource.BinarySI),
+		Others: u.others(pod, c, at),
 		Since:  since,
 		cpu:    cpuDemandOf(c, asks, cpu, declared),
 	}
 }
 
-// used returns the amount of a resource that a container uses, and whether a load declares it.
+// used returns the amount of a resource that a container uses, and whether a load or a rule declares it.
 func (u Model) used(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName, shares *Shares, since, at time.Time) (value float64, said bool) {
 	if load, ok := loadOf(pod, c, name); ok {
 		value, said = load.sample(at, since, u.Seed, string(pod.UID), c.Name, string(name)), true
+	} else {
+		value, said = u.ruled(pod, c, name, at)
 	}
 	if share, ok := shares.of(pod, string(name)); ok {
 		value, said = value+share, true

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/kubeletsim/kwok"
 	"minikcm.dev/minikcm/kubeletsim/stages"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -41,7 +42,7 @@ func newStageWorld(t *testing.T, files ...string) stageWorld {
 	return stageWorld{c, t}
 }
 
-func stagesIn(t *testing.T, file string) []stages.Manifest {
+func stagesIn(t *testing.T, file string) []kwok.Manifest {
 	t.Helper()
 	data, err := os.ReadFile("../../kubeletsim/stages/testdata/" + file + ".yaml")
 	if err != nil {
@@ -109,7 +110,7 @@ func (w stageWorld) stages() dynamic.ResourceInterface {
 }
 
 // apply creates a Stage.
-func (w stageWorld) apply(m stages.Manifest) {
+func (w stageWorld) apply(m kwok.Manifest) {
 	w.t.Helper()
 	var o unstructured.Unstructured
 	w.must(json.Unmarshal(m.JSON, &o.Object))
@@ -320,7 +321,7 @@ func TestInvalidStages(t *testing.T) {
 		if name == "looping" || name == "refused" || name == "restless" {
 			rest = strings.Replace(rest, `"selector": {}`, `"selector": {"matchLabels": {"for": "`+name+`"}}`, 1)
 		}
-		w.apply(stages.Manifest{Name: name, JSON: []byte(`{"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": "` + name + `"}, "spec": {"resourceRef": ` + kind + `, ` + rest + `}}`)})
+		w.apply(kwok.Manifest{Name: name, JSON: []byte(`{"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": "` + name + `"}, "spec": {"resourceRef": ` + kind + `, ` + rest + `}}`)})
 		_, err := w.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"for": name}}}, metav1.CreateOptions{})
 		w.must(err)
 	}

@@ -67,6 +67,8 @@ var pure = []string{
 	"internal/spell",
 	"kubeletsim/applets",
 	"kubeletsim/eviction",
+	"kubeletsim/kwok",
+	"kubeletsim/kwokcel",
 	"kubeletsim/lifecycle",
 	"kubeletsim/podspec",
 	"kubeletsim/responses",

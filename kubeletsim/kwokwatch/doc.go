@@ -1,0 +1,6 @@
+// Package kwokwatch makes the objects of kwok's kinds take effect. Sources watches the definition of
+// each kind and, while the API serves the kind, its objects. When one changes, it passes on all of
+// them. An invalid one has no effect but a Warning event.
+//
+// UsageKinds are the kinds of package kwok. Stages are read in the same way by package stagerunner.
+package kwokwatch
