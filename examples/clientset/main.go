@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,6 +33,9 @@ func run(ctx context.Context, config *rest.Config) error {
 		web.Spec.Replicas = &replicas
 		// The resourceVersion in web makes the server answer 409 Conflict if web is outdated.
 		web, err = deployments.Update(ctx, web, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) {
+			fmt.Println("once more:", err)
+		}
 		if err != nil {
 			return err
 		}

@@ -92,8 +92,8 @@ func (c *controller) next(ctx context.Context) bool {
 	}
 	defer c.queue.Done(key)
 	if err := c.reconcile(ctx, key); err != nil {
-		fmt.Println("will try", key, "again:", err)
 		c.queue.AddRateLimited(key)
+		fmt.Printf("failure %d of %s: %v\n", c.queue.NumRequeues(key), key, err)
 		return true
 	}
 	c.queue.Forget(key)

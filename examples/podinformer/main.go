@@ -1,5 +1,5 @@
-// The program podinformer is an informer for pods, put together by hand from the parts that client-go's
-// SharedIndexInformer has inside:
+// The program podinformer is an informer for pods, put together by hand from the parts that client-go
+// has for it:
 //
 //	API server -> Reflector -> DeltaFIFO -> Indexer
 //	                               |
@@ -35,7 +35,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	})
 	// The DeltaFIFO keeps, for each pod, what has changed since it was taken out last. It knows the
 	// Indexer, so that a pod that a later list lacks becomes a Deleted delta.
-	fifo := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: indexer})
+	fifo := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: indexer, EmitDeltaTypeReplaced: true})
 	// The Reflector lists and watches, and lists again when its watch cannot go on.
 	pods := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", corev1.NamespaceDefault, fields.Everything())
 	reflector := cache.NewReflectorWithOptions(pods, &corev1.Pod{}, fifo, cache.ReflectorOptions{Name: "pods"})
@@ -58,23 +58,23 @@ func run(ctx context.Context, config *rest.Config) error {
 
 // handle updates the Indexer by the changes of one pod, and adds its key to the queue.
 func handle(deltas cache.Deltas, indexer cache.Indexer, queue workqueue.TypedInterface[string]) error {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(deltas.Newest().Object)
+	if err != nil {
+		return err
+	}
 	for _, delta := range deltas {
-		fmt.Println("delta", delta.Type)
-		var err error
+		fmt.Println("delta", delta.Type, key)
 		if delta.Type == cache.Deleted {
 			err = indexer.Delete(delta.Object)
-		} else { // Sync, Replaced, Added, Updated: the newest state counts
+		} else { // Replaced, Added, Updated: the newest state counts
 			err = indexer.Update(delta.Object)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(deltas.Newest().Object)
-	if err == nil {
-		queue.Add(key)
-	}
-	return err
+	queue.Add(key)
+	return nil
 }
 
 // work reconciles one key after the other until the queue is shut down. A key that fails is

@@ -1,15 +1,17 @@
-// The program watchstream prints the bytes of a watch as they arrive. A watch is a GET whose response
-// does not end. It has no Content-Length: HTTP/1.1 sends it in chunks, each with its length before
-// it, and the server flushes a chunk for each event.
+// The program watchstream watches ConfigMaps without a client of Kubernetes, and prints each event when it
+// arrives. A watch is a GET whose response does not end. It has no Content-Length: HTTP/1.1 sends
+// it in chunks, each with its length before it, and the server flushes a chunk for each event.
 package main
 
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/examples/connect"
@@ -17,15 +19,16 @@ import (
 
 func main() { connect.Main(run) }
 
+// path has no resourceVersion, so that the watch begins with an ADDED event for each object.
+const path = "/api/v1/namespaces/default/configmaps?watch=1&fieldSelector=metadata.name=colors&timeoutSeconds=5"
+
 func run(ctx context.Context, config *rest.Config) error {
 	config.NextProtos = []string{"http/1.1"} // HTTP/2 has frames instead of chunks
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return err
 	}
-	// Without a resourceVersion, the watch begins with an ADDED event for each object.
-	url := config.Host + "/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=3"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 	if err != nil {
 		return err
 	}
@@ -40,8 +43,15 @@ func run(ctx context.Context, config *rest.Config) error {
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
-		line := lines.Text()
-		fmt.Printf("%.1fs %d bytes %.60s...\n", time.Since(begin).Seconds(), len(line), line)
+		var event struct {
+			Type   string                       `json:"type"`
+			Object metav1.PartialObjectMetadata `json:"object"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			return err
+		}
+		fmt.Printf("after %.1fs %s %s, resourceVersion %s, in %d bytes\n",
+			time.Since(begin).Seconds(), event.Type, event.Object.Name, event.Object.ResourceVersion, len(lines.Bytes()))
 	}
 	return lines.Err()
 }
