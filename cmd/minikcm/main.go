@@ -116,7 +116,7 @@ failures. It works with any Kubernetes client. Containers are simulated and neve
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(newUp(), newExec(), newClock(), newDemo(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEnvtest(), newEtcdSnapshot(), newFault(), newFit(), newList(), newNode(), newRBAC(), newReset(), newRunDeployment(), newStatus(), newUI(), newUser(), newWhatif(), newWhy(), newWrites(), newVersion())
+	root.AddCommand(newUp(), newExec(), newClock(), newDemo(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEnvtest(), newEtcdSnapshot(), newExample(), newFault(), newFit(), newList(), newNode(), newRBAC(), newReset(), newRunDeployment(), newStatus(), newUI(), newUser(), newWhatif(), newWhy(), newWrites(), newVersion())
 	return root
 }
 

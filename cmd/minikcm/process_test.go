@@ -148,6 +148,7 @@ func TestExec(t *testing.T) {
 		"terminated": {"kill -TERM $$", 143, ""},
 		"killed":     {"kill -KILL $$", 137, ""},
 		"kubeconfig": {`"$SELF" kubectl get nodes -o name`, 0, "node/node-0\nnode/node-1\n"},
+		"example":    {`"$SELF" example discoveryclient | grep -c "^deployments.*get"`, 0, "3\n"},
 		"not found":  {`"$SELF" kubectl get node node-9`, 1, ""},
 		"no kind":    {`"$SELF" kubectl get noodles`, 1, ""},
 		"difference": {`printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n' | "$SELF" kubectl diff -f - >/dev/null`, 1, ""},
