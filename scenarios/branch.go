@@ -43,6 +43,8 @@ type run struct {
 	// run has taken, once it is over.
 	done []StepResult
 	took time.Duration
+	// outputs are those of the programs in the background, by the names of their steps.
+	outputs map[string]*output
 	// leftBehind are the process groups of programs that ended before their children.
 	leftBehind []int
 

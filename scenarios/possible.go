@@ -19,6 +19,11 @@ func Possible(s *Scenario, place Place) error {
 	defined := definitionsOf(s)
 	walk(s, func(step *spec.Step) {
 		problems = append(problems, companionProblems(step, place)...)
+		if p, ok := step.Value.(*Printed); ok {
+			if err := p.possible(s); err != nil {
+				problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: "printed.by", Message: err.Error()})
+			}
+		}
 		if place == OwnCluster {
 			problems = append(problems, fieldProblems(step, defined)...)
 			return

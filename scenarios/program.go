@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/internal/processgroup"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
@@ -33,10 +34,10 @@ func checkSpeed(c *spec.Checker, speed **int) {
 	}
 }
 
-// command runs another program to its end, and notes its output.
+// command runs another program to its end, and notes each line of its output as it is printed.
 func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output []string, fails bool) error {
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	out := &noted{note: b.programPrinted}
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+b.run.kubeconfig)
 	// Children that the program leaves running are not waited for. They end with the run.
 	cmd.WaitDelay = time.Second
@@ -48,9 +49,7 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 	go func() { ended <- cmd.Wait() }()
 	err := b.alongside(ctx, ended, speed)
 	b.run.programEnded(cmd, ctx.Err() != nil)
-	for line := range strings.Lines(out.String()) {
-		b.note("%s", strings.TrimRight(line, "\n"))
-	}
+	out.end()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -59,14 +58,57 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 	case fails && err == nil:
 		return errors.New("it should have failed, and did not")
 	case err != nil:
-		return fmt.Errorf("it failed (%w): %s", err, strings.TrimSpace(out.String()))
+		return fmt.Errorf("it failed (%w): %s", err, strings.TrimSpace(out.text.String()))
 	}
 	for _, text := range output {
-		if !strings.Contains(out.String(), text) {
-			return fmt.Errorf("its output has no %q:\n%s", text, strings.TrimSpace(out.String()))
+		if !strings.Contains(out.text.String(), text) {
+			return fmt.Errorf("its output has no %q:\n%s", text, strings.TrimSpace(out.text.String()))
 		}
 	}
 	return nil
+}
+
+// programPrinted notes a line of a program, and wakes the step that waits for it.
+func (b *branch) programPrinted(line string) {
+	b.note("%s", line)
+	if b.background == "" {
+		return
+	}
+	defer inflight.Begin(b.run.ledger, inflight.Action).End()
+	b.run.outputOf(b.background).add(line)
+}
+
+// noted keeps what is written to it, and passes each line to note when it is complete. One
+// goroutine writes to it, which has ended when cmd.Wait returns.
+type noted struct {
+	text bytes.Buffer
+	note func(line string)
+	// seen is how many bytes are in the lines that were passed on.
+	seen int
+}
+
+func (n *noted) Write(p []byte) (int, error) {
+	written, err := n.text.Write(p)
+	for {
+		end := bytes.IndexByte(n.text.Bytes()[n.seen:], '\n')
+		if end < 0 {
+			return written, err
+		}
+		n.pass(end + 1)
+	}
+}
+
+// end passes on a last line that has no end.
+func (n *noted) end() {
+	if size := n.text.Len() - n.seen; size > 0 {
+		n.pass(size)
+	}
+}
+
+func (n *noted) pass(size int) {
+	line := string(n.text.Bytes()[n.seen : n.seen+size])
+	n.seen += size
+	n.note(strings.TrimRight(line, "\r\n"))
 }
 
 // programEnded kills the processes that a canceled program has left behind, and notes those of

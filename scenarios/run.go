@@ -48,6 +48,8 @@ type Options struct {
 	Overwrite bool
 	// Kubectl is the command that kubectl steps run; empty: kubectl.
 	Kubectl []string
+	// Example returns the command that runs an example; nil: minikcm example NAME.
+	Example func(name string) []string
 	// Set are the values that variables were given on the command line.
 	Set map[string]string
 	// Recording is called with the record when it begins, to watch the run; it may be nil.

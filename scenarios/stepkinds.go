@@ -32,6 +32,8 @@ func stepKinds() []*kind {
 		row("advance", def[spec.Duration]{title: advanceTitle, run: (*branch).sleepStep, least: sleepTime}),
 		row("script", def[Script]{check: (*Script).check, title: (*Script).title, run: (*branch).script, program: true}),
 		row("kubectl", def[Kubectl]{check: (*Kubectl).check, title: (*Kubectl).title, run: (*branch).kubectl, program: true}),
+		row("example", def[Example]{check: (*Example).check, title: (*Example).title, run: (*branch).example, program: true}),
+		row("printed", def[Printed]{check: (*Printed).check, title: (*Printed).title, run: (*branch).printed, span: runrecord.Check}),
 		row("parallel", def[Parallel]{
 			check: (*Parallel).check, title: (*Parallel).title, run: (*branch).parallel,
 			steps: (*Parallel).steps, least: (*Parallel).least,

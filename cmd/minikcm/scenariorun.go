@@ -147,6 +147,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 		return fmt.Errorf("finding this executable, which contains kubectl: %w", err)
 	}
 	f.opts.Kubectl = []string{self, "kubectl"}
+	f.opts.Example = func(name string) []string { return []string{self, "example", name} }
 	if err := f.outputs.prepare(len(all)); err != nil {
 		return badInput{err}
 	}

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// defaultWithin bounds a wait that gives no limit itself.
-const defaultWithin = time.Minute
+// DefaultWithin bounds a wait that gives no limit itself.
+const DefaultWithin = time.Minute
 
 // Wait waits for objects, as kubectl wait does.
 type Wait struct {
@@ -61,7 +61,7 @@ func (w *Wait) Check(c *spec.Checker) {
 		c.Problem("within", "must be more than 0: an expect without within looks at once")
 	}
 	if w.Within == 0 {
-		w.Within = spec.Duration(defaultWithin)
+		w.Within = spec.Duration(DefaultWithin)
 		if timeout := c.Timeout(); timeout > 0 {
 			w.Within = min(w.Within, spec.Duration(timeout))
 		}

@@ -56,8 +56,14 @@ func (c *Checker) Vars() map[string]string {
 	return maps.Clone(c.d.vars)
 }
 
-// Dir is the folder of the file, which relative paths begin at.
-func (c *Checker) Dir() string { return c.d.dir() }
+// Dir is the folder of the file, which relative paths begin at. It is empty for a scenario that is
+// not in a file of the machine, such as a shipped one.
+func (c *Checker) Dir() string {
+	if c.d.options.Files != nil {
+		return ""
+	}
+	return c.d.dir()
+}
 
 // Folder returns where a relative path of a folder leads, and reports that field if there is
 // no such folder.
