@@ -103,8 +103,8 @@ func speaks(s *Scenario) bool {
 	return slices.ContainsFunc(s.Spec.Steps, func(step spec.Step) bool { return step.Say != "" })
 }
 
-// Tour returns the guided tour of that name.
-func Tour(name string) (*Scenario, error) {
+// Tour returns the guided tour of that name. set gives variables their values.
+func Tour(name string, set map[string]string) (*Scenario, error) {
 	all, err := Tours()
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func Tour(name string) (*Scenario, error) {
 	var names []string
 	for _, s := range all {
 		if s.Metadata.Name == name {
-			return s, nil
+			return tourWith(s, set)
 		}
 		names = append(names, s.Metadata.Name)
 	}
@@ -120,6 +120,22 @@ func Tour(name string) (*Scenario, error) {
 		return nil, fmt.Errorf("there is no tour %q; did you mean %s?", name, meant)
 	}
 	return nil, fmt.Errorf("there is no tour %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// tourWith returns a tour with these values of its variables.
+func tourWith(tour *Scenario, set map[string]string) (*Scenario, error) {
+	if len(set) == 0 {
+		return tour, nil
+	}
+	name, from := tour.Metadata.Name, library
+	if tour.File == tours.path(name) {
+		from = tours
+	}
+	found, err := from.parse(name, set)
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // unknown returns the error for a name that no shipped scenario has, with a suggestion.

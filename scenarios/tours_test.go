@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,9 +39,9 @@ func tourPage(tour *Scenario) string {
 			page.WriteString(step.Say)
 			block = "said"
 		}
-		if k, ok := step.Value.(*Kubectl); ok && step.Name == "" {
+		if line := programLine(step); line != "" {
 			open("sh")
-			fmt.Fprintln(&page, commandLine(k.Args))
+			fmt.Fprintln(&page, line)
 			continue
 		}
 		open("steps")
@@ -50,6 +52,29 @@ func tourPage(tour *Scenario) string {
 	}
 	open("end")
 	return strings.TrimRight(page.String(), "\n") + "\n"
+}
+
+// programLine returns what to type for a step that runs a program; empty for any other step, and
+// for one whose name says more.
+func programLine(step *spec.Step) string {
+	if step.Name != "" && !step.Background {
+		return ""
+	}
+	line := ""
+	switch value := step.Value.(type) {
+	case *Kubectl:
+		line = commandLine(value.Args)
+	case *Script:
+		line = value.Run
+	case *Example:
+		line = "minikcm example " + value.Program
+	default:
+		return ""
+	}
+	if step.Background {
+		line += " &"
+	}
+	return line
 }
 
 // menuOf says where the live page has the menu that breaks what a step breaks; empty for a step
@@ -74,7 +99,7 @@ func menuOf(step *spec.Step) string {
 func commandLine(args []string) string {
 	line := "kubectl"
 	for _, arg := range args {
-		if strings.ContainsAny(arg, " ?&[]!()*") {
+		if strings.ContainsAny(arg, " ?&[]!()*{}\"") {
 			arg = "'" + arg + "'"
 		}
 		line += " " + arg
@@ -95,7 +120,7 @@ func TestTourPages(t *testing.T) {
 		}
 		golden.Compare(t, "../docs/tours/"+tour.Metadata.Name+".md", tourPage(tour))
 	}
-	if _, err := Tour("list-wach"); err == nil || !strings.Contains(err.Error(), "did you mean list-watch?") {
+	if _, err := Tour("list-wach", nil); err == nil || !strings.Contains(err.Error(), "did you mean list-watch?") {
 		t.Errorf("a mistyped name is answered with %v", err)
 	}
 }
@@ -134,4 +159,56 @@ func TestPresent(t *testing.T) {
 	if result.Cluster.Minutes() != 3 {
 		t.Errorf("%v passed in the cluster", result.Cluster)
 	}
+}
+
+// What a tour quotes from an example, indented by four spaces, is in its source.
+func TestToursQuoteExamples(t *testing.T) {
+	t.Parallel()
+	all, err := Tours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tour := range all {
+		sources := ""
+		for _, name := range Examples(tour) {
+			files, err := filepath.Glob("../examples/" + name + "/*.go")
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s runs %s, which is not there: %v", tour.Metadata.Name, name, err)
+			}
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sources += trimmed(string(text))
+			}
+		}
+		for i := range tour.Spec.Steps {
+			for _, quote := range quotes(tour.Spec.Steps[i].Say) {
+				if !strings.Contains(sources, trimmed(quote)) {
+					t.Errorf("%s quotes what is in no example:\n%s", tour.Metadata.Name, quote)
+				}
+			}
+		}
+	}
+}
+
+// quotes returns the paragraphs of a text that are indented, but for commands to type.
+func quotes(text string) []string {
+	var all []string
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if strings.HasPrefix(paragraph, "    ") && !strings.HasPrefix(paragraph, "    go ") {
+			all = append(all, paragraph)
+		}
+	}
+	return all
+}
+
+// trimmed returns the lines of a text without their indentation and the signs of comments.
+func trimmed(text string) string {
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		all.WriteString(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")) + "\n")
+	}
+	return all.String()
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -21,9 +24,10 @@ import (
 
 // demoFlags are the flags of "minikcm demo".
 type demoFlags struct {
-	clock           string
+	clock, examples string
 	ui, noWait, raw bool
 	seed            uint64
+	set             map[string]string
 }
 
 func newDemo() *cobra.Command {
@@ -36,10 +40,14 @@ Enter. q and Enter ends the tour. Without a name, list the tours.
 
 A tour has a cluster of its own. Its time stands still while the audience reads, and jumps over
 what the steps wait for. With --clock scaled=10, it runs ten times as fast as the machine's
-instead, also while the audience reads. --ui serves the live page of the cluster.`,
+instead, also while the audience reads. --ui serves the live page of the cluster.
+
+Some tours run programs of the folder examples beside the cluster. These are built in. After
+you have changed one of them, --examples runs yours, from the folder with what "go build" made.`,
 		Example: `  minikcm demo
   minikcm demo list-watch
-  minikcm demo node-dies --ui --clock scaled=10`,
+  minikcm demo node-dies --ui --clock scaled=10
+  minikcm demo ingress-manager --examples ./bin`,
 		Args: atMostOneArg("at most the name of a tour"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -50,10 +58,12 @@ instead, also while the audience reads. --ui serves the live page of the cluster
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.clock, "clock", "", "virtual, real or scaled=N (default virtual)")
+	flags.StringVar(&f.examples, "examples", "", "folder with programs to run in place of the built-in examples, by their names")
 	flags.BoolVar(&f.ui, "ui", false, "serve the live page of the cluster, and print its link")
 	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait for Enter")
 	flags.BoolVar(&f.raw, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of all random choices; 0 uses the tour's seed")
+	flags.StringToStringVar(&f.set, "set", nil, "set a variable of the tour: --set name=value")
 	return cmd
 }
 
@@ -71,7 +81,7 @@ func listTours(w io.Writer) error {
 }
 
 func (f *demoFlags) run(cmd *cobra.Command, name string) error {
-	tour, err := scenarios.Tour(name)
+	tour, err := scenarios.Tour(name, f.set)
 	if err != nil {
 		return badInput{err}
 	}
@@ -82,15 +92,19 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return fmt.Errorf("finding this executable, which contains kubectl: %w", err)
 	}
+	if err := f.findExamples(tour); err != nil {
+		return badInput{err}
+	}
 	relaxGC()
 	p := &presenter{progress: newProgress(cmd.OutOrStdout(), f.raw, "")}
+	p.progress.maxNotes, p.progress.patience = 0, patience
 	defer p.progress.stop()
 	if !f.noWait {
 		p.prompt, p.lines = isTerminal(cmd.InOrStdin()), linesOf(cmd.InOrStdin())
 	}
 	opts := scenarios.Options{
 		Progress: p.progress, Recording: p.progress.follow, Present: p.present, Seed: f.seed, Clock: f.clock,
-		Kubectl: []string{self, "kubectl"}, Logger: klog.Background(),
+		Kubectl: []string{self, "kubectl"}, Example: f.example(self), Set: f.set, Logger: klog.Background(),
 	}
 	page, err := f.servePage(cmd, &opts)
 	if err != nil {
@@ -109,6 +123,31 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
+// findExamples returns an error if the folder of --examples lacks a program of the tour.
+func (f *demoFlags) findExamples(tour *scenarios.Scenario) error {
+	if f.examples == "" {
+		return nil
+	}
+	for _, name := range scenarios.Examples(tour) {
+		if _, err := exec.LookPath(f.programIn(name)); err != nil {
+			return fmt.Errorf("--examples: the tour runs %s, and %w; build it there with: go -C examples build -o %s ./%s", name, err, shellQuote(f.examples), name)
+		}
+	}
+	return nil
+}
+
+func (f *demoFlags) programIn(name string) string { return asPath(filepath.Join(f.examples, name)) }
+
+// example returns what runs an example: this executable, or a program of --examples.
+func (f *demoFlags) example(self string) func(name string) []string {
+	return func(name string) []string {
+		if f.examples != "" {
+			return []string{f.programIn(name)}
+		}
+		return []string{self, "example", name}
+	}
+}
+
 // servePage serves the live page of the tour's cluster. Without --ui, the page is nil.
 func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.Server, error) {
 	if !f.ui {
@@ -122,6 +161,10 @@ func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Open the live page at %s (once).\n\n", page.Link())
 	return page, err
 }
+
+// patience is for how long the lines of programs wait for the end of a step. Most steps of the tours
+// are shorter; those that take longer show what happens meanwhile.
+const patience = 500 * time.Millisecond
 
 // errTourEnded is the failure of a tour that the presenter has ended.
 var errTourEnded = errors.New("ended by the presenter")
@@ -143,7 +186,7 @@ func (p *presenter) present(ctx context.Context, text string) error {
 		return nil
 	}
 	if p.prompt {
-		out.print("%s", out.paint(faint, "[Enter: go on, q: quit] "))
+		defer out.ask(out.paint(faint, "[Enter: go on, q: quit] "))()
 	}
 	select {
 	case line, more := <-p.lines:

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -19,11 +22,48 @@ func TestTours(t *testing.T) {
 		name := tour.Metadata.Name
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := launch(t, t.TempDir(), "run", "demo", name, "--no-wait")
+			args := []string{"demo", name, "--no-wait"}
+			if name == "watch-stream" {
+				if _, err := exec.LookPath("curl"); err != nil {
+					t.Skip(err)
+				}
+				args = append(args, "--set", fmt.Sprintf("PORT=%d", freePort(t)))
+			}
+			p := launch(t, t.TempDir(), "run", args...)
 			if code, out := p.end(); code != 0 || !strings.Contains(out, "PASS "+name) {
 				t.Errorf("it ends with %d:\n%s%s", code, out, p.stderr.String())
 			}
 		})
+	}
+}
+
+// freePort returns a port that is free now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// A tour says which of its programs --examples lacks, and what it has no variable for.
+func TestDemoBadFlags(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"clients", "--examples", "no such folder"}, "--examples: the tour runs clientset, and exec: "},
+		{[]string{"clients", "--examples", "no such folder"}, "build it there with: go -C examples build -o 'no such folder' ./clientset"},
+		{[]string{"clients", "--set", "PORT=8002"}, "PORT"},
+		{[]string{"client"}, "did you mean clients?"},
+	} {
+		p := launch(t, t.TempDir(), "run", append([]string{"demo"}, test.args...)...)
+		if code, _ := p.end(); code != 2 || !strings.Contains(p.stderr.String(), test.want) {
+			t.Errorf("demo %q ends with %d: %s", test.args, code, p.stderr.String())
+		}
 	}
 }
 

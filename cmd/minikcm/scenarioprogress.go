@@ -49,6 +49,8 @@ const spinInterval = 100 * time.Millisecond
 type progress struct {
 	out   io.Writer
 	color bool
+	// maxNotes caps the notes printed for a step; 0: all are printed.
+	maxNotes int
 	// kubeconfig is the --kubeconfig of an existing cluster, or empty if the run has its own.
 	kubeconfig string
 	// cluster is the time that has passed on the cluster's clock.
@@ -58,13 +60,23 @@ type progress struct {
 	// background counts the notes of each background step.
 	background map[string]int
 
+	notes sync.Mutex
+	// prompt is the question that waits for an answer, in the last line.
+	prompt string
+	// patience is for how long background notes wait for the end of a step, so that the
+	// effects of a short step are shown below it.
+	patience time.Duration
+	// held are the lines that wait until release is called; nil: none has to wait.
+	held    []string
+	holding interface{ Stop() bool }
+
 	recorder atomic.Pointer[runrecord.Recorder]
 	ending   chan struct{}
 	spinning sync.WaitGroup
 }
 
 func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
-	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), kubeconfig: kubeconfig}
+	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), maxNotes: maxNotes, kubeconfig: kubeconfig}
 }
 
 // follow sets the recorder whose status is shown with the current step.
@@ -88,6 +100,7 @@ func (p *progress) Begin(s *scenarios.Scenario) {
 }
 
 func (p *progress) StepBegins(title string) {
+	p.hold()
 	if !p.color {
 		return
 	}
@@ -166,6 +179,7 @@ func (p *progress) stop() {
 }
 
 func (p *progress) StepEnded(step scenarios.StepResult) {
+	defer p.release()
 	p.stop()
 	if p.color {
 		p.print(rewind)
@@ -177,7 +191,7 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	p.cluster += step.Cluster
 	p.print("  %s %s  %s\n", mark, step.Title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(p.cluster), round(step.Real))))
 	for i, note := range step.Notes {
-		if i == maxNotes {
+		if i == p.maxNotes && i > 0 {
 			p.print("      %s\n", p.paint(faint, fmt.Sprintf("… %d more lines: --html, --json or --timeline show them", len(step.Notes)-i)))
 			break
 		}
@@ -188,20 +202,72 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 }
 
-// BackgroundNote prints the first maxNotes notes of a background step as they arrive. Reports
-// contain all of them.
+// BackgroundNote prints the notes of a background step as they arrive, up to p.maxNotes.
 func (p *progress) BackgroundNote(title, note string) {
-	if p.background[title]++; p.background[title] > maxNotes {
+	p.background[title]++
+	if p.maxNotes > 0 && p.background[title] > p.maxNotes {
 		return
 	}
 	line := fmt.Sprintf("  ⋯ %s: %s", title, note)
-	if p.background[title] == maxNotes {
+	if p.background[title] == p.maxNotes {
 		line += " … (--html, --json or --timeline show the rest)"
 	}
-	if p.color {
-		line = rewind + p.paint(faint, line)
+	p.notes.Lock()
+	defer p.notes.Unlock()
+	if p.holding != nil {
+		p.held = append(p.held, line)
+		return
 	}
-	p.print("%s\n", line)
+	p.printNote(line)
+}
+
+// printNote prints the line of a background note above the prompt, if there is one. p.notes is
+// locked.
+func (p *progress) printNote(line string) {
+	switch {
+	case p.color:
+		line = rewind + p.paint(faint, line)
+	case p.prompt != "":
+		line = "\n" + line
+	}
+	p.print("%s\n%s", line, p.prompt)
+}
+
+// hold keeps the background notes until release is called, or for p.patience.
+func (p *progress) hold() {
+	if p.patience == 0 {
+		return
+	}
+	p.notes.Lock()
+	defer p.notes.Unlock()
+	p.holding = clock.Real().AfterFunc(p.patience, p.release)
+}
+
+// release prints the notes that were kept.
+func (p *progress) release() {
+	p.notes.Lock()
+	defer p.notes.Unlock()
+	if p.holding == nil {
+		return
+	}
+	p.holding.Stop()
+	for _, line := range p.held {
+		p.printNote(line)
+	}
+	p.held, p.holding = nil, nil
+}
+
+// ask prints a question. Notes that arrive until answered is called are printed above it.
+func (p *progress) ask(question string) (answered func()) {
+	p.notes.Lock()
+	defer p.notes.Unlock()
+	p.prompt = question
+	p.print("%s", question)
+	return func() {
+		p.notes.Lock()
+		defer p.notes.Unlock()
+		p.prompt = ""
+	}
 }
 
 func (p *progress) Stalled(d time.Duration, inFlight string) {
