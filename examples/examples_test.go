@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,11 +44,16 @@ func testMain(m *testing.M) int {
 	programs = dir
 	build := [][]string{{"go", "build", "-ldflags=-s -w", "-o", dir + string(filepath.Separator), "./..."}}
 	_ = os.Getenv("MINIKCM_BUILDID")
-	if os.Getenv("MINIKCM") == "" {
-		minikcm := filepath.Join(dir, "minikcm")
+	minikcm := filepath.Join(dir, "minikcm")
+	if given := os.Getenv("MINIKCM"); given != "" {
+		if err := os.Symlink(given, minikcm); err != nil {
+			panic(err)
+		}
+	} else {
 		build = append(build, []string{"go", "-C", "..", "build", "-ldflags=-s -w", "-o", minikcm, "./cmd/minikcm"})
 		os.Setenv("MINIKCM", minikcm)
 	}
+	os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	for _, command := range build {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n%s", strings.Join(command, " "), err, out)
@@ -93,33 +101,149 @@ func (c *cluster) command(program string, args ...string) string {
 	return string(out)
 }
 
+// types runs a line of a page in a shell, and returns its output and whether it succeeded. Ports of the
+// page are replaced by those of the arguments.
+func (c *cluster) types(p *page, line string, ports ...string) (out string, succeeded bool) {
+	c.t.Helper()
+	p.types(line)
+	ctx, cancel := context.WithTimeout(c.t.Context(), timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-euc", strings.NewReplacer(ports...).Replace(line))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	printed, err := cmd.CombinedOutput()
+	return string(printed), err == nil
+}
+
+// must is types for a line that has to succeed.
+func (c *cluster) must(p *page, line string, ports ...string) string {
+	c.t.Helper()
+	out, succeeded := c.types(p, line, ports...)
+	if !succeeded {
+		c.t.Fatalf("%s fails:\n%s", line, out)
+	}
+	return out
+}
+
+// runs runs a program that the page shows with "go run".
+func (c *cluster) runs(p *page, program string) string {
+	c.t.Helper()
+	p.types("go run ./" + program)
+	return c.command(filepath.Join(programs, program))
+}
+
 // Each client prints what its page shows.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	for _, test := range []struct{ program, want string }{
-		{"restclient", `^GET /api/v1/namespaces/default/pods\?limit=500\nweb-\S+ Running\nweb-\S+ Running\n$`},
-		{"clientset", `^web now wants 3 replicas\n$`},
-		{"dynamicclient", `^Deployment web has 3 replicas and example.com/seen=true\n$`},
-		{"discoveryclient", `(?s)^server v1\.\S+\n.*\ndeployments \(Deployment\): .*\bwatch\b.*\ndeployments/scale \(Scale\): get patch update\n`},
-		{"watchstream", `(?s)^HTTP/1.1 200 OK Transfer-Encoding: \[chunked\]\n0\.\ds \d+ bytes \{"type":"ADDED","object":\{"kind":"Pod",.*\.\.\.\n$`},
-	} {
-		if out := c.command(filepath.Join(programs, test.program)); !regexp.MustCompile(test.want).MatchString(out) {
-			t.Errorf("%s prints\n%swant %s", test.program, out, test.want)
-		}
+	c, p := newCluster(t), openPage(t, "clients")
+	p.shows("restclient", c.runs(p, "restclient"))
+	p.shows("clientset", c.runs(p, "clientset"))
+	out, succeeded := c.types(p, `minikcm kubectl patch deployment web --type=merge --patch='{"metadata":{"resourceVersion":"1"},"spec":{"replicas":1}}'`)
+	if succeeded {
+		t.Error("an outdated version is no conflict")
+	}
+	p.shows("a conflict", out)
+	p.shows("dynamicclient", c.runs(p, "dynamicclient"))
+	p.shows("discoveryclient", c.runs(p, "discoveryclient"))
+}
+
+// curl and watchstream print what their page shows.
+func TestWatchStream(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip(err)
+	}
+	c, p := newCluster(t), openPage(t, "watch-stream")
+	port := freePort(t)
+	const proxy = "minikcm kubectl proxy --port=8001 &"
+	p.types(proxy)
+	c.starts(strings.TrimSuffix(strings.ReplaceAll(proxy, "8001", port), " &")).wants("^Starting to serve on ")
+	const create = "minikcm kubectl create configmap colors --from-literal=sky=blue"
+	c.must(p, create)
+	const watch = "curl --silent --include --raw --no-buffer 'http://127.0.0.1:8001/api/v1/namespaces/default/configmaps?watch=1&fieldSelector=metadata.name=colors&timeoutSeconds=20'"
+	p.types(watch)
+	curl := c.starts(strings.ReplaceAll(watch, "8001", port))
+	curl.wants(`"type":"ADDED"`)
+	const patch, remove = `minikcm kubectl patch configmap colors --type=merge --patch='{"data":{"sky":"red"}}'`, "minikcm kubectl delete configmap colors"
+	c.must(p, patch)
+	c.must(p, remove)
+	p.shows("curl", curl.rest())
+	p.shows("a bookmark", c.must(p, "curl --silent --no-buffer 'http://127.0.0.1:8001/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name=colors&timeoutSeconds=1'", "8001", port))
+	p.shows("an expired watch", c.must(p, "curl --silent --no-buffer 'http://127.0.0.1:8001/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=1&timeoutSeconds=1'", "8001", port))
+	c.must(p, create)
+	p.types("go run ./watchstream")
+	program := c.start("watchstream")
+	program.wants("ADDED colors")
+	c.must(p, patch)
+	c.must(p, remove)
+	p.shows("watchstream", program.rest())
+}
+
+// freePort returns a port that is free now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// The tours run with the programs that were built here, without a presenter.
+func TestTours(t *testing.T) {
+	t.Parallel()
+	for _, tour := range []string{"clients", "watch-stream", "pod-informer", "ingress-manager"} {
+		t.Run(tour, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"demo", tour, "--no-wait", "--examples", programs}
+			if tour == "watch-stream" {
+				if _, err := exec.LookPath("curl"); err != nil {
+					t.Skip(err)
+				}
+				args = append(args, "--set", "PORT="+freePort(t))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, os.Getenv("MINIKCM"), args...)
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "\nPASS "+tour+" ") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 
-// process is an example that runs until the test ends.
+// process is a program that runs until the test ends.
 type process struct {
 	t     *testing.T
 	lines chan string
 	seen  bytes.Buffer
 }
 
+// start starts an example. It ends without an error when it is interrupted.
 func (c *cluster) start(program string) *process {
 	c.t.Helper()
 	cmd := exec.Command(filepath.Join(programs, program))
+	return c.startCommand(cmd, func() error {
+		_ = cmd.Process.Signal(os.Interrupt)
+		return nil
+	})
+}
+
+// starts starts a line of a shell. It is killed at the end.
+func (c *cluster) starts(line string) *process {
+	c.t.Helper()
+	cmd := exec.Command("sh", "-euc", "exec "+line)
+	return c.startCommand(cmd, func() error {
+		_ = cmd.Process.Kill()
+		return errKilled
+	})
+}
+
+var errKilled = errors.New("killed at the end of the test")
+
+// startCommand starts a command, which end ends. end returns an error if the exit code does not count.
+func (c *cluster) startCommand(cmd *exec.Cmd, end func() error) *process {
+	c.t.Helper()
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -136,15 +260,32 @@ func (c *cluster) start(program string) *process {
 		}
 	}()
 	c.t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
+		killed := end()
 		for range p.lines {
 			// The pipe ends with the program.
 		}
-		if err := cmd.Wait(); err != nil {
-			c.t.Errorf("%s, when interrupted: %v", program, err)
+		if err := cmd.Wait(); err != nil && killed == nil {
+			c.t.Errorf("%s, when interrupted: %v", cmd, err)
 		}
 	})
 	return p
+}
+
+// rest returns all lines, when the program has ended by itself.
+func (p *process) rest() string {
+	p.t.Helper()
+	late := time.After(timeout)
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				return p.seen.String()
+			}
+			fmt.Fprintln(&p.seen, line)
+		case <-late:
+			p.t.Fatalf("it does not end:\n%s", &p.seen)
+		}
+	}
 }
 
 // wants reads lines until one matches.
@@ -169,37 +310,41 @@ func (p *process) wants(pattern string) {
 
 func TestPodInformer(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c, page := newCluster(t), openPage(t, "pod-informer")
+	page.types("go run ./podinformer")
 	p := c.start("podinformer")
 	p.wants(`^reconcile default/web-\S+ is Running on "node-0", with 2 pods there$`)
-	c.kubectl("run", "alone", "--image=nginx")
-	p.wants(`^delta Added$`)
+	c.must(page, "minikcm kubectl run alone --image=nginx")
 	p.wants(`^reconcile default/alone is Running on "node-0", with 3 pods there$`)
-	c.kubectl("delete", "pod", "alone", "--now")
-	p.wants(`^delta Deleted$`)
+	c.must(page, "minikcm kubectl delete pod alone --now")
 	p.wants(`^reconcile default/alone is gone$`)
+	page.showsSome("podinformer", p.seen.String())
 }
 
 // The Ingress follows its Service, comes back, and goes.
 func TestIngressManager(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c, page := newCluster(t), openPage(t, "ingress-manager")
+	page.types("go run ./ingressmanager")
 	p := c.start("ingressmanager")
 	p.wants("^watching$")
-	c.kubectl("expose", "deployment", "web", "--port=80")
-	c.kubectl("annotate", "service", "web", "ingress/http=true")
+	c.must(page, "minikcm kubectl expose deployment web --port=80")
+	c.must(page, "minikcm kubectl annotate service web ingress/http=true")
 	p.wants("^created the Ingress of default/web$")
-	c.kubectl("delete", "ingress", "web")
+	const get = "minikcm kubectl get ingress web"
+	c.must(page, get)
+	c.must(page, "minikcm kubectl delete ingress web")
 	p.wants("^created the Ingress of default/web$")
-	c.kubectl("patch", "ingress", "web", "--type=json", `--patch=[{"op":"replace","path":"/spec/rules/0/host","value":"mine"}]`)
+	c.must(page, `minikcm kubectl patch ingress web --type=json --patch='[{"op":"replace","path":"/spec/rules/0/host","value":"mine"}]'`)
 	p.wants("^updated the Ingress of default/web$")
-	ctx, ingresses := t.Context(), c.client.NetworkingV1().Ingresses("default")
-	if got, err := ingresses.Get(ctx, "web", metav1.GetOptions{}); err != nil || got.Spec.Rules[0].Host != "web.default.example.com" {
-		t.Errorf("the host of the Ingress is not restored: %+v, %v", got, err)
+	if out := c.must(page, get); !strings.Contains(out, " web.default.example.com ") {
+		t.Errorf("the host of the Ingress is not restored:\n%s", out)
 	}
-	c.kubectl("annotate", "service", "web", "ingress/http-")
+	c.must(page, "minikcm kubectl annotate service web ingress/http-")
 	p.wants("^deleted the Ingress of default/web$")
+	page.shows("ingressmanager", p.seen.String())
 
+	ctx, ingresses := t.Context(), c.client.NetworkingV1().Ingresses("default")
 	// An Ingress of a user is left alone, and one of the manager goes with its Service.
 	mine := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: networkingv1.IngressSpec{DefaultBackend: &networkingv1.IngressBackend{
 		Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
