@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
@@ -37,12 +38,17 @@ func TestKindsReadAsWritten(t *testing.T) {
 			}
 		})
 	}
-	for _, row := range resources.Builtin().All() {
+	for _, row := range allKinds().All() {
 		kind := row.GroupVersion().String() + " " + row.Kind
 		if row.IsStored() && !created[kind] {
 			t.Errorf("no %s was created", kind)
 		}
 	}
+}
+
+// allKinds is the table with all features.
+func allKinds() *resources.Table {
+	return resources.BuiltinWith(resources.Features{GenericWorkload: true})
 }
 
 func readManifest(t *testing.T, file string) *unstructured.Unstructured {
@@ -61,8 +67,8 @@ func readManifest(t *testing.T, file string) *unstructured.Unstructured {
 // readsAsWritten reports whether the object can be created: some need other objects.
 func readsAsWritten(t *testing.T, manifest *unstructured.Unstructured) bool {
 	t.Helper()
-	h := start(t)
-	row := resources.Builtin().ByKind(manifest.GroupVersionKind())
+	h := start(t, func(o *apiserver.Options) { o.Resources = allKinds() })
+	row := allKinds().ByKind(manifest.GroupVersionKind())
 	path := pathOf(row)
 	if row.Namespaced {
 		manifest.SetNamespace(metav1.NamespaceDefault)

@@ -9,6 +9,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/pressure"
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -20,7 +21,10 @@ const (
 
 func startWithBudget(t *testing.T) *Server {
 	t.Helper()
-	s, err := New(t.Context(), Options{Store: store.NewMemory(), CompactionInterval: -1, MemoryLimit: 64 << 30, AuthorizationModes: []string{AuthorizeAlways}})
+	s, err := New(t.Context(), Options{
+		Store: store.NewMemory(), CompactionInterval: -1, MemoryLimit: 64 << 30, AuthorizationModes: []string{AuthorizeAlways},
+		Resources: resources.BuiltinWith(resources.Features{GenericWorkload: true}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

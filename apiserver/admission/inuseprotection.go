@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,6 +27,18 @@ func (StorageObjectInUseProtection) Mutate(_ context.Context, a *Attributes) err
 		protect(object, "kubernetes.io/pvc-protection")
 	case *storagev1.VolumeAttributesClass:
 		protect(object, "kubernetes.io/vac-protection")
+	}
+	return nil
+}
+
+// PodGroupProtection gives new PodGroups the finalizer that the controller of package podgroupprotection
+// removes.
+type PodGroupProtection struct{}
+
+// Mutate implements Mutator.
+func (PodGroupProtection) Mutate(_ context.Context, a *Attributes) error {
+	if group, ok := a.Object.(*schedulingv1beta1.PodGroup); ok && a.Operation == Create && a.Subresource == "" {
+		protect(group, "scheduling.k8s.io/podgroup-protection")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -66,7 +67,7 @@ func toleratesNoExecute(tolerations []corev1.Toleration, key string) bool {
 	return false
 }
 
-// Priority sets a Pod's priority from its priority class.
+// Priority sets the priority of a Pod or a PodGroup from its priority class.
 type Priority struct {
 	// Get returns a class or a NotFound error; Default returns the global default class
 	// or nil.
@@ -86,11 +87,14 @@ func (p Priority) Mutate(ctx context.Context, a *Attributes) error {
 		}
 		return nil
 	}
+	if group, ok := a.Object.(*schedulingv1beta1.PodGroup); ok && a.Operation == Create && a.Subresource == "" {
+		return p.mutateGroup(ctx, a, group)
+	}
 	pod := podToCreate(a)
 	if pod == nil {
 		return nil
 	}
-	class, err := p.classOf(ctx, a, pod)
+	class, err := p.classOf(ctx, a, pod.Name, pod.Spec.PriorityClassName)
 	if err != nil {
 		return err
 	}
@@ -111,14 +115,31 @@ func (p Priority) Mutate(ctx context.Context, a *Attributes) error {
 	return nil
 }
 
-func (p Priority) classOf(ctx context.Context, a *Attributes, pod *corev1.Pod) (*schedulingv1.PriorityClass, error) {
-	name := pod.Spec.PriorityClassName
+// mutateGroup sets the priority of a new PodGroup.
+func (p Priority) mutateGroup(ctx context.Context, a *Attributes, group *schedulingv1beta1.PodGroup) error {
+	class, err := p.classOf(ctx, a, group.Name, group.Spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	priority := int32(0)
+	if class != nil {
+		group.Spec.PriorityClassName, priority = class.Name, class.Value
+	}
+	if asked := group.Spec.Priority; asked != nil && *asked != priority {
+		return apierrors.NewForbidden(a.Resource.GroupResource(), group.Name, fmt.Errorf("priority set in the pod group (%d) must match the priority computed (%d) based on the priority class set in the spec", *asked, priority))
+	}
+	group.Spec.Priority = &priority
+	return nil
+}
+
+// classOf returns the priority class of the given name for a new object, or the default one; nil: none.
+func (p Priority) classOf(ctx context.Context, a *Attributes, object, name string) (*schedulingv1.PriorityClass, error) {
 	if name == "" {
 		return p.Default(ctx)
 	}
 	class, err := p.Get(ctx, name)
 	if apierrors.IsNotFound(err) {
-		return nil, apierrors.NewForbidden(a.Resource.GroupResource(), pod.Name, fmt.Errorf("no PriorityClass with name %s was found", name))
+		return nil, apierrors.NewForbidden(a.Resource.GroupResource(), object, fmt.Errorf("no PriorityClass with name %s was found", name))
 	}
 	return class, err
 }

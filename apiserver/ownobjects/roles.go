@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,7 +20,8 @@ import (
 // stays as it is.
 func (w *Writer) EnsureRoles(ctx context.Context, client kubernetes.Interface) error {
 	roles, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
-	for _, role := range policy.ClusterRoles() {
+	gates := policy.Gates{GenericWorkload: w.Table.Lookup(schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups")) != nil}
+	for _, role := range policy.ClusterRoles(gates) {
 		if err := w.createOr(ctx, role, completeRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, reconciliation.ClusterRoleModifier{Client: roles.ClusterRoles()})); err != nil {
 			return err
 		}
@@ -29,7 +31,7 @@ func (w *Writer) EnsureRoles(ctx context.Context, client kubernetes.Interface) e
 			return err
 		}
 	}
-	for _, binding := range policy.ClusterRoleBindings() {
+	for _, binding := range policy.ClusterRoleBindings(gates) {
 		adapter := reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}
 		if err := w.createOr(ctx, binding, completeBinding(adapter, reconciliation.ClusterRoleBindingClientAdapter{Client: roles.ClusterRoleBindings()})); err != nil {
 			return err

@@ -75,7 +75,7 @@ func TestAnswersOfUpstream(t *testing.T) {
 // has.
 func authorizerOf(t *testing.T, all *cases) auth.Authorizer {
 	t.Helper()
-	clusterRoles := append(all.Objects.ClusterRoles, policy.ClusterRoles()...)
+	clusterRoles := append(all.Objects.ClusterRoles, policy.ClusterRoles(policy.Gates{})...)
 	for range 2 { // admin aggregates edit, which aggregates others
 		for _, r := range clusterRoles {
 			aggregate(t, r, clusterRoles)
@@ -84,7 +84,7 @@ func authorizerOf(t *testing.T, all *cases) auth.Authorizer {
 	return rbac.New(rbac.Sources{
 		Roles: source(append(all.Objects.Roles, policy.Roles()...)), ClusterRoles: source(clusterRoles),
 		RoleBindings:        source(append(all.Objects.RoleBindings, policy.RoleBindings()...)),
-		ClusterRoleBindings: source(append(all.Objects.ClusterRoleBindings, policy.ClusterRoleBindings()...)),
+		ClusterRoleBindings: source(append(all.Objects.ClusterRoleBindings, policy.ClusterRoleBindings(policy.Gates{})...)),
 	})
 }
 

@@ -9,12 +9,37 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
+// Features are kinds and fields that upstream serves only with a feature gate that is off by default.
+type Features struct {
+	// GenericWorkload serves Workload and PodGroup of scheduling.k8s.io/v1beta1, and the scheduling group
+	// of pods (KEP-4671).
+	GenericWorkload bool
+}
+
 // Builtin returns the table of the kinds that every apiserver serves. Each call builds
 // a new table, from literals only, so it is fast.
-func Builtin() *Table {
-	return NewTable(slices.Concat(
+func Builtin() *Table { return BuiltinWith(Features{}) }
+
+// BuiltinWith is Builtin with features.
+func BuiltinWith(f Features) *Table {
+	rows := slices.Concat(
 		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), reviewRows(), admissionRows(), clusterRows(), deviceRows(),
-	)...)
+	)
+	if f.GenericWorkload {
+		return NewTable(append(rows, groupRows()...)...)
+	}
+	for _, row := range rows {
+		row.dropSchedulingGroups()
+	}
+	return NewTable(rows...)
+}
+
+// groupRows returns the rows of gang scheduling.
+func groupRows() []*Resource {
+	return []*Resource{
+		podGroupRow().shown(columns.PodGroup()),
+		schedulingWorkloadRow().shown(columns.SchedulingWorkload()),
+	}
 }
 
 func coreRows() []*Resource {

@@ -55,7 +55,7 @@ func texts(errs field.ErrorList) []string {
 
 func rowOf(t *testing.T, group, version, kind string) *Resource {
 	t.Helper()
-	row := Builtin().ByKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+	row := BuiltinWith(Features{GenericWorkload: true}).ByKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
 	if row == nil {
 		t.Fatalf("no row for %s/%s %s", group, version, kind)
 	}
@@ -65,7 +65,7 @@ func rowOf(t *testing.T, group, version, kind string) *Resource {
 const goodPodSpec = `{containers: [{name: web, image: nginx}]}`
 
 func TestValidate(t *testing.T) {
-	for _, test := range slices.Concat(validateCases, workloadCases, clusterCases) {
+	for _, test := range slices.Concat(validateCases, workloadCases, clusterCases, groupCases) {
 		group, rest, _ := strings.Cut(test.kind, "/")
 		version, kind, _ := strings.Cut(rest, "/")
 		t.Run(kind+"/"+test.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateUpdate(t *testing.T) {
-	for _, test := range slices.Concat(updateCases, workloadUpdateCases, clusterUpdateCases) {
+	for _, test := range slices.Concat(updateCases, workloadUpdateCases, clusterUpdateCases, groupUpdateCases) {
 		group, rest, _ := strings.Cut(test.kind, "/")
 		version, kind, _ := strings.Cut(rest, "/")
 		t.Run(kind+"/"+test.name, func(t *testing.T) {

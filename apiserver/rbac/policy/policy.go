@@ -97,10 +97,31 @@ func NodeRules() []rbacv1.PolicyRule {
 	return nil
 }
 
+// Gates are the feature gates that add rules and roles.
+type Gates struct {
+	GenericWorkload bool
+}
+
+// added returns what the gates add.
+func (g Gates) added() addition {
+	if g.GenericWorkload {
+		return groupScheduling()
+	}
+	return addition{}
+}
+
+// addition is what a feature gate adds: rules of ClusterRoles, by name, and roles of controllers.
+type addition struct {
+	rules       map[string][]rule
+	controllers []clusterRole
+}
+
 // ClusterRoles returns the ClusterRoles.
-func ClusterRoles() []*rbacv1.ClusterRole {
+func ClusterRoles(g Gates) []*rbacv1.ClusterRole {
 	var all []*rbacv1.ClusterRole
+	added := g.added()
 	for _, r := range slices.Concat(userRoles(), componentRoles()) {
+		r.rules = append(r.rules, added.rules[r.name]...)
 		role := &rbacv1.ClusterRole{ObjectMeta: meta("", r.name), Rules: policyRules(r.rules)}
 		if r.aggregates != "" {
 			role.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
@@ -112,14 +133,14 @@ func ClusterRoles() []*rbacv1.ClusterRole {
 		}
 		all = append(all, role)
 	}
-	for _, r := range controllerRoles() {
+	for _, r := range slices.Concat(controllerRoles(), added.controllers) {
 		all = append(all, &rbacv1.ClusterRole{ObjectMeta: meta("", controllerPrefix+r.name), Rules: policyRules(r.rules)})
 	}
 	return all
 }
 
 // ClusterRoleBindings returns the ClusterRoleBindings.
-func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
+func ClusterRoleBindings(g Gates) []*rbacv1.ClusterRoleBinding {
 	bind := func(name string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 		return &rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta("", name), Subjects: subjects,
@@ -130,7 +151,7 @@ func ClusterRoleBindings() []*rbacv1.ClusterRoleBinding {
 	for _, b := range clusterBindings() {
 		all = append(all, bind(b.name, b.subjects...))
 	}
-	for _, r := range controllerRoles() {
+	for _, r := range slices.Concat(controllerRoles(), g.added().controllers) {
 		all = append(all, bind(controllerPrefix+r.name, account(r.name)))
 	}
 	return all

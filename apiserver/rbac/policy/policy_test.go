@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"maps"
 	"os"
 	"testing"
 
@@ -13,26 +14,42 @@ import (
 	"minikcm.dev/minikcm/apiserver/rbac/policy"
 )
 
+type objects struct {
+	ClusterRoles        map[string]*rbacv1.ClusterRole
+	ClusterRoleBindings map[string]*rbacv1.ClusterRoleBinding
+	Roles               map[string]*rbacv1.Role
+	RoleBindings        map[string]*rbacv1.RoleBinding
+}
+
 // TestUpstream compares the tables with the objects that test/conformance/policy has
-// recorded of upstream.
+// recorded of upstream, without and with the feature gate GenericWorkload.
 func TestUpstream(t *testing.T) {
-	data, err := os.ReadFile("testdata/upstream.yaml")
+	want := recorded(t, "upstream.yaml")
+	compare(t, want, policy.Gates{})
+	gated := recorded(t, "genericworkload.yaml") // those that differ
+	maps.Copy(want.ClusterRoles, gated.ClusterRoles)
+	maps.Copy(want.ClusterRoleBindings, gated.ClusterRoleBindings)
+	compare(t, want, policy.Gates{GenericWorkload: true})
+}
+
+func recorded(t *testing.T, file string) objects {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type objects struct {
-		ClusterRoles        map[string]*rbacv1.ClusterRole
-		ClusterRoleBindings map[string]*rbacv1.ClusterRoleBinding
-		Roles               map[string]*rbacv1.Role
-		RoleBindings        map[string]*rbacv1.RoleBinding
-	}
-	var upstream objects
-	if err := yaml.UnmarshalStrict(data, &upstream); err != nil {
+	var all objects
+	if err := yaml.UnmarshalStrict(data, &all); err != nil {
 		t.Fatal(err)
 	}
-	ours := objects{byName(policy.ClusterRoles()), byName(policy.ClusterRoleBindings()), byName(policy.Roles()), byName(policy.RoleBindings())}
-	if diff := cmp.Diff(upstream, ours, cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
+	return all
+}
+
+func compare(t *testing.T, want objects, gates policy.Gates) {
+	t.Helper()
+	ours := objects{byName(policy.ClusterRoles(gates)), byName(policy.ClusterRoleBindings(gates)), byName(policy.Roles()), byName(policy.RoleBindings())}
+	if diff := cmp.Diff(want, ours, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%+v: %s", gates, diff)
 	}
 }
 

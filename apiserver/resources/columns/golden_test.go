@@ -38,6 +38,8 @@ var tables = map[schema.GroupVersionKind]Table{
 	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}:                                EndpointSlice(),
 	{Group: "events.k8s.io", Version: "v1", Kind: "Event"}:                                           EventsV1Event(),
 	{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}:                               PriorityClass(),
+	{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "PodGroup"}:                               PodGroup(),
+	{Group: "scheduling.k8s.io", Version: "v1beta1", Kind: "Workload"}:                               SchedulingWorkload(),
 	{Version: "v1", Kind: "PersistentVolume"}:                                                        PersistentVolume(),
 	{Version: "v1", Kind: "PersistentVolumeClaim"}:                                                   PersistentVolumeClaim(),
 	{Version: "v1", Kind: "ResourceQuota"}:                                                           ResourceQuota(),

@@ -119,7 +119,17 @@ func (c *podCheck) spec(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 			errs = append(errs, invalidFor(p.Child("hostAliases").Index(i).Child("hostnames").Index(j), name, isDNSSubdomain(name))...)
 		}
 	}
-	return errs
+	return append(errs, validateSchedulingGroup(p.Child("schedulingGroup"), spec.SchedulingGroup)...)
+}
+
+func validateSchedulingGroup(p *field.Path, g *corev1.PodSchedulingGroup) field.ErrorList {
+	switch p = p.Child("podGroupName"); {
+	case g == nil:
+		return nil
+	case g.PodGroupName == nil:
+		return field.ErrorList{field.Invalid(p, g.PodGroupName, "must specify one of: `podGroupName`")}
+	}
+	return invalidFor(p, *g.PodGroupName, isDNSSubdomain(*g.PodGroupName))
 }
 
 // validatePodNames validates the fields that name other objects or the pod itself.

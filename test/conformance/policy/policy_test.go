@@ -3,18 +3,23 @@ package policy_test
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write the recording")
 
-const recording = "../../../apiserver/rbac/policy/testdata/upstream.yaml"
+const recordings = "../../../apiserver/rbac/policy/testdata/"
 
 // objects has the objects by kind and by namespace/name.
 type objects struct {
@@ -24,8 +29,25 @@ type objects struct {
 	RoleBindings        map[string]rbacv1.RoleBinding        `json:"roleBindings"`
 }
 
-// TestRecording compares the recording with upstream's objects.
+// TestRecording compares the recordings with upstream's objects: with the default feature gates, and those that
+// differ with GenericWorkload.
 func TestRecording(t *testing.T) {
+	byDefault := upstreamObjects()
+	settle(t, "upstream.yaml", byDefault)
+	featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, features.GenericWorkload, true)
+	gated := upstreamObjects()
+	same := func(name string, role rbacv1.ClusterRole) bool {
+		return equality.Semantic.DeepEqual(byDefault.ClusterRoles[name], role)
+	}
+	maps.DeleteFunc(gated.ClusterRoles, same)
+	maps.DeleteFunc(gated.ClusterRoleBindings, func(name string, _ rbacv1.ClusterRoleBinding) bool {
+		_, known := byDefault.ClusterRoleBindings[name]
+		return known
+	})
+	settle(t, "genericworkload.yaml", objects{ClusterRoles: gated.ClusterRoles, ClusterRoleBindings: gated.ClusterRoleBindings})
+}
+
+func upstreamObjects() objects {
 	all := objects{map[string]rbacv1.ClusterRole{}, map[string]rbacv1.ClusterRoleBinding{}, map[string]rbacv1.Role{}, map[string]rbacv1.RoleBinding{}}
 	for _, r := range append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...) {
 		all.ClusterRoles[r.Name] = r
@@ -44,21 +66,27 @@ func TestRecording(t *testing.T) {
 			all.RoleBindings[name(b.ObjectMeta)] = b
 		}
 	}
+	return all
+}
+
+// settle compares a recording with upstream's objects or, with -update, writes it.
+func settle(t *testing.T, file string, all objects) {
+	t.Helper()
 	data, err := yaml.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(recording, data, 0o644); err != nil {
+		if err := os.WriteFile(recordings+file, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	recorded, err := os.ReadFile(recording)
+	recorded, err := os.ReadFile(recordings + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(recorded, data) {
-		t.Errorf("%s differs from upstream's objects (-update rewrites it)", recording)
+		t.Errorf("%s differs from upstream's objects (-update rewrites it)", file)
 	}
 }

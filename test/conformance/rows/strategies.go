@@ -57,7 +57,9 @@ import (
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaimtemplate"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceslice"
+	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
+	"k8s.io/kubernetes/pkg/registry/scheduling/workload"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
 	"k8s.io/kubernetes/pkg/registry/storage/csinode"
 	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
@@ -124,6 +126,8 @@ func strategies() map[schema.GroupKind]strategy {
 		{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                               volumeattachment.Strategy,
 		{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:                          volumeattributesclass.Strategy,
 		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                               priorityclass.Strategy,
+		{Group: "scheduling.k8s.io", Kind: "PodGroup"}:                                    podgroup.NewStrategy(),
+		{Group: "scheduling.k8s.io", Kind: "Workload"}:                                    workload.Strategy,
 		{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                      runtimeclass.Strategy,
 		{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     mutatingwebhookconfiguration.Strategy,
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   validatingwebhookconfiguration.Strategy,

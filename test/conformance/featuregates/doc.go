@@ -1,0 +1,2 @@
+// Package featuregates records the names of upstream's feature gates.
+package featuregates
