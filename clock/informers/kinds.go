@@ -15,6 +15,7 @@ import (
 	policyinformers "k8s.io/client-go/informers/policy/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
+	schedulinginformers "k8s.io/client-go/informers/scheduling/v1beta1"
 	storageinformers "k8s.io/client-go/informers/storage/v1"
 	storagemigrationinformers "k8s.io/client-go/informers/storagemigration/v1"
 	"k8s.io/client-go/kubernetes"
@@ -76,6 +77,8 @@ type Kinds interface {
 	ServiceCIDRs() networkinginformers.ServiceCIDRInformer
 
 	PodDisruptionBudgets() policyinformers.PodDisruptionBudgetInformer
+
+	PodGroups() schedulinginformers.PodGroupInformer
 
 	ClusterRoles() rbacinformers.ClusterRoleInformer
 
@@ -206,6 +209,10 @@ func (k kinds) ServiceCIDRs() networkinginformers.ServiceCIDRInformer {
 
 func (k kinds) PodDisruptionBudgets() policyinformers.PodDisruptionBudgetInformer {
 	return k.Policy().V1().PodDisruptionBudgets()
+}
+
+func (k kinds) PodGroups() schedulinginformers.PodGroupInformer {
+	return k.Scheduling().V1beta1().PodGroups()
 }
 
 func (k kinds) ClusterRoles() rbacinformers.ClusterRoleInformer { return k.Rbac().V1().ClusterRoles() }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
@@ -76,9 +77,14 @@ func (s *Scheduler) setPod(pod *corev1.Pod) {
 		s.removePod(pod)
 	case pod.Spec.NodeName != "":
 		c := s.cache.SetPod(pod)
+		grouped := s.groups.setPod(pod)
 		s.unqueue(pod)
 		s.queue.Notify(c)
+		if grouped {
+			s.queue.Regroup(framework.GroupOf(pod), false)
+		}
 	case s.profileOf(pod) != nil && !s.cache.HasPod(pod.UID):
+		s.groups.setPod(pod)
 		if pod.Status.NominatedNodeName != "" && s.queue.IsNew(pod.UID) {
 			s.nominator.Set(framework.NewPodInfo(pod), pod.Status.NominatedNodeName)
 		}
@@ -89,6 +95,7 @@ func (s *Scheduler) setPod(pod *corev1.Pod) {
 // removePod removes a pod that is deleted or has ended: it uses no resources any more.
 func (s *Scheduler) removePod(pod *corev1.Pod) {
 	c := s.cache.RemovePod(pod.UID)
+	s.groups.removePod(pod)
 	s.unqueue(pod)
 	s.queue.Notify(c)
 }
@@ -108,4 +115,24 @@ func (s *Scheduler) unqueue(pod *corev1.Pod) {
 
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// podGroupHandler updates the groups before the queue, as the other handlers do with the cache.
+func (s *Scheduler) podGroupHandler() cache.ResourceEventHandler {
+	set := func(obj any) {
+		if group, ok := obj.(*schedulingv1beta1.PodGroup); ok {
+			helps := s.groups.setObject(group)
+			s.queue.Regroup(keyOf(group), helps)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, obj any) { set(obj) },
+		DeleteFunc: func(obj any) {
+			if group, ok := last[*schedulingv1beta1.PodGroup](obj); ok {
+				s.groups.removeObject(group)
+				s.queue.Regroup(keyOf(group), false)
+			}
+		},
+	}
 }

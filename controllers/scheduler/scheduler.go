@@ -36,6 +36,8 @@ const Name = corev1.DefaultSchedulerName
 type Options struct {
 	// Config are the profiles and what they share; nil: kube-scheduler's default.
 	Config *config.Config
+	// PodGroups makes the scheduler schedule pods by their PodGroups (KEP-4671). The API must serve them.
+	PodGroups bool
 }
 
 // apiWorkers is the number of concurrent bindings and status writes. A single goroutine
@@ -60,6 +62,8 @@ type Scheduler struct {
 	tasks     *tasks
 	volumes   *volumes
 	devices   *devices
+	// groups is nil if pods are scheduled without regard to their PodGroups.
+	groups *podGroups
 
 	namespaces corelisters.NamespaceLister
 	budgets    policylisters.PodDisruptionBudgetLister
@@ -115,9 +119,14 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 	for name := range opts.Config.Profiles {
 		s.recorders[name] = e.Recorder.For(name)
 	}
-	s.queue = queue.New(e.Clock, e.Ledger, queue.Options{
+	queueOptions := queue.Options{
 		Name: Name, Hint: s.helps, Ready: s.devices.ready, InitialBackoff: opts.Config.InitialBackoff, MaxBackoff: opts.Config.MaxBackoff,
-	})
+	}
+	if opts.PodGroups {
+		s.groups = newPodGroups()
+		queueOptions.Groups = s.groups
+	}
+	s.queue = queue.New(e.Clock, e.Ledger, queueOptions)
 	if s.volumes, err = newVolumes(e.Informers, s.cache.Node); err != nil {
 		return nil, fmt.Errorf("indexing volumes: %w", err)
 	}
@@ -126,6 +135,11 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 	budgets := e.Informers.PodDisruptionBudgets()
 	s.budgets = budgets.Lister()
 	s.synced = append(s.synced, e.Informers.Namespaces().Informer().HasSyncedChecker(), budgets.Informer().HasSyncedChecker())
+	if opts.PodGroups {
+		if err := s.watch(e.Informers.PodGroups().Informer(), s.podGroupHandler()); err != nil {
+			return nil, fmt.Errorf("watching PodGroups: %w", err)
+		}
+	}
 	for _, w := range []struct {
 		what     string
 		informer toolscache.SharedIndexInformer
@@ -202,6 +216,10 @@ func (s *Scheduler) decideAll(ctx context.Context) {
 // decide finds a node for a popped pod. API requests are left to the tasks; ctx is for the calls of
 // extenders.
 func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
+	if a.Info == nil {
+		s.decideGroup(ctx, a)
+		return
+	}
 	pod := a.Info.Pod
 	switch {
 	case a.HasNode:
@@ -216,7 +234,8 @@ func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 		s.queue.Done(a)
 		return
 	}
-	in := s.input(a)
+	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
+	in := s.inputOn(a)
 	d := s.choose(ctx, a, in)
 	s.start = d.Next
 	if d.Err != nil {
@@ -248,10 +267,9 @@ func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
 }
 
-// input gathers what the decision on a popped pod depends on. Ties between nodes are broken
-// by the cluster's seed and the pod's UID, independently of other decisions.
-func (s *Scheduler) input(a *queue.Attempt) plugins.Input {
-	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
+// inputOn gathers what the decision on a popped pod depends on, with the snapshot as it is. Ties between
+// nodes are broken by the cluster's seed and the pod's UID, independently of other decisions.
+func (s *Scheduler) inputOn(a *queue.Attempt) plugins.Input {
 	profile := s.profileOf(a.Info.Pod)
 	in := plugins.Input{
 		Pod:        a.Info,

@@ -259,7 +259,8 @@ func (s *Scheduler) show(kinds informers.Kinds, o runtime.Object) error {
 
 // decisionOn decides on a pod that the queue does not have.
 func (s *Scheduler) decisionOn(pod *corev1.Pod) decision {
-	in := s.input(&queue.Attempt{Info: framework.NewPodInfo(pod), Nominated: pod.Status.NominatedNodeName})
+	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
+	in := s.inputOn(&queue.Attempt{Info: framework.NewPodInfo(pod), Nominated: pod.Status.NominatedNodeName})
 	in.Trace = &plugins.Trace{}
 	d := plugins.Decide(in)
 	made := decision{Against: map[string]string{}}

@@ -2,6 +2,9 @@ package queue
 
 import (
 	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
@@ -10,7 +13,11 @@ import (
 // Attempt is a popped pod, in the state in which it was popped.
 type Attempt struct {
 	*queuedPod
+	// Info is nil for a group; then Group is its name, and Members are its pods, in the order in which they are
+	// decided on.
 	Info      *framework.PodInfo
+	Group     types.NamespacedName
+	Members   []*Attempt
 	Nominated string
 	// ByRules is set by the decision: pods on other nodes were a reason against a node.
 	ByRules bool
@@ -82,7 +89,14 @@ func (q *Queue) takeLocked(next *queuedPod) *Attempt {
 	q.moveLocked(next, deciding)
 	next.seen = q.inFlight.begin()
 	next.changed = false
-	return &Attempt{queuedPod: next, Info: next.info, Nominated: next.nominated, HasNode: next.hasNode}
+	if next.group != nil {
+		return next.group.attempt(next)
+	}
+	return attemptOf(next)
+}
+
+func attemptOf(p *queuedPod) *Attempt {
+	return &Attempt{queuedPod: p, Info: p.info, Nominated: p.nominated, HasNode: p.hasNode}
 }
 
 func (q *Queue) activateReadyLocked() {
@@ -92,13 +106,24 @@ func (q *Queue) activateReadyLocked() {
 	}
 }
 
-// Decided marks a popped pod as having a node; its binding is being written.
-func (q *Queue) Decided(a *Attempt) {
+// Decided marks a popped pod as having a node; its binding is being written. It returns false for a pod of a group
+// that has been removed.
+func (q *Queue) Decided(a *Attempt) bool {
 	p := a.queuedPod
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inFlight.end()
+	switch p.state {
+	case nowhere:
+		return false
+	case member:
+		q.leaveLocked(p)
+		p.ticket = q.line.Join(string(p.id), p)
+		p.ticket.Withdraw()
+	default:
+		q.inFlight.end()
+	}
 	q.moveLocked(p, binding)
+	return true
 }
 
 // Nominate records the node that is being freed for a popped pod; "": none.
@@ -125,10 +150,16 @@ func (q *Queue) Reject(a *Attempt) {
 	defer q.mu.Unlock()
 	p.rejected++
 	p.failed = 0
-	p.byRules, p.byVolumes, p.byResources, p.byExtenders = a.ByRules, a.ByVolumes, a.ByResources, a.ByExtenders
-	p.byDevices, p.onlyDevices = a.ByDevices, a.OnlyDevices
+	a.keepReasons()
 	helped := q.inFlight.any(p.seen, func(c framework.ClusterEvent) bool { return q.hint(p.waiting(), c) })
 	q.putBackLocked(p, helped || p.changed)
+}
+
+// keepReasons records what the decision has found to be against the pod.
+func (a *Attempt) keepReasons() {
+	p := a.queuedPod
+	p.byRules, p.byVolumes, p.byResources, p.byExtenders = a.ByRules, a.ByVolumes, a.ByResources, a.ByExtenders
+	p.byDevices, p.onlyDevices = a.ByDevices, a.OnlyDevices
 }
 
 // Fail puts back a popped pod whose decision or binding failed with an error. It is retried
@@ -145,16 +176,31 @@ func (q *Queue) Fail(a *Attempt) {
 		return
 	}
 	q.stampLocked(p)
+	q.failLocked(p, q.backoffOf(p.failed))
+}
+
+// failLocked makes a pod wait before it can be popped.
+func (q *Queue) failLocked(p *queuedPod, wait time.Duration) {
+	q.stopTimerLocked(p)
 	q.timers.Add(1)
 	// The timer must exist before the ledger stops counting the pod: time may move on then.
-	p.timer = q.clock.AfterFunc(q.backoffOf(p.failed), func() {
+	timer := q.clock.AfterFunc(wait, func() {
 		defer q.timers.Done()
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if p.state == failing && !q.closed {
-			p.timer = nil
+		if p.state != failing || q.closed {
+			return
+		}
+		p.timer = nil
+		switch {
+		case p.group != nil:
+			q.placeLocked(p)
+		case q.hasGroup(p.info.Pod):
+			q.joinLocked(p)
+		default:
 			q.moveLocked(p, active)
 		}
 	})
 	q.moveLocked(p, failing)
+	p.timer = timer
 }

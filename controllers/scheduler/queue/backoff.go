@@ -13,14 +13,18 @@ const (
 
 // backoffOf returns the back-off after a number of unsuccessful attempts.
 func (q *Queue) backoffOf(attempts int) time.Duration {
-	d := q.initial
-	for i := 1; i < attempts && d < q.longest; i++ {
-		if d > q.longest/2 { // twice as much could be too much for a Duration
-			return q.longest
+	return backoff(q.initial, q.longest, attempts)
+}
+
+func backoff(initial, longest time.Duration, attempts int) time.Duration {
+	d := initial
+	for i := 1; i < attempts && d < longest; i++ {
+		if d > longest/2 { // twice as much could be too much for a Duration
+			return longest
 		}
 		d *= 2
 	}
-	return min(d, q.longest)
+	return min(d, longest)
 }
 
 // armFlushLocked starts the timer that retries pods which have been unschedulable for

@@ -88,10 +88,10 @@ func (q *Queue) Notify(c framework.ClusterEvent) {
 	var helped []*queuedPod
 	for _, p := range candidates {
 		if p.state == gated {
-			if !q.gatedLocked(p.info) {
+			if !q.gatedLocked(p) {
 				helped = append(helped, p)
 			}
-		} else if q.hint(p.waiting(), c) {
+		} else if p.any(func(p *queuedPod) bool { return q.hint(p.waiting(), c) }) {
 			helped = append(helped, p)
 		}
 	}

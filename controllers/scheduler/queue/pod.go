@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilclock "k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/clock/inflight"
@@ -23,6 +25,9 @@ import (
 // active when Resume is called or its time is over.
 //
 // An event moves a pod whose back-off has not ended to backingOff instead of active.
+//
+// The pods of a PodGroup have one entry, which moves like a pod without a node, and never to binding. They are
+// members of it until they have a node, and from then on move on their own (group.go).
 type state int
 
 const (
@@ -37,8 +42,10 @@ const (
 	failing
 	// unschedulable: waits for an event that the hint approves.
 	unschedulable
-	// gated: has scheduling gates, or resource claims that do not exist.
+	// gated: has scheduling gates, or resource claims that do not exist, or is a group that lacks pods.
 	gated
+	// member: waits in the entry of its group, for a decision on all of them.
+	member
 	// deciding: popped; the decision is not made yet, or not written.
 	deciding
 	// binding: popped, has a node, and its binding is being written.
@@ -56,9 +63,20 @@ func (p state) counted() bool {
 // waits reports whether pods in this state wait to be popped.
 func (p state) waits() bool { return p == active || p == backingOff }
 
-// queuedPod is a pod without a node. The queue's mutex guards all fields.
+// queuedPod is a pod without a node, or the entry of the pods of a group. The queue's mutex guards all fields.
 type queuedPod struct {
+	// id is the pod's UID. Of a group, it is the name, with a slash, which UIDs do not have.
+	id              types.UID
+	namespace, name string
+	priority        int32
+	// info is nil for a group.
 	info *framework.PodInfo
+	// group is set in the entry of a group, of in each pod of one: that entry, or nil while the pod is not a
+	// member.
+	group *group
+	of    *queuedPod
+	// decisions is how often a pod of a group was decided on.
+	decisions int
 	// nominated is the node that is being freed for the pod; "": none.
 	nominated string
 
@@ -115,6 +133,14 @@ type Waiting struct {
 // Hint reports whether the event may let the waiting pod in.
 type Hint func(p Waiting, c framework.ClusterEvent) bool
 
+func newQueuedPod(pod *corev1.Pod) *queuedPod {
+	info := framework.NewPodInfo(pod)
+	return &queuedPod{
+		id: pod.UID, namespace: pod.Namespace, name: pod.Name, priority: info.Priority,
+		info: info, nominated: pod.Status.NominatedNodeName, index: -1,
+	}
+}
+
 func (p *queuedPod) waiting() Waiting {
 	return Waiting{
 		Info: p.info, Nominated: p.nominated, ByRules: p.byRules, ByVolumes: p.byVolumes, ByResources: p.byResources,
@@ -125,16 +151,16 @@ func (p *queuedPod) waiting() Waiting {
 // before is PrioritySort: the highest priority first, then the oldest. Pods of the same
 // instant are ordered by name, so that the order does not depend on that of the events.
 func before(a, b *queuedPod) bool {
-	if a.info.Priority != b.info.Priority {
-		return a.info.Priority > b.info.Priority
+	if a.priority != b.priority {
+		return a.priority > b.priority
 	}
 	if !a.since.Equal(b.since) {
 		return a.since.Before(b.since)
 	}
 	return cmp.Or(
-		strings.Compare(a.info.Pod.Namespace, b.info.Pod.Namespace),
-		strings.Compare(a.info.Pod.Name, b.info.Pod.Name),
-		strings.Compare(string(a.info.Pod.UID), string(b.info.Pod.UID)),
+		strings.Compare(a.namespace, b.namespace),
+		strings.Compare(a.name, b.name),
+		strings.Compare(string(a.id), string(b.id)),
 	) < 0
 }
 

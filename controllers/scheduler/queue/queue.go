@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,12 +27,15 @@ type Queue struct {
 	hint Hint
 	// ready reports whether the resource claims of a pod exist.
 	ready func(p *framework.PodInfo) bool
+	// podGroups is nil if pods are decided on without regard to their groups.
+	podGroups Groups
 	// initial and longest limit the back-offs.
 	initial, longest time.Duration
 
 	mu      sync.Mutex
 	closed  bool
 	pods    map[types.UID]*queuedPod
+	groups  map[types.NamespacedName]*queuedPod // the entries of groups
 	active  *podHeap
 	backoff *podHeap
 	waiting map[types.UID]*queuedPod // the unschedulable pods
@@ -55,6 +59,8 @@ type Options struct {
 	// Ready approves pods that use resource claims: they are popped only while it does. It is asked
 	// under the queue's lock.
 	Ready func(p *framework.PodInfo) bool
+	// Groups knows the PodGroups of pods; nil: pods are decided on without regard to them.
+	Groups Groups
 	// InitialBackoff is the back-off after one unsuccessful attempt, MaxBackoff the longest; 0 means
 	// kube-scheduler's default.
 	InitialBackoff, MaxBackoff time.Duration
@@ -67,6 +73,8 @@ func New(c clock.Clock, ledger *clock.Ledger, opts Options) *Queue {
 		line:        inflight.NewLine[*queuedPod](ledger, inflight.Key, opts.Name),
 		hint:        opts.Hint,
 		ready:       opts.Ready,
+		podGroups:   opts.Groups,
+		groups:      map[types.NamespacedName]*queuedPod{},
 		initial:     cmp.Or(opts.InitialBackoff, initialBackoff),
 		longest:     cmp.Or(opts.MaxBackoff, maxBackoff),
 		pods:        map[types.UID]*queuedPod{},
@@ -80,9 +88,13 @@ func New(c clock.Clock, ledger *clock.Ledger, opts Options) *Queue {
 }
 
 // gatedLocked reports whether the pod must not be popped: it has scheduling gates, or resource
-// claims that do not exist.
-func (q *Queue) gatedLocked(p *framework.PodInfo) bool {
-	return len(p.Pod.Spec.SchedulingGates) > 0 || len(p.Pod.Spec.ResourceClaims) > 0 && !q.ready(p)
+// claims that do not exist. A group must not if it lacks pods, or one of them must not.
+func (q *Queue) gatedLocked(p *queuedPod) bool {
+	if p.group != nil {
+		return !q.podGroups.Ready(p.group.key) || slices.ContainsFunc(p.group.members, q.gatedLocked)
+	}
+	pod := p.info.Pod
+	return len(pod.Spec.SchedulingGates) > 0 || len(pod.Spec.ResourceClaims) > 0 && !q.ready(p.info)
 }
 
 // Set stores the state of a pod that has no node.
@@ -94,27 +106,35 @@ func (q *Queue) Set(pod *corev1.Pod) {
 	}
 	known := q.pods[pod.UID]
 	if known == nil {
-		known = &queuedPod{info: framework.NewPodInfo(pod), nominated: pod.Status.NominatedNodeName, index: -1}
+		known = newQueuedPod(pod)
 		q.pods[pod.UID] = known
-		q.enterLocked(known)
-		return
-	}
-	if sameSpec(known.info.Pod, pod) {
-		known.info = known.info.WithPod(pod)
-		if known.state == gated && !q.gatedLocked(known.info) { // its status names its claims now
-			q.retryLocked(known)
+		if q.hasGroup(pod) {
+			q.joinLocked(known)
+		} else {
+			q.enterLocked(known)
 		}
 		return
 	}
-	// A pod's priority cannot change, so it keeps its position in a heap.
-	known.info = framework.NewPodInfo(pod)
-	isGated := q.gatedLocked(known.info)
-	switch known.state {
+	same := sameSpec(known.info.Pod, pod)
+	if same {
+		known.info = known.info.WithPod(pod)
+	} else {
+		known.info = framework.NewPodInfo(pod) // a pod's priority cannot change, so it keeps its position in a heap
+	}
+	entry := known
+	if known.state == member {
+		entry = known.of
+	}
+	switch entry.state {
 	case deciding, binding:
-		known.changed = true
-	case unschedulable, gated:
-		if !isGated {
-			q.retryLocked(known)
+		entry.changed = entry.changed || !same
+	case gated: // its status may name its claims now
+		if !q.gatedLocked(entry) {
+			q.retryLocked(entry)
+		}
+	case unschedulable:
+		if !same && !q.gatedLocked(entry) {
+			q.retryLocked(entry)
 		}
 	}
 }
@@ -151,7 +171,7 @@ func (q *Queue) putBackLocked(p *queuedPod, again bool) {
 	q.stampLocked(p)
 	p.readyAt = p.since.Add(q.backoffOf(p.rejected))
 	switch {
-	case q.gatedLocked(p.info):
+	case q.gatedLocked(p):
 		q.moveLocked(p, gated)
 	case again:
 		q.retryLocked(p)
@@ -171,18 +191,31 @@ func (q *Queue) endLocked(p *queuedPod) {
 // enterLocked sets the first state of a new pod.
 func (q *Queue) enterLocked(p *queuedPod) {
 	q.stampLocked(p)
-	if q.gatedLocked(p.info) {
+	q.placeLocked(p)
+}
+
+// placeLocked makes the pod ready to be popped, unless it must not be.
+func (q *Queue) placeLocked(p *queuedPod) {
+	if q.gatedLocked(p) {
 		q.moveLocked(p, gated)
 		return
 	}
 	q.retryLocked(p)
 }
 
-// retryLocked makes the pod ready to be popped, at once or when its back-off ends.
+// retryLocked makes the pod ready to be popped, at once or when its back-off ends. Unlike a pod, a group is not
+// popped before that.
 func (q *Queue) retryLocked(p *queuedPod) {
-	if p.readyAt.After(q.clock.Now()) {
+	wait := p.readyAt.Sub(q.clock.Now())
+	switch {
+	case p.group == nil && wait > 0:
 		q.moveLocked(p, backingOff)
-	} else {
+	case wait > 0:
+		q.failLocked(p, wait)
+	default:
+		if p.group != nil {
+			p.priority = q.podGroups.Priority(p.group.key)
+		}
 		q.moveLocked(p, active)
 	}
 }
@@ -201,12 +234,12 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 	case backingOff:
 		q.backoff.remove(p)
 	case unschedulable:
-		delete(q.waiting, p.info.Pod.UID)
-		delete(q.byRules, p.info.Pod.UID)
-		delete(q.withClaims, p.info.Pod.UID)
-		delete(q.withDevices, p.info.Pod.UID)
+		delete(q.waiting, p.id)
+		delete(q.byRules, p.id)
+		delete(q.withClaims, p.id)
+		delete(q.withDevices, p.id)
 	case gated:
-		delete(q.withDevices, p.info.Pod.UID)
+		delete(q.withDevices, p.id)
 	case failing, parked:
 		q.stopTimerLocked(p)
 	}
@@ -217,16 +250,16 @@ func (q *Queue) moveLocked(p *queuedPod, to state) {
 	case backingOff:
 		q.backoff.push(p)
 	case unschedulable:
-		q.waiting[p.info.Pod.UID] = p
-		if p.byRules || p.byExtenders {
-			q.byRules[p.info.Pod.UID] = p
+		q.waiting[p.id] = p
+		if p.any(func(p *queuedPod) bool { return p.byRules || p.byExtenders }) {
+			q.byRules[p.id] = p
 		}
-		if len(p.info.Claims) > 0 {
-			q.withClaims[p.info.Pod.UID] = p
+		if p.any(func(p *queuedPod) bool { return len(p.info.Claims) > 0 }) {
+			q.withClaims[p.id] = p
 		}
 	}
-	if (to == unschedulable || to == gated) && (len(p.info.Pod.Spec.ResourceClaims) > 0 || p.byDevices) {
-		q.withDevices[p.info.Pod.UID] = p
+	if (to == unschedulable || to == gated) && p.any(func(p *queuedPod) bool { return len(p.info.Pod.Spec.ResourceClaims) > 0 || p.byDevices }) {
+		q.withDevices[p.id] = p
 	}
 	if from.counted() && !to.counted() {
 		p.ticket.End()
@@ -242,7 +275,7 @@ func (q *Queue) countLocked(p *queuedPod, to state) {
 		p.ticket.Withdraw()
 	case waits && !waited:
 		before := p.ticket
-		p.ticket = q.line.Join(string(p.info.Pod.UID), p)
+		p.ticket = q.line.Join(string(p.id), p)
 		if before != nil {
 			before.End()
 		}
@@ -257,8 +290,15 @@ func (q *Queue) stopTimerLocked(p *queuedPod) {
 }
 
 func (q *Queue) dropLocked(p *queuedPod) {
+	if p.state == member {
+		q.leaveLocked(p)
+	}
 	q.moveLocked(p, nowhere)
-	delete(q.pods, p.info.Pod.UID)
+	if p.group != nil {
+		delete(q.groups, p.group.key)
+	} else {
+		delete(q.pods, p.id)
+	}
 }
 
 // Close makes Pop return nil, removes all pods that are not popped, and waits for the timers.
@@ -294,6 +334,9 @@ func (q *Queue) Outrank(uid types.UID) {
 		return
 	}
 	p.nominated = ""
+	if p.state == member {
+		p = p.of
+	}
 	p.changed = true
 	if p.state == unschedulable {
 		q.retryLocked(p)
