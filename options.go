@@ -22,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
@@ -176,6 +177,10 @@ type Options struct {
 	// SchedulerConfig is the file of a kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration,
 	// which is read when the cluster starts; empty: kube-scheduler's default configuration.
 	SchedulerConfig string
+	// GenericWorkload serves Workload and PodGroup of scheduling.k8s.io/v1beta1, schedules pods by their PodGroups
+	// and runs the podgroup-protection-controller (KEP-4671), as upstream with the feature gate of that
+	// name and --runtime-config=scheduling.k8s.io/v1beta1=true.
+	GenericWorkload bool
 	// NoWait makes Start return before the nodes are Ready.
 	NoWait bool
 	// CompactionInterval is the time of the cluster's clock between compactions of the
@@ -255,7 +260,7 @@ func (o *Options) Validate() error {
 	default:
 		return fmt.Errorf("clock %q is none of %s, %s, %s", o.ClockMode, clock.ModeReal, clock.ModeScaled, clock.ModeVirtual)
 	}
-	if _, err := manager.ParseSelection(strings.Join(o.Controllers, ",")); err != nil {
+	if _, err := o.selectedControllers(); err != nil {
 		return err
 	}
 	if _, err := o.schedulerOptions(); err != nil {
@@ -277,11 +282,20 @@ func (o *Options) Validate() error {
 func (o *Options) admission() plugins.Options {
 	options := plugins.Options{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
 	const taints = "TaintNodesByCondition"
-	selected, err := manager.ParseSelection(strings.Join(o.Controllers, ","))
+	selected, err := o.selectedControllers()
 	if err == nil && !slices.Contains(selected, nodelifecycle.Name) && !slices.Contains(options.Enable, taints) {
 		options.Disable = append(slices.Clone(options.Disable), taints)
 	}
 	return options
+}
+
+// selectedControllers returns the names of the controllers that run.
+func (o *Options) selectedControllers() ([]string, error) {
+	return manager.ParseSelection(strings.Join(o.Controllers, ","), o.gates())
+}
+
+func (o *Options) gates() featuregates.Gates {
+	return featuregates.Gates{GenericWorkload: o.GenericWorkload}
 }
 
 func (o *Options) validateAuthorization() error {
@@ -307,14 +321,16 @@ func (o *Options) validateAuthorization() error {
 
 // schedulerOptions reads the configuration of the scheduler.
 func (o *Options) schedulerOptions() (scheduler.Options, error) {
+	opts := scheduler.Options{PodGroups: o.GenericWorkload}
 	if o.SchedulerConfig == "" {
-		return scheduler.Options{}, nil
+		return opts, nil
 	}
 	if o.NoScheduler {
-		return scheduler.Options{}, fmt.Errorf("a configuration of the scheduler (%s) was given, but no scheduler runs: leave out one of them", o.SchedulerConfig)
+		return opts, fmt.Errorf("a configuration of the scheduler (%s) was given, but no scheduler runs: leave out one of them", o.SchedulerConfig)
 	}
-	read, err := config.Read(o.SchedulerConfig)
-	return scheduler.Options{Config: read}, err
+	var err error
+	opts.Config, err = config.Read(o.SchedulerConfig)
+	return opts, err
 }
 
 // containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/internal/fence"
 	"minikcm.dev/minikcm/internal/members"
@@ -277,5 +275,5 @@ func (c *Cluster) runsElsewhere(role string) bool {
 
 // selectedControllers returns the controllers that the options select.
 func (c *Cluster) selectedControllers() ([]string, error) {
-	return manager.ParseSelection(strings.Join(c.opts.Controllers, ","))
+	return c.opts.selectedControllers()
 }

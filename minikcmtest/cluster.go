@@ -71,6 +71,10 @@ func WithSchedulerConfig(file string) Option {
 	return func(o *minikcm.Options) { o.SchedulerConfig = file }
 }
 
+// WithGangScheduling serves Workload and PodGroup of scheduling.k8s.io/v1beta1 and schedules pods by their
+// PodGroups: upstream's feature gate GenericWorkload.
+func WithGangScheduling() Option { return func(o *minikcm.Options) { o.GenericWorkload = true } }
+
 // WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
 // disables one.
 func WithAdmissionPlugins(selection ...string) Option {

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/internal/clockapi"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loopapi"
 	"minikcm.dev/minikcm/internal/scenarioapi"
 	"minikcm.dev/minikcm/scenarios"
@@ -40,6 +41,8 @@ type clusterFlags struct {
 	// schedulerConfig is the file of --scheduler-config.
 	schedulerConfig string
 	memoryLimit     string
+	// featureGates and runtimeConfig are the items of --feature-gates and --runtime-config.
+	featureGates, runtimeConfig []string
 
 	startDelay, readyDelay time.Duration
 	podNetworks            minikcm.PodNetworks
@@ -63,6 +66,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one; minikcm processes on one etcd divide the work")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
+	flags.StringSliceVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false; only GenericWorkload has an effect, together with --runtime-config: gang scheduling")
+	flags.StringSliceVar(&f.runtimeConfig, "runtime-config", nil, "API versions to turn on or off, version=true or version=false: scheduling.k8s.io/v1beta1, for --feature-gates=GenericWorkload=true")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or virtual=N for time that runs N times faster, waits for the cluster's work, and is controlled by \"minikcm clock\"; virtual is virtual=1, and scaled=N is virtual=N, except with --etcd-servers")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
@@ -96,6 +101,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	if err != nil {
 		return opts, err
 	}
+	if err = f.setGates(&opts); err != nil {
+		return opts, badInput{err}
+	}
 	if opts.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
 		return opts, badInput{err}
 	}
@@ -114,6 +122,16 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		return opts, err
 	}
 	return opts, f.setClock(&opts)
+}
+
+// setGates sets the options that feature gates turn on.
+func (f *clusterFlags) setGates(opts *minikcm.Options) error {
+	gates, err := featuregates.Parse(f.featureGates)
+	if err != nil {
+		return err
+	}
+	opts.GenericWorkload = gates.GenericWorkload
+	return featuregates.ParseRuntimeConfig(f.runtimeConfig, gates)
 }
 
 // nodeOptions sets the options that determine the cluster's nodes.

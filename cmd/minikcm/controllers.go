@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 func newControllers() *cobra.Command {
@@ -90,7 +91,7 @@ func chooseControllers(all []manager.Status, names []string) ([]manager.Status, 
 	if len(names) == 0 {
 		return all, nil
 	}
-	canonical, err := manager.ParseSelection(strings.Join(names, ","))
+	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.Gates{GenericWorkload: true})
 	if err != nil {
 		return nil, err
 	}

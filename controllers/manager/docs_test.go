@@ -50,7 +50,7 @@ func whyAbsent() map[string]string {
 	)
 	return map[string]string{
 		"cloud-node-lifecycle-controller": cloud, "node-route-controller": cloud,
-		"podgroup-protection-controller": gate, "storageversion-garbage-collector-controller": gate,
+		"storageversion-garbage-collector-controller": gate,
 	}
 }
 
@@ -58,6 +58,9 @@ func section(b *strings.Builder, d *Descriptor) {
 	fmt.Fprintf(b, "\n## %s\n\nThis controller %s ([documentation](%s)).\n\n", d.Name, d.About, d.DocsURL())
 	if d.DisabledByDefault {
 		b.WriteString("It is off unless it is selected by name.\n\n")
+	}
+	if d.Gated {
+		b.WriteString("It is off without the feature gate GenericWorkload.\n\n")
 	}
 	line := func(what string, items []string) {
 		if len(items) > 0 {

@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/controllers/devicedriver"
 	"minikcm.dev/minikcm/controllers/volumeattacher"
 	"minikcm.dev/minikcm/controllers/volumeprovisioner"
+	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 func TestTable(t *testing.T) {
@@ -61,27 +62,33 @@ func TestParseSelection(t *testing.T) {
 	allBut := func(excluded ...string) []string {
 		return slices.DeleteFunc(Names(), func(n string) bool { return slices.Contains(append(excluded, offByDefault...), n) })
 	}
-	all := allBut()
+	const gated = "podgroup-protection-controller"
+	all := allBut(gated)
 	for name, tt := range map[string]struct {
 		text string
 		want []string
 		err  string
+		gate bool
 	}{
-		"default":        {"", all, ""},
-		"star":           {"*", all, ""},
-		"one":            {"replicaset-controller", []string{"replicaset-controller"}, ""},
-		"alias":          {"replicaset", []string{"replicaset-controller"}, ""},
-		"all but one":    {"*,-namespace-controller", allBut("namespace-controller"), ""},
-		"name then star": {"-namespace, *", allBut("namespace-controller"), ""},
-		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), ""},
-		"only excluded":  {"-namespace", []string{}, ""},
-		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `},
-		"absent":         {"node-route-controller", nil, "that minikcm does not have"},
-		"absent, out":    {"*,-node-route-controller,-route", all, ""},
-		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded"},
+		"default":        {"", all, "", false},
+		"star":           {"*", all, "", false},
+		"one":            {"replicaset-controller", []string{"replicaset-controller"}, "", false},
+		"alias":          {"replicaset", []string{"replicaset-controller"}, "", false},
+		"all but one":    {"*,-namespace-controller", allBut("namespace-controller", gated), "", false},
+		"name then star": {"-namespace, *", allBut("namespace-controller", gated), "", false},
+		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", true},
+		"only excluded":  {"-namespace", []string{}, "", false},
+		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `, false},
+		"absent":         {"node-route-controller", nil, "that minikcm does not have", false},
+		"absent, out":    {"*,-node-route-controller,-route", all, "", false},
+		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded", false},
+		"gate on":        {"*", allBut(), "", true},
+		"gated":          {gated, []string{gated}, "", true},
+		"gate off":       {gated, nil, "needs the feature gate GenericWorkload", false},
+		"gate off, out":  {"*,-" + gated, all, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseSelection(tt.text)
+			got, err := ParseSelection(tt.text, featuregates.Gates{GenericWorkload: tt.gate})
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("ParseSelection() error = %v, want %q in it", err, tt.err)

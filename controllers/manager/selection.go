@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 // ParseSelection parses the value of the flag --controllers: names or aliases separated by
 // commas. A name after "-" is excluded, "*" selects all controllers that are not disabled
 // by default, and "-*" none. Names take precedence over "*", and an empty text means "*". A
-// controller of upstream that the table lacks may be excluded, but not selected. The
-// returned names are those of the table, in its order.
-func ParseSelection(text string) ([]string, error) {
+// controller of upstream that the table lacks may be excluded, but not selected, and neither may
+// one whose feature gate is off. The returned names are those of the table, in its order.
+func ParseSelection(text string, gates featuregates.Gates) ([]string, error) {
 	table := Descriptors()
 	star := strings.TrimSpace(text) == ""
 	explicit := map[string]bool{}
@@ -44,6 +46,12 @@ func ParseSelection(text string) ([]string, error) {
 	selected := []string{}
 	for _, d := range table {
 		wanted, named := explicit[d.Name]
+		if d.Gated && !gates.GenericWorkload {
+			if named && wanted {
+				return nil, fmt.Errorf("controller %q needs the feature gate %s", d.Name, featuregates.GenericWorkload)
+			}
+			continue
+		}
 		if named && wanted || !named && star && !d.DisabledByDefault {
 			selected = append(selected, d.Name)
 		}

@@ -25,6 +25,7 @@ import (
 	"minikcm.dev/minikcm/controllers/persistentvolumeexpander"
 	"minikcm.dev/minikcm/controllers/podautoscaler"
 	"minikcm.dev/minikcm/controllers/podgc"
+	"minikcm.dev/minikcm/controllers/podgroupprotection"
 	"minikcm.dev/minikcm/controllers/pvcprotection"
 	"minikcm.dev/minikcm/controllers/pvprotection"
 	"minikcm.dev/minikcm/controllers/replicaset"
@@ -61,7 +62,21 @@ func Descriptors() []Descriptor {
 	table = append(table, cleaningControllers()...)
 	table = append(table, storageControllers()...)
 	table = append(table, storageProtection()...)
-	return append(table, deviceControllers()...)
+	table = append(table, deviceControllers()...)
+	return append(table, groupControllers()...)
+}
+
+// groupControllers are those of gang scheduling.
+func groupControllers() []Descriptor {
+	return []Descriptor{
+		{
+			Name: podgroupprotection.Name, Gated: true, Account: "podgroup-protection-controller",
+			About:   "keeps PodGroups that are being deleted until their pods have ended",
+			Watches: []string{"podgroups", "pods"}, Writes: []string{"podgroups"},
+			Docs: "concepts/scheduling-eviction/gang-scheduling/",
+			New:  constructor(podgroupprotection.New),
+		},
+	}
 }
 
 // deviceControllers are those of dynamic resource allocation.

@@ -15,7 +15,8 @@ var inFolder = map[string][]string{
 	"clock/inflight":  {"internal/hash"},
 	"clock/informers": {".", "inflight", "reference"},
 
-	"internal/cellimits": {"regexcost"},
+	"internal/cellimits":    {"regexcost"},
+	"internal/featuregates": {"spell"},
 
 	"store":           {"pages"},
 	"store/faulty":    {"."},
@@ -105,6 +106,7 @@ var inFolder = map[string][]string{
 	"controllers/pvcprotection":                   {"env", "loop", "protection/guard", "volumeindex", "./decide"},
 	"controllers/pvcprotection/decide":            {},
 	"controllers/pvprotection":                    {"env", "loop", "protection/guard"},
+	"controllers/podgroupprotection":              {"env", "loop", "protection"},
 	"controllers/vacprotection":                   {"env", "loop", "protection/guard"},
 	"controllers/replicationcontroller":           {"env", "replicaset"},
 	"controllers/scheduler":                       {"devicetaints", "env", "scheduler/cache", "scheduler/config", "scheduler/explain", "scheduler/extender", "scheduler/framework", "scheduler/plugins", "scheduler/queue", "volumeindex"},

@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/manager/serving"
+	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 // Options are the options of the command line, under upstream's names
@@ -30,11 +31,13 @@ type Options struct {
 	AuthenticationKubeconfig, AuthorizationKubeconfig string
 	// OwnAccounts makes each controller act as a service account of its own.
 	OwnAccounts bool
-	Generic     *generic.GenericControllerManagerConfigurationOptions
-	Serving     *serving.Options
-	Settings    *manager.Settings
-	Logs        *logsapi.LoggingConfiguration
-	Metrics     *metrics.Options
+	// FeatureGates are the items of --feature-gates.
+	FeatureGates []string
+	Generic      *generic.GenericControllerManagerConfigurationOptions
+	Serving      *serving.Options
+	Settings     *manager.Settings
+	Logs         *logsapi.LoggingConfiguration
+	Metrics      *metrics.Options
 	// Tokens makes the signer of the tokens that serviceaccount-token-controller issues.
 	Tokens TokenSigner
 
@@ -66,6 +69,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig of the cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
 	fs.StringVar(&o.Master, "master", o.Master, "address of the cluster, instead of the kubeconfig's")
 	fs.BoolVar(&o.OwnAccounts, "use-service-account-credentials", o.OwnAccounts, "let each controller act as a service account of its own in kube-system")
+	fs.StringSliceVar(&o.FeatureGates, "feature-gates", nil, "feature gates, name=true or name=false; GenericWorkload=true runs the podgroup-protection-controller, for a cluster that serves PodGroups of scheduling.k8s.io/v1beta1")
 	o.Serving.AddFlags(&o.sets)
 	o.sets.FlagSet("authentication").StringVar(&o.AuthenticationKubeconfig, "authentication-kubeconfig", "", "kubeconfig of the cluster that authenticates tokens of HTTPS clients (default --kubeconfig)")
 	o.sets.FlagSet("authorization").StringVar(&o.AuthorizationKubeconfig, "authorization-kubeconfig", "", "kubeconfig of the cluster that authorizes HTTPS clients (default --kubeconfig)")
@@ -80,7 +84,11 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 // complete validates the options and returns the selected controllers and the generic
 // configuration that results from the flags.
 func (o *Options) complete() ([]string, *config.GenericControllerManagerConfiguration, error) {
-	selected, err := manager.ParseSelection(strings.Join(o.Generic.Controllers, ","))
+	gates, err := featuregates.Parse(o.FeatureGates)
+	if err != nil {
+		return nil, nil, err
+	}
+	selected, err := manager.ParseSelection(strings.Join(o.Generic.Controllers, ","), gates)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,61 @@
+package featuregates
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		gates, config string
+		on            bool
+		err           string
+	}{
+		{},
+		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=true", on: true},
+		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1", on: true},
+		{gates: " GenericWorkload = true ,", config: ", scheduling.k8s.io/v1beta1 = true", on: true},
+		{gates: "GenericWorkload=false", config: "scheduling.k8s.io/v1beta1=false"},
+		{gates: "GenericWorkload=true,GenericWorkload=false"},
+		{gates: "GenericWorkload=true", err: "has no effect without --runtime-config=scheduling.k8s.io/v1beta1=true"},
+		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=false", err: "has no effect without"},
+		{config: "scheduling.k8s.io/v1beta1=true", err: "serves nothing without --feature-gates=GenericWorkload=true"},
+		{gates: "GenericWorkload=yes", err: `GenericWorkload must be true or false, not "yes"`},
+		{gates: "GenericWorkload", err: `GenericWorkload must be true or false, not ""`},
+		{gates: "GangScheduling=true", err: "Kubernetes v1.37 has merged it into GenericWorkload"},
+		{gates: "CompositePodGroup=true", err: "CompositePodGroup of Kubernetes has no effect in minikcm"},
+		{gates: "GenericWorkloads=true", err: "unrecognized feature gate GenericWorkloads; the gate that has an effect is GenericWorkload; did you mean GenericWorkload?"},
+		{gates: "Zzzzzz=true", err: "unrecognized feature gate Zzzzzz"},
+		{config: "api/all=true", err: "api/all cannot be turned on or off in minikcm, only scheduling.k8s.io/v1beta1"},
+		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=on", err: `must be true or false, not "on"`},
+	} {
+		t.Run(test.gates+" "+test.config, func(t *testing.T) {
+			gates, err := Parse([]string{test.gates})
+			if err == nil {
+				err = ParseRuntimeConfig([]string{test.config}, gates)
+			}
+			switch {
+			case test.err == "" && err != nil:
+				t.Fatal(err)
+			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
+				t.Fatalf("error %v, want %q in it", err, test.err)
+			case err == nil && gates.GenericWorkload != test.on:
+				t.Errorf("GenericWorkload is %v, want %v", gates.GenericWorkload, test.on)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("GenericWorkload=true", "scheduling.k8s.io/v1beta1=true")
+	f.Add("a=b,,=", "=,x")
+	f.Fuzz(func(t *testing.T, gates, config string) {
+		g, err := Parse([]string{gates})
+		if err == nil {
+			err = ParseRuntimeConfig([]string{config}, g)
+		}
+		if err != nil && err.Error() == "" {
+			t.Error("an error without a text")
+		}
+	})
+}
