@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
+	"k8s.io/client-go/tools/cache"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"minikcm.dev/minikcm/clock/informers"
@@ -14,20 +15,21 @@ import (
 
 // storageListers read what CSI drivers publish.
 type storageListers struct {
-	nodes      storagelisters.CSINodeLister
+	nodes      cache.Store // of CSINodes
 	drivers    storagelisters.CSIDriverLister
 	capacities storagelisters.CSIStorageCapacityLister
 }
 
 func newStorageListers(kinds informers.Kinds) storageListers {
-	return storageListers{kinds.CSINodes().Lister(), kinds.CSIDrivers().Lister(), kinds.CSIStorageCapacities().Lister()}
+	return storageListers{kinds.CSINodes().Informer().GetStore(), kinds.CSIDrivers().Lister(), kinds.CSIStorageCapacities().Lister()}
 }
 
 // limits returns how many volumes of each driver a node can have; nil: any number.
 func (s storageListers) limits(node string) map[string]int32 {
-	csiNode, err := s.nodes.Get(node)
-	if err != nil {
-		return nil // a cache has no other errors than NotFound
+	found, _, _ := s.nodes.GetByKey(node) // a lister would make an error for each node that has none
+	csiNode, ok := found.(*storagev1.CSINode)
+	if !ok {
+		return nil
 	}
 	var limits map[string]int32
 	for i := range csiNode.Spec.Drivers {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
@@ -44,7 +45,7 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 		case len(reasons) > 0: // the first of the bound claims that does not suit the node counts
 		case c.Volume == nil:
 			reasons = append(reasons, reasonVolumeMissing)
-		case storagehelpers.CheckNodeAffinity(c.Volume, node.Labels) != nil:
+		case !v.suits(c, node):
 			reasons = append(reasons, reasonVolumeAffinity)
 		}
 	}
@@ -57,6 +58,21 @@ func (v *Volumes) plan(node *corev1.Node) (VolumePlan, *rejection) {
 	}
 	slices.Sort(reasons)
 	return VolumePlan{}, &rejection{plugin: VolumeBinding, reasons: slices.Compact(reasons), final: true}
+}
+
+// suits reports whether the node affinity of the claim's volume allows a node, by its labels alone, as
+// storagehelpers.CheckNodeAffinity does for a single node. It parses the affinity once for all nodes.
+func (v *Volumes) suits(c *Claim, node *corev1.Node) bool {
+	affinity := c.Volume.Spec.NodeAffinity
+	if affinity == nil || affinity.Required == nil {
+		return true
+	}
+	if c.affinity == nil {
+		c.affinity = nodeaffinity.NewLazyErrorNodeSelector(affinity.Required)
+	}
+	v.labelled.Labels = node.Labels
+	matches, err := c.affinity.Match(&v.labelled)
+	return matches && err == nil
 }
 
 // planUnbound finds volumes for unbound claims, the smallest claim first. Those without a

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
@@ -47,6 +48,8 @@ type Volumes struct {
 	Capacities func(class *storagev1.StorageClass) (published []*storagev1.CSIStorageCapacity, checked bool)
 
 	free map[string][]*corev1.PersistentVolume
+	// labelled is the node that suits compares.
+	labelled corev1.Node
 }
 
 // Claim is a claim that the pod uses.
@@ -59,6 +62,9 @@ type Claim struct {
 	// none, or one that does not exist.
 	Volume *corev1.PersistentVolume
 	Class  *storagev1.StorageClass
+
+	// affinity is the volume's, once a node was compared with it.
+	affinity *nodeaffinity.LazyErrorNodeSelector
 }
 
 // Bound reports whether a claim is bound to a volume completely.
