@@ -40,7 +40,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				q.Set(pods[i])
-				a := q.Pop()
+				a := q.Pop(b.Context())
 				snapshot = known.UpdateSnapshot(snapshot)
 				d := plugins.Decide(plugins.Input{Pod: a.Info, Snapshot: snapshot, Start: start, Pick: random.IntN})
 				start = d.Next

@@ -49,7 +49,7 @@ func (s *Scheduler) decideGroup(ctx context.Context, a *queue.Attempt) {
 		s.try(ctx, a, d, len(scheduled))
 	}
 	if d.err == nil && d.message == "" {
-		s.commit(a, d)
+		s.commit(d)
 	}
 	s.tasks.add(func(ctx context.Context) { s.endGroup(ctx, a, d) })
 }
@@ -149,27 +149,34 @@ func (s *Scheduler) groupPostFilter(a *queue.Attempt) string {
 	return "No preemption victims found for incoming preemptor"
 }
 
-// commit puts the placed members on their nodes, and lets the API workers bind them.
-func (s *Scheduler) commit(a *queue.Attempt, d *groupDecision) {
-	for _, p := range d.placed {
+// commit puts the placed members on their nodes.
+func (s *Scheduler) commit(d *groupDecision) {
+	d.placed = slices.DeleteFunc(d.placed, func(p placed) (removed bool) {
 		m, pod := p.attempt, p.attempt.Info.Pod
-		if !s.queue.Decided(m) { // the pod has been removed
+		switch {
+		case !s.queue.Decided(m): // the pod has been removed
 			s.volumes.forget(pod.UID)
 			s.devices.end(pod.UID)
-			continue
-		}
-		if !s.cache.AssumePod(m.Info, p.node) {
+			return true
+		case !s.cache.AssumePod(m.Info, p.node):
 			s.queue.Done(m)
-			continue
+			return true
 		}
 		s.explain(m, p.in, p.node, "", nil)
 		s.nominator.Remove(pod.UID)
 		s.queue.Notify(framework.ClusterEvent{Added: m.Info})
+		return false
+	})
+}
+
+// bindGroup binds the placed members, one after the other: the order of their bindings follows from the decision.
+func (s *Scheduler) bindGroup(ctx context.Context, d *groupDecision) {
+	for _, p := range d.placed {
 		if p.volumes != nil {
-			s.tasks.add(func(ctx context.Context) { s.bindVolumes(ctx, p.volumes) })
-			continue
+			s.bindVolumes(ctx, p.volumes)
+		} else {
+			s.bind(ctx, p.attempt, p.node)
 		}
-		s.tasks.add(func(ctx context.Context) { s.bind(ctx, m, p.node) })
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 // reasonGroupScheduled is the reason of a PodGroup's condition that is true.
 const reasonGroupScheduled = "Scheduled"
 
-// endGroup writes the statuses of the members that were not placed, and then that of their PodGroup, and ends the attempt.
+// endGroup binds the members that were placed, writes the statuses of those that were not, and then that of their
+// PodGroup, and ends the attempt.
 func (s *Scheduler) endGroup(ctx context.Context, a *queue.Attempt, d *groupDecision) {
 	outcome := queue.Rejected
 	switch {
@@ -29,6 +30,9 @@ func (s *Scheduler) endGroup(ctx context.Context, a *queue.Attempt, d *groupDeci
 		outcome = queue.Errored
 	case d.message == "":
 		outcome = queue.Placed
+	}
+	if outcome == queue.Placed {
+		s.bindGroup(ctx, d)
 	}
 	for _, m := range a.Members {
 		if reason, message := d.against(m); message != "" && ctx.Err() == nil && s.stillPending(m.Info.Pod) {

@@ -208,7 +208,8 @@ func (s *Scheduler) waitForSync(ctx context.Context) bool {
 // decideAll decides on one pod after another until the queue is closed.
 func (s *Scheduler) decideAll(ctx context.Context) {
 	defer s.tasks.close()
-	for a := s.queue.Pop(); a != nil; a = s.queue.Pop() {
+	untilClose := context.WithoutCancel(ctx)
+	for a := s.queue.Pop(untilClose); a != nil; a = s.queue.Pop(untilClose) {
 		s.decide(ctx, a)
 	}
 }

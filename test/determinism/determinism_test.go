@@ -102,11 +102,15 @@ func TestSameSeedSameWrites(t *testing.T) {
 }
 
 // writesOf runs a course of events and returns all writes in order.
-func writesOf(t *testing.T, seed uint64, course step) []string {
+func writesOf(t *testing.T, seed uint64, course step, change ...func(*minikcm.Options)) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 3, ManageNodes: minikcm.ManageAll, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true})
+	opts := minikcm.Options{Nodes: 3, ManageNodes: minikcm.ManageAll, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true}
+	for _, f := range change {
+		f(&opts)
+	}
+	cluster, err := minikcm.Start(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,15 +37,15 @@ type Attempt struct {
 	Annotations map[string]string
 }
 
-// Pop waits for the next pod; it returns nil when the queue is closed. The caller ends the
-// attempt with Done, Reject or Fail, or calls Decided and then Done or Fail.
+// Pop waits for the next pod or group; it returns nil when the queue is closed, or has none to pop and ctx has ended. The
+// caller ends the attempt of a pod with Done, Reject or Fail, or calls Decided and then Done or Fail.
 //
 // Whichever pod's ticket is next in the line, Pop returns the pod of the highest priority.
 // The line hands out a ticket only when the ledger has no earlier work, so all pods that
 // could have a higher priority are in the queue by then.
-func (q *Queue) Pop() *Attempt {
+func (q *Queue) Pop(ctx context.Context) *Attempt {
 	for {
-		next, ok := q.line.Next(context.Background()) // until close
+		next, ok := q.line.Next(ctx)
 		if !ok {
 			return nil
 		}

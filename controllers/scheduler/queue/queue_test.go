@@ -53,7 +53,7 @@ func (tq *testQueue) expect(name string) *Attempt {
 	if tq.ledger.Idle() {
 		tq.t.Fatalf("the queue has nothing to pop, want %s", name)
 	}
-	a := tq.Pop()
+	a := tq.Pop(tq.t.Context())
 	if a.Info.Pod.Name != name {
 		tq.t.Fatalf("popped %s, want %s", a.Info.Pod.Name, name)
 	}
@@ -80,7 +80,7 @@ func (tq *testQueue) expectAfter(d time.Duration, name string) (a *Attempt, ende
 	tq.t.Helper()
 	advanced := make(chan error)
 	go func() { advanced <- tq.clock.Advance(tq.t.Context(), d) }()
-	a = tq.Pop()
+	a = tq.Pop(tq.t.Context())
 	if a.Info.Pod.Name != name {
 		tq.t.Fatalf("popped %s, want %s", a.Info.Pod.Name, name)
 	}
