@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"minikcm.dev/minikcm/internal/quantity"
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
 
@@ -267,11 +268,11 @@ func parseAmount(text string) (Amount, error) {
 		}
 		return Amount{Share: percent / 100}, nil
 	}
-	quantity, err := resource.ParseQuantity(text)
-	if err != nil || quantity.Sign() < 0 {
+	amount, err := quantity.Parse(text)
+	if err != nil || amount.Sign() < 0 {
 		return Amount{}, fmt.Errorf("%q is neither a quantity such as 100Mi nor a percentage such as 10%%", text)
 	}
-	return Amount{Quantity: quantity}, nil
+	return Amount{Quantity: amount}, nil
 }
 
 func parsePeriod(text string) (time.Duration, error) {

@@ -330,3 +330,16 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkUsage is one evaluation of a usage that reads an annotation.
+func BenchmarkUsage(b *testing.B) {
+	usages, _ := usagesIn(b, read(b, "testdata/usages.yaml"))
+	pod := podOf("default", "a", map[string]string{"load/cpu": "250m"}, "c")
+	target := &usage.Target{Node: &corev1.Node{}, Pod: pod, Container: &pod.Spec.Containers[0]}
+	b.ReportAllocs()
+	for b.Loop() {
+		if v, ok := usages.Rule(pod, "c", "cpu").Amount(target, epoch); v != 0.25 || !ok {
+			b.Fatal(v, ok)
+		}
+	}
+}

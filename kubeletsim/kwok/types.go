@@ -52,7 +52,7 @@ type amountOf struct {
 	Expression *string `json:"expression,omitempty"`
 }
 
-// amount is the text of a quantity, which is parsed within the limits of kwokcel.ParseQuantity.
+// amount is the text of a quantity, which is parsed within the limits of package quantity.
 type amount string
 
 var errAmount = errors.New("a value is neither a string nor a number")

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/internal/quantity"
 	"minikcm.dev/minikcm/kubeletsim/kwokcel"
 	"minikcm.dev/minikcm/kubeletsim/usage"
 )
@@ -77,7 +78,7 @@ func (p *Parser) group(g *group) (compiledGroup, error) {
 		case name == "":
 			return compiled, errors.New("usage: the name of a resource is empty")
 		case of.Value != nil:
-			parsed, err := kwokcel.ParseQuantity(string(*of.Value))
+			parsed, err := quantity.Parse(string(*of.Value))
 			if err != nil {
 				return compiled, fmt.Errorf("usage.%s.value: %w", name, err)
 			}

@@ -1,17 +1,16 @@
 package kwokcel
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	quantities "minikcm.dev/minikcm/internal/quantity"
 )
 
 // quantityType is the type of quantities, which are numbers in all but their type: sums of two, and
@@ -21,36 +20,12 @@ var quantityType = types.NewObjectType("Quantity",
 
 type quantity struct{ amount resource.Quantity }
 
-// The budgets of the text of a quantity: its bytes, and its exponent, since 1e999999999 takes minutes
-// to parse.
-const (
-	maxQuantity = 64
-	maxExponent = 30
-)
-
-// ParseQuantity reads a quantity, which has at most 64 bytes and an exponent of at most 30.
-func ParseQuantity(text string) (resource.Quantity, error) {
-	if len(text) > maxQuantity {
-		return resource.Quantity{}, fmt.Errorf("a quantity has %d bytes, more than %d", len(text), maxQuantity)
-	}
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		if n, err := strconv.Atoi(text[i+1:]); errors.Is(err, strconv.ErrRange) || n > maxExponent || n < -maxExponent {
-			return resource.Quantity{}, fmt.Errorf("the exponent of the quantity %q is not between %d and %d", text, -maxExponent, maxExponent)
-		}
-	}
-	amount, err := resource.ParseQuantity(text)
-	if err != nil {
-		return resource.Quantity{}, fmt.Errorf("%q is not a quantity: %w", text, err)
-	}
-	return amount, nil
-}
-
 func quantityOf(text ref.Val) ref.Val {
 	s, ok := text.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(text)
 	}
-	amount, err := ParseQuantity(string(s))
+	amount, err := quantities.Parse(string(s))
 	if err != nil {
 		return types.WrapErr(err)
 	}

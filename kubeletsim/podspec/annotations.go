@@ -6,8 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"minikcm.dev/minikcm/internal/quantity"
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
@@ -100,14 +100,14 @@ func (a Annotations) Bytes(key string) int64 {
 }
 
 func ParseBytes(text string) (int64, error) {
-	quantity, err := resource.ParseQuantity(text)
+	amount, err := quantity.Parse(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a number of bytes such as 120Mi", text)
-	case quantity.Sign() < 0:
+	case amount.Sign() < 0:
 		return 0, fmt.Errorf("%q is negative", text)
 	}
-	return quantity.Value(), nil
+	return amount.Value(), nil
 }
 
 func ParseDuration(text string) (time.Duration, error) {

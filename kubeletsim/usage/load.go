@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"minikcm.dev/minikcm/internal/quantity"
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
@@ -191,11 +190,11 @@ func sincePeriod(at time.Time, period time.Duration) time.Duration {
 }
 
 func parseAmount(text string) (float64, error) {
-	quantity, err := resource.ParseQuantity(text)
+	amount, err := quantity.Parse(text)
 	if err != nil {
 		return 0, errLoad
 	}
-	return quantity.AsApproximateFloat64(), nil
+	return amount.AsApproximateFloat64(), nil
 }
 
 func parseTime(text string) (time.Duration, error) {

@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+func TestLoadsAreSmall(t *testing.T) {
+	for _, text := range []string{"1e-99999999", "ramp 0 1e99999999 1m", strings.Repeat("1", 100)} {
+		if _, err := ParseLoad(text); err == nil {
+			t.Errorf("%.30s is a load", text)
+		}
+	}
+}
+
 func TestLoads(t *testing.T) {
 	since := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 	tests := []struct {

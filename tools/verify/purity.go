@@ -63,6 +63,7 @@ var pure = []string{
 	"controllers/volumeprovisioner/decide",
 	"internal/csivolume",
 	"internal/hostaddress",
+	"internal/quantity",
 	"internal/resourcename",
 	"internal/spell",
 	"kubeletsim/applets",

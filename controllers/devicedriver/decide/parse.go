@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/internal/quantity"
 )
 
 // Annotation of a Node describes its simulated devices: lines of DRIVER COUNT [NAME=VALUE ...].
@@ -98,14 +99,14 @@ func (d *Driver) set(pair string) error {
 		return fmt.Errorf("%s is not the name of an attribute, such as model", key)
 	}
 	if isCapacity {
-		quantity, err := resource.ParseQuantity(value)
+		amount, err := quantity.Parse(value)
 		if err != nil {
 			return fmt.Errorf("%s is not a quantity, such as 80Gi", value)
 		}
 		if d.Capacity == nil {
 			d.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{}
 		}
-		d.Capacity[resourcev1.QualifiedName(key)] = resourcev1.DeviceCapacity{Value: quantity}
+		d.Capacity[resourcev1.QualifiedName(key)] = resourcev1.DeviceCapacity{Value: amount}
 		return nil
 	}
 	if len(value) > maxAttribute {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"minikcm.dev/minikcm/internal/quantity"
 )
 
 // Provisioner is the name of the simulated provisioner in StorageClasses, and Driver that of its
@@ -64,7 +66,7 @@ func Limit(class *storagev1.StorageClass) (*resource.Quantity, error) {
 	if !ok {
 		return nil, nil
 	}
-	limit, err := resource.ParseQuantity(text)
+	limit, err := quantity.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("the parameter %s of StorageClass %s is %q, which is no quantity: %w", CapacityParameter, class.Name, text, err)
 	}

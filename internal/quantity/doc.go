@@ -1,0 +1,2 @@
+// Package quantity reads quantities of Kubernetes from annotations and other text of clients.
+package quantity
