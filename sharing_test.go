@@ -21,15 +21,19 @@ import (
 )
 
 // sharers starts processes on one etcd, each with 4 nodes of its own name.
-func sharers(t *testing.T, n int) []*minikcm.Cluster {
+func sharers(t *testing.T, n int, change ...func(o *minikcm.Options)) []*minikcm.Cluster {
 	t.Helper()
 	etcd := store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}}
 	var all []*minikcm.Cluster
 	for i := range n {
-		all = append(all, start(t, minikcm.Options{
+		opts := minikcm.Options{
 			Etcd: etcd, NoHTTPS: true, StoreFaults: true, ManageNodes: minikcm.ManageAll,
 			Nodes: -1, Pools: []minikcm.Pool{{Name: fmt.Sprintf("pool-%d", i), Count: 4}},
-		}))
+		}
+		for _, f := range change {
+			f(&opts)
+		}
+		all = append(all, start(t, opts))
 	}
 	return all
 }
@@ -188,6 +192,39 @@ func TestProcessesShareAnEtcd(t *testing.T) {
 	untilAvailable(ctx, t, client, "late", 20)
 	untilRoles(ctx, t, all[1])
 	unchanged(t, before, starts(ctx, t, client))
+}
+
+// TestProcessesServeMetrics starts processes that all write the same Metric of kwok's, and whose kubelets
+// serve it.
+func TestProcessesServeMetrics(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	manifests, err := minikcm.ParseStages([]byte(`
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Metric
+metadata: {name: one}
+spec: {path: "/metrics/nodes/{nodeName}/one", metrics: [{name: one, kind: gauge, value: "1"}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := sharers(t, 2, func(o *minikcm.Options) { o.Stages.Manifests, o.NoHTTPS = manifests, false })
+	untilRoles(ctx, t, all...)
+	for i, c := range all {
+		for j := range all {
+			// A kubelet serves it as soon as its process has read it.
+			path := fmt.Sprintf("/api/v1/nodes/pool-%d-0/proxy/metrics/nodes/pool-%d-0/one", j, j)
+			for {
+				got, err := c.Client().CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json, */*").DoRaw(ctx)
+				if err == nil && strings.Contains(string(got), "\none 1\n") {
+					break
+				}
+				if ctx.Err() != nil {
+					t.Fatalf("process %d, %s: %s, %v", i, path, got, err)
+				}
+			}
+		}
+	}
 }
 
 // TestPartitionedProcess cuts the process with the controllers off from etcd. The other takes

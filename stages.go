@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,8 @@ import (
 )
 
 // Stages configure which of kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics
-// (kwok.x-k8s.io/v1alpha1) have effect. The zero value means none. In processes that share an etcd on
-// real time, none has.
+// (kwok.x-k8s.io/v1alpha1) have effect. The zero value means none. Processes that share an etcd on
+// real time play no Stages.
 type Stages struct {
 	// Watch makes those in the API take effect, as soon as their CustomResourceDefinition is
 	// installed.
@@ -41,7 +42,17 @@ func (s *Stages) watches() bool { return s.Watch || len(s.Manifests) > 0 }
 
 // buildStages builds the parts that play Stages, and that read usages and Metrics.
 func (c *Cluster) buildStages(e *env.Env) error {
-	if !c.opts.Stages.watches() || c.opts.shares() {
+	if !c.opts.Stages.watches() {
+		return nil
+	}
+	reader, err := kwokwatch.NewReader(c.local.Config("system:minikcm:"+kwokwatch.Name, auth.GroupMasters), kwokwatch.Options{
+		Clock: c.clock, Ledger: c.ledger, Recorder: e.Recorder.OwnedBy(kwokwatch.Name).For(kwokwatch.Name), Logger: c.opts.Logger,
+	}, c.kubelets, c.opts.Seed)
+	if err != nil {
+		return err
+	}
+	c.built = append(c.built, part{kwokwatch.Name, reader.Run})
+	if c.opts.shares() {
 		return nil
 	}
 	runner, err := stagerunner.New(stagerunner.Options{
@@ -52,13 +63,7 @@ func (c *Cluster) buildStages(e *env.Env) error {
 	if err != nil {
 		return err
 	}
-	reader, err := kwokwatch.NewReader(c.local.Config("system:minikcm:"+kwokwatch.Name, auth.GroupMasters), kwokwatch.Options{
-		Clock: c.clock, Ledger: c.ledger, Recorder: e.Recorder.OwnedBy(kwokwatch.Name).For(kwokwatch.Name), Logger: c.opts.Logger,
-	}, c.kubelets, c.opts.Seed)
-	if err != nil {
-		return err
-	}
-	c.built = append(c.built, part{"stages", runner.Run}, part{kwokwatch.Name, reader.Run})
+	c.built = append(c.built, part{"stages", runner.Run})
 	return nil
 }
 
@@ -69,7 +74,7 @@ func (c *Cluster) createStages(ctx context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if c.opts.shares() {
+	if c.opts.shares() && slices.ContainsFunc(all, func(m kwok.Manifest) bool { return m.Kind == stages.Kind }) {
 		return errors.New("Stages were given and other processes may share the etcd: their clocks do not agree, so no Stage would have effect")
 	}
 	client, err := dynamic.NewForConfig(c.local.Config(AdminUser, auth.GroupMasters))
@@ -104,14 +109,21 @@ func createStage(ctx context.Context, client dynamic.Interface, m *kwok.Manifest
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	was, err := objects.Get(ctx, m.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
+	for range updateTries {
+		var was *unstructured.Unstructured
+		if was, err = objects.Get(ctx, m.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		was.Object["spec"] = o.Object["spec"]
+		if _, err = objects.Update(ctx, was, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			return err
+		}
 	}
-	was.Object["spec"] = o.Object["spec"]
-	_, err = objects.Update(ctx, was, metav1.UpdateOptions{})
 	return err
 }
+
+// updateTries bounds the attempts to update an object that other processes on the etcd update, too.
+const updateTries = 5
 
 // createNamespace creates a namespace if there is none of that name.
 func createNamespace(ctx context.Context, client dynamic.Interface, name string) error {
