@@ -144,9 +144,9 @@ func (s *Scheduler) groupPostFilter(a *queue.Attempt) string {
 	case !s.profileOf(m.Info.Pod).Preempts():
 		return ""
 	case !m.Info.MayPreempt():
-		return "not eligible due to preemptionPolicy=Never."
+		return "pod group preemption: not eligible due to preemptionPolicy=Never."
 	}
-	return "No preemption victims found for incoming preemptor"
+	return "pod group preemption: No preemption victims found for incoming preemptor"
 }
 
 // commit puts the placed members on their nodes.

@@ -158,7 +158,7 @@ func (g *gangs) wantCondition(pod, want string) {
 
 const (
 	isScheduled = "True, Scheduled: "
-	noVictims   = "No preemption victims found for incoming preemptor"
+	noVictims   = "pod group preemption: No preemption victims found for incoming preemptor"
 )
 
 // TestAGangWaitsForItsPods binds the pods of a gang when its PodGroup and minCount of them exist, without a word before.
