@@ -219,7 +219,11 @@ func whyEnded(cause, err error) error {
 func (b *branch) behind(ctx context.Context, step *spec.Step) {
 	child := b.run.branch(b.random.Fork())
 	child.span, child.background = b.span, step.Title()
-	b.note("goes on in the background")
+	if step.Name == "" {
+		b.note("goes on in the background")
+	} else { // the title does not say what it does
+		b.note("%s goes on in the background", step.Kind.Title(step.Value))
+	}
 	b.run.background.Go(func() {
 		defer child.leave()
 		err := child.Yield(ctx)

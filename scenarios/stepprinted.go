@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (p *Printed) possible(s *Scenario) error {
 	case slices.Contains(names, p.By):
 		return nil
 	case len(names) == 0:
-		return fmt.Errorf("no step with a name runs a program in the background")
+		return errors.New("no step with a name runs a program in the background")
 	}
 	return fmt.Errorf("no program runs in the background as %q; there are %s", p.By, strings.Join(names, ", "))
 }
@@ -73,7 +74,9 @@ func (b *branch) printed(ctx context.Context, p *Printed) error {
 		if over.Load() {
 			return fmt.Errorf("not within %v: %s", limit, output.last())
 		}
-		if err := b.Wait(ctx); err != nil {
+		if err := b.Wait(ctx); errors.As(err, new(failedElsewhere)) {
+			return err
+		} else if err != nil {
 			return fmt.Errorf("%w: %s", err, output.last())
 		}
 	}
@@ -137,5 +140,5 @@ func (o *output) last() string {
 	if len(o.lines) == 0 {
 		return "it has printed nothing"
 	}
-	return fmt.Sprintf("the last of the %d lines that it has printed is %q", len(o.lines), o.lines[len(o.lines)-1])
+	return fmt.Sprintf("the last line that it has printed is %q", o.lines[len(o.lines)-1])
 }

@@ -26,8 +26,8 @@ func TestPrinted(t *testing.T) {
 		t.Errorf("%v\n%s", result.Failure, tr)
 	}
 	for _, test := range []struct{ step, want string }{
-		{"- printed: {by: counter, text: two, within: 100ms}", `not within 100ms: the last of the 3 lines that it has printed is "one"`},
-		{"- printed: {by: counter, text: three, within: 100ms}", `not within 100ms: the last of the 3 lines`},
+		{"- printed: {by: counter, text: two, within: 100ms}", `not within 100ms: the last line that it has printed is "one"`},
+		{"- printed: {by: counter, text: three, within: 100ms}", `not within 100ms: the last line`},
 	} {
 		if result, tr := runScenario(t, steps+"    "+test.step+"\n", Options{}); result.Failure == nil || !strings.Contains(result.Failure.Error(), test.want) {
 			t.Errorf("%s: %v, want %s\n%s", test.step, result.Failure, test.want, tr)

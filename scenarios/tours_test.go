@@ -19,6 +19,9 @@ func tourPage(tour *Scenario) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "<!-- Generated from the tour; go test ./scenarios -run TestTourPages -update rewrites it. -->\n\n# %s\n\n%s.\n\n```sh\nminikcm demo %s\n```\n",
 		tour.Metadata.Name, tour.Spec.Description, tour.Metadata.Name)
+	if len(Examples(tour)) > 0 {
+		fmt.Fprintf(&page, "\nThe tour runs programs beside the cluster. [This page](../examples/%s.md) explains them step by step, to type along.\n", tour.Metadata.Name)
+	}
 	block := ""
 	open := func(kind string) {
 		if block == kind {
@@ -68,6 +71,15 @@ func programLine(step *spec.Step) string {
 		line = value.Run
 	case *Example:
 		line = "minikcm example " + value.Program
+	case *Parallel:
+		for i := range *value {
+			one := programLine(&(*value)[i])
+			if one == "" {
+				return ""
+			}
+			line += one + " & "
+		}
+		line += "wait"
 	default:
 		return ""
 	}

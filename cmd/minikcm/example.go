@@ -56,6 +56,7 @@ func runExample(ctx context.Context, name, kubeconfig string) error {
 	}
 	// What the program's own configuration would have, if it was built by itself.
 	config.ContentConfig, config.QPS = rest.ContentConfig{}, 0
+	config.UserAgent = program.Name
 	if err := program.Run(ctx, config); err != nil && ctx.Err() == nil {
 		return err
 	}
