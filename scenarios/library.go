@@ -116,6 +116,9 @@ func Tour(name string, set map[string]string) (*Scenario, error) {
 		}
 		names = append(names, s.Metadata.Name)
 	}
+	if i := slices.IndexFunc(all, func(s *Scenario) bool { return slices.Contains(Examples(s), name) }); i >= 0 {
+		return nil, fmt.Errorf("there is no tour %q; the tour that runs the example is %s", name, names[i])
+	}
 	if meant := spell.Nearest(name, names); meant != "" {
 		return nil, fmt.Errorf("there is no tour %q; did you mean %s?", name, meant)
 	}

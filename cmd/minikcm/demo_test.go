@@ -59,6 +59,7 @@ func TestDemoBadFlags(t *testing.T) {
 		{[]string{"clients", "--examples", "no such folder"}, "build it there with: go -C examples build -o 'no such folder' ./clientset"},
 		{[]string{"clients", "--set", "PORT=8002"}, "PORT"},
 		{[]string{"client"}, "did you mean clients?"},
+		{[]string{"restclient"}, "the tour that runs the example is clients"},
 	} {
 		p := launch(t, t.TempDir(), "run", append([]string{"demo"}, test.args...)...)
 		if code, _ := p.end(); code != 2 || !strings.Contains(p.stderr.String(), test.want) {
