@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"minikcm.dev/minikcm/internal/celtext"
 )
 
 // Limit limits all expressions in this process that use Kubernetes' base environment: rules of
@@ -18,7 +20,7 @@ import (
 var Limit = sync.OnceValue(func() error {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	limited, err := base.Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []cel.EnvOption{replace(), join()}, ProgramOptions: limitPatterns(),
+		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []cel.EnvOption{celtext.Replace(), celtext.Join()}, ProgramOptions: limitPatterns(),
 	})
 	if err != nil {
 		return fmt.Errorf("limiting the functions of CEL expressions: %w", err)

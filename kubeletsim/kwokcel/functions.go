@@ -3,17 +3,15 @@ package kwokcel
 import (
 	"fmt"
 	"reflect"
-	"regexp"
-	"regexp/syntax"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
-	celenv "github.com/google/cel-go/common/env"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/celtext"
 )
 
 // inputName is the variable that has the Input of an evaluation. No expression can name it: the
@@ -56,9 +54,7 @@ func (known *structTypes) newEnvironment(s Scope) (*cel.Env, error) {
 	object := func(of any) *types.Type { return known.byGo[reflect.TypeOf(of)].cel }
 	node, pod := object(corev1.Node{}), object(corev1.Pod{})
 	options := []cel.EnvOption{
-		// The function that matches patterns is replaced by one with a limit.
-		cel.StdLib(cel.StdLibSubset(celenv.NewLibrarySubset().AddExcludedFunctions(celenv.NewFunction(overloads.Matches)))),
-		matching(),
+		celtext.StdLib(), celtext.Matches(),
 		cel.CustomTypeProvider(provider{standard, known}), cel.CustomTypeAdapter(adapter{known}),
 		cel.Variable(inputName, inputType), cel.Variable("node", node),
 	}
@@ -206,45 +202,4 @@ func usageOptions(name string, cumulative bool, node, pod *types.Type) []cel.Env
 			cel.Overload(name+"_container", []*types.Type{inputType, pod, text, text}, types.DoubleType, used)),
 		withInput(name, name, 2), withInput(name, name, 3),
 	}
-}
-
-// The budgets of patterns: the instructions of a compiled one, and these times the bytes of the text.
-const (
-	maxPattern      = 256
-	maxInstructions = 1000
-	maxSteps        = 10_000_000
-)
-
-// matching returns CEL's function matches, with limits.
-func matching() cel.EnvOption {
-	text := types.StringType
-	matches := cel.BinaryBinding(func(in, with ref.Val) ref.Val {
-		s, ok := in.(types.String)
-		pattern, isText := with.(types.String)
-		if !ok || !isText {
-			return types.MaybeNoSuchOverloadErr(with)
-		}
-		if len(pattern) > maxPattern {
-			return types.NewErr("a pattern has %d bytes, more than %d", len(pattern), maxPattern)
-		}
-		parsed, err := syntax.Parse(string(pattern), syntax.Perl)
-		if err != nil {
-			return types.WrapErr(err)
-		}
-		program, err := syntax.Compile(parsed.Simplify())
-		if err != nil {
-			return types.WrapErr(err)
-		}
-		if n := len(program.Inst); n > maxInstructions || n*len(s) > maxSteps {
-			return types.NewErr("matching a string of %d bytes with the pattern %q takes too many steps", len(s), string(pattern))
-		}
-		re, err := regexp.Compile(string(pattern))
-		if err != nil {
-			return types.WrapErr(err)
-		}
-		return types.Bool(re.MatchString(string(s)))
-	})
-	return cel.Function(overloads.Matches,
-		cel.Overload("matches_limited", []*types.Type{text, text}, types.BoolType, matches),
-		cel.MemberOverload("string_matches_limited", []*types.Type{text, text}, types.BoolType, matches))
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/ext"
+
+	"minikcm.dev/minikcm/internal/celtext"
 )
 
 // maxCost caps the cost of one evaluation of a CEL expression, as upstream counts it.
@@ -22,7 +24,9 @@ func newProgram(source string) (*program, error) {
 	if len(source) > maxExpression {
 		return nil, fmt.Errorf("an expression has %d bytes, more than %d", len(source), maxExpression)
 	}
-	env, err := cel.NewEnv(cel.Variable("self", cel.DynType), ext.Strings(), cel.OptionalTypes())
+	env, err := cel.NewCustomEnv(
+		celtext.StdLib(), celtext.Matches(), cel.Variable("self", cel.DynType), ext.Strings(), celtext.Replace(), celtext.Join(), cel.OptionalTypes(),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}

@@ -61,6 +61,7 @@ var pure = []string{
 	"controllers/trustbundlepublisher/decide",
 	"controllers/volumeattacher/decide",
 	"controllers/volumeprovisioner/decide",
+	"internal/celtext",
 	"internal/csivolume",
 	"internal/hostaddress",
 	"internal/quantity",

@@ -1,4 +1,4 @@
-package cellimits
+package celtext
 
 import (
 	"strings"
@@ -12,8 +12,8 @@ import (
 // maxString is the most bytes that replace and join return: several objects.
 const maxString = 16 << 20
 
-// replace redefines the function of the strings library (cel-go, ext.Strings).
-func replace() cel.EnvOption {
+// Replace redefines the function of the strings library (cel-go, ext.Strings).
+func Replace() cel.EnvOption {
 	text := cel.StringType
 	return cel.Function("replace",
 		cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
@@ -49,8 +49,8 @@ func replaced(args []ref.Val, n int64) ref.Val {
 	return types.String(strings.Replace(s[0], s[1], s[2], int(count)))
 }
 
-// join redefines the function of the strings library.
-func join() cel.EnvOption {
+// Join redefines the function of the strings library.
+func Join() cel.EnvOption {
 	text, list := cel.StringType, cel.ListType(cel.StringType)
 	return cel.Function("join",
 		cel.MemberOverload("list_join", []*cel.Type{list}, text, cel.UnaryBinding(func(list ref.Val) ref.Val {
