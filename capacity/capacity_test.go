@@ -69,7 +69,12 @@ spec:
 // fork opens a fork with the manifests.
 func fork(t *testing.T) *Fork {
 	t.Helper()
-	text := manifests
+	return forkOf(t, manifests)
+}
+
+// forkOf opens a fork with manifests and three nodes.
+func forkOf(t *testing.T, text string) *Fork {
+	t.Helper()
 	for i := range 3 {
 		amounts := `{cpu: "4", memory: 16Gi, pods: "20"}`
 		text += fmt.Sprintf("---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d, labels: {disk: ssd}}\nstatus: {capacity: %s, allocatable: %s}\n", i, amounts, amounts)
@@ -125,6 +130,45 @@ func TestWhatIf(t *testing.T) {
 			}
 			golden.Compare(t, "testdata/"+name+".json.golden", string(data)+"\n")
 		})
+	}
+}
+
+// A PodGroup of the dump is obeyed: its pods are moved together or not at all.
+func TestWhatIfAGangLosesANode(t *testing.T) {
+	t.Parallel()
+	f := forkOf(t, `
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: gang, namespace: default}
+spec: {schedulingPolicy: {gang: {minCount: 3}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: gang, namespace: default}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: gang}}
+  template:
+    metadata: {labels: {app: gang}}
+    spec: {schedulingGroup: {podGroupName: gang}, containers: [{name: c, image: c, resources: {requests: {cpu: "3"}}}]}
+`)
+	changes, err := ParseChanges([]string{"scale", "deployment/gang=0"}, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WhatIf(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	changes, err = ParseChanges([]string{"remove", "n0,", "scale", "deployment/gang=3"}, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := f.WhatIf(t.Context(), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Pending) != 3 {
+		t.Errorf("pods without a node: %v, want all three of the gang", report.Pending)
 	}
 }
 

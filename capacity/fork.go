@@ -69,6 +69,8 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
 		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
 		Controllers: controllers, Logger: opts.Logger,
+		// A snapshot is complete: if its pods have groups, it has these as well. A dump may have the pods alone.
+		GenericWorkload: opts.Snapshot != "" || opts.Objects != nil && opts.Objects.HasPodGroups(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("forking the cluster: %w", err)

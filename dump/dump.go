@@ -39,6 +39,11 @@ func (d *Dump) HasNodes() bool {
 	return false
 }
 
+// HasPodGroups reports whether PodGroups are among the objects, which a cluster serves only with gang scheduling on.
+func (d *Dump) HasPodGroups() bool {
+	return slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool { return isKind(o, "scheduling.k8s.io", "PodGroup") })
+}
+
 // Taken returns an estimate of when the dump was taken: the latest time in the metadata,
 // statuses and leases of its objects. It returns the zero time if they contain none.
 func (d *Dump) Taken() time.Time {
