@@ -138,13 +138,19 @@ func (s *Scheduler) failMember(m *queue.Attempt, d *groupDecision, in plugins.In
 	d.failed[m] = diagnosis
 }
 
-// groupPostFilter returns what kube-scheduler's PodGroupPostFilter says about preemption.
+// groupPostFilter returns what kube-scheduler's PodGroupPostFilter says about preemption. Where that one would look for
+// victims, it says that there is no such preemption here.
 func (s *Scheduler) groupPostFilter(a *queue.Attempt) string {
-	switch m := a.Members[0]; {
-	case !s.profileOf(m.Info.Pod).Preempts():
+	m := a.Members[0].Info
+	switch {
+	case !s.profileOf(m.Pod).Preempts():
 		return ""
-	case !m.Info.MayPreempt():
+	case !m.MayPreempt():
 		return "pod group preemption: not eligible due to preemptionPolicy=Never."
+	case slices.ContainsFunc(s.snapshot.Nodes(), func(n *framework.NodeInfo) bool {
+		return slices.ContainsFunc(n.Pods, func(o *framework.PodInfo) bool { return o.Priority < m.Priority })
+	}):
+		return "pod group preemption: minikcm preempts no pods for a pod group"
 	}
 	return "pod group preemption: No preemption victims found for incoming preemptor"
 }
