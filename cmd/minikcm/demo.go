@@ -97,7 +97,7 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 	}
 	relaxGC()
 	p := &presenter{progress: newProgress(cmd.OutOrStdout(), f.raw, "")}
-	p.progress.maxNotes, p.progress.patience = 0, patience
+	p.progress.allNotes, p.progress.patience = true, patience
 	defer p.progress.stop()
 	if !f.noWait {
 		p.prompt, p.lines = isTerminal(cmd.InOrStdin()), linesOf(cmd.InOrStdin())

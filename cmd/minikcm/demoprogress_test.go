@@ -14,7 +14,7 @@ func TestNotesOfTours(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := newProgress(&out, true, "")
-	p.patience, p.maxNotes = time.Hour, 0
+	p.patience, p.allNotes = time.Hour, true
 	p.Begin(&scenarios.Scenario{})
 	out.Reset()
 	p.StepBegins("step")

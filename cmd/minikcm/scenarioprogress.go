@@ -49,8 +49,8 @@ const spinInterval = 100 * time.Millisecond
 type progress struct {
 	out   io.Writer
 	color bool
-	// maxNotes caps the notes printed for a step; 0: all are printed.
-	maxNotes int
+	// allNotes is whether all notes of a step are printed, and not only the first maxNotes.
+	allNotes bool
 	// kubeconfig is the --kubeconfig of an existing cluster, or empty if the run has its own.
 	kubeconfig string
 	// cluster is the time that has passed on the cluster's clock.
@@ -76,7 +76,7 @@ type progress struct {
 }
 
 func newProgress(out io.Writer, noColor bool, kubeconfig string) *progress {
-	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), maxNotes: maxNotes, kubeconfig: kubeconfig}
+	return &progress{out: out, color: wantsColor(noColor, isTerminal(out)), kubeconfig: kubeconfig}
 }
 
 // follow sets the recorder whose status is shown with the current step.
@@ -191,7 +191,7 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	p.cluster += step.Cluster
 	p.print("  %s %s  %s\n", mark, step.Title, p.paint(faint, fmt.Sprintf("at %v (%v)", round(p.cluster), round(step.Real))))
 	for i, note := range step.Notes {
-		if i == p.maxNotes && i > 0 {
+		if i == maxNotes && !p.allNotes {
 			p.print("      %s\n", p.paint(faint, fmt.Sprintf("… %d more lines: --html, --json or --timeline show them", len(step.Notes)-i)))
 			break
 		}
@@ -202,14 +202,15 @@ func (p *progress) StepEnded(step scenarios.StepResult) {
 	}
 }
 
-// BackgroundNote prints the notes of a background step as they arrive, up to p.maxNotes.
+// BackgroundNote prints the notes of a background step as they arrive, the first maxNotes unless
+// p.allNotes is set.
 func (p *progress) BackgroundNote(title, note string) {
 	p.background[title]++
-	if p.maxNotes > 0 && p.background[title] > p.maxNotes {
+	if p.background[title] > maxNotes && !p.allNotes {
 		return
 	}
 	line := fmt.Sprintf("  ⋯ %s: %s", title, note)
-	if p.background[title] == p.maxNotes {
+	if p.background[title] == maxNotes && !p.allNotes {
 		line += " … (--html, --json or --timeline show the rest)"
 	}
 	p.notes.Lock()
