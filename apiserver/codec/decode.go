@@ -1,15 +1,22 @@
 package codec
 
 import (
+	"bytes"
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/internal/quantityguard"
 )
 
 // Decoder decodes the objects that clients send.
 type Decoder struct {
 	json, yaml, protobuf runtime.Serializer
+	scheme               *runtime.Scheme
 }
 
 // NewDecoder returns a decoder for the kinds of the scheme.
@@ -18,6 +25,7 @@ func NewDecoder(scheme *runtime.Scheme) *Decoder {
 		json:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: true}),
 		yaml:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true}),
 		protobuf: protobuf.NewSerializer(scheme, scheme),
+		scheme:   scheme,
 	}
 }
 
@@ -32,6 +40,9 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 	case Protobuf:
 		serializer = d.protobuf
 	}
+	if err := d.limitQuantities(m, data, into); err != nil {
+		return nil, want, nil, err
+	}
 	obj, actual, err := serializer.Decode(data, &want, into)
 	if actual != nil {
 		got = *actual
@@ -44,6 +55,45 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 	}
 	clearTypeMeta(obj)
 	return obj, got, strict, nil
+}
+
+// limitQuantities refuses a document with a quantity that takes long to parse, in an object of the
+// document's own kind, which is decoded before it is compared with the wanted one, or of into's type.
+func (d *Decoder) limitQuantities(m Media, data []byte, into runtime.Object) error {
+	if m == YAML {
+		converted, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			return nil // it is left to the decoder
+		}
+		data = converted
+	} else if !quantityguard.Suspect(data) {
+		return nil
+	}
+	message := data
+	if m == Protobuf {
+		var envelope runtime.Unknown
+		if !bytes.HasPrefix(data, protoMagic) || envelope.Unmarshal(data[len(protoMagic):]) != nil {
+			return nil
+		}
+		message = envelope.Raw
+	}
+	types := []reflect.Type{reflect.TypeOf(into)}
+	if own, err := d.scheme.New(storedKind(data)); err == nil {
+		types = append(types, reflect.TypeOf(own))
+	}
+	for _, t := range types {
+		check := quantityguard.InJSON
+		if m == Protobuf {
+			check = quantityguard.InProtobuf
+		}
+		if t == nil {
+			continue
+		}
+		if err := check(t, message); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clearTypeMeta clears the TypeMeta, because the row determines an object's kind, except for custom

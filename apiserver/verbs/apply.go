@@ -48,6 +48,9 @@ func (p patcher) appliedObject() (*unstructured.Unstructured, error) {
 	} else {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &content)
 	}
+	if err == nil {
+		err = p.limitQuantities(data)
+	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}

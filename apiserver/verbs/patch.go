@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/strategy"
+	"minikcm.dev/minikcm/internal/quantityguard"
 )
 
 // maxPatchOperations limits a JSON patch, as upstream.
@@ -209,6 +211,9 @@ func unreadable(patched any, err error) error {
 func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error), error) {
 	var patch map[string]any
 	strict, err := p.read(&patch)
+	if err == nil {
+		err = p.limitQuantities(p.data)
+	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -224,6 +229,15 @@ func (p patcher) strategicPatch() (func(runtime.Object) (runtime.Object, error),
 		}
 		return p.fromMap(patched, patch, strict)
 	}, nil
+}
+
+// limitQuantities refuses a patch, which has the fields of an object, with a quantity that takes long to
+// parse. Other patches are looked at when their result is decoded.
+func (p patcher) limitQuantities(patch []byte) error {
+	if !quantityguard.Suspect(patch) {
+		return nil
+	}
+	return quantityguard.InJSON(reflect.TypeOf(p.rq.NewBody()), patch)
 }
 
 // fromMap converts a patched map to an object.

@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The budgets of the text: its bytes, and its exponent. resource.ParseQuantity computes with all the
-// digits of 1e-99999999, which takes hours.
+// The budgets of the text: its bytes, and its exponent.
 const (
 	maxBytes    = 64
 	maxExponent = 30

@@ -65,6 +65,7 @@ var pure = []string{
 	"internal/csivolume",
 	"internal/hostaddress",
 	"internal/quantity",
+	"internal/quantityguard",
 	"internal/resourcename",
 	"internal/spell",
 	"kubeletsim/applets",

@@ -1,0 +1,55 @@
+package quantityguard
+
+import (
+	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// InProtobuf is InJSON for a protobuf message of a type of the API, without its envelope.
+func InProtobuf(t reflect.Type, message []byte) error {
+	if newTypes().inMessage(t, message) {
+		return fmt.Errorf("a quantity has more than %d bytes or %d digits in its exponent", maxText, maxDigits)
+	}
+	return nil
+}
+
+// inMessage reports whether a message of a type has a quantity beyond the limits. A map is a list of
+// messages whose field 1 is the key and field 2 the value.
+func (t types) inMessage(of reflect.Type, message []byte) bool {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return false // it is left to the decoder
+		}
+		message = message[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
+			return false
+		}
+		if kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message)
+			if t.inField(of, int(number), value) {
+				return true
+			}
+		}
+		message = message[n:]
+	}
+	return false
+}
+
+func (t types) inField(of reflect.Type, number int, value []byte) bool {
+	switch {
+	case of == quantityType:
+		return number == 1 && beyond(string(value))
+	case of.Kind() == reflect.Map:
+		return number == 2 && t.inMessage(of.Elem(), value)
+	case of.Kind() == reflect.Struct:
+		inner, known := t.fieldsOf(of).byNumber[number]
+		return known && t.inMessage(inner, value)
+	}
+	return false
+}
