@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 
@@ -20,7 +19,7 @@ import (
 var Limit = sync.OnceValue(func() error {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	limited, err := base.Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []cel.EnvOption{celtext.Replace(), celtext.Join()}, ProgramOptions: limitPatterns(),
+		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: append(quantities(), celtext.Replace(), celtext.Join()), ProgramOptions: limitPatterns(),
 	})
 	if err != nil {
 		return fmt.Errorf("limiting the functions of CEL expressions: %w", err)

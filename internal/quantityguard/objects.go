@@ -27,7 +27,7 @@ func InJSON(t reflect.Type, data []byte) error {
 type beyondError struct{ at *field.Path }
 
 func (e *beyondError) Error() string {
-	return fmt.Sprintf("%s: a quantity has more than %d bytes or %d digits in its exponent", e.at, maxText, maxDigits)
+	return e.at.String() + ": " + Limits
 }
 
 // walk reads a document together with its type.
@@ -51,7 +51,7 @@ func (w walk) value(t reflect.Type, at *field.Path) error {
 	case json.Delim('['):
 		return w.list(t, at)
 	}
-	if t == quantityType && beyond(fmt.Sprint(token)) {
+	if t == quantityType && Beyond(fmt.Sprint(token)) {
 		return &beyondError{at}
 	}
 	return nil

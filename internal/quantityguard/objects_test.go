@@ -111,8 +111,8 @@ func FuzzInJSON(f *testing.F) {
 		whole := fmt.Appendf(nil, `{"spec":{"hard":{"pods":%s}}}`, quoted)
 		var decoded string
 		_ = json.Unmarshal(quoted, &decoded)
-		if got := InJSON(quota, whole) != nil; got != beyond(decoded) {
-			t.Errorf("%s: found %t, beyond the limits %t", whole, got, beyond(decoded))
+		if got := InJSON(quota, whole) != nil; got != Beyond(decoded) {
+			t.Errorf("%s: found %t, beyond the limits %t", whole, got, Beyond(decoded))
 		}
 	})
 }

@@ -1,7 +1,7 @@
 package quantityguard
 
 import (
-	"fmt"
+	"errors"
 	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -10,7 +10,7 @@ import (
 // InProtobuf is InJSON for a protobuf message of a type of the API, without its envelope.
 func InProtobuf(t reflect.Type, message []byte) error {
 	if newTypes().inMessage(t, message) {
-		return fmt.Errorf("a quantity has more than %d bytes or %d digits in its exponent", maxText, maxDigits)
+		return errors.New(Limits)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (t types) inMessage(of reflect.Type, message []byte) bool {
 func (t types) inField(of reflect.Type, number int, value []byte) bool {
 	switch {
 	case of == quantityType:
-		return number == 1 && beyond(string(value))
+		return number == 1 && Beyond(string(value))
 	case of.Kind() == reflect.Map:
 		return number == 2 && t.inMessage(of.Elem(), value)
 	case of.Kind() == reflect.Struct:

@@ -1,6 +1,9 @@
 package quantityguard
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 const (
 	// maxDigits is how many digits the exponent of a quantity in an object may have, and maxText how
@@ -10,6 +13,9 @@ const (
 	// longRun is a number of digits in a row that a quantity may only have if it is looked at.
 	longRun = 100
 )
+
+// Limits says what Beyond, InJSON and InProtobuf object to.
+var Limits = fmt.Sprintf("a quantity has more than %d bytes or %d digits in its exponent", maxText, maxDigits)
 
 // Suspect reports whether a document in JSON or protobuf may have a quantity beyond the limits of
 // objects. It is fast, and often wrong about documents that have none: InJSON and InProtobuf know.
@@ -68,8 +74,8 @@ func hasEscapedText(data []byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// beyond reports whether a quantity exceeds the limits of objects.
-func beyond(text string) bool {
+// Beyond reports whether a quantity exceeds the limits.
+func Beyond(text string) bool {
 	if len(text) > maxText {
 		return true
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/systeminfo"
 	"github.com/chromedp/chromedp"
@@ -43,6 +44,7 @@ func TestChurn(t *testing.T) {
 	c.deploy("web", 100)
 	// The code that V8 compiles while a page works is on its heap, too, and grows for an hour.
 	p := c.visit(1280, 720, c.run("", "ui"), chromedp.Flag("js-flags", "--jitless --no-flush-bytecode"))
+	p.do(network.Disable()) // else the browser keeps the requests of an hour for the debugger
 	p.until(ready + ` === 100`)
 	rounds := 0
 	watch := func(d time.Duration) {

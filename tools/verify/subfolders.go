@@ -15,7 +15,7 @@ var inFolder = map[string][]string{
 	"clock/inflight":  {"internal/hash"},
 	"clock/informers": {".", "inflight", "reference"},
 
-	"internal/cellimits":    {"celtext", "regexcost"},
+	"internal/cellimits":    {"celtext", "regexcost", "quantityguard"},
 	"internal/featuregates": {"spell"},
 
 	"store":           {"pages"},
