@@ -34,6 +34,8 @@ type feed struct {
 	subscribers int
 
 	mu sync.Mutex
+	// limit is how much the history keeps, in bytes of events.
+	limit int
 	// oldest is the resourceVersion that the history follows; published that of its last event.
 	oldest, published uint64
 	// history has the latest event of each object. Those that another event replaced are nil.
@@ -55,7 +57,7 @@ type feed struct {
 
 func newFeed(body io.ReadCloser, version uint64, stop context.CancelFunc) *feed {
 	return &feed{
-		body: body, stop: stop, arrived: make(chan struct{}, 1), ended: make(chan struct{}), subscribers: 1,
+		body: body, stop: stop, arrived: make(chan struct{}, 1), ended: make(chan struct{}), subscribers: 1, limit: maxHistory,
 		oldest: version, published: version, latest: map[string]int{}, changed: make(chan struct{}),
 	}
 }
@@ -138,11 +140,12 @@ func (f *feed) recordLocked(e *event) {
 // most of it.
 func (f *feed) trimLocked() {
 	drop := 0
-	for ; f.size > maxHistory && drop < len(f.history); drop++ {
+	for ; f.size > f.limit && drop < len(f.history); drop++ {
 		if e := f.history[drop]; e != nil {
 			f.size -= len(e.line)
 			f.oldest = e.version
 			f.history[drop] = nil
+			delete(f.latest, e.uid)
 			f.replaced++
 		}
 	}

@@ -163,7 +163,9 @@ func TestHistoryHasALimit(t *testing.T) {
 			}
 		}
 		a.expect(slow, ErrOver.Error())
-		if f := fast.feed; f.size > maxHistory || f.oldest != 4 || len(f.history)-f.replaced != 3 {
+		a.watches[0].send("MODIFIED pod-0 8", "DELETED pod-1 9") // whose events are no longer kept
+		a.expect(fast, "MODIFIED pod-0 8, DELETED pod-1 9")
+		if f := fast.feed; f.size > maxHistory || f.oldest != 4 || len(f.history)-f.replaced != 5 {
 			t.Errorf("the history has %d bytes, %d events, after %d", f.size, len(f.history)-f.replaced, f.oldest)
 		}
 	})
