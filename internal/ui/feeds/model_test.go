@@ -38,7 +38,7 @@ func (p *page) apply(t *rapid.T, message []byte) {
 }
 
 // TestPagesSeeTheLatest compares what pages know with the objects after each message: a page that
-// gets messages knows all, however late it takes them, and one that falls behind is told so.
+// gets messages knows all, however late it takes them, and one that falls behind learns that it has.
 func TestPagesSeeTheLatest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		version := uint64(100)
