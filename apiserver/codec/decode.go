@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,34 +67,25 @@ func (d *Decoder) limitQuantities(m Media, data []byte, into runtime.Object) err
 			return nil // it is left to the decoder
 		}
 		data = converted
-	} else if !quantityguard.Suspect(data) {
+	}
+	if !quantityguard.Suspect(data) {
 		return nil
 	}
-	message := data
-	if m == Protobuf {
-		var envelope runtime.Unknown
-		if !bytes.HasPrefix(data, protoMagic) || envelope.Unmarshal(data[len(protoMagic):]) != nil {
-			return nil
-		}
-		message = envelope.Raw
+	var types []reflect.Type
+	if into != nil {
+		types = append(types, reflect.TypeOf(into))
 	}
-	types := []reflect.Type{reflect.TypeOf(into)}
-	if own, err := d.scheme.New(storedKind(data)); err == nil {
+	if own, err := d.scheme.New(storedKind(data)); err == nil && !slices.Contains(types, reflect.TypeOf(own)) {
 		types = append(types, reflect.TypeOf(own))
 	}
-	for _, t := range types {
-		check := quantityguard.InJSON
-		if m == Protobuf {
-			check = quantityguard.InProtobuf
-		}
-		if t == nil {
-			continue
-		}
-		if err := check(t, message); err != nil {
-			return err
-		}
+	if m != Protobuf {
+		return quantityguard.InJSON(data, types...)
 	}
-	return nil
+	var envelope runtime.Unknown
+	if !bytes.HasPrefix(data, protoMagic) || envelope.Unmarshal(data[len(protoMagic):]) != nil {
+		return nil // it is left to the decoder
+	}
+	return quantityguard.InProtobuf(envelope.Raw, types...)
 }
 
 // clearTypeMeta clears the TypeMeta, because the row determines an object's kind, except for custom

@@ -237,7 +237,7 @@ func (p patcher) limitQuantities(patch []byte) error {
 	if !quantityguard.Suspect(patch) {
 		return nil
 	}
-	return quantityguard.InJSON(reflect.TypeOf(p.rq.NewBody()), patch)
+	return quantityguard.InJSON(patch, reflect.TypeOf(p.rq.NewBody()))
 }
 
 // fromMap converts a patched map to an object.

@@ -11,14 +11,15 @@ import (
 )
 
 // InJSON returns an error that names the first quantity beyond the limits in a JSON document that is
-// to be decoded to a type of the API. Of a key that occurs twice it looks at both values, which a
-// decoder parses one after the other. What is not JSON is left to the decoder.
-func InJSON(t reflect.Type, data []byte) error {
-	w := walk{json.NewDecoder(bytes.NewReader(data)), newTypes()}
-	w.decoder.UseNumber()
-	err := w.value(t, nil)
-	if found := (*beyondError)(nil); errors.As(err, &found) {
-		return found
+// to be decoded to one of these types of the API. Of a key that occurs twice it looks at both values,
+// which a decoder parses one after the other. What is not JSON is left to the decoder.
+func InJSON(data []byte, types ...reflect.Type) error {
+	for _, t := range types {
+		w := walk{json.NewDecoder(bytes.NewReader(data)), newTypes()}
+		w.decoder.UseNumber()
+		if found := (*beyondError)(nil); errors.As(w.value(t, nil), &found) {
+			return found
+		}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestInJSON(t *testing.T) {
 		"unknown fields":             {of: corev1.Pod{}, json: `{"limits":{"cpu":"1e99999"},"spec":[]}`},
 		"no JSON":                    {of: corev1.Pod{}, json: `{`},
 	} {
-		err := InJSON(reflect.TypeOf(test.of), []byte(test.json))
+		err := InJSON([]byte(test.json), reflect.TypeOf(test.of))
 		if (err != nil) != (test.want != "") || err != nil && !strings.HasPrefix(err.Error(), test.want+": ") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -68,11 +68,11 @@ func TestInProtobuf(t *testing.T) {
 			t.Fatal(err)
 		}
 		of := reflect.TypeOf(test.object)
-		if err := InProtobuf(of, message); err != nil {
+		if err := InProtobuf(message, of); err != nil {
 			t.Errorf("%v: %v", of, err)
 		}
 		message = []byte(strings.ReplaceAll(string(message), valid, slow))
-		if err := InProtobuf(of, message); (err != nil) != test.found || test.found && !Suspect(message) {
+		if err := InProtobuf(message, of); (err != nil) != test.found || test.found && !Suspect(message) {
 			t.Errorf("%v with %s: %v", of, slow, err)
 		}
 	}
@@ -100,8 +100,8 @@ func FuzzInJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, document, message []byte) {
 		quota := reflect.TypeFor[corev1.ResourceQuota]()
-		_ = InProtobuf(quota, message) // ends, without a panic
-		if InJSON(quota, document) != nil && !Suspect(document) {
+		_ = InProtobuf(message, quota) // ends, without a panic
+		if InJSON(document, quota) != nil && !Suspect(document) {
 			t.Errorf("%q has a quantity beyond the limits, and is not suspect", document)
 		}
 		quoted, err := json.Marshal(text)
@@ -111,7 +111,7 @@ func FuzzInJSON(f *testing.F) {
 		whole := fmt.Appendf(nil, `{"spec":{"hard":{"pods":%s}}}`, quoted)
 		var decoded string
 		_ = json.Unmarshal(quoted, &decoded)
-		if got := InJSON(quota, whole) != nil; got != Beyond(decoded) {
+		if got := InJSON(whole, quota) != nil; got != Beyond(decoded) {
 			t.Errorf("%s: found %t, beyond the limits %t", whole, got, Beyond(decoded))
 		}
 	})

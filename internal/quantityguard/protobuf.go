@@ -7,10 +7,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// InProtobuf is InJSON for a protobuf message of a type of the API, without its envelope.
-func InProtobuf(t reflect.Type, message []byte) error {
-	if newTypes().inMessage(t, message) {
-		return errors.New(Limits)
+// InProtobuf is InJSON for a protobuf message, without its envelope.
+func InProtobuf(message []byte, types ...reflect.Type) error {
+	for _, t := range types {
+		if newTypes().inMessage(t, message) {
+			return errors.New(Limits)
+		}
 	}
 	return nil
 }
