@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,20 +52,11 @@ func deleteRaw(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	var next atomic.Int64
-	var group sync.WaitGroup
 	elapsed := clock.Stopwatch()
-	for range parallelCalls {
-		group.Go(func() {
-			for i := next.Add(1) - 1; i < deletedObjects; i = next.Add(1) - 1 {
-				if _, err := s.Delete(b.Context(), key(int(i)), revisions[i]); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
+	inParallel(b, deletedObjects, func(i int) error {
+		_, err := s.Delete(b.Context(), key(i), revisions[i])
+		return err
+	})
 	measured.add(rawDeletes, "deletes/s", deletedObjects/elapsed().Seconds())
 }
 
@@ -97,12 +86,19 @@ func deleteNamespace(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	untilGone(ctx, b, "objects of a deleted namespace of 10,000", watcher, func() error {
+		return namespaces.Delete(ctx, created.Name, metav1.DeleteOptions{})
+	})
+}
+
+// untilGone measures the deletion of the watched object until it is gone with all its objects.
+func untilGone(ctx context.Context, b *testing.B, name string, watcher watch.Interface, remove func() error) {
+	b.Helper()
 	elapsed := clock.Stopwatch()
-	if err := namespaces.Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil {
+	if err := remove(); err != nil {
 		b.Fatal(err)
 	}
 	until(ctx, b, watcher, func(ev watch.Event) bool { return ev.Type == watch.Deleted })
-	const name = "objects of a deleted namespace of 10,000"
 	measured.add(name, "objects/s", deletedObjects/elapsed().Seconds())
 	measured.compare(name, rawDeletes)
 }
@@ -122,14 +118,9 @@ func deleteOwner(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	elapsed := clock.Stopwatch()
-	if err := maps.Delete(ctx, owner.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}); err != nil {
-		b.Fatal(err)
-	}
-	until(ctx, b, watcher, func(ev watch.Event) bool { return ev.Type == watch.Deleted })
-	const name = "dependents of a deleted owner of 10,000"
-	measured.add(name, "objects/s", deletedObjects/elapsed().Seconds())
-	measured.compare(name, rawDeletes)
+	untilGone(ctx, b, "dependents of a deleted owner of 10,000", watcher, func() error {
+		return maps.Delete(ctx, owner.Name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)})
+	})
 }
 
 // BenchmarkClaims measures the time from the creation of 5,000 PersistentVolumeClaims until all are
