@@ -10,6 +10,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
@@ -119,10 +120,7 @@ func (g *podGroups) Priority(key types.NamespacedName) int32 {
 }
 
 func priorityOf(object *schedulingv1beta1.PodGroup) int32 {
-	if object.Spec.Priority != nil {
-		return *object.Spec.Priority
-	}
-	return 0
+	return ptr.Deref(object.Spec.Priority, 0)
 }
 
 // get returns a PodGroup and its pods, in the order of their names; nil: it does not exist.
@@ -145,10 +143,7 @@ func (g *podGroups) get(key types.NamespacedName) (*schedulingv1beta1.PodGroup, 
 // group's priority.
 func checkGroup(object *schedulingv1beta1.PodGroup, pods []*corev1.Pod) error {
 	policy := func(pod *corev1.Pod) corev1.PreemptionPolicy {
-		if pod.Spec.PreemptionPolicy == nil {
-			return corev1.PreemptLowerPriority
-		}
-		return *pod.Spec.PreemptionPolicy
+		return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 	}
 	priority := priorityOf(object)
 	for _, pod := range pods {
