@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/kubeletsim/stages"
@@ -28,17 +29,11 @@ func Definitions(of []Manifest) ([]map[string]any, error) {
 		all = append(all, d)
 	}
 	for text := range bytes.SplitSeq(definitions, []byte("\n---\n")) {
-		var d struct {
-			Spec struct{ Names struct{ Kind string } }
-		}
 		var object map[string]any
 		if err := yaml.Unmarshal(text, &object); err != nil {
 			return nil, fmt.Errorf("decoding the definitions of kwok's kinds: %w", err)
 		}
-		if err := yaml.Unmarshal(text, &d); err != nil {
-			return nil, fmt.Errorf("decoding the definitions of kwok's kinds: %w", err)
-		}
-		if needed[d.Spec.Names.Kind] {
+		if kind, _, _ := unstructured.NestedString(object, "spec", "names", "kind"); needed[kind] {
 			all = append(all, object)
 		}
 	}
