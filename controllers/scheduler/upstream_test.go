@@ -105,6 +105,7 @@ func TestUpstreamDecides(t *testing.T) {
 			if len(d.Feasible) > 0 {
 				feasible++
 			}
+			s.compareUntraced(t, d.Pod)
 			differences := d.compare(s.decisionOn(d.Pod))
 			for _, difference := range differences {
 				differ[difference.what]++
@@ -293,6 +294,25 @@ func (s *Scheduler) decisionOn(pod *corev1.Pod) decision {
 	}
 	maps.DeleteFunc(made.Scores, func(_ string, of []int64) bool { return slices.Max(of) == 0 })
 	return made
+}
+
+// compareUntraced compares a decision that is not traced, and tries only the nodes that are possible, with one that
+// tries all.
+func (s *Scheduler) compareUntraced(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
+	decide := func(trace *plugins.Trace) string {
+		in := s.inputOn(&queue.Attempt{Info: framework.NewPodInfo(pod), Nominated: pod.Status.NominatedNodeName})
+		in.Trace = trace
+		d := plugins.Decide(in)
+		if d.Diagnosis != nil {
+			return d.Diagnosis.Message()
+		}
+		return fmt.Sprint(d.Node, d.Next, d.Err)
+	}
+	if got, want := decide(nil), decide(&plugins.Trace{}); got != want {
+		t.Errorf("pod %s: untraced %s, traced %s", pod.Name, got, want)
+	}
 }
 
 // preempt does what follows a decision without a node.

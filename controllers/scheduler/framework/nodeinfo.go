@@ -21,6 +21,8 @@ type NodeInfo struct {
 	ScoredCPU, ScoredMemory int64
 	UsedPorts               []HostPort
 	HardTaints, SoftTaints  []corev1.Taint
+	// Unschedulable is the node's field: a filter of all nodes that reads it does not wait for the node's memory.
+	Unschedulable bool
 	// Images are the sizes, in bytes, of the images that the node has, by name.
 	Images map[string]int64
 }
@@ -90,7 +92,7 @@ func (n *NodeInfo) Replace(old, newer *PodInfo) *NodeInfo {
 func (n *NodeInfo) WithNode(node *corev1.Node) *NodeInfo {
 	m := *n
 	m.Node = node
-	m.HardTaints, m.SoftTaints = nil, nil
+	m.HardTaints, m.SoftTaints, m.Unschedulable = nil, nil, false
 	m.Images = imagesOf(node, n)
 	if node == nil {
 		m.Allocatable, m.AllowedPods = Resource{}, 0
@@ -98,6 +100,7 @@ func (n *NodeInfo) WithNode(node *corev1.Node) *NodeInfo {
 	}
 	m.Allocatable = NewResource(node.Status.Allocatable)
 	m.AllowedPods = node.Status.Allocatable.Pods().Value()
+	m.Unschedulable = node.Spec.Unschedulable
 	for _, taint := range node.Spec.Taints {
 		switch taint.Effect {
 		case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute:

@@ -22,7 +22,7 @@ type Snapshot struct {
 	images map[string]int
 	// softTainted is the number of nodes with PreferNoSchedule taints.
 	softTainted int
-	// domains has the domains of the topology keys that were used since node labels changed.
+	// domains has the domains of the labels that were used last since node labels changed.
 	domains map[string]*Domains
 }
 
@@ -147,14 +147,18 @@ func (s *Snapshot) CountsOf(set *PodSet) []int32 { return s.tally.of(set, s.node
 type Domains struct {
 	// at is the number of the node's domain, by index; NoDomain for nodes without the label.
 	at []int32
-	n  int
+	// numbers are those of the domains, by the value of the label.
+	numbers map[string]int32
 }
+
+// maxDomains caps the labels whose domains are kept: pods name labels as they like.
+const maxDomains = 64
 
 // NoDomain is returned for nodes that lack the label.
 const NoDomain = -1
 
 // Len returns the number of domains.
-func (d *Domains) Len() int { return d.n }
+func (d *Domains) Len() int { return len(d.numbers) }
 
 // Of returns the number of the domain of the node at the index, or NoDomain.
 func (d *Domains) Of(index int) int32 { return d.at[index] }
@@ -165,29 +169,30 @@ func (s *Snapshot) DomainsOf(topologyKey string) *Domains {
 	if d != nil {
 		return d
 	}
-	d = &Domains{at: make([]int32, len(s.nodes))}
-	numbers := map[string]int32{}
+	if len(s.domains) == maxDomains {
+		clear(s.domains)
+	}
+	d = &Domains{at: make([]int32, len(s.nodes)), numbers: map[string]int32{}}
 	for index, n := range s.nodes {
 		value, ok := n.Node.Labels[topologyKey]
 		if !ok {
 			d.at[index] = NoDomain
 			continue
 		}
-		number, ok := numbers[value]
+		number, ok := d.numbers[value]
 		if !ok {
-			number = int32(len(numbers))
-			numbers[value] = number
+			number = int32(len(d.numbers))
+			d.numbers[value] = number
 		}
 		d.at[index] = number
 	}
-	d.n = len(numbers)
 	s.domains[topologyKey] = d
 	return d
 }
 
 // Sum adds up counts by slot to counts by domain.
 func (d *Domains) Sum(s *Snapshot, counts []int32) []int32 {
-	sums := make([]int32, d.n)
+	sums := make([]int32, d.Len())
 	for index, domain := range d.at {
 		if domain != NoDomain {
 			sums[domain] += counts[s.slots[index]]

@@ -106,11 +106,13 @@ func (s *Search) find() {
 	}
 	want := feasibleToFind(total, in.profile.percentage)
 	s.feasible = make([]int, 0, want)
-	looked := 0
-	for ; looked < total && len(s.feasible) < want; looked++ {
-		s.try((in.Start + looked) % total)
+	s.possible = in.possible()
+	for ; s.looked < total && len(s.feasible) < want; s.looked++ {
+		if index := (in.Start + s.looked) % total; s.possible == nil || s.possible.Has(index) {
+			s.try(index)
+		}
 	}
-	s.next = (in.Start + looked) % total
+	s.next = (in.Start + s.looked) % total
 }
 
 // conflicts reports whether the pod's claims fit on no node, whatever the node.
@@ -179,7 +181,7 @@ func (in *Input) filterAs(n *framework.NodeInfo, index int, s shift) *rejection 
 		return r
 	}
 	if in.Volumes != nil {
-		if r := in.Volumes.filter(n.Node, in.profile); r != nil {
+		if r := in.Volumes.filter(n.Node, index, in.profile); r != nil {
 			return r
 		}
 	}

@@ -39,6 +39,9 @@ type Devices struct {
 	// the reason why there are none. An error ends the decision: it is one of the claims or
 	// their classes.
 	Allocate func(node *corev1.Node, claims []*resourcev1.ResourceClaim) (results []resourcev1.AllocationResult, why string, err error)
+	// Published returns the nodes that devices are published for; nil: some are published for nodes that a
+	// selector selects, or for all nodes.
+	Published func(*framework.Snapshot) framework.NodeSet
 
 	// Now is the time of the decision. BindingTimeout is how long after its allocation the binding
 	// conditions of a claim's devices may become true.

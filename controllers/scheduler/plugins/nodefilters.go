@@ -72,7 +72,7 @@ func (in *Input) filterNode(n *framework.NodeInfo) *rejection {
 }
 
 func filterUnschedulable(in *Input, n *framework.NodeInfo) *rejection {
-	if n.Node.Spec.Unschedulable && !framework.Tolerates(in.Pod.Pod.Spec.Tolerations, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
+	if n.Unschedulable && !framework.Tolerates(in.Pod.Pod.Spec.Tolerations, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
 		return fixed.unschedulable
 	}
 	return nil

@@ -102,7 +102,7 @@ type Profile struct {
 	// filters are those that depend on one node and its pods. The others depend on more.
 	filters                                  []nodeFilter
 	binding, zone, spread, affinity, devices bool
-	features, restrictions                   bool
+	features, restrictions, nodeAffinity     bool
 	scorers                                  []scorer
 	// The weights of the plugins that addResources scores; 0: it does not.
 	weightFit, weightBalanced              int64
@@ -124,7 +124,7 @@ func NewProfile(spec ProfileSpec) (*Profile, error) {
 	p := &Profile{
 		percentage: spec.Percentage,
 		binding:    has(VolumeBinding), zone: has(VolumeZone), spread: has(PodTopologySpread), affinity: has(InterPodAffinity), devices: has(DynamicResources),
-		features: has(NodeDeclaredFeatures), restrictions: has(VolumeRestrictions),
+		features: has(NodeDeclaredFeatures), restrictions: has(VolumeRestrictions), nodeAffinity: has(NodeAffinity),
 		preempts: spec.Preempts, deallocates: spec.Deallocates, defaultSpread: spec.DefaultSpread,
 		ignoredResources: spec.IgnoredResources, ignoredGroups: spec.IgnoredGroups,
 		hardAffinityWeight: spec.HardAffinityWeight, ignorePreferred: spec.IgnorePreferred,

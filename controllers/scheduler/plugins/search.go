@@ -14,7 +14,11 @@ const Extenders = "HTTPExtender"
 type Search struct {
 	in Input
 	// feasible are the indexes of the nodes that passed the filters.
-	feasible  []int
+	feasible []int
+	// looked is the number of nodes that were looked at, from Input.Start on. possible has those of them that
+	// were tried; nil: all were.
+	looked    int
+	possible  framework.NodeSet
 	next      int
 	diagnosis *Diagnosis
 	// preferred is set if the only feasible node is Input.Prefer: no other was tried.
@@ -72,6 +76,9 @@ func (s *Search) Fail(err error) Decision { return Decision{Next: s.next, Err: e
 // Decide does the second half of a decision. extra are added to the scores of the feasible nodes; nil:
 // nothing is.
 func (s *Search) Decide(extra []int64) Decision {
+	if len(s.feasible) == 0 {
+		s.tryOthers()
+	}
 	if err := s.in.Devices.failure(); err != nil {
 		return s.Fail(err)
 	}

@@ -50,6 +50,9 @@ type Volumes struct {
 	free map[string][]*corev1.PersistentVolume
 	// labelled is the node that suits compares.
 	labelled corev1.Node
+	// allowed are, if settled is set, exactly the nodes that filter allows.
+	allowed framework.NodeSet
+	settled bool
 }
 
 // Claim is a claim that the pod uses.
@@ -137,8 +140,11 @@ func (c *Claim) problem(pod *corev1.Pod) string {
 	return ""
 }
 
-// filter returns why the pod's volumes exclude a node; nil: they do not.
-func (v *Volumes) filter(node *corev1.Node, p *Profile) *rejection {
+// filter returns why the pod's volumes exclude the node at the index; nil: they do not.
+func (v *Volumes) filter(node *corev1.Node, index int, p *Profile) *rejection {
+	if v.settled && (v.allowed == nil || v.allowed.Has(index)) {
+		return nil
+	}
 	if p.binding {
 		if _, r := v.plan(node); r != nil {
 			return r

@@ -47,6 +47,16 @@ func (v *Volumes) inZone(node *corev1.Node) bool {
 	return true
 }
 
+// isZoned reports whether a volume has labels of zones or regions.
+func isZoned(volume *corev1.PersistentVolume) bool {
+	for _, zone := range zoneLabels {
+		if _, has := volume.Labels[zone.label]; has {
+			return true
+		}
+	}
+	return false
+}
+
 func agree(volume, node map[string]string) bool {
 	for _, zone := range zoneLabels {
 		values, ok := volume[zone.label]
