@@ -9,6 +9,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/controllers/scheduler/inventory"
 )
 
 // deviceCount is how many devices of a class a node can use, and how many of them are allocated.
@@ -19,19 +21,14 @@ type deviceCount struct{ all, allocated int64 }
 func (d *devices) counter() func(node *corev1.Node, class string) (all, allocated int64) {
 	type key struct{ node, class string }
 	known := map[key]deviceCount{}
-	var state structured.AllocatedState
-	var published []*resourcev1.ResourceSlice
+	var published *inventory.Inventory
 	return func(node *corev1.Node, class string) (all, allocated int64) {
-		if len(known) == 0 {
-			var err error
-			if published, err = d.published(); err != nil {
-				d.logger.Error(err, "Cannot count devices")
-			}
-			state = d.state()
+		if published == nil {
+			published = d.upToDate()
 		}
 		at := key{node.Name, class}
 		if _, counted := known[at]; !counted {
-			count, err := d.countDevices(node, class, published, &state)
+			count, err := d.countDevices(node, class, published)
 			if err != nil { // of the class: as in kube-scheduler, its devices do not count
 				d.logger.Error(err, "Cannot count devices", "node", klog.KObj(node), "class", class)
 			}
@@ -41,13 +38,13 @@ func (d *devices) counter() func(node *corev1.Node, class string) (all, allocate
 	}
 }
 
-func (d *devices) countDevices(node *corev1.Node, class string, published []*resourcev1.ResourceSlice, state *structured.AllocatedState) (deviceCount, error) {
+func (d *devices) countDevices(node *corev1.Node, class string, published *inventory.Inventory) (deviceCount, error) {
 	var count deviceCount
 	of, err := d.classes.Get(class)
 	if err != nil {
 		return count, err
 	}
-	for _, slice := range published {
+	for _, slice := range published.On(node.Name) {
 		devices, err := usableOn(node, &slice.Spec)
 		if err != nil {
 			return deviceCount{}, err
@@ -61,7 +58,7 @@ func (d *devices) countDevices(node *corev1.Node, class string, published []*res
 				continue
 			}
 			count.all++
-			if structured.IsDeviceAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, devices[i].Name), state) {
+			if published.IsAllocated(slice.Spec.Driver, slice.Spec.Pool.Name, devices[i].Name) {
 				count.allocated++
 			}
 		}

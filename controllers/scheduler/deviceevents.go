@@ -52,6 +52,7 @@ func (s *Scheduler) deviceClassHandler() cache.ResourceEventHandler {
 		if was == nil {
 			c.Backed = append(c.Backed, corev1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name))
 		}
+		s.devices.setClasses()
 		if name := class.Spec.ExtendedResourceName; name != nil && (was == nil || !ptr.Equal(name, was.Spec.ExtendedResourceName)) {
 			c.Backed = append(c.Backed, corev1.ResourceName(*name))
 		}
@@ -70,17 +71,36 @@ func (s *Scheduler) deviceClassHandler() cache.ResourceEventHandler {
 				changed(was, class)
 			}
 		},
-		DeleteFunc: func(any) { s.queue.Notify(framework.ClusterEvent{Devices: true}) },
+		DeleteFunc: func(any) {
+			s.devices.setClasses()
+			s.queue.Notify(framework.ClusterEvent{Devices: true})
+		},
 	}
 }
 
-// deviceHandler retries the pods that devices were a reason against.
-func (s *Scheduler) deviceHandler() cache.ResourceEventHandler {
-	changed := func() { s.queue.Notify(framework.ClusterEvent{Devices: true}) }
+// sliceHandler keeps account of the published devices, and retries the pods that devices were a reason against.
+func (s *Scheduler) sliceHandler() cache.ResourceEventHandler {
+	return s.deviceHandler(func(obj any, gone bool) {
+		if slice, ok := last[*resourcev1.ResourceSlice](obj); ok {
+			s.devices.setSlice(slice, gone)
+		}
+	})
+}
+
+// taintRuleHandler keeps account of taints, and retries the pods that devices were a reason against.
+func (s *Scheduler) taintRuleHandler() cache.ResourceEventHandler {
+	return s.deviceHandler(func(any, bool) { s.devices.setRules() })
+}
+
+func (s *Scheduler) deviceHandler(note func(obj any, gone bool)) cache.ResourceEventHandler {
+	changed := func(obj any, gone bool) {
+		note(obj, gone)
+		s.queue.Notify(framework.ClusterEvent{Devices: true})
+	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changed() },
-		UpdateFunc: func(_, _ any) { changed() },
-		DeleteFunc: func(any) { changed() },
+		AddFunc:    func(obj any) { changed(obj, false) },
+		UpdateFunc: func(_, obj any) { changed(obj, false) },
+		DeleteFunc: func(obj any) { changed(obj, true) },
 	}
 }
 
@@ -92,6 +112,7 @@ func (d *devices) set(was, claim *resourcev1.ResourceClaim) framework.ClusterEve
 		delete(d.written, claim.UID)
 	}
 	d.shown[claim.UID] = claim
+	d.countLocked(claim.UID)
 	d.forgetMissedLocked(versionOf(claim))
 	c := framework.ClusterEvent{Devices: was != nil && was.Status.Allocation != nil && claim.Status.Allocation == nil}
 	if was == nil || !equality.Semantic.DeepEqual(was.Status, claim.Status) {
@@ -109,6 +130,7 @@ func (d *devices) forgetMissedLocked(version uint64) {
 		}
 		if _, err := d.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err != nil {
 			delete(d.written, uid)
+			d.countLocked(uid)
 		}
 	}
 }
@@ -119,6 +141,7 @@ func (d *devices) remove(claim *resourcev1.ResourceClaim) framework.ClusterEvent
 	defer d.mu.Unlock()
 	delete(d.shown, claim.UID)
 	delete(d.written, claim.UID)
+	d.countLocked(claim.UID)
 	return framework.ClusterEvent{Devices: claim.Status.Allocation != nil}
 }
 
@@ -131,6 +154,7 @@ func (d *devices) reserve(pod types.UID, claims []plugins.DeviceAllocation) {
 	for _, a := range claims {
 		if a.Result != nil {
 			d.pending[a.Claim.UID] = wait
+			d.countLocked(a.Claim.UID)
 		}
 	}
 }
@@ -151,6 +175,7 @@ func (d *devices) dropLocked(pod types.UID, wait *deviceWait) (dropped bool) {
 	for _, a := range wait.claims {
 		if a.Result != nil && d.pending[a.Claim.UID] == wait {
 			delete(d.pending, a.Claim.UID)
+			d.countLocked(a.Claim.UID)
 			dropped = true
 		}
 	}
@@ -183,6 +208,7 @@ func (d *devices) end(pod types.UID) bool {
 func (d *devices) wrote(claim *resourcev1.ResourceClaim) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.countLocked(claim.UID)
 	created := false
 	if wait := d.pending[claim.UID]; wait != nil {
 		delete(d.pending, claim.UID)

@@ -13,7 +13,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/dynamic-resource-allocation/cel"
@@ -21,12 +20,11 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
-	"minikcm.dev/minikcm/controllers/devicetaints"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
+	"minikcm.dev/minikcm/controllers/scheduler/inventory"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 )
 
@@ -76,6 +74,11 @@ type devices struct {
 	// when the claim is written. byPod has the pods that have a node and are not bound.
 	pending map[types.UID]*deviceWait
 	byPod   map[types.UID]*deviceWait
+	// changed is what the inventory does not know yet.
+	changed deviceChanges
+
+	// inventory belongs to the deciding goroutine.
+	inventory *inventory.Inventory
 
 	bindings bindingWaits
 }
@@ -93,7 +96,7 @@ func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) (*devi
 	if err := indexExtendedClaims(ofPods); err != nil {
 		return nil, err
 	}
-	return &devices{
+	d := &devices{
 		ofPods: ofPods, backing: extendedresourcecache.NewExtendedResourceCache(logger),
 		clock: c, logger: logger,
 		claims: kinds.ResourceClaims().Lister(), slices: kinds.ResourceSlices().Lister(),
@@ -103,8 +106,11 @@ func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) (*devi
 		}),
 		shown: map[types.UID]*resourcev1.ResourceClaim{}, written: map[types.UID]*resourcev1.ResourceClaim{},
 		pending: map[types.UID]*deviceWait{}, byPod: map[types.UID]*deviceWait{},
+		changed:  newDeviceChanges(),
 		bindings: bindingWaits{byPod: map[types.UID]*bindingWait{}},
-	}, nil
+	}
+	d.inventory = inventory.New(inventory.Config{Features: features, Classes: classLister{d.classes}, Selectors: d.selectors})
+	return d, nil
 }
 
 // input returns what the decision on a pod depends on; nil: the pod uses no devices. limit is
@@ -123,8 +129,9 @@ func (d *devices) input(p *framework.PodInfo, limit, bindingTimeout time.Duratio
 			_, err := d.classes.Get(name)
 			return err == nil
 		},
-		Allocate: d.search(cmp.Or(limit, noLimit)),
-		Now:      d.clock.Now(), BindingTimeout: bindingTimeout,
+		Published: func(snapshot *framework.Snapshot) framework.NodeSet { return d.upToDate().Published(snapshot) },
+		Allocate:  d.search(cmp.Or(limit, noLimit)),
+		Now:       d.clock.Now(), BindingTimeout: bindingTimeout,
 	}
 	var err error
 	if in.Claims, err = d.claimsLocked(p.Pod); err != nil {
@@ -225,18 +232,26 @@ func (d *devices) isPending(claim types.UID) bool {
 	return d.pending[claim] != nil
 }
 
-// search returns a function that looks for devices, for one decision. What is allocated and
-// published is read when it is first called.
+// search returns a function that looks for devices, for one decision, with what is allocated and published when it is
+// first called.
 func (d *devices) search(limit time.Duration) func(*corev1.Node, []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
-	var allocator structured.Allocator
-	var left time.Duration
+	var known *inventory.Inventory
+	var request inventory.Request
+	var requested []*resourcev1.ResourceClaim
+	left := limit
 	return func(node *corev1.Node, claims []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
-		if allocator == nil {
+		if known == nil {
+			known = d.upToDate()
+		}
+		if !slices.Equal(claims, requested) {
 			var err error
-			if allocator, err = d.newAllocator(); err != nil {
+			if request, err = inventory.RequestOf(claims); err != nil {
 				return nil, "", err
 			}
-			left = limit
+			requested = claims
+		}
+		if results, why, ok := known.Known(request, node); ok {
+			return results, why, nil
 		}
 		if left <= 0 {
 			return nil, reasonSearchTimeout, nil
@@ -244,89 +259,21 @@ func (d *devices) search(limit time.Duration) func(*corev1.Node, []*resourcev1.R
 		began := clock.Real().Now()
 		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), d.logger))
 		timer := clock.Real().AfterFunc(left, cancel)
-		results, err := allocator.Allocate(ctx, node, claims)
+		results, err := known.Allocate(ctx, node, claims)
 		timer.Stop()
 		cancel()
 		left -= clock.Real().Now().Sub(began)
+		why := ""
 		switch {
 		case errors.Is(err, context.Canceled):
 			return nil, reasonSearchTimeout, nil
 		case errors.Is(err, structured.ErrFailedAllocationOnNode):
-			return nil, err.Error(), nil
+			why, results = err.Error(), nil
+		case err != nil:
+			return nil, "", err
 		}
-		return results, "", err
-	}
-}
-
-func (d *devices) newAllocator() (structured.Allocator, error) {
-	published, err := d.published()
-	if err != nil {
-		return nil, err
-	}
-	ctx := klog.NewContext(context.Background(), d.logger)
-	return structured.NewAllocator(ctx, features, d.state(), classLister{d.classes}, published, d.selectors())
-}
-
-// published returns the ResourceSlices, with the taints of DeviceTaintRules, in the order of their names.
-func (d *devices) published() ([]*resourcev1.ResourceSlice, error) {
-	published, err := d.slices.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("listing ResourceSlices: %w", err)
-	}
-	rules, err := d.rules.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("listing DeviceTaintRules: %w", err)
-	}
-	published = slices.Clone(published)
-	slices.SortFunc(published, func(a, b *resourcev1.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(rules, func(a, b *resourcev1.DeviceTaintRule) int { return cmp.Compare(a.Name, b.Name) })
-	return devicetaints.Tainted(published, rules), nil
-}
-
-// state returns what is allocated, by the informer, by claims that were written and by decisions.
-func (d *devices) state() structured.AllocatedState {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	state := structured.AllocatedState{
-		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
-	}
-	for _, wait := range d.byPod {
-		for _, a := range wait.claims {
-			if a.Result != nil {
-				addAllocation(&state, a.Result)
-			}
-		}
-	}
-	for uid, claim := range d.written {
-		if d.pending[uid] == nil && claim.Status.Allocation != nil {
-			addAllocation(&state, claim.Status.Allocation)
-		}
-	}
-	for uid, claim := range d.shown {
-		if claim.Status.Allocation != nil && d.pending[uid] == nil && d.written[uid] == nil {
-			addAllocation(&state, claim.Status.Allocation)
-		}
-	}
-	return state
-}
-
-// addAllocation adds the devices of an allocation. Those of an administrator's access stay free.
-func addAllocation(state *structured.AllocatedState, allocation *resourcev1.AllocationResult) {
-	for i := range allocation.Devices.Results {
-		r := &allocation.Devices.Results[i]
-		if ptr.Deref(r.AdminAccess, false) {
-			continue
-		}
-		id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
-		if r.ShareID == nil {
-			state.AllocatedDevices.Insert(id)
-			continue
-		}
-		state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
-		if r.ConsumedCapacity != nil {
-			state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
-		}
+		known.Keep(request, node, results, why)
+		return results, why, nil
 	}
 }
 

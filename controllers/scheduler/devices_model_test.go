@@ -78,6 +78,7 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/gpu")}}
 	w.must(kinds.DeviceClasses().Informer().GetIndexer().Add(class))
 	var nodes []*corev1.Node
+	var published []*resourcev1.ResourceSlice
 	for n := range deviceNodes {
 		node := st.Node(fmt.Sprintf("n%d", n))
 		nodes = append(nodes, node)
@@ -87,7 +88,7 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 		for i := range devicesOnNode {
 			slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", i)})
 		}
-		w.must(kinds.ResourceSlices().Informer().GetIndexer().Add(slice))
+		published = append(published, slice)
 	}
 	w.snapshot = framework.SnapshotOf(nodes, nil)
 	real := clock.Real()
@@ -281,6 +282,7 @@ func (w *deviceWorld) decide() {
 	d := plugins.Decide(plugins.Input{Pod: info, Snapshot: w.snapshot, Devices: in, Pick: func(int) int { return 0 }})
 	restore()
 	w.must(d.Err)
+	w.checkInventory()
 	if d.Node == "" {
 		if d.Diagnosis.Message() == "" {
 			w.t.Fatal("no reason")
@@ -292,6 +294,43 @@ func (w *deviceWorld) decide() {
 	}
 	w.scheduler.devices.reserve(pod.UID, in.On(d.Node))
 	w.placed = append(w.placed, pod)
+}
+
+// checkInventory compares what the inventory has counted with the claims and the decisions.
+func (w *deviceWorld) checkInventory() {
+	d := w.scheduler.devices
+	known := d.upToDate()
+	taken := map[string]bool{}
+	take := func(allocation *resourcev1.AllocationResult) {
+		if allocation != nil {
+			for _, r := range allocation.Devices.Results {
+				taken[r.Pool+"/"+r.Device] = true
+			}
+		}
+	}
+	for _, wait := range d.byPod {
+		for _, a := range wait.claims {
+			take(a.Result)
+		}
+	}
+	for uid, claim := range d.written {
+		if d.pending[uid] == nil {
+			take(claim.Status.Allocation)
+		}
+	}
+	for uid, claim := range d.shown {
+		if d.pending[uid] == nil && d.written[uid] == nil {
+			take(claim.Status.Allocation)
+		}
+	}
+	for n := range deviceNodes {
+		for i := range devicesOnNode {
+			pool, device := fmt.Sprintf("n%d", n), fmt.Sprintf("gpu-%d", i)
+			if got, want := known.IsAllocated("gpu.example.com", pool, device), taken[pool+"/"+device]; got != want {
+				w.t.Fatalf("device %s of %s counts as allocated: %t, and is: %t", device, pool, got, want)
+			}
+		}
+	}
 }
 
 // bind writes the claims of a pod with a node.
@@ -404,14 +443,64 @@ func TestNoDeviceIsAllocatedTwice(t *testing.T) {
 }
 
 func TestPlantedDeviceMistakes(t *testing.T) {
+	t.Run("ends of allocations are not noted", func(t *testing.T) {
+		modeltest.MustBreak(t, "counts as allocated", runDevices(deviceMistake{bound: func(d *devices) { clear(d.changed.counted) }}))
+	})
 	for name, mistaken := range map[string]deviceMistake{
-		"what was written is forgotten": {bound: func(d *devices) { clear(d.written) }},
+		"what was written is forgotten": {bound: func(d *devices) {
+			written := d.written
+			d.written = map[types.UID]*resourcev1.ResourceClaim{}
+			for uid := range written {
+				d.countLocked(uid)
+			}
+		}},
 		"decisions do not see what is pending": {deciding: func(d *devices) func() {
-			hidden := d.byPod
-			d.byPod = map[types.UID]*deviceWait{}
-			return func() { d.byPod = hidden }
+			hidden := d.pending
+			count := func() {
+				for uid := range hidden {
+					d.countLocked(uid)
+				}
+			}
+			d.pending = map[types.UID]*deviceWait{}
+			count()
+			return func() { d.pending = hidden; count() }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { modeltest.MustBreak(t, "is allocated twice", runDevices(mistaken)) })
+	}
+}
+
+// More changes than are kept between two decisions are counted again.
+func TestManyDeviceChanges(t *testing.T) {
+	d, err := newDevices(informers.KindsOf(fake.NewClientset(), nil), clock.Real(), klog.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := func(i int) *resourcev1.ResourceClaim {
+		return &resourcev1.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), ResourceVersion: "1"},
+			Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+				Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "gpu.example.com", Pool: "p", Device: fmt.Sprint("gpu-", i)}},
+			}}},
+		}
+	}
+	allocated := func(i int) bool { return d.upToDate().IsAllocated("gpu.example.com", "p", fmt.Sprint("gpu-", i)) }
+	d.set(nil, claim(0))
+	if !allocated(0) {
+		t.Error("a device is not allocated")
+	}
+	d.remove(claim(0))
+	for i := range maxDeviceChanges + 10 {
+		d.set(nil, claim(1+i))
+	}
+	if !d.changed.uncounted || len(d.changed.allocations) > 0 {
+		t.Errorf("%d changes are kept", len(d.changed.allocations))
+	}
+	if allocated(0) || !allocated(1) || !allocated(maxDeviceChanges+10) {
+		t.Error("the changes are not counted again")
+	}
+	d.remove(claim(1))
+	if allocated(1) || !allocated(2) {
+		t.Error("the changes after that are not counted")
 	}
 }

@@ -110,9 +110,12 @@ func (d *devices) created(pod types.UID, claim *resourcev1.ResourceClaim) {
 	}
 	for i := range wait.claims {
 		if wait.claims[i].Mappings != nil {
-			delete(d.pending, wait.claims[i].Claim.UID)
+			made := wait.claims[i].Claim.UID
+			delete(d.pending, made)
 			wait.claims[i].Claim = claim
 			d.pending[claim.UID] = wait
+			d.countLocked(made)
+			d.countLocked(claim.UID)
 		}
 	}
 }
@@ -164,4 +167,5 @@ func (d *devices) deleted(claim *resourcev1.ResourceClaim) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.written, claim.UID)
+	d.countLocked(claim.UID)
 }

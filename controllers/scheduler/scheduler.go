@@ -146,9 +146,9 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		handler  toolscache.ResourceEventHandler
 	}{
 		{"resource claims", e.Informers.ResourceClaims().Informer(), s.resourceClaimHandler()},
-		{"ResourceSlices", e.Informers.ResourceSlices().Informer(), s.deviceHandler()},
+		{"ResourceSlices", e.Informers.ResourceSlices().Informer(), s.sliceHandler()},
 		{"DeviceClasses", e.Informers.DeviceClasses().Informer(), s.devices.backing},
-		{"DeviceTaintRules", e.Informers.DeviceTaintRules().Informer(), s.deviceHandler()},
+		{"DeviceTaintRules", e.Informers.DeviceTaintRules().Informer(), s.taintRuleHandler()},
 		{"nodes", e.Informers.Nodes().Informer(), s.nodeHandler()},
 		{"volumes", e.Informers.PersistentVolumes().Informer(), s.volumeHandler()},
 		{"claims", e.Informers.PersistentVolumeClaims().Informer(), s.claimHandler()},

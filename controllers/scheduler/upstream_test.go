@@ -243,7 +243,7 @@ func (s *Scheduler) show(kinds informers.Kinds, o runtime.Object) error {
 	case *resourcev1.ResourceClaim:
 		informer, handler = kinds.ResourceClaims().Informer(), s.resourceClaimHandler()
 	case *resourcev1.ResourceSlice:
-		informer = kinds.ResourceSlices().Informer()
+		informer, handler = kinds.ResourceSlices().Informer(), s.sliceHandler()
 	case *resourcev1.DeviceClass:
 		informer, handler = kinds.DeviceClasses().Informer(), s.devices.backing
 	default:

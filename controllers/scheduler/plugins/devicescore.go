@@ -1,11 +1,15 @@
 package plugins
 
-import resourcev1 "k8s.io/api/resource/v1"
+import (
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+)
 
 // scoreDevices is the score of DynamicResources: the earlier the alternatives are in the lists of the pod's
 // resource claims that the devices of a node satisfy, the higher is its score (KEP-4816).
 func scoreDevices(in *Input, indexes []int) ([]int64, func([]int64)) {
-	if in.Devices == nil || len(in.Devices.unallocated) == 0 {
+	if in.Devices == nil || len(in.Devices.unallocated) == 0 || in.Trace == nil && !slices.ContainsFunc(in.Devices.Claims, hasAlternatives) {
 		return nil, nil
 	}
 	scores := in.zeros(len(indexes))
@@ -13,6 +17,10 @@ func scoreDevices(in *Input, indexes []int) ([]int64, func([]int64)) {
 		scores[i] = in.Devices.score(in.Snapshot.Nodes()[index].Name())
 	}
 	return scores, normalizeHighest
+}
+
+func hasAlternatives(claim *resourcev1.ResourceClaim) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
 }
 
 // score adds up the alternatives that were found for a node. Claims that were allocated before count as well.
