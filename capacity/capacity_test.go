@@ -207,6 +207,71 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// deviceManifests are two GPUs on n0 and one on n1, and workloads that claim one GPU a pod, or request it as an extended
+// resource.
+const deviceManifests = `
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: 'device.driver == "gpu.example.com"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: n0-gpus}
+spec: {driver: gpu.example.com, nodeName: n0, pool: {name: n0, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0}, {name: gpu-1}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: n1-gpus}
+spec: {driver: gpu.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpu, namespace: default}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: claiming, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: claiming}}
+  template:
+    metadata: {labels: {app: claiming}}
+    spec:
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+      containers: [{name: c, image: nginx, resources: {claims: [{name: gpu}]}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: requesting, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: requesting}}
+  template:
+    metadata: {labels: {app: requesting}}
+    spec: {containers: [{name: c, image: nginx, resources: {limits: {example.com/gpu: "1"}}}]}
+`
+
+// Devices of a dump count, and their lack is a reason against a node.
+func TestFitDevices(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claiming", "requesting"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fit, err := forkOf(t, deviceManifests).Fit(t.Context(), &Target{Kind: "deployment", Namespace: "default", Name: name}, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := fit.Print(&out); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/fit-"+name+".golden", out.String())
+		})
+	}
+}
+
 // A question about objects that do not exist is refused before anything is changed.
 func TestQuestionsWithoutSense(t *testing.T) {
 	t.Parallel()

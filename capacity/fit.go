@@ -8,11 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/scheduler/framework"
-	"minikcm.dev/minikcm/controllers/scheduler/plugins"
+	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/reasons"
 )
 
@@ -88,7 +86,7 @@ func (f *Fork) count(ctx context.Context, fit *Fit, tried int, before, after *st
 		return err
 	}
 	fit.Stops = whyPending(next)
-	fit.Nodes, err = f.against(ctx, next, after)
+	fit.Nodes, err = f.against(ctx, next)
 	return err
 }
 
@@ -135,35 +133,13 @@ func (f *Fork) whyNotMade(ctx context.Context, t *Target) (string, error) {
 }
 
 // against evaluates the scheduler's rules for a pod and returns why each node is rejected.
-func (f *Fork) against(ctx context.Context, pod *corev1.Pod, s *state) ([]NodeReasons, error) {
-	namespaces, err := f.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+func (f *Fork) against(ctx context.Context, pod *corev1.Pod) ([]NodeReasons, error) {
+	found, err := scheduler.Against(ctx, f.client, f.cluster.Clock(), pod)
 	if err != nil {
-		return nil, fmt.Errorf("listing namespaces: %w", err)
-	}
-	labelsOf := map[string]labels.Set{}
-	for i := range namespaces.Items {
-		labelsOf[namespaces.Items[i].Name] = namespaces.Items[i].Labels
-	}
-	nodes := make([]*corev1.Node, len(s.nodes))
-	for i := range s.nodes {
-		nodes[i] = &s.nodes[i]
-	}
-	var pods []*corev1.Pod
-	for i := range s.pods {
-		if !ended(&s.pods[i]) {
-			pods = append(pods, &s.pods[i])
-		}
-	}
-	snapshot := framework.SnapshotOf(nodes, pods)
-	decision := plugins.Decide(plugins.Input{
-		Pod: framework.NewPodInfo(pod), Snapshot: snapshot,
-		Namespaces: func() map[string]labels.Set { return labelsOf }, Pick: func(int) int { return 0 },
-	})
-	if decision.Diagnosis == nil {
-		return nil, nil
+		return nil, fmt.Errorf("evaluating the scheduler's rules for pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	var all []NodeReasons
-	for _, n := range decision.Diagnosis.Against(snapshot) {
+	for _, n := range found {
 		all = append(all, NodeReasons{n.Node, n.Reasons})
 	}
 	return all, nil
