@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -32,12 +33,14 @@ import (
 
 // Cluster is a running cluster. Its methods may be called from several goroutines.
 type Cluster struct {
-	opts       Options
-	clock      clock.Clock
-	virtual    *clock.Virtual
-	pace       pace
-	ledger     *clock.Ledger
-	random     *clock.Random
+	opts    Options
+	clock   clock.Clock
+	virtual *clock.Virtual
+	pace    pace
+	ledger  *clock.Ledger
+	random  *clock.Random
+	// collected has the metrics of the controllers and of the scheduler.
+	collected  *prometheus.Registry
 	store      store.Store
 	snapshots  store.Snapshotter
 	faults     *faulty.Store
@@ -114,6 +117,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 func (c *Cluster) start(ctx context.Context) error {
 	c.ledger = clock.NewLedger()
 	c.random = clock.NewRandom(c.opts.Seed)
+	c.collected = prometheus.NewRegistry()
 	c.startClock()
 	if err := c.readIdentity(); err != nil {
 		return err
@@ -158,7 +162,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, HistoryRevisions: c.opts.History.Revisions, HistoryDuration: c.opts.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
-		Gatherer: c.opts.Gatherer, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
+		Gatherer: c.opts.Gatherer, Collected: c.collected, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.ServiceAccountTokens.Issuers, APIAudiences: c.opts.ServiceAccountTokens.Audiences,
 		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed, c.kubelets.Rules),
 	})

@@ -142,7 +142,7 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	return &env.Env{
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: kinds, Logger: c.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), c.clock, c.ledger, c.random.Fork(), "minikcm"),
-		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig,
+		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig, Registry: c.collected,
 	}, nil
 }
 

@@ -131,6 +131,8 @@ type Options struct {
 	// Gatherer provides other metrics of the process, which /metrics serves in addition;
 	// nil: none.
 	Gatherer prometheus.Gatherer
+	// Collected are the metrics of other parts of the cluster; nil: none.
+	Collected prometheus.Gatherer
 	// KubeVersion is the version in /version; empty means DefaultVersion.
 	KubeVersion string
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
@@ -269,7 +271,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
 		log:     writerecord.NewLog(opts.RecordedWrites),
-		metrics: metrics.New(opts.Gatherer),
+		metrics: metrics.New(opts.Gatherer, opts.Collected),
 		done:    make(chan struct{}),
 		limits:  newInFlightLimits(opts.MaxReads, opts.MaxWrites),
 	}

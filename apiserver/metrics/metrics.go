@@ -29,9 +29,9 @@ type Metrics struct {
 	forgetting sync.RWMutex
 }
 
-// New returns the metrics, and those of others if it is not nil. If others is given, it is expected to have the
-// process metrics.
-func New(others prometheus.Gatherer) *Metrics {
+// New returns the metrics, and those of others and of the cluster's other parts, if they are not nil. If others is given,
+// it is expected to have the process metrics.
+func New(others, parts prometheus.Gatherer) *Metrics {
 	labels := []string{"verb", "group", "version", "resource", "subresource", "scope"}
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), health: newHealth(),
@@ -59,6 +59,9 @@ func New(others prometheus.Gatherer) *Metrics {
 		m.all = append(m.all, others)
 	} else {
 		m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+	if parts != nil {
+		m.all = append(m.all, parts)
 	}
 	return m
 }

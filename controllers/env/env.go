@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -42,6 +43,8 @@ type Env struct {
 	// Metrics provides the metrics of the queues; nil: the provider that client-go's
 	// workqueue was given, if any.
 	Metrics workqueue.MetricsProvider
+	// Registry has the metrics of controllers; nil: they are not read.
+	Registry prometheus.Registerer
 	// Workers overrides the number of workers of a loop, by the loop's name.
 	Workers map[string]int
 	// Loops, if not nil, registers every loop that is made.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -41,6 +42,8 @@ type Controller struct {
 	claims    resourcelisters.ResourceClaimLister
 	templates resourcelisters.ResourceClaimTemplateLister
 	generated *generated
+	creates   env.ClaimCreates
+	registry  prometheus.Registerer
 
 	podLoop, claimLoop *loop.Loop
 }
@@ -56,6 +59,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c := &Controller{
 		client: client, recorder: e.Recorder.For(eventSource),
 		pods: pods.Lister(), users: pods.Informer().GetIndexer(), claims: claims.Lister(), templates: templates.Lister(),
+		creates: env.NewClaimCreates(e), registry: e.Registry,
 	}
 	if c.generated, err = newGenerated(claims.Informer().GetIndexer()); err != nil {
 		return nil, fmt.Errorf("indexing resource claims by their pods: %w", err)
@@ -93,6 +97,13 @@ func indexPods(pods cache.Indexer) error {
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
+	if c.registry != nil {
+		counted := newCensus(c.claims)
+		if err := c.registry.Register(counted); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+		defer c.registry.Unregister(counted)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.podLoop.Run(ctx) })
 	group.Go(func() error { return c.claimLoop.Run(ctx) })

@@ -75,6 +75,7 @@ func (c *Controller) generate(ctx context.Context, pod *corev1.Pod, podClaim *co
 		return claim, err
 	}
 	made, err := c.client.ResourceV1().ResourceClaims(pod.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+	c.creates.Count(claim, err)
 	if err != nil {
 		return nil, fmt.Errorf("create ResourceClaim %s: %w", claim.Name, err)
 	}

@@ -29,6 +29,7 @@ type bindingWait struct {
 	node    string
 	claims  []types.NamespacedName
 	timeout time.Duration
+	began   time.Time
 	// deadline ends the wait if no claim does.
 	deadline time.Time
 	// parked is set if the queue has the pod.
@@ -46,7 +47,8 @@ func (d *devices) binding(a *queue.Attempt, node string, timeout time.Duration) 
 	if err != nil || !slices.ContainsFunc(claims, plugins.HasBindingConditions) {
 		return nil, err
 	}
-	w := &bindingWait{attempt: a, node: node, timeout: timeout, deadline: d.clock.Now().Add(timeout)}
+	w := &bindingWait{attempt: a, node: node, timeout: timeout, began: d.clock.Now()}
+	w.deadline = w.began.Add(timeout)
 	for _, claim := range claims {
 		w.claims = append(w.claims, keyOf(claim))
 	}
@@ -82,11 +84,32 @@ func (s *Scheduler) awaitDevices(ctx context.Context, w *bindingWait) {
 		s.volumes.forget(uid)
 		s.devices.bindings.forget(uid)
 	case err != nil:
+		s.waited(w, err)
 		s.devicesFailed(ctx, a, err)
 	case ready:
+		s.waited(w, nil)
 		s.devices.bindings.forget(uid)
 		s.bindPod(cause.With(ctx, cause.Of(a.Info.Pod)), a, w.node)
 	}
+}
+
+// waited counts the end of a wait.
+func (s *Scheduler) waited(w *bindingWait, err error) {
+	profile, seconds := w.attempt.Info.Pod.Spec.SchedulerName, s.clock.Now().Sub(w.began).Seconds()
+	s.metrics.waited(profile, s.devices.known(w.claims), seconds, err)
+}
+
+// known returns the claims that exist.
+func (d *devices) known(keys []types.NamespacedName) []*resourcev1.ResourceClaim {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	claims := make([]*resourcev1.ResourceClaim, 0, len(keys))
+	for _, key := range keys {
+		if claim := d.claimLocked(key); claim != nil {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
 }
 
 // devicesFailed ends an attempt whose devices could not be allocated or bound.

@@ -24,6 +24,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/modeltest"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
@@ -95,7 +96,10 @@ func newDeviceWorld(t *rapid.T, mistake deviceMistake) *deviceWorld {
 	account, err := newDevices(kinds, real, klog.Background())
 	w.must(err)
 	account.backing.OnAdd(class, true)
-	w.scheduler = &Scheduler{client: client, clock: real, devices: account}
+	for _, slice := range published {
+		account.setSlice(slice, false)
+	}
+	w.scheduler = &Scheduler{client: client, clock: real, devices: account, metrics: newMetrics(&env.Env{})}
 	w.scheduler.queue = queue.New(real, nil, queue.Options{
 		Name: "model", Hint: func(queue.Waiting, framework.ClusterEvent) bool { return false }, Ready: w.scheduler.devices.ready,
 	})

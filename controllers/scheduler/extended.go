@@ -93,6 +93,7 @@ func (s *Scheduler) createExtended(ctx context.Context, pod *corev1.Pod, claim *
 	claim = claim.DeepCopy()
 	claim.Name, claim.UID = "", ""
 	created, err := s.client.ResourceV1().ResourceClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+	s.metrics.creates.Count(claim, err)
 	if err != nil {
 		return nil, fmt.Errorf("create claim for extended resources %s/: %w", claim.Namespace, err)
 	}

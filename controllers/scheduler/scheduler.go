@@ -62,6 +62,7 @@ type Scheduler struct {
 	tasks     *tasks
 	volumes   *volumes
 	devices   *devices
+	metrics   metrics
 	// groups is nil if pods are scheduled without regard to their PodGroups.
 	groups *podGroups
 
@@ -110,6 +111,7 @@ func newScheduler(e *env.Env, client kubernetes.Interface, opts Options) (*Sched
 		cache:     cache.New(),
 		nominator: queue.NewNominator(),
 		tasks:     newTasks(),
+		metrics:   newMetrics(e),
 	}
 	var err error
 	if s.devices, err = newDevices(e.Informers, e.Clock, s.logger); err != nil {

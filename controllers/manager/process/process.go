@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
@@ -45,6 +46,8 @@ type process struct {
 	// out receives messages for the user.
 	out      io.Writer
 	watchdog *leaderelection.HealthzAdaptor
+	// collected has the metrics of the controllers.
+	collected *prometheus.Registry
 
 	mu       sync.Mutex
 	managers []*manager.Manager
@@ -61,7 +64,7 @@ func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
 	if len(o.Metrics.AllowListMapping)+len(o.Metrics.AllowListMappingManifest)+len(o.Metrics.DisabledMetrics)+len(o.Metrics.ShowHiddenMetricsForVersion) > 0 {
 		o.Metrics.Apply() // without settings it logs that it cannot read a manifest
 	}
-	p := &process{opts: o, generic: completed, selected: selected, out: out}
+	p := &process{opts: o, generic: completed, selected: selected, out: out, collected: prometheus.NewRegistry()}
 	if p.cluster, err = o.clientConfig(o.Kubeconfig, completed); err != nil {
 		return err
 	}
@@ -122,6 +125,7 @@ func (p *process) work(ctx context.Context, share election.Share) (err error) {
 	if err != nil {
 		return err
 	}
+	e.Registry = p.collected
 	ctx, stop := context.WithCancel(ctx)
 	end := e.Begin(ctx)
 	defer func() {
@@ -168,6 +172,7 @@ func (p *process) serve(ctx context.Context, portGiven bool) (stop func(), err e
 	content := serving.Content{
 		Controllers: p.selected, Managers: p.current, Election: p.watchdog, Flags: *p.opts.Flags(),
 		Profiling: p.generic.Debugging.EnableProfiling, Contention: p.generic.Debugging.EnableContentionProfiling, Version: kubeVersion,
+		Collected: p.collected,
 	}
 	reviewers, err := p.reviewers()
 	if err == nil {

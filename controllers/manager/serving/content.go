@@ -8,6 +8,7 @@ import (
 	goruntime "runtime"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -41,6 +42,8 @@ type Content struct {
 	Profiling bool
 	// Contention enables the block profile in /debug/pprof.
 	Contention bool
+	// Collected are the metrics of the controllers; nil: none.
+	Collected prometheus.Gatherer
 	// Version is the Kubernetes version that the process belongs to, for /statusz.
 	Version string
 }

@@ -14,7 +14,11 @@ import (
 // metrics serves the metrics of the libraries, under upstream's names, and those of the
 // controllers.
 func (c *Content) metrics() http.Handler {
-	return promhttp.HandlerFor(Gatherer(c.status), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	all := prometheus.Gatherers{Gatherer(c.status)}
+	if c.Collected != nil {
+		all = append(all, c.Collected)
+	}
+	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
 // Gatherer gathers the metrics of the process's libraries (work queues, client requests,
