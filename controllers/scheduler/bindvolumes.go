@@ -43,7 +43,7 @@ func (s *Scheduler) bindVolumes(ctx context.Context, w *volumeWait) {
 func (s *Scheduler) resume(a *queue.Attempt) {
 	if w := s.devices.bindings.get(a.Info.Pod.UID); w != nil {
 		s.queue.Decided(a)
-		a.Annotations, w.attempt = w.attempt.Annotations, a
+		a.Annotations, a.Expected, w.attempt = w.attempt.Annotations, w.attempt.Expected, a
 		s.tasks.add(func(ctx context.Context) { s.awaitDevices(ctx, w) })
 		return
 	}
@@ -53,7 +53,7 @@ func (s *Scheduler) resume(a *queue.Attempt) {
 		return
 	}
 	s.queue.Decided(a)
-	a.Annotations = w.attempt.Annotations
+	a.Annotations, a.Expected = w.attempt.Annotations, w.attempt.Expected
 	bound, err := s.volumes.status(w)
 	s.tasks.add(func(ctx context.Context) {
 		if bound {

@@ -178,11 +178,7 @@ func (s *Scheduler) commit(d *groupDecision) {
 // bindGroup binds the placed members, one after the other: the order of their bindings follows from the decision.
 func (s *Scheduler) bindGroup(ctx context.Context, d *groupDecision) {
 	for _, p := range d.placed {
-		if p.volumes != nil {
-			s.bindVolumes(ctx, p.volumes)
-		} else {
-			s.bind(ctx, p.attempt, p.node)
-		}
+		s.bindPlaced(ctx, p)
 	}
 }
 

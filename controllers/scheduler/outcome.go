@@ -27,6 +27,25 @@ const (
 // maxEventMessage is the API's limit for an event's message, in bytes.
 const maxEventMessage = 1024
 
+// bindPlaced binds a pod that has got a node. If its volumes or devices must be bound before, which may take long, it
+// first names the node in the pod's status (KEP-5278): autoscalers keep the node, and a scheduler that is started
+// meanwhile tries it first.
+func (s *Scheduler) bindPlaced(ctx context.Context, p placed) {
+	a, pod := p.attempt, p.attempt.Info.Pod
+	if p.volumes != nil || !p.in.Devices.Empty() {
+		a.Expected = p.node
+		err := s.patchStatus(cause.With(ctx, cause.Of(pod)), pod, nil, p.node, nil)
+		if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).Error(err, "Cannot write the nominated node", "pod", klog.KObj(pod))
+		}
+	}
+	if p.volumes != nil {
+		s.bindVolumes(ctx, p.volumes)
+		return
+	}
+	s.bind(ctx, a, p.node)
+}
+
 // bind writes what the pod's resource claims are allocated, and creates the pod's Binding when their devices
 // can be bound. If that fails, it removes the pod from the cache, and retries it after a back-off.
 func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
@@ -121,6 +140,10 @@ func (s *Scheduler) report(ctx context.Context, a *queue.Attempt, reason, messag
 	pod := a.Info.Pod
 	if known, err := s.pods.Pods(pod.Namespace).Get(pod.Name); err == nil && known.UID == pod.UID {
 		pod = known
+	}
+	if a.Expected != "" && pod.Status.NominatedNodeName != a.Expected {
+		pod = pod.DeepCopy() // the informer is behind what bindPlaced has written
+		pod.Status.NominatedNodeName = a.Expected
 	}
 	s.recorderOf(pod).Event(pod, corev1.EventTypeWarning, reasonFailed, truncated(message))
 	condition := &corev1.PodCondition{

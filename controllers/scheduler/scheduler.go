@@ -260,14 +260,13 @@ func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 	if in.Devices != nil {
 		s.devices.reserve(pod.UID, in.Devices.On(d.Node))
 	}
+	p := placed{attempt: a, in: in, node: d.Node}
 	if in.Volumes != nil && in.Profile.BindsVolumes() {
 		if plan := in.Volumes.PlanFor(s.snapshot.Get(d.Node).Node); !plan.Empty() {
-			w := s.volumes.reserve(a, d.Node, plan)
-			s.tasks.add(func(ctx context.Context) { s.bindVolumes(ctx, w) })
-			return
+			p.volumes = s.volumes.reserve(a, d.Node, plan)
 		}
 	}
-	s.tasks.add(func(ctx context.Context) { s.bind(ctx, a, d.Node) })
+	s.tasks.add(func(ctx context.Context) { s.bindPlaced(ctx, p) })
 }
 
 // inputOn gathers what the decision on a popped pod depends on, with the snapshot as it is. Ties between

@@ -15,7 +15,7 @@ type trial struct {
 	undo []func()
 }
 
-// placed is a pod of a group for which a trial has found a node.
+// placed is a pod for which a decision or a trial has found a node.
 type placed struct {
 	attempt *queue.Attempt
 	in      plugins.Input

@@ -205,6 +205,9 @@ func (d *Devices) On(node string) []DeviceAllocation {
 	return all
 }
 
+// Empty reports whether there are neither claims nor extended resources to be bound.
+func (d *Devices) Empty() bool { return d == nil || len(d.Claims) == 0 && d.Extended == nil }
+
 // Idle returns an allocated claim that excludes nodes and that no other pod has reserved, so that
 // the loss of its allocation may let the pod in, or the claim that an earlier attempt has left; nil: there
 // is none. It adds to the diagnosis of the decision what kube-scheduler's PostFilter says.

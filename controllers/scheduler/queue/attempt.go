@@ -35,6 +35,8 @@ type Attempt struct {
 	HasNode bool
 	// Annotations explain the decision to the pod's users; nil: they did not ask for it.
 	Annotations map[string]string
+	// Expected is the node that the pod's status names while its volumes and devices are bound; "": none.
+	Expected string
 }
 
 // Pop waits for the next pod or group; it returns nil when the queue is closed, or has none to pop and ctx has ended. The
