@@ -24,9 +24,10 @@ type scope struct {
 	missing []error
 }
 
-// target is a resource as a rule names it. "*" is a wildcard; that for resources includes
-// all subresources, and "*/scale" stands for that subresource of all resources.
-type target struct{ group, resource, subresource string }
+// target is a resource as a rule names it: "pods" and "pods/log" are two. "*" is a wildcard; that
+// for resources includes all subresources, and "*/scale" stands for that subresource of all
+// resources.
+type target struct{ group, resource string }
 
 // grant is a rule of a bound role.
 type grant struct {
@@ -44,12 +45,8 @@ func (s *scope) add(rule *rbacv1.PolicyRule, reason string) {
 		s.resources = map[target][]grant{}
 	}
 	for _, group := range rule.APIGroups {
-		for _, name := range rule.Resources {
-			resource, subresource, _ := strings.Cut(name, "/")
-			if name == rbacv1.ResourceAll {
-				subresource = rbacv1.ResourceAll
-			}
-			t := target{group, resource, subresource}
+		for _, resource := range rule.Resources {
+			t := target{group, resource}
 			s.resources[t] = append(s.resources[t], g)
 		}
 	}
@@ -65,18 +62,17 @@ func (s *scope) allows(a *auth.Attributes) (reason string, ok bool) {
 		}
 		return "", false
 	}
+	// An access review may also ask for the resource "pods/log" without a subresource: a rule has
+	// to name it in full then.
+	named, ofAll := a.Plural, rbacv1.ResourceAll
+	if a.Subresource != "" {
+		named, ofAll = a.Plural+"/"+a.Subresource, rbacv1.ResourceAll+"/"+a.Subresource
+	}
 	for _, group := range [...]string{a.Group, rbacv1.APIGroupAll} {
-		if reason, ok := s.allowsTarget(a, target{group, a.Plural, a.Subresource}); ok {
-			return reason, true
-		}
-		if reason, ok := s.allowsTarget(a, target{group, rbacv1.ResourceAll, rbacv1.ResourceAll}); ok {
-			return reason, true
-		}
-		if a.Subresource == "" {
-			continue
-		}
-		if reason, ok := s.allowsTarget(a, target{group, rbacv1.ResourceAll, a.Subresource}); ok {
-			return reason, true
+		for _, resource := range [...]string{named, rbacv1.ResourceAll, ofAll} {
+			if reason, ok := s.allowsTarget(a, target{group, resource}); ok {
+				return reason, true
+			}
 		}
 	}
 	return "", false
