@@ -17,10 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/internal/containerpaths"
 	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 func main() {
+	containerpaths.Enter()
 	os.Exit(run(newRootFor(os.Args[0]), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -20,7 +20,7 @@ import (
 func newRunDeployment() *cobra.Command {
 	var kubeconfig, namespace, container string
 	var ports []string
-	var probes bool
+	var probes, paths bool
 	cmd := &cobra.Command{
 		Use:   "run-deployment NAME [flags] -- COMMAND [ARG...]",
 		Short: "Run a command in place of a pod of a Deployment",
@@ -66,7 +66,7 @@ restores the Services.`,
 			}
 			return runner.Run(cmd.Context(), runner.Options{
 				Config: config, Namespace: namespace, Deployment: strings.TrimPrefix(args[0], "deployment/"), Container: container,
-				Command: args[1:], Ports: mapped, SimulatedProbes: !probes, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
+				Command: args[1:], Ports: mapped, SimulatedProbes: !probes, ContainerPaths: paths, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
 				Say: func(message string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "minikcm: "+message) },
 			})
 		},
@@ -76,6 +76,7 @@ restores the Services.`,
 	cmd.Flags().StringVarP(&container, "container", "c", "", "container that the command stands for (default that of the annotation kubectl.kubernetes.io/default-container, or the first)")
 	cmd.Flags().StringSliceVar(&ports, "port", nil, "port of the container and the port that the command listens on instead, such as 9443=19443; may be given several times")
 	cmd.Flags().BoolVar(&probes, "probes", true, "let the command answer the probes of the container; if false, they are simulated, as is better under a debugger")
+	cmd.Flags().BoolVar(&paths, "container-paths", false, "show the command its volumes at their paths in the container as well, in a mount namespace of its own; needs Linux, and user namespaces or root")
 	return cmd
 }
 

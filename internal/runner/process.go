@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilexec "k8s.io/utils/exec"
 
+	"minikcm.dev/minikcm/internal/containerpaths"
 	"minikcm.dev/minikcm/internal/processgroup"
 )
 
@@ -39,8 +40,8 @@ const (
 // logTime is how long the log may take to reach the cluster after the command's end.
 const logTime = 2 * time.Second
 
-// start starts the command for a run of the container.
-func (r *runner) start(pod *corev1.Pod, run string, argv, env []string) (*process, error) {
+// start starts the command for a run of the container. It finds the volumes at the shown paths.
+func (r *runner) start(pod *corev1.Pod, run string, argv, env, shown []string) (*process, error) {
 	ctx, stop := context.WithCancel(context.Background()) // it ends by stop, so that it can be stopped gently
 	output := newOutputBuffer()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -48,8 +49,18 @@ func (r *runner) start(pod *corev1.Pod, run string, argv, env []string) (*proces
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Out, output), io.MultiWriter(r.opts.ErrOut, output)
 	cmd.WaitDelay = grace(pod)
 	processgroup.Lead(cmd)
-	if err := cmd.Start(); err != nil {
+	var err error
+	if len(shown) > 0 {
+		err = containerpaths.Show(cmd, r.root(), shown)
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		stop()
+		if len(shown) > 0 {
+			err = containerpaths.Explain(err)
+		}
 		return nil, err
 	}
 	p := &process{pod: pod, run: run, stop: stop, ended: make(chan struct{})}

@@ -42,6 +42,9 @@ type Options struct {
 	Command []string
 	// Ports maps ports of the container to those that the command listens on, where they differ.
 	Ports map[int32]int32
+	// ContainerPaths means that the command finds the content of volumes at their paths in the
+	// container, too, where containerpaths can show it.
+	ContainerPaths bool
 	// SimulatedProbes means that the probes of the container do not reach the command.
 	SimulatedProbes bool
 	// Exit ends the container of a pod with an exit code.
@@ -306,7 +309,11 @@ func (r *runner) begin(ctx context.Context, run string) error {
 		expanded, _ := known.Expand(arg)
 		argv = append(argv, expanded)
 	}
-	if r.process, err = r.start(r.pod, run, argv, env); err != nil {
+	shown, err := r.shownPaths()
+	if err != nil {
+		return finalError{err}
+	}
+	if r.process, err = r.start(r.pod, run, argv, env, shown); err != nil {
 		return finalError{fmt.Errorf("starting %s: %w", r.program, err)}
 	}
 	r.say("%s runs in place of container %s of pod/%s; its files are in %s", filepath.Base(r.program), r.container, r.pod.Name, r.root())

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,11 +26,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/containerpaths"
 	"minikcm.dev/minikcm/internal/runner"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	containerpaths.Enter()
+	goleak.VerifyTestMain(m)
+}
 
 // transcript is what the command and the runner print.
 type transcript struct {
@@ -237,6 +242,31 @@ while [ ! -e DIR/exit ]; do color=$(cat "$MINIKCM_ROOT/etc/web/color"); [ "$colo
 	if err != nil || left.Annotations[runner.ProcessAnnotation] != "" || left.Status.ContainerStatuses[0].State.Running == nil {
 		t.Errorf("the pod that is left: %+v, %v", left.Annotations, err)
 	}
+}
+
+// The command finds the container's volumes at their paths, and follows their changes there.
+func TestRunShowsVolumesAtTheirPaths(t *testing.T) {
+	t.Parallel()
+	probe := exec.CommandContext(t.Context(), "true")
+	if err := errors.Join(containerpaths.Show(probe, t.TempDir(), nil), probe.Run()); err != nil {
+		t.Skipf("no right to mount: %v", err)
+	}
+	f := newFixture(t, 1)
+	f.opts.ContainerPaths = true
+	_, err := f.client.AppsV1().Deployments("default").Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(`{"spec":{"template":{"spec":{
+		"volumes":[{"name":"work","emptyDir":{}}],
+		"containers":[{"name":"web","volumeMounts":[{"name":"settings","mountPath":"/etc/web"},{"name":"work","mountPath":"/minikcm-test/work"}]}]}}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.run(`echo "color $(cat /etc/web/color) namespace $(cat /var/run/secrets/kubernetes.io/serviceaccount/namespace)"
+touch /minikcm-test/work/file && test -e "$MINIKCM_ROOT/minikcm-test/work/file" && echo written
+until [ "$(cat /etc/web/color)" = blue ]; do sleep 0.05; done; echo "now blue"; exec sleep 3600`)
+	f.wantOutput("color red namespace default", "written")
+	if _, err := f.client.CoreV1().ConfigMaps("default").Patch(t.Context(), "settings", types.MergePatchType, []byte(`{"data":{"color":"blue"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantOutput("now blue")
 }
 
 // The pod is ready when what listens at the command's port answers the probes, and the probes are
