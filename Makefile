@@ -135,9 +135,11 @@ OPERATORS ?= all
 operators: ## Build an operator with the last ten minor versions of controller-runtime, and test it; OPERATORS=v0.20.4 for one.
 	$(GO) -C test/clients test -count=1 -timeout 3h $(TESTFLAGS) -v -run TestOperatorVersions . -args -operators '$(OPERATORS)'
 
+PROJECT ?= $(notdir $(patsubst %/,%,$(dir $(wildcard test/clients/thirdparty/*/go.mod))))
+
 .PHONY: thirdparty
-thirdparty: build ## Try operators of other projects: Karpenter.
-	MINIKCM=$(CURDIR)/bin/minikcm $(GO) -C test/clients/thirdparty test -count=1 -timeout 1h $(TESTFLAGS) -v .
+thirdparty: build ## Try programs of other projects; PROJECT=certmanager for one, a folder of test/clients/thirdparty. The first build takes minutes.
+	for project in $(PROJECT); do MINIKCM=$(CURDIR)/bin/minikcm $(GO) -C test/clients/thirdparty/$$project test -count=1 -timeout 1h $(TESTFLAGS) -v . || exit 1; done
 
 .PHONY: bench
 bench: ## Measure; BENCHFLAGS="-count=1 -bench=Start" for less.

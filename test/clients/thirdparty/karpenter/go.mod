@@ -1,8 +1,11 @@
-module minikcm.dev/minikcm/test/clients/thirdparty
+module minikcm.dev/minikcm/test/clients/thirdparty/karpenter
 
 go 1.26.6
 
-require minikcm.dev/minikcm/client v0.0.0
+require (
+	minikcm.dev/minikcm/client v0.0.0
+	minikcm.dev/minikcm/test/clients/thirdparty v0.0.0
+)
 
 require (
 	cel.dev/expr v0.24.0 // indirect
@@ -99,4 +102,7 @@ require (
 
 tool sigs.k8s.io/karpenter/kwok
 
-replace minikcm.dev/minikcm/client => ../../../client
+replace (
+	minikcm.dev/minikcm/client => ../../../../client
+	minikcm.dev/minikcm/test/clients/thirdparty => ..
+)
