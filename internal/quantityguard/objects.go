@@ -15,7 +15,7 @@ import (
 // which a decoder parses one after the other. What is not JSON is left to the decoder.
 func InJSON(data []byte, types ...reflect.Type) error {
 	for _, t := range types {
-		w := walk{json.NewDecoder(bytes.NewReader(data)), newTypes()}
+		w := walk{json.NewDecoder(bytes.NewReader(data))}
 		w.decoder.UseNumber()
 		if found := (*beyondError)(nil); errors.As(w.value(t, nil), &found) {
 			return found
@@ -31,10 +31,9 @@ func (e *beyondError) Error() string {
 	return e.at.String() + ": " + Limits
 }
 
-// walk reads a document together with its type.
+// walk reads a document.
 type walk struct {
 	decoder *json.Decoder
-	types   types
 }
 
 // value reads a value of a type. It returns a beyondError, or the error of a document that is not JSON.
@@ -74,7 +73,7 @@ func (w walk) object(t reflect.Type, at *field.Path) error {
 		case t.Kind() == reflect.Map:
 			inner, path = t.Elem(), at.Key(key)
 		case t.Kind() == reflect.Struct && t != quantityType:
-			inner = w.types.fieldsOf(t).byName[key]
+			inner = fieldsOf(t).byName[key]
 		}
 		if err := w.inner(inner, path); err != nil {
 			return err

@@ -116,3 +116,21 @@ func FuzzInJSON(f *testing.F) {
 		}
 	})
 }
+
+// TestKnownTypesCostNothing requires that a message of a type that is known is looked at without
+// looking at the type again: a few UIDs in a hundred are suspect.
+func TestKnownTypesCostNothing(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}}
+	pod.UID = "4e123456-0000-0000-0000-000000000000"
+	message, err := pod.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Suspect(message) {
+		t.Error("the UID is not suspect")
+	}
+	of := reflect.TypeOf(pod)
+	if n := testing.AllocsPerRun(100, func() { _ = InProtobuf(message, of) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -10,7 +10,7 @@ import (
 // InProtobuf is InJSON for a protobuf message, without its envelope.
 func InProtobuf(message []byte, types ...reflect.Type) error {
 	for _, t := range types {
-		if newTypes().inMessage(t, message) {
+		if inMessage(t, message) {
 			return errors.New(Limits)
 		}
 	}
@@ -19,7 +19,7 @@ func InProtobuf(message []byte, types ...reflect.Type) error {
 
 // inMessage reports whether a message of a type has a quantity beyond the limits. A map is a list of
 // messages whose field 1 is the key and field 2 the value.
-func (t types) inMessage(of reflect.Type, message []byte) bool {
+func inMessage(of reflect.Type, message []byte) bool {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
@@ -34,7 +34,7 @@ func (t types) inMessage(of reflect.Type, message []byte) bool {
 		}
 		if kind == protowire.BytesType {
 			value, _ := protowire.ConsumeBytes(message)
-			if t.inField(of, int(number), value) {
+			if inField(of, int(number), value) {
 				return true
 			}
 		}
@@ -43,15 +43,15 @@ func (t types) inMessage(of reflect.Type, message []byte) bool {
 	return false
 }
 
-func (t types) inField(of reflect.Type, number int, value []byte) bool {
+func inField(of reflect.Type, number int, value []byte) bool {
 	switch {
 	case of == quantityType:
 		return number == 1 && Beyond(string(value))
 	case of.Kind() == reflect.Map:
-		return number == 2 && t.inMessage(of.Elem(), value)
+		return number == 2 && inMessage(of.Elem(), value)
 	case of.Kind() == reflect.Struct:
-		inner, known := t.fieldsOf(of).byNumber[number]
-		return known && t.inMessage(inner, value)
+		inner, known := fieldsOf(of).byNumber[number]
+		return known && inMessage(inner, value)
 	}
 	return false
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -17,29 +18,22 @@ type fields struct {
 	byNumber map[int]reflect.Type
 }
 
-// types are the types that were looked at for one document.
-type types struct {
-	known   map[reflect.Type]fields
-	reaches map[reflect.Type]bool
-}
+// known has the fields of each struct type that was looked at. The API's types are not many.
+var known sync.Map // from reflect.Type to fields
 
-func newTypes() types {
-	return types{known: map[reflect.Type]fields{}, reaches: map[reflect.Type]bool{}}
-}
-
-func (t types) fieldsOf(of reflect.Type) fields {
-	if f, ok := t.known[of]; ok {
-		return f
+func fieldsOf(of reflect.Type) fields {
+	if f, ok := known.Load(of); ok {
+		return f.(fields)
 	}
-	f := fields{map[string]reflect.Type{}, map[int]reflect.Type{}}
+	f, reaches := fields{map[string]reflect.Type{}, map[int]reflect.Type{}}, reaching{}
 	for i := range of.NumField() {
 		structField := of.Field(i)
 		name, _, _ := strings.Cut(structField.Tag.Get("json"), ",")
-		if !structField.IsExported() || name == "-" || !t.hasQuantity(structField.Type, nil) {
+		if !structField.IsExported() || name == "-" || !reaches.quantity(structField.Type, nil) {
 			continue
 		}
 		if name == "" && structField.Anonymous {
-			for name, inner := range t.fieldsOf(structField.Type).byName {
+			for name, inner := range fieldsOf(structField.Type).byName {
 				f.byName[name] = inner
 			}
 		} else {
@@ -51,13 +45,16 @@ func (t types) fieldsOf(of reflect.Type) fields {
 			}
 		}
 	}
-	t.known[of] = f
+	known.Store(of, f)
 	return f
 }
 
-// hasQuantity reports whether a value of a type can contain a quantity. Types within which the type
+// reaching has the answers that quantity gave.
+type reaching map[reflect.Type]bool
+
+// quantity reports whether a value of a type can contain a quantity. Types within which the type
 // occurs are not asked again.
-func (t types) hasQuantity(of reflect.Type, within []reflect.Type) bool {
+func (r reaching) quantity(of reflect.Type, within []reflect.Type) bool {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 		of = of.Elem()
 	}
@@ -67,15 +64,15 @@ func (t types) hasQuantity(of reflect.Type, within []reflect.Type) bool {
 	if of.Kind() != reflect.Struct || slices.Contains(within, of) {
 		return false
 	}
-	has, ok := t.reaches[of]
+	has, ok := r[of]
 	if ok {
 		return has
 	}
 	for i := 0; i < of.NumField() && !has; i++ {
-		has = t.hasQuantity(of.Field(i).Type, append(within, of))
+		has = r.quantity(of.Field(i).Type, append(within, of))
 	}
 	if has || len(within) == 0 {
-		t.reaches[of] = has
+		r[of] = has
 	}
 	return has
 }
