@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -16,8 +17,14 @@ import (
 )
 
 const (
-	// interval is the real time between two messages to a subscriber.
-	interval = 100 * time.Millisecond
+	// shortest is the real time between two messages to a subscriber, while few share a feed.
+	shortest = 100 * time.Millisecond
+	// A feed serves few subscribers this often. Each further one adds to the time between messages,
+	// so that what they cost the machine grows more slowly than the audience: a hundred pages get
+	// messages every 280 ms.
+	few, each = 10, 2 * time.Millisecond
+	// longest is the time between messages, however many share a feed.
+	longest = time.Second
 	// maxHistory is how much a feed keeps for subscribers that are behind, in bytes of events.
 	maxHistory = 16 << 20
 	// maxLine is the size of an event, in bytes. The API server's objects are smaller.
@@ -30,8 +37,8 @@ type feed struct {
 	stop    context.CancelFunc
 	arrived chan struct{} // has a value if there are events that are not published
 	ended   chan struct{} // is closed when no more events arrive
-	// subscribers counts those that have not left. It is guarded by the mutex of Feeds.
-	subscribers int
+	// subscribers counts those that have not left. It changes under the mutex of Feeds.
+	subscribers atomic.Int64
 
 	mu sync.Mutex
 	// limit is how much the history keeps, in bytes of events.
@@ -56,10 +63,17 @@ type feed struct {
 }
 
 func newFeed(body io.ReadCloser, version uint64, stop context.CancelFunc) *feed {
-	return &feed{
-		body: body, stop: stop, arrived: make(chan struct{}, 1), ended: make(chan struct{}), subscribers: 1, limit: maxHistory,
+	f := &feed{
+		body: body, stop: stop, arrived: make(chan struct{}, 1), ended: make(chan struct{}), limit: maxHistory,
 		oldest: version, published: version, latest: map[string]int{}, changed: make(chan struct{}),
 	}
+	f.subscribers.Store(1)
+	return f
+}
+
+// interval is the real time between two messages of a feed.
+func interval(subscribers int64) time.Duration {
+	return min(shortest+each*time.Duration(max(subscribers-few, 0)), longest)
 }
 
 // read receives the events until the watch ends or an event cannot be read.
@@ -107,7 +121,7 @@ func (f *feed) publish(ctx context.Context) {
 			return
 		}
 		select {
-		case <-real.After(interval):
+		case <-real.After(interval(f.subscribers.Load())):
 		case <-ctx.Done():
 		}
 	}

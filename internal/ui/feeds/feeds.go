@@ -96,7 +96,7 @@ func (f *Feeds) join(feed *feed, version uint64) bool {
 	if !f.feeds[feed] || !feed.reaches(version) {
 		return false
 	}
-	feed.subscribers++
+	feed.subscribers.Add(1)
 	return true
 }
 
@@ -133,7 +133,7 @@ func (f *Feeds) begin(ctx context.Context, path string, version uint64) (*feed, 
 func (s *Subscription) Leave() {
 	s.feeds.mu.Lock()
 	defer s.feeds.mu.Unlock()
-	if s.feed.subscribers--; s.feed.subscribers == 0 {
+	if s.feed.subscribers.Add(-1) == 0 {
 		delete(s.feeds.feeds, s.feed)
 		s.feed.stop()
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 	"testing/synctest"
 
 	"k8s.io/klog/v2"
@@ -221,4 +222,19 @@ func TestRefusedWatch(t *testing.T) {
 			t.Errorf("after Close, the error is %v", err)
 		}
 	})
+}
+
+func TestInterval(t *testing.T) {
+	for subscribers, want := range map[int64]time.Duration{
+		0:     100 * time.Millisecond,
+		1:     100 * time.Millisecond,
+		10:    100 * time.Millisecond,
+		11:    102 * time.Millisecond,
+		100:   280 * time.Millisecond,
+		10000: time.Second,
+	} {
+		if got := interval(subscribers); got != want {
+			t.Errorf("with %d subscribers: %v, want %v", subscribers, got, want)
+		}
+	}
 }
