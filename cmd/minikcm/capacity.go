@@ -56,6 +56,7 @@ func (f *capacityFlags) ask(cmd *cobra.Command, question func(ctx context.Contex
 		return badInput{fmt.Errorf("--for must be greater than 0, but is %v", f.limit)}
 	}
 	relaxGC()
+	takeTurns(1)
 	opts := capacity.Options{Seed: f.seed, For: f.limit, Autoscale: f.autoscale, Cron: f.cron, Logger: klog.Background()}
 	remove, err := f.source(cmd, &opts)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +41,10 @@ func TestMain(m *testing.M) {
 		<-ctx.Done()
 		fmt.Println("asked")
 		select {}
+	}
+	// Tests that run side by side share the process, which a scenario would leave one processor.
+	if err := os.Setenv("GOMAXPROCS", strconv.Itoa(runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -49,8 +49,12 @@ func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenari
 	if err := f.outputs.prepare(1); err != nil {
 		return badInput{err}
 	}
+	all := []*scenarios.Scenario{s}
+	if f.onVirtualTime(all) {
+		takeTurns(1)
+	}
 	r := &scenarioRunner{flags: f, out: out}
-	results, err := r.each(ctx, []*scenarios.Scenario{s})
+	results, err := r.each(ctx, all)
 	if len(results) == 1 && results[0].Run != nil && !results[0].Interrupted {
 		compare(out, saved, results[0].Run)
 	}
