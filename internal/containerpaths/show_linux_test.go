@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"minikcm.dev/minikcm/internal/containerpaths"
@@ -24,8 +25,10 @@ func show(t *testing.T, root string, paths []string, script string) string {
 		t.Fatal(err)
 	}
 	out, err := cmd.CombinedOutput()
-	if err != nil && (strings.Contains(err.Error(), "operation not permitted") || strings.Contains(string(out), "operation not permitted")) {
-		t.Skipf("no right to mount: %v", err)
+	for _, missing := range []string{syscall.EPERM.Error(), syscall.EACCES.Error()} {
+		if err != nil && strings.Contains(err.Error()+string(out), missing) {
+			t.Skipf("no right to mount: %v\n%s", err, out)
+		}
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
