@@ -74,9 +74,14 @@ func (c *Cluster) Helm(args ...string) string {
 // for programs that ask for it, the namespace kube-system.
 func (c *Cluster) Run(program string, args ...string) {
 	c.t.Helper()
+	c.start(program, args...)
+}
+
+func (c *Cluster) start(program string, args ...string) *output {
+	c.t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "SYSTEM_NAMESPACE=kube-system", "RUNTIME_NAMESPACE=kube-system")
-	out := &output{}
+	out := &output{changed: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -87,13 +92,17 @@ func (c *Cluster) Run(program string, args ...string) {
 			c.t.Logf("%s: %v\n%s", filepath.Base(program), err, out)
 		}
 	})
+	return out
 }
 
 // InPlaceOf runs a command with "minikcm run-deployment" until the test ends. It finds the files of
-// the Deployment's pods at their paths.
+// the Deployment's pods at their paths. When InPlaceOf returns, the pod is only ready if the command is.
 func (c *Cluster) InPlaceOf(namespace, deployment string, command ...string) {
 	c.t.Helper()
-	c.Run(minikcm(), append([]string{"run-deployment", deployment, "--kubeconfig", c.Kubeconfig, "-n", namespace, "--container-paths", "--"}, command...)...)
+	out := c.start(minikcm(), append([]string{"run-deployment", deployment, "--kubeconfig", c.Kubeconfig, "-n", namespace, "--container-paths", "--"}, command...)...)
+	if text := " runs in place of container "; !out.waitFor(c.t.Context(), text) {
+		c.t.Fatalf("run-deployment %s did not print %q", deployment, text)
+	}
 }
 
 // Build builds a program that the module in the working directory requires, and returns its path.
@@ -164,16 +173,42 @@ func run(t *testing.T, stdin, name string, args ...string) (string, error) {
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+	// changed is closed, and replaced, when there is more.
+	changed chan struct{}
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	close(o.changed)
+	o.changed = make(chan struct{})
 	return o.text.Write(p)
 }
 
 func (o *output) String() string {
+	text, _ := o.look()
+	return text
+}
+
+func (o *output) look() (text string, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.text.String()
+	return o.text.String(), o.changed
+}
+
+// waitFor reports whether the output has a text within a minute.
+func (o *output) waitFor(ctx context.Context, wanted string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		text, changed := o.look()
+		if strings.Contains(text, wanted) {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
