@@ -20,6 +20,7 @@ const (
 	placedPods     = 2000
 	placementZones = 10
 	deviceDriver   = "gpu.example.com"
+	deviceResource = "example.com/gpu"
 )
 
 // placement is what the pods of a run ask for besides CPU and memory.
@@ -49,6 +50,9 @@ var placements = []placement{
 	}},
 	{name: "with a device", prepare: devices, each: func(i int, pod *corev1.Pod) {
 		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To(fmt.Sprint("gpu-", i))}}
+	}},
+	{name: "with an extended resource", prepare: publishDevices, each: func(_ int, pod *corev1.Pod) {
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{deviceResource: resource.MustParse("1")}
 	}},
 }
 
@@ -156,11 +160,12 @@ func boundVolumes(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
 	})
 }
 
-// devices makes a claim of one device for each pod, and eight devices on each of 1,000 nodes.
-func devices(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
+// publishDevices makes eight devices on each of 1,000 nodes.
+func publishDevices(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
 	b.Helper()
 	client := cluster.Client().ResourceV1()
-	if _, err := client.DeviceClasses().Create(ctx, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: deviceDriver}}, metav1.CreateOptions{}); err != nil {
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: deviceDriver}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: ptr.To(deviceResource)}}
+	if _, err := client.DeviceClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	inParallel(b, 1000, func(i int) error {
@@ -174,6 +179,13 @@ func devices(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
 		_, err := client.ResourceSlices().Create(ctx, slice, metav1.CreateOptions{})
 		return err
 	})
+}
+
+// devices makes a claim of one device for each pod, and the devices.
+func devices(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) {
+	b.Helper()
+	publishDevices(ctx, b, cluster)
+	client := cluster.Client().ResourceV1()
 	inParallel(b, placedPods, func(i int) error {
 		request := resourcev1.DeviceRequest{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: deviceDriver}}
 		_, err := client.ResourceClaims(metav1.NamespaceDefault).Create(ctx, &resourcev1.ResourceClaim{

@@ -20,6 +20,8 @@ type Snapshot struct {
 	slots []int
 	// images are the numbers of nodes that have an image, by name.
 	images map[string]int
+	// offered are the numbers of nodes that have some of an extended resource or of huge pages, by name.
+	offered map[corev1.ResourceName]int
 	// softTainted is the number of nodes with PreferNoSchedule taints.
 	softTainted int
 	// domains has the domains of the labels that were used last since node labels changed.
@@ -46,7 +48,10 @@ func SnapshotOf(nodes []*corev1.Node, pods []*corev1.Pod) *Snapshot {
 }
 
 func newSnapshot(nodes []*NodeInfo, t *tally) *Snapshot {
-	s := &Snapshot{nodes: interleaveZones(nodes), byName: make(map[string]int, len(nodes)), tally: t, images: map[string]int{}, domains: map[string]*Domains{}}
+	s := &Snapshot{
+		nodes: interleaveZones(nodes), byName: make(map[string]int, len(nodes)), tally: t,
+		images: map[string]int{}, offered: map[corev1.ResourceName]int{}, domains: map[string]*Domains{},
+	}
 	t.follow(s.nodes)
 	s.slots = make([]int, len(s.nodes))
 	for i, n := range s.nodes {
@@ -122,6 +127,11 @@ func (s *Snapshot) countNode(n *NodeInfo, sign int) {
 	if len(n.SoftTaints) > 0 {
 		s.softTainted += sign
 	}
+	for name, amount := range n.Allocatable.Scalar {
+		if amount > 0 {
+			s.offered[name] += sign
+		}
+	}
 	for name := range n.Images {
 		s.images[name] += sign
 		if s.images[name] == 0 {
@@ -132,6 +142,9 @@ func (s *Snapshot) countNode(n *NodeInfo, sign int) {
 
 // HasSoftTaints reports whether any node has PreferNoSchedule taints.
 func (s *Snapshot) HasSoftTaints() bool { return s.softTainted > 0 }
+
+// Offers reports whether any node has some of an extended resource or of huge pages.
+func (s *Snapshot) Offers(name corev1.ResourceName) bool { return s.offered[name] > 0 }
 
 // HasImages reports whether any node has images.
 func (s *Snapshot) HasImages() bool { return len(s.images) > 0 }

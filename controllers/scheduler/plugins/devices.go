@@ -64,7 +64,6 @@ type Devices struct {
 type deviceResult struct {
 	results  []resourcev1.AllocationResult
 	extended *extendedClaim
-	rejected *rejection
 }
 
 // DeviceAllocation is a claim that the pod uses, with the allocation that a decision has chosen;
@@ -160,7 +159,7 @@ func (d *Devices) filter(n *framework.NodeInfo) *rejection {
 	return nil
 }
 
-// allocate looks for devices on a node, once for each node.
+// allocate looks for devices on a node, once for each node that has some.
 func (d *Devices) allocate(node *corev1.Node, extended *extendedClaim) *rejection {
 	claims := d.unallocated
 	if extended != nil {
@@ -169,22 +168,21 @@ func (d *Devices) allocate(node *corev1.Node, extended *extendedClaim) *rejectio
 	if len(claims) == 0 {
 		return nil
 	}
-	if known, ok := d.byNode[node.Name]; ok {
-		return known.rejected
+	if _, found := d.byNode[node.Name]; found {
+		return nil
 	}
 	results, why, err := d.Allocate(node, claims)
-	found := deviceResult{results: results, extended: extended}
 	switch {
 	case err != nil:
 		d.err = err
 		return fixed.noDevices
 	case why != "":
-		found.rejected = &rejection{plugin: DynamicResources, reasons: []string{why}, final: true, devices: true}
+		return &rejection{plugin: DynamicResources, reasons: []string{why}, final: true, devices: true}
 	case len(results) != len(claims):
-		found.rejected = fixed.noDevices
+		return fixed.noDevices
 	}
-	d.byNode[node.Name] = found
-	return found.rejected
+	d.byNode[node.Name] = deviceResult{results: results, extended: extended}
+	return nil
 }
 
 // On returns the pod's claims, with their allocations for a node that Decide has chosen, and last the claim

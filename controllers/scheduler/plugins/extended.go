@@ -44,6 +44,13 @@ type Extended struct {
 	Count func(node *corev1.Node, class string) (all, allocated int64)
 	// Left is the pod's claim that an earlier attempt has created and not deleted; nil: none.
 	Left *resourcev1.ResourceClaim
+
+	// names are the resources that may be devices, sorted; nil: they are not known yet.
+	names []corev1.ResourceName
+	// made is the last claim that on has made, for the resources of madeFor: most nodes leave the same resources to
+	// DynamicResources.
+	made    *extendedClaim
+	madeFor []corev1.ResourceName
 }
 
 // extendedClaim is the claim that a pod needs on a node, and which of its requests are whose.
@@ -60,23 +67,43 @@ func (e *Extended) on(n *framework.NodeInfo) (*extendedClaim, *rejection) {
 	if e.Left != nil {
 		return nil, fixed.claimLeft
 	}
-	var names []corev1.ResourceName
-	for name, amount := range e.Pod.Requests.Scalar {
-		if amount == 0 || !resourcename.MayBeDevices(name) {
-			continue
-		}
+	left := make([]corev1.ResourceName, 0, 4)
+	for _, name := range e.mayBeDevices() {
 		if e.Classes.leaves(name, n) {
-			names = append(names, name)
+			left = append(left, name)
 		} else if _, offered := n.Allocatable.Scalar[name]; !offered {
 			return nil, fixed.notOffered
 		}
 	}
-	slices.Sort(names)
-	requests, mappings := extendedRequests(e.Pod.Pod, names, e.Classes)
-	if len(requests) == 0 {
-		return nil, nil
+	if e.madeFor == nil || !slices.Equal(left, e.madeFor) {
+		e.made, e.madeFor = nil, slices.Clone(left)
+		if requests, mappings := extendedRequests(e.Pod.Pod, left, e.Classes); len(requests) > 0 {
+			e.made = &extendedClaim{newExtendedClaim(e.Pod.Pod, requests), mappings}
+		}
 	}
-	return &extendedClaim{newExtendedClaim(e.Pod.Pod, requests), mappings}, nil
+	return e.made, nil
+}
+
+// mayBeDevices returns the resources of the pod that may be devices, sorted.
+func (e *Extended) mayBeDevices() []corev1.ResourceName {
+	if e.names == nil {
+		e.names = []corev1.ResourceName{}
+		for name, amount := range e.Pod.Requests.Scalar {
+			if amount != 0 && resourcename.MayBeDevices(name) {
+				e.names = append(e.names, name)
+			}
+		}
+		slices.Sort(e.names)
+	}
+	return e.names
+}
+
+// needsDevice reports whether all nodes leave a resource of the pod to DynamicResources, so that the pod needs a device
+// on each.
+func (e *Extended) needsDevice(snapshot *framework.Snapshot) bool {
+	return e != nil && slices.ContainsFunc(e.mayBeDevices(), func(name corev1.ResourceName) bool {
+		return e.Classes[name] != "" && !snapshot.Offers(name)
+	})
 }
 
 // newExtendedClaim returns a claim without a name. Its UID is that of no claim in the API, and not that of

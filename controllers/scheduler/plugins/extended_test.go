@@ -11,6 +11,28 @@ import (
 	st "minikcm.dev/minikcm/controllers/scheduler/schedulertest"
 )
 
+// Nodes that leave the same resources to DynamicResources get the same claim.
+func TestExtendedOn(t *testing.T) {
+	const gpu, nic = "example.com/gpu", "example.com/nic"
+	pod := framework.NewPodInfo(st.Pod("p", st.Requests(gpu, "1", nic, "1")))
+	e := &Extended{Pod: pod, Classes: Backed{gpu: "gpu", nic: "nic"}}
+	plain, plugin := framework.NewNodeInfo(st.Node("a")), framework.NewNodeInfo(st.Node("b", st.Allocatable(nic, "1")))
+	first, _ := e.on(plain)
+	same, _ := e.on(framework.NewNodeInfo(st.Node("c")))
+	other, _ := e.on(plugin)
+	if first != same || len(first.claim.Spec.Devices.Requests) != 2 || len(other.claim.Spec.Devices.Requests) != 1 {
+		t.Errorf("%+v, %+v, %+v", first, same, other)
+	}
+	for _, tt := range []struct {
+		nodes []*framework.NodeInfo
+		want  bool
+	}{{[]*framework.NodeInfo{plain}, true}, {[]*framework.NodeInfo{plain, plugin}, true}, {[]*framework.NodeInfo{framework.NewNodeInfo(st.Node("d", st.Allocatable(nic, "1", gpu, "1")))}, false}} {
+		if got := e.needsDevice(framework.NewSnapshot(tt.nodes)); got != tt.want {
+			t.Errorf("a device is needed on all of %d nodes: %t", len(tt.nodes), got)
+		}
+	}
+}
+
 // TestExtended decides on a pod with two GPUs, on the nodes a, b and c: b has two devices, c has a device
 // plugin.
 func TestExtended(t *testing.T) {

@@ -53,8 +53,7 @@ func (v *Volumes) possible(snapshot *framework.Snapshot) framework.NodeSet {
 	return v.allowed
 }
 
-// possible returns a set of nodes that has all that the pod's resource claims allow. The claims for extended
-// resources, which only some nodes need, do not count.
+// possible returns a set of nodes that has all that the pod's resource claims allow.
 func (d *Devices) possible(snapshot *framework.Snapshot) framework.NodeSet {
 	if d.err != nil {
 		return nil
@@ -65,7 +64,7 @@ func (d *Devices) possible(snapshot *framework.Snapshot) framework.NodeSet {
 			all = all.And(snapshot.NodesFor(claim.Status.Allocation.NodeSelector))
 		}
 	}
-	if d.Published != nil && slices.ContainsFunc(d.unallocated, needsDevice) {
+	if d.Published != nil && (slices.ContainsFunc(d.unallocated, needsDevice) || d.Extended.needsDevice(snapshot)) {
 		all = all.And(d.Published(snapshot))
 	}
 	return all
