@@ -64,7 +64,7 @@ func (c *Controller) node(volume *corev1.PersistentVolume, name string) *decide.
 }
 
 // attachmentsOf returns the attachments of a volume that this controller has created, or would
-// have: also those that the cache does not have yet. If the volume is gone, it returns all.
+// have: also those that the cache does not have yet.
 func (c *Controller) attachmentsOf(volume *corev1.PersistentVolume, name string) []*storagev1.VolumeAttachment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,12 +75,16 @@ func (c *Controller) attachmentsOf(volume *corev1.PersistentVolume, name string)
 		}
 	}
 	return slices.DeleteFunc(attachments, func(a *storagev1.VolumeAttachment) bool {
-		return volume != nil && !ours(volume, a)
+		return !ours(volume, a)
 	})
 }
 
-// ours reports whether an attachment of a volume has the name that this controller chooses.
+// ours reports whether an attachment of a volume has the name that this controller chooses. Of a volume that is
+// gone (nil), or has never been there, only the form of the names is known.
 func ours(volume *corev1.PersistentVolume, a *storagev1.VolumeAttachment) bool {
+	if volume == nil {
+		return csivolume.IsAttachmentName(a.Name)
+	}
 	return volume.Spec.CSI != nil && a.Name == csivolume.AttachmentName(volume.Spec.CSI, a.Spec.NodeName)
 }
 

@@ -20,6 +20,17 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestIsAttachmentName(t *testing.T) {
+	t.Parallel()
+	source := &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-1"}
+	own := AttachmentName(source, "node-0")
+	for name, want := range map[string]bool{own: true, "va-e2e": false, "csi-": false, own + "0": false, own[:67] + "g": false, "x" + own[1:]: false} {
+		if got := IsAttachmentName(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestRequiresAttach(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

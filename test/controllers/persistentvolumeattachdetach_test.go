@@ -232,6 +232,20 @@ func TestAttachAndDetach(t *testing.T) {
 	}
 }
 
+// TestForeignAttachment checks that attachments which another controller has made stay, also if they name a volume that does
+// not exist.
+func TestForeignAttachment(t *testing.T) {
+	t.Parallel()
+	b := startAttachDetach(t)
+	attachments := b.Client().StorageV1().VolumeAttachments()
+	foreign := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: "attacher.example.com", NodeName: "node-0", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("none")},
+	}}
+	b.must(attachments.Create(t.Context(), foreign, metav1.CreateOptions{}))
+	b.pass(10 * time.Minute)
+	b.must(attachments.Get(t.Context(), "foreign", metav1.GetOptions{}))
+}
+
 // TestOutOfServiceNode loses the node of a StatefulSet's pod, which moves with its file once an
 // administrator says that the node is down.
 func TestOutOfServiceNode(t *testing.T) {
