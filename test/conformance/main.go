@@ -21,6 +21,8 @@ type options struct {
 	passing string
 	images  string // the folder of image profiles; empty: none
 	focus   string
+	skip    string
+	gates   bool // the feature gates of minikcm are on
 	procs   int
 	nodes   int
 	timeout string
@@ -34,6 +36,8 @@ func main() {
 	flag.StringVar(&opts.passing, "passing", "passing.txt", "the list of tests that have to pass")
 	flag.StringVar(&opts.images, "images", "", "folder with profiles of images; the list is passing.txt with passing-with-images.txt then")
 	flag.StringVar(&opts.focus, "focus", "", "regular expression of the tests to run; without it, those of the list")
+	flag.StringVar(&opts.skip, "skip", "", "regular expression of tests that are not run although -focus matches them")
+	flag.BoolVar(&opts.gates, "gates", false, "turn on the feature gates that have an effect; the list is passing-with-gates.txt then")
 	flag.IntVar(&opts.procs, "procs", 4, "how many tests run at a time")
 	flag.IntVar(&opts.nodes, "nodes", 3, "how many nodes the cluster has")
 	flag.StringVar(&opts.timeout, "timeout", "2h", "when to give up on the whole run")
@@ -83,8 +87,11 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 }
 
 // readLists reads the list of tests. With profiles of images it has those tests, too, that pass only
-// with them; what is gained is added to these.
+// with them; what is gained is added to these. With feature gates it is another list.
 func readLists(opts options) (*list, error) {
+	if opts.gates {
+		return readList(filepath.Join(filepath.Dir(opts.passing), "passing-with-gates.txt"))
+	}
 	l, err := readList(opts.passing)
 	if err != nil || opts.images == "" {
 		return l, err
@@ -125,11 +132,21 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	if opts.images != "" {
 		begin = fmt.Sprintf("%q apply -f %q && %s", kubectl, images, begin)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), "exec", "--nodes", strconv.Itoa(opts.nodes), "--", "sh", "-c", begin, "sh",
+	args := []string{"exec", "--nodes", strconv.Itoa(opts.nodes)}
+	if opts.gates {
+		args = append(args, "--feature-gates", "GenericWorkload=true,DRAResourcePoolStatus=true,DRAPartitionableDevicesType=true",
+			"--runtime-config", "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true")
+	}
+	args = append(args,
+		"--", "sh", "-c", begin, "sh",
 		filepath.Join(bin, "ginkgo"), "run", "--procs", strconv.Itoa(opts.procs), "--focus", focus, "--no-color", "--keep-going",
 		"--timeout", opts.timeout, "--output-dir", out, "--json-report", reportFile, "--junit-report", "junit.xml",
-		filepath.Join(bin, "e2e.test"), "--",
-		"--provider", "skeleton", "--kubectl-path", kubectl, "--e2e-output-dir", out)
+	)
+	if opts.skip != "" {
+		args = append(args, "--skip", opts.skip)
+	}
+	args = append(args, filepath.Join(bin, "e2e.test"), "--", "--provider", "skeleton", "--kubectl-path", kubectl, "--e2e-output-dir", out)
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "minikcm"), args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if err := cmd.Run(); err != nil {
