@@ -20,7 +20,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/peers"
-	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -158,7 +157,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.ReloadEncryptionConfig,
 		Admission: c.opts.admission(), DefaultObjects: c.defaultObjects(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
-		RecordedWrites: c.opts.RecordedWrites, Resources: resources.BuiltinWith(resources.Features{GenericWorkload: c.opts.GenericWorkload}),
+		RecordedWrites: c.opts.RecordedWrites, Resources: c.opts.resources(),
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, HistoryRevisions: c.opts.History.Revisions, HistoryDuration: c.opts.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),

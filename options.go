@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/admission/plugins"
 	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
@@ -181,6 +182,13 @@ type Options struct {
 	// and runs the podgroup-protection-controller (KEP-4671), as upstream with the feature gate of that
 	// name and --runtime-config=scheduling.k8s.io/v1beta1=true.
 	GenericWorkload bool
+	// DRAResourcePoolStatus serves ResourcePoolStatusRequest of resource.k8s.io/v1alpha3 and runs the
+	// resourcepoolstatusrequest-controller (KEP-5677), as upstream with the feature gate of that name and
+	// --runtime-config=resource.k8s.io/v1alpha3=true.
+	DRAResourcePoolStatus bool
+	// DRAPartitionableDevicesType keeps the attributes by which the partitions of devices are counted for
+	// ResourcePoolStatusRequests, as upstream with the feature gate of that name. It needs DRAResourcePoolStatus.
+	DRAPartitionableDevicesType bool
 	// NoWait makes Start return before the nodes are Ready.
 	NoWait bool
 	// CompactionInterval is the time of the cluster's clock between compactions of the
@@ -295,7 +303,18 @@ func (o *Options) selectedControllers() ([]string, error) {
 }
 
 func (o *Options) gates() featuregates.Gates {
-	return featuregates.Gates{GenericWorkload: o.GenericWorkload}
+	return featuregates.Gates{
+		GenericWorkload: o.GenericWorkload, DRAResourcePoolStatus: o.DRAResourcePoolStatus,
+		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType,
+	}
+}
+
+// resources is the table of kinds with what the gates add.
+func (o *Options) resources() *resources.Table {
+	return resources.BuiltinWith(resources.Features{
+		GenericWorkload: o.GenericWorkload, DRAResourcePoolStatus: o.DRAResourcePoolStatus,
+		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType,
+	})
 }
 
 func (o *Options) validateAuthorization() error {

@@ -65,12 +65,16 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 	if !opts.Cron {
 		controllers = append(controllers, "-"+cronjob.Name)
 	}
+	// A snapshot is complete: if its pods have groups, it has these as well. A dump may have the pods alone.
+	has := func(group, kind string) bool {
+		return opts.Snapshot != "" || opts.Objects != nil && opts.Objects.Has(group, kind)
+	}
 	cluster, err := minikcm.Start(ctx, minikcm.Options{
 		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
 		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
 		Controllers: controllers, Logger: opts.Logger,
-		// A snapshot is complete: if its pods have groups, it has these as well. A dump may have the pods alone.
-		GenericWorkload: opts.Snapshot != "" || opts.Objects != nil && opts.Objects.HasPodGroups(),
+		GenericWorkload: has("scheduling.k8s.io", "PodGroup"), DRAResourcePoolStatus: has("resource.k8s.io", "ResourcePoolStatusRequest"),
+		DRAPartitionableDevicesType: true, // what the objects have was kept before
 	})
 	if err != nil {
 		return nil, fmt.Errorf("forking the cluster: %w", err)

@@ -39,9 +39,9 @@ func (d *Dump) HasNodes() bool {
 	return false
 }
 
-// HasPodGroups reports whether PodGroups are among the objects, which a cluster serves only with gang scheduling on.
-func (d *Dump) HasPodGroups() bool {
-	return slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool { return isKind(o, "scheduling.k8s.io", "PodGroup") })
+// Has reports whether objects of a kind are there. A cluster serves some kinds only with a feature gate on.
+func (d *Dump) Has(group, kind string) bool {
+	return slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool { return isKind(o, group, kind) })
 }
 
 // Taken returns an estimate of when the dump was taken: the latest time in the metadata,

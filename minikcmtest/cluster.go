@@ -75,6 +75,12 @@ func WithSchedulerConfig(file string) Option {
 // PodGroups: upstream's feature gate GenericWorkload.
 func WithGangScheduling() Option { return func(o *minikcm.Options) { o.GenericWorkload = true } }
 
+// WithResourcePoolStatus serves ResourcePoolStatusRequest of resource.k8s.io/v1alpha3 and answers the requests:
+// upstream's feature gates DRAResourcePoolStatus and DRAPartitionableDevicesType.
+func WithResourcePoolStatus() Option {
+	return func(o *minikcm.Options) { o.DRAResourcePoolStatus, o.DRAPartitionableDevicesType = true, true }
+}
+
 // WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
 // disables one.
 func WithAdmissionPlugins(selection ...string) Option {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 
@@ -20,7 +22,13 @@ import (
 // stays as it is.
 func (w *Writer) EnsureRoles(ctx context.Context, client kubernetes.Interface) error {
 	roles, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
-	gates := policy.Gates{GenericWorkload: w.Table.Lookup(schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups")) != nil}
+	serves := func(gv schema.GroupVersion, resource string) bool {
+		return w.Table.Lookup(gv.WithResource(resource)) != nil
+	}
+	gates := policy.Gates{
+		GenericWorkload:       serves(schedulingv1beta1.SchemeGroupVersion, "podgroups"),
+		DRAResourcePoolStatus: serves(resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests"),
+	}
 	for _, role := range policy.ClusterRoles(gates) {
 		if err := w.createOr(ctx, role, completeRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, reconciliation.ClusterRoleModifier{Client: roles.ClusterRoles()})); err != nil {
 			return err

@@ -14,6 +14,16 @@ type Features struct {
 	// GenericWorkload serves Workload and PodGroup of scheduling.k8s.io/v1beta1, and the scheduling group
 	// of pods (KEP-4671).
 	GenericWorkload bool
+	// DRAResourcePoolStatus serves ResourcePoolStatusRequest of resource.k8s.io/v1alpha3 (KEP-5677).
+	DRAResourcePoolStatus bool
+	// DRAPartitionableDevicesType keeps the attributes by which devices are partitioned, of ResourceSlices and of
+	// ResourcePoolStatusRequests (KEP-5677).
+	DRAPartitionableDevicesType bool
+}
+
+// AllFeatures returns all features.
+func AllFeatures() Features {
+	return Features{GenericWorkload: true, DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true}
 }
 
 // Builtin returns the table of the kinds that every apiserver serves. Each call builds
@@ -25,11 +35,19 @@ func BuiltinWith(f Features) *Table {
 	rows := slices.Concat(
 		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), reviewRows(), admissionRows(), clusterRows(), deviceRows(),
 	)
+	if f.DRAResourcePoolStatus {
+		rows = append(rows, resourcePoolStatusRequestRow().shown(columns.ResourcePoolStatusRequest()))
+	}
 	if f.GenericWorkload {
-		return NewTable(append(rows, groupRows()...)...)
+		rows = append(rows, groupRows()...)
 	}
 	for _, row := range rows {
-		row.dropSchedulingGroups()
+		if !f.GenericWorkload {
+			row.dropSchedulingGroups()
+		}
+		if !f.DRAPartitionableDevicesType {
+			row.dropPartitionTypes()
+		}
 	}
 	return NewTable(rows...)
 }

@@ -13,17 +13,24 @@ func (r *Resource) dropSchedulingGroups() {
 	if r.New == nil || podSpecOf(r.New()) == nil {
 		return
 	}
+	r.prepareFirst(func(obj, old runtime.Object) {
+		if old == nil || podSpecOf(old).SchedulingGroup == nil {
+			podSpecOf(obj).SchedulingGroup = nil
+		}
+	})
+}
+
+// prepareFirst lets drop prepare an object before the strategy does. old is nil for a new object.
+func (r *Resource) prepareFirst(drop func(obj, old runtime.Object)) {
 	create, update := r.Strategy.PrepareCreate, r.Strategy.PrepareUpdate
 	r.Strategy.PrepareCreate = func(obj runtime.Object) {
-		podSpecOf(obj).SchedulingGroup = nil
+		drop(obj, nil)
 		if create != nil {
 			create(obj)
 		}
 	}
 	r.Strategy.PrepareUpdate = func(obj, old runtime.Object) {
-		if podSpecOf(old).SchedulingGroup == nil {
-			podSpecOf(obj).SchedulingGroup = nil
-		}
+		drop(obj, old)
 		if update != nil {
 			update(obj, old)
 		}

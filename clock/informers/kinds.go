@@ -15,6 +15,7 @@ import (
 	policyinformers "k8s.io/client-go/informers/policy/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
+	poolstatusinformers "k8s.io/client-go/informers/resource/v1alpha3"
 	schedulinginformers "k8s.io/client-go/informers/scheduling/v1beta1"
 	storageinformers "k8s.io/client-go/informers/storage/v1"
 	storagemigrationinformers "k8s.io/client-go/informers/storagemigration/v1"
@@ -86,6 +87,7 @@ type Kinds interface {
 	DeviceTaintRules() resourceinformers.DeviceTaintRuleInformer
 	ResourceClaimTemplates() resourceinformers.ResourceClaimTemplateInformer
 	ResourceClaims() resourceinformers.ResourceClaimInformer
+	ResourcePoolStatusRequests() poolstatusinformers.ResourcePoolStatusRequestInformer
 	ResourceSlices() resourceinformers.ResourceSliceInformer
 
 	CSIDrivers() storageinformers.CSIDriverInformer
@@ -231,6 +233,10 @@ func (k kinds) ResourceClaimTemplates() resourceinformers.ResourceClaimTemplateI
 
 func (k kinds) ResourceClaims() resourceinformers.ResourceClaimInformer {
 	return k.Resource().V1().ResourceClaims()
+}
+
+func (k kinds) ResourcePoolStatusRequests() poolstatusinformers.ResourcePoolStatusRequestInformer {
+	return k.Resource().V1alpha3().ResourcePoolStatusRequests()
 }
 
 func (k kinds) ResourceSlices() resourceinformers.ResourceSliceInformer {

@@ -91,7 +91,7 @@ func chooseControllers(all []manager.Status, names []string) ([]manager.Status, 
 	if len(names) == 0 {
 		return all, nil
 	}
-	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.Gates{GenericWorkload: true})
+	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.All())
 	if err != nil {
 		return nil, err
 	}

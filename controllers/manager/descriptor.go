@@ -31,9 +31,9 @@ type Descriptor struct {
 	Aliases []string
 	// DisabledByDefault excludes the controller from "*" in a selection.
 	DisabledByDefault bool
-	// Gated reports that the controller is for kinds that are only served with the feature gate
-	// GenericWorkload: without the gate, it does not run.
-	Gated bool
+	// Gate is the feature gate with which the kinds of the controller are served: without it, the controller
+	// does not run. Empty: none.
+	Gate string
 	// Account is the service account in kube-system that the controller acts as when each
 	// controller uses its own, as upstream names it. Empty: the manager's own credentials.
 	Account string

@@ -59,8 +59,8 @@ func section(b *strings.Builder, d *Descriptor) {
 	if d.DisabledByDefault {
 		b.WriteString("It is off unless it is selected by name.\n\n")
 	}
-	if d.Gated {
-		b.WriteString("It is off without the feature gate GenericWorkload.\n\n")
+	if d.Gate != "" {
+		fmt.Fprintf(b, "It is off without the feature gate %s.\n\n", d.Gate)
 	}
 	line := func(what string, items []string) {
 		if len(items) > 0 {

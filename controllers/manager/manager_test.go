@@ -62,33 +62,34 @@ func TestParseSelection(t *testing.T) {
 	allBut := func(excluded ...string) []string {
 		return slices.DeleteFunc(Names(), func(n string) bool { return slices.Contains(append(excluded, offByDefault...), n) })
 	}
-	const gated = "podgroup-protection-controller"
-	all := allBut(gated)
+	const gated, other = "podgroup-protection-controller", "resourcepoolstatusrequest-controller"
+	all := allBut(gated, other)
+	groups := featuregates.Gates{GenericWorkload: true}
 	for name, tt := range map[string]struct {
 		text string
 		want []string
 		err  string
-		gate bool
+		gate featuregates.Gates
 	}{
-		"default":        {"", all, "", false},
-		"star":           {"*", all, "", false},
-		"one":            {"replicaset-controller", []string{"replicaset-controller"}, "", false},
-		"alias":          {"replicaset", []string{"replicaset-controller"}, "", false},
-		"all but one":    {"*,-namespace-controller", allBut("namespace-controller", gated), "", false},
-		"name then star": {"-namespace, *", allBut("namespace-controller", gated), "", false},
-		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", true},
-		"only excluded":  {"-namespace", []string{}, "", false},
-		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `, false},
-		"absent":         {"node-route-controller", nil, "that minikcm does not have", false},
-		"absent, out":    {"*,-node-route-controller,-route", all, "", false},
-		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded", false},
-		"gate on":        {"*", allBut(), "", true},
-		"gated":          {gated, []string{gated}, "", true},
-		"gate off":       {gated, nil, "needs the feature gate GenericWorkload", false},
-		"gate off, out":  {"*,-" + gated, all, "", false},
+		"default":        {"", all, "", featuregates.Gates{}},
+		"star":           {"*", all, "", featuregates.Gates{}},
+		"one":            {"replicaset-controller", []string{"replicaset-controller"}, "", featuregates.Gates{}},
+		"alias":          {"replicaset", []string{"replicaset-controller"}, "", featuregates.Gates{}},
+		"all but one":    {"*,-namespace-controller", allBut("namespace-controller", gated, other), "", featuregates.Gates{}},
+		"name then star": {"-namespace, *", allBut("namespace-controller", gated, other), "", featuregates.Gates{}},
+		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", featuregates.All()},
+		"only excluded":  {"-namespace", []string{}, "", featuregates.Gates{}},
+		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `, featuregates.Gates{}},
+		"absent":         {"node-route-controller", nil, "that minikcm does not have", featuregates.Gates{}},
+		"absent, out":    {"*,-node-route-controller,-route", all, "", featuregates.Gates{}},
+		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded", featuregates.Gates{}},
+		"gate on":        {"*", allBut(other), "", groups},
+		"gated":          {gated, []string{gated}, "", groups},
+		"gate off":       {gated, nil, "needs the feature gate GenericWorkload", featuregates.Gates{DRAResourcePoolStatus: true}},
+		"gate off, out":  {"*,-" + gated, all, "", featuregates.Gates{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseSelection(tt.text, featuregates.Gates{GenericWorkload: tt.gate})
+			got, err := ParseSelection(tt.text, tt.gate)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("ParseSelection() error = %v, want %q in it", err, tt.err)

@@ -46,9 +46,9 @@ func ParseSelection(text string, gates featuregates.Gates) ([]string, error) {
 	selected := []string{}
 	for _, d := range table {
 		wanted, named := explicit[d.Name]
-		if d.Gated && !gates.GenericWorkload {
+		if d.Gate != "" && !gates.Enabled(d.Gate) {
 			if named && wanted {
-				return nil, fmt.Errorf("controller %q needs the feature gate %s", d.Name, featuregates.GenericWorkload)
+				return nil, fmt.Errorf("controller %q needs the feature gate %s", d.Name, d.Gate)
 			}
 			continue
 		}

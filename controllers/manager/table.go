@@ -31,6 +31,7 @@ import (
 	"minikcm.dev/minikcm/controllers/replicaset"
 	"minikcm.dev/minikcm/controllers/replicationcontroller"
 	"minikcm.dev/minikcm/controllers/resourceclaim"
+	"minikcm.dev/minikcm/controllers/resourcepoolstatusrequest"
 	"minikcm.dev/minikcm/controllers/resourcequota"
 	"minikcm.dev/minikcm/controllers/rootca"
 	"minikcm.dev/minikcm/controllers/selinuxwarning"
@@ -47,6 +48,7 @@ import (
 	"minikcm.dev/minikcm/controllers/vacprotection"
 	"minikcm.dev/minikcm/controllers/volumeattacher"
 	"minikcm.dev/minikcm/controllers/volumeprovisioner"
+	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 // Descriptors returns the table, in the order in which controllers are built and started.
@@ -70,7 +72,7 @@ func Descriptors() []Descriptor {
 func groupControllers() []Descriptor {
 	return []Descriptor{
 		{
-			Name: podgroupprotection.Name, Gated: true, Account: "podgroup-protection-controller",
+			Name: podgroupprotection.Name, Gate: featuregates.GenericWorkload, Account: "podgroup-protection-controller",
 			About:   "keeps PodGroups that are being deleted until their pods have ended",
 			Watches: []string{"podgroups", "pods"}, Writes: []string{"podgroups"},
 			Docs: "concepts/scheduling-eviction/gang-scheduling/",
@@ -109,6 +111,14 @@ func deviceControllers() []Descriptor {
 				return &s.ResourceClaimController.ConcurrentSyncs
 			}},
 			New: constructor(resourceclaim.New),
+		},
+		{
+			Name: resourcepoolstatusrequest.Name, Gate: featuregates.DRAResourcePoolStatus, Account: "resourcepoolstatusrequest-controller",
+			About:   "answers ResourcePoolStatusRequests with the numbers of devices in pools, and deletes the requests an hour later",
+			Watches: []string{"resourcepoolstatusrequests", "resourceslices", "resourceclaims", "devicetaintrules"},
+			Writes:  []string{"resourcepoolstatusrequests", "resourcepoolstatusrequests/status"},
+			Docs:    "reference/kubernetes-api/resource/resource-pool-status-request-v1alpha3/",
+			New:     constructor(resourcepoolstatusrequest.New),
 		},
 	}
 }

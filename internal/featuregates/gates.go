@@ -11,13 +11,77 @@ import (
 	"minikcm.dev/minikcm/internal/spell"
 )
 
-// GenericWorkload is the gate of Workload, PodGroup and the scheduling groups of pods (KEP-4671).
-const GenericWorkload = "GenericWorkload"
+// The gates that have an effect.
+const (
+	// GenericWorkload is the gate of Workload, PodGroup and the scheduling groups of pods (KEP-4671).
+	GenericWorkload = "GenericWorkload"
+	// DRAResourcePoolStatus is the gate of ResourcePoolStatusRequest (KEP-5677).
+	DRAResourcePoolStatus = "DRAResourcePoolStatus"
+	// DRAPartitionableDevicesType is the gate of the fields by which ResourcePoolStatusRequests count the
+	// partitions of devices (KEP-5677).
+	DRAPartitionableDevicesType = "DRAPartitionableDevicesType"
+)
 
 // Gates are the feature gates that have an effect.
 type Gates struct {
-	GenericWorkload bool
+	GenericWorkload             bool
+	DRAResourcePoolStatus       bool
+	DRAPartitionableDevicesType bool
 }
+
+// All returns gates that are all on.
+func All() Gates {
+	var g Gates
+	for _, row := range table {
+		*row.of(&g) = true
+	}
+	return g
+}
+
+// Enabled reports whether the gate of that name is on. A gate without an effect is off.
+func (g Gates) Enabled(name string) bool {
+	row := find(name)
+	return row != nil && *row.of(&g)
+}
+
+// row is a gate that has an effect.
+type row struct {
+	name string
+	of   func(g *Gates) *bool
+	// version is the API version that the gate serves kinds of; empty: none.
+	version string
+	// needs is another gate that has to be on; empty: none.
+	needs string
+}
+
+var table = []row{
+	{name: GenericWorkload, of: func(g *Gates) *bool { return &g.GenericWorkload }, version: "scheduling.k8s.io/v1beta1"},
+	{name: DRAResourcePoolStatus, of: func(g *Gates) *bool { return &g.DRAResourcePoolStatus }, version: "resource.k8s.io/v1alpha3"},
+	{name: DRAPartitionableDevicesType, of: func(g *Gates) *bool { return &g.DRAPartitionableDevicesType }, needs: DRAResourcePoolStatus},
+}
+
+// find returns the row of a gate; nil if it has no effect.
+func find(name string) *row {
+	if i := slices.IndexFunc(table, func(r row) bool { return r.name == name }); i >= 0 {
+		return &table[i]
+	}
+	return nil
+}
+
+// listed joins what the rows have, as in "a, b and c".
+func listed(of func(r row) string) string {
+	var all []string
+	for _, r := range table {
+		if text := of(r); text != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+}
+
+func nameOf(r row) string { return r.name }
+
+func versionOf(r row) string { return r.version }
 
 // upstream has the names of all gates of Kubernetes, one a line. test/conformance/featuregates writes it.
 //
@@ -28,70 +92,79 @@ var upstream string
 var merged = map[string]string{"GangScheduling": GenericWorkload, "WorkloadAwarePreemption": GenericWorkload}
 
 // Parse reads the items name=true and name=false of the flag --feature-gates. Items may be joined by commas. A
-// gate that has no effect here is an error, as an unknown one is.
+// gate that has no effect here is an error, as an unknown one is, and as one without the gate that it needs.
 func Parse(items []string) (Gates, error) {
 	var g Gates
 	for name, value := range pairs(items) {
 		if name == "" {
 			continue
 		}
-		if err := known(name); err != nil {
-			return g, fmt.Errorf("--feature-gates: %w", err)
+		gate := find(name)
+		if gate == nil {
+			return g, fmt.Errorf("--feature-gates: %w", withoutEffect(name))
 		}
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
 		if err != nil {
 			return g, fmt.Errorf("--feature-gates: %s must be true or false, not %q", name, value)
 		}
-		g.GenericWorkload = on
+		*gate.of(&g) = on
 	}
-	return g, nil
+	return g, g.check()
 }
 
-// known returns an error for a gate that has no effect.
-func known(name string) error {
-	if name == GenericWorkload {
-		return nil
+// check returns an error if a gate is on without the gate that it needs.
+func (g Gates) check() error {
+	for _, r := range table {
+		if g.Enabled(r.name) && r.needs != "" && !g.Enabled(r.needs) {
+			return fmt.Errorf("--feature-gates: %s is on, but depends on %s, which is off", r.name, r.needs)
+		}
 	}
+	return nil
+}
+
+// withoutEffect returns the error for a gate that has no effect.
+func withoutEffect(name string) error {
 	if now, ok := merged[name]; ok {
 		return fmt.Errorf("unrecognized feature gate %s: Kubernetes v1.37 has merged it into %s", name, now)
 	}
 	names := strings.Fields(upstream)
 	if slices.Contains(names, name) {
-		return fmt.Errorf("feature gate %s of Kubernetes has no effect in minikcm; the gate that has one is %s", name, GenericWorkload)
+		return fmt.Errorf("feature gate %s of Kubernetes has no effect in minikcm; the gates that have one are %s", name, listed(nameOf))
 	}
-	err := fmt.Errorf("unrecognized feature gate %s; the gate that has an effect is %s", name, GenericWorkload)
+	err := fmt.Errorf("unrecognized feature gate %s; the gates that have an effect are %s", name, listed(nameOf))
 	if near := spell.Nearest(name, names); near != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return err
 }
 
-// groupVersion is the API version that GenericWorkload serves.
-const groupVersion = "scheduling.k8s.io/v1beta1"
-
 // ParseRuntimeConfig reads the items of the flag --runtime-config, version=true or version=false: those that
 // turn an API version of g on or off. They need each other: a version without its gate serves nothing, and
 // without the version, no client can make the objects that the gate is about.
 func ParseRuntimeConfig(items []string, g Gates) error {
-	on := false
+	on := map[string]bool{}
 	for version, value := range pairs(items) {
 		if version == "" {
 			continue
 		}
-		if version != groupVersion {
-			return fmt.Errorf("--runtime-config: API version %s cannot be turned on or off in minikcm, only %s", version, groupVersion)
+		if !slices.ContainsFunc(table, func(r row) bool { return r.version == version }) {
+			return fmt.Errorf("--runtime-config: API version %s cannot be turned on or off in minikcm, only %s", version, listed(versionOf))
 		}
-		var err error
-		if on, err = strconv.ParseBool(value); err != nil && value != "" {
+		enabled, err := strconv.ParseBool(value)
+		if err != nil && value != "" {
 			return fmt.Errorf("--runtime-config: API version %s must be true or false, not %q", version, value)
 		}
-		on = on || value == ""
+		on[version] = enabled || value == ""
 	}
-	switch {
-	case on && !g.GenericWorkload:
-		return errors.New("--runtime-config=" + groupVersion + "=true serves nothing without --feature-gates=" + GenericWorkload + "=true")
-	case g.GenericWorkload && !on:
-		return errors.New("--feature-gates=" + GenericWorkload + "=true has no effect without --runtime-config=" + groupVersion + "=true")
+	for _, r := range table {
+		gate, version := r.name+"=true", r.version+"=true"
+		switch enabled := g.Enabled(r.name); {
+		case r.version == "":
+		case on[r.version] && !enabled:
+			return errors.New("--runtime-config=" + version + " serves nothing without --feature-gates=" + gate)
+		case enabled && !on[r.version]:
+			return errors.New("--feature-gates=" + gate + " has no effect without --runtime-config=" + version)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package featuregates
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -8,13 +9,13 @@ import (
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		gates, config string
-		on            bool
+		on            []string
 		err           string
 	}{
 		{},
-		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=true", on: true},
-		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1", on: true},
-		{gates: " GenericWorkload = true ,", config: ", scheduling.k8s.io/v1beta1 = true", on: true},
+		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=true", on: []string{GenericWorkload}},
+		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1", on: []string{GenericWorkload}},
+		{gates: " GenericWorkload = true ,", config: ", scheduling.k8s.io/v1beta1 = true", on: []string{GenericWorkload}},
 		{gates: "GenericWorkload=false", config: "scheduling.k8s.io/v1beta1=false"},
 		{gates: "GenericWorkload=true,GenericWorkload=false"},
 		{gates: "GenericWorkload=true", err: "has no effect without --runtime-config=scheduling.k8s.io/v1beta1=true"},
@@ -22,11 +23,24 @@ func TestParse(t *testing.T) {
 		{config: "scheduling.k8s.io/v1beta1=true", err: "serves nothing without --feature-gates=GenericWorkload=true"},
 		{gates: "GenericWorkload=yes", err: `GenericWorkload must be true or false, not "yes"`},
 		{gates: "GenericWorkload", err: `GenericWorkload must be true or false, not ""`},
+		{gates: "DRAResourcePoolStatus=true", config: "resource.k8s.io/v1alpha3=true", on: []string{DRAResourcePoolStatus}},
+		{
+			gates: "DRAPartitionableDevicesType=true,DRAResourcePoolStatus=true", config: "resource.k8s.io/v1alpha3=true",
+			on: []string{DRAResourcePoolStatus, DRAPartitionableDevicesType},
+		},
+		{
+			gates: "DRAResourcePoolStatus=true,GenericWorkload=true", config: "resource.k8s.io/v1alpha3=true,scheduling.k8s.io/v1beta1=true",
+			on: []string{GenericWorkload, DRAResourcePoolStatus},
+		},
+		{gates: "DRAResourcePoolStatus=true", config: "scheduling.k8s.io/v1beta1=true", err: "serves nothing without --feature-gates=GenericWorkload=true"},
+		{gates: "DRAResourcePoolStatus=true", err: "has no effect without --runtime-config=resource.k8s.io/v1alpha3=true"},
+		{config: "resource.k8s.io/v1alpha3=true", err: "serves nothing without --feature-gates=DRAResourcePoolStatus=true"},
+		{gates: "DRAPartitionableDevicesType=true", err: "depends on DRAResourcePoolStatus, which is off"},
 		{gates: "GangScheduling=true", err: "Kubernetes v1.37 has merged it into GenericWorkload"},
 		{gates: "CompositePodGroup=true", err: "CompositePodGroup of Kubernetes has no effect in minikcm"},
-		{gates: "GenericWorkloads=true", err: "unrecognized feature gate GenericWorkloads; the gate that has an effect is GenericWorkload; did you mean GenericWorkload?"},
+		{gates: "GenericWorkloads=true", err: "unrecognized feature gate GenericWorkloads; the gates that have an effect are GenericWorkload, DRAResourcePoolStatus and DRAPartitionableDevicesType; did you mean GenericWorkload?"},
 		{gates: "Zzzzzz=true", err: "unrecognized feature gate Zzzzzz"},
-		{config: "api/all=true", err: "api/all cannot be turned on or off in minikcm, only scheduling.k8s.io/v1beta1"},
+		{config: "api/all=true", err: "api/all cannot be turned on or off in minikcm, only scheduling.k8s.io/v1beta1 and resource.k8s.io/v1alpha3"},
 		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=on", err: `must be true or false, not "on"`},
 	} {
 		t.Run(test.gates+" "+test.config, func(t *testing.T) {
@@ -39,8 +53,13 @@ func TestParse(t *testing.T) {
 				t.Fatal(err)
 			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
 				t.Fatalf("error %v, want %q in it", err, test.err)
-			case err == nil && gates.GenericWorkload != test.on:
-				t.Errorf("GenericWorkload is %v, want %v", gates.GenericWorkload, test.on)
+			case err != nil:
+				return
+			}
+			for _, r := range table {
+				if want := slices.Contains(test.on, r.name); gates.Enabled(r.name) != want {
+					t.Errorf("%s is on: %v, want %v", r.name, !want, want)
+				}
 			}
 		})
 	}

@@ -268,7 +268,7 @@ controllerLeaders:
 	// One controller moves to this manager, and one to the other.
 	ordinary := 0
 	for _, d := range manager.Descriptors() {
-		if !d.DisabledByDefault && !d.Gated {
+		if !d.DisabledByDefault && d.Gate == "" {
 			ordinary++
 		}
 	}

@@ -99,15 +99,20 @@ func NodeRules() []rbacv1.PolicyRule {
 
 // Gates are the feature gates that add rules and roles.
 type Gates struct {
-	GenericWorkload bool
+	GenericWorkload       bool
+	DRAResourcePoolStatus bool
 }
 
 // added returns what the gates add.
 func (g Gates) added() addition {
+	var all addition
 	if g.GenericWorkload {
-		return groupScheduling()
+		all = groupScheduling()
 	}
-	return addition{}
+	if g.DRAResourcePoolStatus {
+		all.controllers = append(all.controllers, poolStatusController())
+	}
+	return all
 }
 
 // addition is what a feature gate adds: rules of ClusterRoles, by name, and roles of controllers.

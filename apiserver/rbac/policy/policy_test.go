@@ -22,14 +22,19 @@ type objects struct {
 }
 
 // TestUpstream compares the tables with the objects that test/conformance/policy has
-// recorded of upstream, without and with the feature gate GenericWorkload.
+// recorded of upstream, without and with feature gates that add roles.
 func TestUpstream(t *testing.T) {
 	want := recorded(t, "upstream.yaml")
 	compare(t, want, policy.Gates{})
-	gated := recorded(t, "genericworkload.yaml") // those that differ
-	maps.Copy(want.ClusterRoles, gated.ClusterRoles)
-	maps.Copy(want.ClusterRoleBindings, gated.ClusterRoleBindings)
-	compare(t, want, policy.Gates{GenericWorkload: true})
+	for file, gates := range map[string]policy.Gates{
+		"genericworkload.yaml": {GenericWorkload: true}, "draresourcepoolstatus.yaml": {DRAResourcePoolStatus: true},
+	} {
+		gated := recorded(t, file) // those that differ
+		all := objects{maps.Clone(want.ClusterRoles), maps.Clone(want.ClusterRoleBindings), want.Roles, want.RoleBindings}
+		maps.Copy(all.ClusterRoles, gated.ClusterRoles)
+		maps.Copy(all.ClusterRoleBindings, gated.ClusterRoleBindings)
+		compare(t, all, gates)
+	}
 }
 
 func recorded(t *testing.T, file string) objects {

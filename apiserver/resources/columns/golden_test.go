@@ -70,6 +70,7 @@ var tables = map[schema.GroupVersionKind]Table{
 	{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceTaintRule"}:                               DeviceTaintRule(),
 	{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"}:                                 ResourceClaim(),
 	{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaimTemplate"}:                         ResourceClaimTemplate(),
+	{Group: "resource.k8s.io", Version: "v1alpha3", Kind: "ResourcePoolStatusRequest"}:               ResourcePoolStatusRequest(),
 	{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceSlice"}:                                 ResourceSlice(),
 	{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"}:                                      CSIDriver(),
 	{Group: "storage.k8s.io", Version: "v1", Kind: "CSINode"}:                                        CSINode(),

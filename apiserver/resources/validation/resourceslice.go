@@ -1,11 +1,14 @@
 package validation
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"minikcm.dev/minikcm/internal/partitiontype"
 )
 
 func ResourceSlice(s *resourcev1.ResourceSlice) field.ErrorList {
@@ -21,12 +24,45 @@ func ResourceSlice(s *resourcev1.ResourceSlice) field.ErrorList {
 		func(p *field.Path, d *resourcev1.Device) field.ErrorList {
 			return validateDevice(p, d, deref(spec.PerDeviceNodeSelection))
 		})...)
+	errs = append(errs, partitionType(p, spec)...)
 	return append(errs, setOf(p.Child("sharedCounters"), spec.SharedCounters, resourcev1.ResourceSliceMaxCounterSets,
 		func(c *resourcev1.CounterSet) string { return c.Name },
 		func(p *field.Path, c *resourcev1.CounterSet) field.ErrorList {
 			errs := requiredOr(p.Child("name"), c.Name, isDNSLabel)
 			return append(errs, validateCounters(p.Child("counters"), c.Counters, resourcev1.ResourceSliceMaxCountersPerCounterSet)...)
 		})...)
+}
+
+// partitionType validates the attribute that says how the devices are partitioned: those that consume counters
+// have it as a string.
+func partitionType(p *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
+	name := spec.PartitionTypeAttribute
+	if name == nil {
+		return nil
+	}
+	at := p.Child("partitionTypeAttribute")
+	errs := fullyQualifiedName(at, string(*name))
+	consumes := func(d resourcev1.Device) bool { return len(d.ConsumesCounters) > 0 }
+	if !slices.ContainsFunc(spec.Devices, consumes) {
+		return append(errs, field.Invalid(at, *name, "may only be set on a slice which declares devices that consume counters"))
+	}
+	// As upstream, only a name that would be malformed in lower case, too, excuses the devices.
+	if len(fullyQualifiedName(at, strings.ToLower(string(*name)))) > 0 {
+		return errs
+	}
+	for i := range spec.Devices {
+		d, at := &spec.Devices[i], p.Child("devices").Index(i).Child("attributes").Key(string(*name))
+		if !consumes(*d) {
+			continue
+		}
+		switch attribute := partitiontype.Attribute(spec.Driver, d.Attributes, string(*name)); {
+		case attribute == nil:
+			errs = append(errs, field.Required(at, "device consumes counters and `partitionTypeAttribute` names this attribute, so it must be set"))
+		case attribute.StringValue == nil:
+			errs = append(errs, field.Invalid(at, *attribute, "must be a string value because `partitionTypeAttribute` names this attribute"))
+		}
+	}
+	return errs
 }
 
 // mostDevices returns the maximum number of devices in one slice, which is lower if a device has

@@ -5,12 +5,14 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
@@ -30,12 +32,20 @@ type objects struct {
 }
 
 // TestRecording compares the recordings with upstream's objects: with the default feature gates, and those that
-// differ with GenericWorkload.
+// differ with a gate that adds some.
 func TestRecording(t *testing.T) {
 	byDefault := upstreamObjects()
 	settle(t, "upstream.yaml", byDefault)
-	featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, features.GenericWorkload, true)
-	gated := upstreamObjects()
+	for _, gate := range []featuregate.Feature{features.GenericWorkload, features.DRAResourcePoolStatus} {
+		t.Run(string(gate), func(t *testing.T) {
+			featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, gate, true)
+			settle(t, strings.ToLower(string(gate))+".yaml", differing(byDefault, upstreamObjects()))
+		})
+	}
+}
+
+// differing returns the roles and bindings that a gate adds or changes.
+func differing(byDefault, gated objects) objects {
 	same := func(name string, role rbacv1.ClusterRole) bool {
 		return equality.Semantic.DeepEqual(byDefault.ClusterRoles[name], role)
 	}
@@ -44,7 +54,7 @@ func TestRecording(t *testing.T) {
 		_, known := byDefault.ClusterRoleBindings[name]
 		return known
 	})
-	settle(t, "genericworkload.yaml", objects{ClusterRoles: gated.ClusterRoles, ClusterRoleBindings: gated.ClusterRoleBindings})
+	return objects{ClusterRoles: gated.ClusterRoles, ClusterRoleBindings: gated.ClusterRoleBindings}
 }
 
 func upstreamObjects() objects {

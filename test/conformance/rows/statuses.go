@@ -31,6 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 	"k8s.io/kubernetes/pkg/registry/resource/devicetaintrule"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
+	"k8s.io/kubernetes/pkg/registry/resource/resourcepoolstatusrequest"
 	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -66,6 +67,7 @@ func statusStrategies() map[schema.GroupKind]rest.RESTUpdateStrategy {
 		{Group: "scheduling.k8s.io", Kind: "PodGroup"}:                              podgroup.NewStatusStrategy(podgroup.NewStrategy()),
 		{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                         devicetaintrule.StatusStrategy,
 		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:               podcertificaterequest.NewStatusStrategy(podcertificaterequest.NewStrategy(), allowed, noon),
+		{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:               resourcepoolstatusrequest.StatusStrategy,
 		{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           resourceclaim.NewStatusStrategy(resourceclaim.NewStrategy(nil, allowed)),
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  validatingadmissionpolicy.NewStatusStrategy(validatingadmissionpolicy.NewStrategy(nil, nil)),
 	}

@@ -56,6 +56,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/resource/devicetaintrule"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaim"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaimtemplate"
+	"k8s.io/kubernetes/pkg/registry/resource/resourcepoolstatusrequest"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceslice"
 	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
@@ -134,6 +135,7 @@ func strategies() map[schema.GroupKind]strategy {
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                       flowschema.Strategy,
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}:       prioritylevelconfiguration.Strategy,
 		{Group: "resource.k8s.io", Kind: "DeviceClass"}:                                   deviceclass.Strategy,
+		{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:                     resourcepoolstatusrequest.Strategy,
 		{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                                 resourceslice.Strategy,
 		{Group: "events.k8s.io", Kind: "Event"}:                                           event.Strategy,
 		{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:                        clustertrustbundle.Strategy,
