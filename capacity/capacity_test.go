@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/kubeletsim/stages"
 	"minikcm.dev/minikcm/test/golden"
 )
 
@@ -294,5 +297,37 @@ func TestQuestionsWithoutSense(t *testing.T) {
 	}
 	if _, err := f.Fit(t.Context(), &Target{Kind: "deployment", Namespace: "default", Name: "web"}, 4, 10); !errors.As(err, new(InputError)) {
 		t.Errorf("fit with the replicas that there are: %v", err)
+	}
+}
+
+// TestStagesInAFork checks that kwok's Stages of a dump have effect in the fork: they are the life of its pods.
+func TestStagesInAFork(t *testing.T) {
+	t.Parallel()
+	definition, err := stages.Definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := forkOf(t, manifests+"---\n"+string(text)+`
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: pod-runs}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector: {matchLabels: {app: web}, matchExpressions: [{key: .status.phase, operator: In, values: [Pending]}]}
+  next: {statusTemplate: "phase: Running\nreason: Staged\n"}
+`)
+	pods, err := f.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app=web"})
+	if err != nil || len(pods.Items) == 0 {
+		t.Fatalf("%d pods: %v", len(pods.Items), err)
+	}
+	for i := range pods.Items {
+		if reason := pods.Items[i].Status.Reason; reason != "Staged" {
+			t.Errorf("pod %s has the reason %q", pods.Items[i].Name, reason)
+		}
 	}
 }

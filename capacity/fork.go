@@ -72,7 +72,7 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 	cluster, err := minikcm.Start(ctx, minikcm.Options{
 		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
 		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
-		Controllers: controllers, Logger: opts.Logger,
+		Controllers: controllers, Logger: opts.Logger, Stages: minikcm.Stages{Watch: true},
 		GenericWorkload: has("scheduling.k8s.io", "PodGroup"), DRAResourcePoolStatus: has("resource.k8s.io", "ResourcePoolStatusRequest"),
 		DRAPartitionableDevicesType: true, // what the objects have was kept before
 	})

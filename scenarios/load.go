@@ -42,7 +42,7 @@ func ParseAlone(data []byte, set map[string]string) (*Scenario, error) {
 	options := loading(set)
 	options.Files = noFiles{}
 	options.Cluster = func(c *spec.Checker, cluster *spec.Cluster) {
-		if cluster.Snapshot != "" || len(cluster.Objects) > 0 {
+		if cluster.Snapshot != "" || len(cluster.Objects)+len(cluster.Stages) > 0 {
 			c.Problem("", "%v", errNoFiles)
 			return
 		}
@@ -120,7 +120,7 @@ func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Driven: true, // by the steps: each ends its work before the cluster's parts react
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
-		ManageNodes: managed(c.ManageAllNodes),
+		ManageNodes: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true},
 		Latencies: minikcm.Latencies{
 			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop),
 		},
@@ -134,6 +134,9 @@ func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	var err error
 	if options.ClockMode, options.ClockFactor, err = clock.ParseMode(c.Clock); err != nil {
 		return options, err
+	}
+	if options.Stages.Manifests, err = minikcm.ReadStages(c.Stages); err != nil {
+		return options, fmt.Errorf("stages: %w", err)
 	}
 	if c.Start != "" {
 		if options.ClockStart, err = time.Parse(time.RFC3339, c.Start); err != nil {

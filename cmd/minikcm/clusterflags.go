@@ -111,8 +111,8 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 		return opts, err
 	}
 	opts.Stages.Watch = true
-	if opts.Stages.Manifests, err = readStages(f.stages); err != nil {
-		return opts, err
+	if opts.Stages.Manifests, err = minikcm.ReadStages(f.stages); err != nil {
+		return opts, badInput{fmt.Errorf("--stages %w", err)}
 	}
 	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if err = f.nodeOptions(&opts); err != nil {

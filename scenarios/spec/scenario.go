@@ -85,6 +85,9 @@ type Cluster struct {
 	Objects []string `yaml:"objects"`
 	// RedactSecrets replaces the values of the Secrets in Objects by placeholders.
 	RedactSecrets bool `yaml:"redactSecrets"`
+	// Stages are files and folders of kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics
+	// (kwok.x-k8s.io/v1alpha1) to begin with, whose kinds are served.
+	Stages []string `yaml:"stages"`
 	// StartDelay is how long a pod takes to start, unless its annotations say otherwise.
 	StartDelay Duration `yaml:"startDelay"`
 	// ReadyDelay is how long a started container takes to become ready, unless the pod's

@@ -90,22 +90,23 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 		d.check(line, field+".snapshot", notThere(d.path(c.Snapshot), err))
 		c.Snapshot = d.path(c.Snapshot)
 	}
-	d.checkObjectPaths(c, line, field+".objects")
+	d.checkPaths(c.Objects, line, field+".objects")
+	d.checkPaths(c.Stages, line, field+".stages")
+	if c.RedactSecrets && len(c.Objects) == 0 {
+		d.problem(line, field+".redactSecrets", "is for objects, which are missing")
+	}
 	d.checkPools(c.Pools, line, field+".pools")
 	if d.options.Cluster != nil {
 		d.options.Cluster(checker, c)
 	}
 }
 
-// checkObjectPaths resolves the paths of the objects to begin with.
-func (d *decoder) checkObjectPaths(c *Cluster, line int, field string) {
-	for i, path := range c.Objects {
-		c.Objects[i] = d.path(path)
-		_, err := os.Stat(c.Objects[i])
-		d.check(line, fmt.Sprintf("%s[%d]", field, i), notThere(c.Objects[i], err))
-	}
-	if c.RedactSecrets && len(c.Objects) == 0 {
-		d.problem(line, "spec.cluster.redactSecrets", "is for objects, which are missing")
+// checkPaths resolves the paths of files and folders to begin with.
+func (d *decoder) checkPaths(paths []string, line int, field string) {
+	for i, path := range paths {
+		paths[i] = d.path(path)
+		_, err := os.Stat(paths[i])
+		d.check(line, fmt.Sprintf("%s[%d]", field, i), notThere(paths[i], err))
 	}
 }
 

@@ -248,3 +248,45 @@ func clientOf(t *testing.T, kubeconfig string) *kubernetes.Clientset {
 	}
 	return client
 }
+
+// TestForkWithStages checks that kwok's Stages of the cluster have effect in its fork.
+func TestForkWithStages(t *testing.T) {
+	t.Parallel()
+	manifests, err := minikcm.ParseStages([]byte(`
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: pod-runs}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector: {matchExpressions: [{key: .status.phase, operator: In, values: [Pending]}]}
+  next: {statusTemplate: "phase: Running\nreason: Staged\n"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := minikcm.Stages{Watch: true, Manifests: manifests}
+	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) {
+		o.Stages = own
+		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger, Stages: own}, Extensions: func() []minikcm.Extension { return nil }})}
+	}))
+	var fork forkapi.Fork
+	if code := sendFork(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
+		t.Fatalf("a fork is answered with %d: %+v", code, fork)
+	}
+	client := clientOf(t, fork.Kubeconfig)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "node-0", Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	watch, err := client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Reason == "Staged" {
+			return
+		}
+	}
+	t.Error("the watch ended before the pod got its status from the Stage")
+}

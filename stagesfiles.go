@@ -1,37 +1,37 @@
-package main
+package minikcm
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/kubeletsim/kwok"
 )
 
-// maxStageFiles caps the files of one folder of --stages.
+// maxStageFiles caps the files of one folder of ReadStages.
 const maxStageFiles = 1000
 
-// readStages returns the objects of kwok's kinds in files, and in the files of folders that end in .yaml, .yml or
-// .json.
-func readStages(paths []string) ([]kwok.Manifest, error) {
+// ReadStages returns the objects of kwok's kinds in files, and in the files of folders that end in .yaml, .yml or
+// .json, for Stages.Manifests. It fails if one of them is invalid, of another kind, or there twice. Errors begin with the path.
+func ReadStages(paths []string) ([]kwok.Manifest, error) {
 	var all []kwok.Manifest
 	names := map[string]string{}
 	for _, path := range paths {
 		files, err := stageFiles(path)
 		if err != nil {
-			return nil, badInput{fmt.Errorf("--stages %s: %w", path, err)}
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		for _, file := range files {
 			manifests, err := readStageFile(file)
 			if err != nil {
-				return nil, badInput{fmt.Errorf("--stages %s: %w", file, err)}
+				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			for _, m := range manifests {
 				if other, taken := names[m.String()]; taken {
-					return nil, badInput{fmt.Errorf("--stages %s: %s is also in %s", file, &m, other)}
+					return nil, fmt.Errorf("%s: %s is also in %s", file, &m, other)
 				}
 				names[m.String()] = file
 			}
@@ -68,9 +68,12 @@ func readStageFile(file string) ([]kwok.Manifest, error) {
 		return nil, err
 	}
 	defer opened.Close() // read only
-	data, err := readAtMost(opened, kwok.MaxFile)
+	data, err := io.ReadAll(io.LimitReader(opened, kwok.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	return minikcm.ParseStages(data)
+	if len(data) > kwok.MaxFile {
+		return nil, fmt.Errorf("the file is larger than %d bytes", kwok.MaxFile)
+	}
+	return ParseStages(data)
 }
