@@ -35,7 +35,28 @@ func TestWhatProgramsSee(t *testing.T) {
 		second.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To(int64(65534)), RunAsGroup: ptr.To(int64(65534))}
 		pod.Spec.Containers = append(pod.Spec.Containers, second)
 	}))
+	c.run(podNamed("leveled", func(pod *corev1.Pod) {
+		pod.Spec.Subdomain = "sub"
+		pod.Spec.Resources = &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Gi")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("65Gi")},
+		}
+		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "CPUS", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}}}
+	}))
+	c.run(podNamed("requesting", func(pod *corev1.Pod) {
+		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	}))
+	c.run(podNamed("renamed", func(pod *corev1.Pod) {
+		pod.Spec.Subdomain, pod.Spec.HostnameOverride = "sub", ptr.To("override.example")
+	}))
 	for _, test := range []struct{ pod, container, script, want string }{
+		{"plain", "", "cat /proc/1/oom_score_adj", "1000\n"},
+		{"set", "main", "cat /proc/1/oom_score_adj", "999\n"},
+		{"leveled", "", "cat /proc/1/oom_score_adj; cd /sys/fs/cgroup; cat cpu.max memory.max; echo $CPUS", "750\n200000 100000\n69793218560\n2\n"},
+		{"requesting", "", "cat /sys/fs/cgroup/cpu.max", "50000 100000\n"},
+		{"leveled", "", "hostname; hostname -f; hostname -d", "leveled\nleveled.sub.default.svc.cluster.local\nsub.default.svc.cluster.local\n"},
+		{"renamed", "", "hostname; hostname -f; echo $HOSTNAME", "override.example\noverride.example\noverride.example\n"},
 		{"plain", "", "id", "uid=0(root) gid=0(root) groups=0(root)\n"},
 		{"plain", "", "whoami; id -un; echo $UID ~; sysctl kernel.shm_rmid_forced", "root\nroot\n0 /root\nkernel.shm_rmid_forced = 0\n"},
 		{"plain", "", "cd /sys/fs/cgroup; cat cpu.max cpu.weight memory.max", "max 100000\n1\nmax\n"},

@@ -11,7 +11,7 @@ func Names() []string {
 		"false", "find", "grep", "head", "hostname", "id", "kill", "ln", "ls", "md5sum",
 		"minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nl", "nproc", "printenv", "printf", "ps", "pwd",
 		"readlink", "realpath", "rev", "rm", "rmdir", "seq", "sh", "sha256sum", "sleep", "sort",
-		"stat", "stty", "sysctl", "tac", "tail", "tar", "tee", "test", "time", "timeout", "touch", "tr",
+		"stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee", "test", "time", "timeout", "touch", "tr",
 		"true", "tty", "umask", "uname", "uniq", "uptime", "usleep", "wc", "which", "whoami",
 		"xargs", "yes",
 	}

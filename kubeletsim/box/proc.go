@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type proc struct {
 	out, err io.Writer
 	seed     uint64
 	pid      int
+	// shell is the name of the shell that the program is, or that has started it; empty: sh.
+	shell string
 	// held is the memory that the program has reserved.
 	held int64
 }
@@ -154,7 +157,7 @@ const binary = "\x7fELF minikcm: simulated programs\n"
 // Run implements shell.Container.
 func (s *session) Run(ctx context.Context, c *shell.Program) (int, error) {
 	p := s.newProc(ctx, c.Args, c.Env, c.Dir)
-	p.in, p.stdout, p.stderr, p.seed, p.pid = c.In, c.Out, c.Err, c.Seed, c.PID
+	p.in, p.stdout, p.stderr, p.seed, p.pid, p.shell = c.In, c.Out, c.Err, c.Seed, c.PID, c.Shell
 	p.bind(ctx)
 	defer p.free()
 	run, err := p.lookup(c.Args[0])
@@ -174,9 +177,9 @@ func (s *session) Run(ctx context.Context, c *shell.Program) (int, error) {
 	return code & 0xff, ctx.Err() // exit codes are bytes
 }
 
-// complain writes a shell's error message.
+// complain writes a shell's error message, which begins with its name as in BusyBox's.
 func (p *proc) complain(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.err, "sh: "+format+"\n", args...)
+	_, _ = fmt.Fprintf(p.err, "%s: %s\n", cmp.Or(p.shell, "sh"), fmt.Sprintf(format, args...))
 }
 
 // fail writes an error message and returns the exit code for it.

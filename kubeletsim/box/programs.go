@@ -18,7 +18,7 @@ func programs() map[string]program {
 		"stat": stat, "find": find, "du": du, "df": df, "readlink": readlink, "realpath": realpath, "basename": basename, "dirname": dirname,
 		"mktemp": mktemp, "mount": showMounts, "tar": tar,
 		"date": date, "sleep": sleep, "usleep": sleep, "seq": seq, "expr": expr, "hostname": hostname, "uname": uname, "id": id, "whoami": whoami, "env": env,
-		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl,
+		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl, "sync": syncFiles,
 		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
 		"minikcm-certgen": certgen,
 	}

@@ -23,6 +23,7 @@ type shellFlags struct {
 // runShell runs sh, under any of its names.
 func runShell(ctx context.Context, p *proc) int {
 	flags := shellFlags{name: p.args[0]}
+	p.shell = flags.name
 	args := p.args[1:]
 	command, interactive := false, false
 	for ; len(args) > 0 && len(args[0]) > 1 && strings.ContainsAny(args[0][:1], "-+"); args = args[1:] {
@@ -60,6 +61,7 @@ func runShell(ctx context.Context, p *proc) int {
 	case command:
 		if len(args) > 1 {
 			flags.name, flags.args = args[1], args[2:]
+			p.shell = flags.name
 		}
 		return p.runScript(ctx, args[0], flags)
 	case len(args) > 0:
@@ -69,6 +71,7 @@ func runShell(ctx context.Context, p *proc) int {
 			return 2
 		}
 		flags.name, flags.args = args[0], args[1:]
+		p.shell = flags.name
 		return p.runScript(ctx, string(data), flags)
 	}
 	fromSession := p.input != nil && p.in == p.token

@@ -108,12 +108,13 @@ func hostname(_ context.Context, p *proc) int {
 	for _, arg := range p.args[1:] {
 		switch arg {
 		case "-i", "-I":
-			name = p.address()
+			name = p.hostsEntry()[0]
 		case "-s":
 			name, _, _ = strings.Cut(name, ".")
 		case "-f":
+			name = p.fullName()
 		case "-d":
-			_, name, _ = strings.Cut(name, ".")
+			_, name, _ = strings.Cut(p.fullName(), ".")
 		default:
 			return p.fail("sethostname: Operation not permitted")
 		}
@@ -122,19 +123,27 @@ func hostname(_ context.Context, p *proc) int {
 	return 0
 }
 
-// address returns the machine's own address from /etc/hosts.
-func (p *proc) address() string {
+// fullName returns the first name that /etc/hosts has for the machine, which is the one with its domain.
+func (p *proc) fullName() string {
+	if names := p.hostsEntry()[1:]; len(names) > 0 {
+		return names[0]
+	}
+	return p.machine.Hostname
+}
+
+// hostsEntry returns the machine's own address and names from /etc/hosts. Without an entry, the address is empty.
+func (p *proc) hostsEntry() []string {
 	hosts, err := p.machine.Files.ReadFile("/etc/hosts")
 	if err != nil {
-		return ""
+		return []string{""}
 	}
 	for line := range strings.Lines(string(hosts)) {
 		fields := strings.Fields(line)
 		if len(fields) > 1 && slices.Contains(fields[1:], p.machine.Hostname) {
-			return fields[0]
+			return fields
 		}
 	}
-	return ""
+	return []string{""}
 }
 
 func uname(_ context.Context, p *proc) int {

@@ -157,14 +157,15 @@ func quotedPairs(pairs map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// resource returns a request or limit in the downward API. Without a limit it is the node's
-// allocatable.
+// resource returns a request or limit in the downward API. Without a limit it is the pod's or, if it has none, the
+// node's allocatable.
 func (in *Ref) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 	for _, other := range podspec.Containers(in.pod) {
 		if other.Name != ref.ContainerName && (ref.ContainerName != "" || other.Name != in.spec.Name) {
 			continue
 		}
 		c := other.DeepCopy()
+		c.Resources = withPodLimits(in.pod, c.Resources)
 		if c.Resources.Limits == nil {
 			c.Resources.Limits = corev1.ResourceList{}
 		}

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +16,11 @@ const cpuPeriod = 100_000
 // kernelFiles returns the files in which the kernel shows the limits of the container and the
 // sysctls of the pod, by path.
 func (in *Ref) kernelFiles() map[string]string {
-	files := cgroupFiles(podspec.ActualResources(in.entry.See().Pod, in.spec))
-	for name, value := range safeSysctls {
+	pod := in.entry.See().Pod
+	files := cgroupFiles(withPodLimits(pod, podspec.ActualResources(pod, in.spec)))
+	memory := in.node.Capacity()[corev1.ResourceMemory]
+	files["proc/1/oom_score_adj"] = fmt.Sprintf("%d\n", podspec.OOMScoreAdjustment(pod, in.spec, memory.Value()))
+	for name, value := range podspec.SafeSysctls() {
 		files["proc/sys/"+strings.ReplaceAll(name, ".", "/")] = value + "\n"
 	}
 	if of := in.pod.Spec.SecurityContext; of != nil {
@@ -27,18 +31,17 @@ func (in *Ref) kernelFiles() map[string]string {
 	return files
 }
 
-// safeSysctls are the namespaced sysctls that every pod may set, with the kernel's defaults.
-var safeSysctls = map[string]string{
-	"kernel.shm_rmid_forced":              "0",
-	"net.ipv4.ip_local_port_range":        "32768\t60999",
-	"net.ipv4.tcp_syncookies":             "1",
-	"net.ipv4.ping_group_range":           "1\t0",
-	"net.ipv4.ip_unprivileged_port_start": "0",
-	"net.ipv4.ip_local_reserved_ports":    "",
-	"net.ipv4.tcp_keepalive_time":         "7200",
-	"net.ipv4.tcp_fin_timeout":            "60",
-	"net.ipv4.tcp_keepalive_intvl":        "75",
-	"net.ipv4.tcp_keepalive_probes":       "9",
+// withPodLimits returns the resources of a container with the limits of its pod where it has none of its own
+// (KEP-2837).
+func withPodLimits(pod *corev1.Pod, r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	if pod.Spec.Resources == nil {
+		return r
+	}
+	limits := corev1.ResourceList{}
+	maps.Copy(limits, pod.Spec.Resources.Limits)
+	maps.Copy(limits, r.Limits)
+	r.Limits = limits
+	return r
 }
 
 // cgroupFiles returns the files of a container's cgroup, of version 2. The conversion of CPU

@@ -203,8 +203,9 @@ func (in *Ref) hosts(name string) string {
 		"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
 	if ip := in.podIP(); ip != "" {
 		names := name
-		if in.pod.Spec.Subdomain != "" {
-			names = fmt.Sprintf("%s.%s.%s.svc.cluster.local\t%s", name, in.pod.Spec.Subdomain, in.pod.Namespace, name)
+		if fqdn := podspec.FQDN(in.pod); fqdn != "" {
+			short, _, _ := strings.Cut(fqdn, ".")
+			names = fqdn + "\t" + short
 		}
 		fmt.Fprintf(&b, "%s\t%s\n", ip, names)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Reason is the reason of evicted pods, and of those that a node under pressure refuses.
@@ -20,7 +22,7 @@ func Refusal(conditions []corev1.NodeConditionType, pod *corev1.Pod) string {
 	}
 	if slices.Equal(conditions, []corev1.NodeConditionType{corev1.NodeMemoryPressure}) {
 		taint := &corev1.Taint{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule}
-		if !BestEffort(pod) || schedulinghelper.TolerationsTolerateTaint(logr.Logger{}, pod.Spec.Tolerations, taint, false) {
+		if !podspec.BestEffort(pod) || schedulinghelper.TolerationsTolerateTaint(logr.Logger{}, pod.Spec.Tolerations, taint, false) {
 			return ""
 		}
 	}

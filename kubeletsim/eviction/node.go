@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -169,21 +168,6 @@ func Critical(pod *corev1.Pod) bool {
 		return true
 	}
 	return pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCriticalPriority
-}
-
-// BestEffort reports whether the pod has neither requests nor limits of CPU and memory.
-func BestEffort(pod *corev1.Pod) bool {
-	if pod.Status.QOSClass != "" {
-		return pod.Status.QOSClass == corev1.PodQOSBestEffort
-	}
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		for _, amounts := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
-			if !amounts.Cpu().IsZero() || !amounts.Memory().IsZero() {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // bytes is an amount as messages have it.

@@ -3,8 +3,9 @@ package eviction
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // shortestRun is how long a container runs at least before the kernel kills it.
@@ -58,33 +59,11 @@ func OutOfMemory(p *Policy, n *Node, now time.Time) (Victim, bool) {
 			if c.Since.Add(shortestRun).After(now) {
 				continue
 			}
-			score := 1000*c.demands[0].At(now)/n.capacity(MemoryAvailable) + scoreAdjustment(pod, c.Spec, n.capacity(MemoryAvailable))
+			score := 1000*c.demands[0].At(now)/n.capacity(MemoryAvailable) + float64(podspec.OOMScoreAdjustment(pod, c.Spec, int64(n.capacity(MemoryAvailable))))
 			if !found || score > highest {
 				worst, highest, found = Victim{pod.UID, c.Spec.Name}, score, true
 			}
 		}
 	}
 	return worst, found
-}
-
-// The oom_score_adj of containers that are to be killed last and first.
-const (
-	guaranteedAdjustment = -997
-	bestEffortAdjustment = 1000
-	// nodeCriticalPriority is that of pods without which a node does not work.
-	nodeCriticalPriority = 2_000_001_000
-)
-
-// scoreAdjustment returns a container's oom_score_adj: a burstable one is the safer the more of
-// the node's memory it requests.
-func scoreAdjustment(pod *corev1.Pod, c *corev1.Container, capacity float64) float64 {
-	switch {
-	case pod.Spec.Priority != nil && *pod.Spec.Priority >= nodeCriticalPriority, pod.Status.QOSClass == corev1.PodQOSGuaranteed:
-		return guaranteedAdjustment
-	case BestEffort(pod):
-		return bestEffortAdjustment
-	}
-	request := c.Resources.Requests[corev1.ResourceMemory]
-	adjustment := bestEffortAdjustment - bestEffortAdjustment*request.AsApproximateFloat64()/capacity
-	return min(max(adjustment, bestEffortAdjustment+guaranteedAdjustment), bestEffortAdjustment-1)
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
 // Rejection is the reason and message with which a kubelet rejects a pod that is bound to its
@@ -20,14 +22,17 @@ type Allocated struct {
 }
 
 // Admit decides whether a node admits one more pod, by the rules of upstream's kubelet: the
-// pod's node affinity must match, and the node must have the requested resources free. The zero
-// Rejection admits the pod.
+// pod's node affinity must match, its sysctls must be safe ones, and the node must have the requested resources free. The
+// zero Rejection admits the pod.
 func Admit(pod *corev1.Pod, object *corev1.Node, allocatable corev1.ResourceList, on Allocated) Rejection {
 	if object != nil {
 		match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(object)
 		if err != nil || !match {
 			return Rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}
 		}
+	}
+	if message := podspec.ForbiddenSysctl(pod); message != "" {
+		return Rejection{"SysctlForbidden", message}
 	}
 	if limit := allocatable[corev1.ResourcePods]; on.Pods+1 > limit.Value() {
 		return outOf(corev1.ResourcePods, 1, on.Pods, limit.Value())

@@ -13,6 +13,11 @@ func TestAdmit(t *testing.T) {
 	requesting := func(pairs ...string) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) { pod.Spec.Containers[0].Resources.Requests = podtest.Resources(pairs...) }
 	}
+	setting := func(sysctl string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: sysctl, Value: "1"}}}
+		}
+	}
 	selecting := func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"zone": "b"} }
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"zone": "a"}},
@@ -43,6 +48,13 @@ func TestAdmit(t *testing.T) {
 			Rejection{"OutOfexample.com/gpu", "Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"},
 		},
 		{"unknown extended", requesting("example.com/tpu", "2"), Allocated{}, Rejection{}},
+		{"a safe sysctl", setting("net/ipv4/tcp_rmem"), Allocated{}, Rejection{}},
+		{"another sysctl", setting("kernel.msgmax"), Allocated{}, Rejection{"SysctlForbidden", `forbidden sysctl: "kernel.msgmax" not allowlisted`}},
+		{
+			"a sysctl of the host", func(pod *corev1.Pod) { setting("net.ipv4.tcp_rmem")(pod); pod.Spec.HostNetwork = true },
+			Allocated{},
+			Rejection{"SysctlForbidden", `forbidden sysctl: "net.ipv4.tcp_rmem" not allowed with host net enabled`},
+		},
 		{"another zone", selecting, Allocated{}, Rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 	}
 	for _, tt := range tests {

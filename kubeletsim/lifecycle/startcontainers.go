@@ -133,21 +133,24 @@ func (s *stepper) awaitAttachment(n Need) {
 	}
 }
 
-// configFails reports whether the source of a container's environment is missing. It emits one
-// event for each distinct message.
+// configFails reports whether the source of a container's environment is missing, or a mount's path leaves its volume. It
+// emits one event for each distinct message.
 func (s *stepper) configFails(c *Container, ref podspec.Container) bool {
-	for _, n := range s.Missing {
-		if n.container != c.Name {
-			continue
-		}
-		if message := n.configMessage(s.Pod.Namespace); c.configError != message {
-			c.configError = message
-			s.report(&ref, corev1.EventTypeWarning, "Failed", "Error: "+message)
-		}
-		return true
+	message := s.configProblem(c, ref)
+	if message != "" && c.configError != message {
+		s.report(&ref, corev1.EventTypeWarning, "Failed", "Error: "+message)
 	}
-	c.configError = ""
-	return false
+	c.configError = message
+	return message != ""
+}
+
+func (s *stepper) configProblem(c *Container, ref podspec.Container) string {
+	for _, n := range s.Missing {
+		if n.container == c.Name {
+			return n.configMessage(s.Pod.Namespace)
+		}
+	}
+	return podspec.SubPathProblem(s.Pod, ref.Container)
 }
 
 // replace stops a container whose image differs from the pod's spec.

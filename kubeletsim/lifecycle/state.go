@@ -105,7 +105,7 @@ type Container struct {
 	delay    time.Duration
 	raisedAt time.Time
 
-	// configError is the message of the missing environment source; empty if there is none.
+	// configError is why the container cannot be created, such as a missing environment source; empty if it can.
 	configError string
 	// pullError is why pullImage cannot be pulled. The next attempt is due at pullDue,
 	// pullDelay after the last.

@@ -37,14 +37,34 @@ func KnownVariables(pod *corev1.Pod, c *corev1.Container) *Variables {
 	return vars
 }
 
+// Hostname returns the hostname of the pod's containers.
 func Hostname(pod *corev1.Pod) string {
-	switch {
+	fqdn := FQDN(pod)
+	if as := pod.Spec.SetHostnameAsFQDN; as != nil && *as && fqdn != "" {
+		return fqdn
+	}
+	return shortHostname(pod)
+}
+
+func shortHostname(pod *corev1.Pod) string {
+	switch override := pod.Spec.HostnameOverride; {
 	case pod.Spec.HostNetwork:
 		return pod.Spec.NodeName
+	case override != nil && *override != "":
+		return *override
 	case pod.Spec.Hostname != "":
 		return pod.Spec.Hostname
 	}
 	return pod.Name
+}
+
+// FQDN returns the hostname with the domain of the pod's subdomain; empty: it has no domain. A pod with hostnameOverride
+// has none (KEP-4762).
+func FQDN(pod *corev1.Pod) string {
+	if override := pod.Spec.HostnameOverride; pod.Spec.HostNetwork || pod.Spec.Subdomain == "" || override != nil && *override != "" {
+		return ""
+	}
+	return shortHostname(pod) + "." + pod.Spec.Subdomain + "." + pod.Namespace + ".svc.cluster.local"
 }
 
 // FieldValue returns the value of a field of the pod in the downward API; false if it is not

@@ -52,12 +52,14 @@ type Container interface {
 
 // Program is a program that a shell starts. In may be nil: there is no input.
 type Program struct {
-	Args []string
-	Env  map[string]string
-	Dir  string
-	In   Reader
-	Out  Writer
-	Err  Writer
+	// Shell is the name ($0) of the shell that starts the program, which its messages begin with.
+	Shell string
+	Args  []string
+	Env   map[string]string
+	Dir   string
+	In    Reader
+	Out   Writer
+	Err   Writer
 	// Seed is what random numbers of the program follow from.
 	Seed uint64
 	PID  int

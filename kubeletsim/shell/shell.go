@@ -266,7 +266,7 @@ func (s *Shell) nested(do func() error) error {
 
 // complain writes an error message.
 func (s *Shell) complain(format string, args ...any) {
-	s.files[2].print(context.Background(), "sh: "+fmt.Sprintf(format, args...)+"\n")
+	s.files[2].print(context.Background(), s.Name+": "+fmt.Sprintf(format, args...)+"\n")
 }
 
 // hold reserves memory until the command under way has ended: see release.

@@ -150,7 +150,28 @@ func validatePodNames(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.RuntimeClassName != nil {
 		errs = append(errs, invalidFor(p.Child("runtimeClassName"), *spec.RuntimeClassName, isDNSSubdomain(*spec.RuntimeClassName))...)
 	}
-	return errs
+	return append(errs, validateHostnameOverride(p.Child("hostnameOverride"), spec)...)
+}
+
+// maxHostname is the length of a hostname in the kernel.
+const maxHostname = 64
+
+func validateHostnameOverride(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
+	name := spec.HostnameOverride
+	if name == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if deref(spec.SetHostnameAsFQDN) {
+		errs = append(errs, field.Forbidden(p, "may not be specified when setHostnameAsFQDN is true"))
+	}
+	if spec.HostNetwork {
+		errs = append(errs, field.Forbidden(p, "may not be specified when hostNetwork is true"))
+	}
+	if len(*name) > maxHostname {
+		errs = append(errs, field.TooLong(p, "", maxHostname))
+	}
+	return append(errs, invalidFor(p, *name, isDNSSubdomain(*name))...)
 }
 
 const (
