@@ -12,6 +12,9 @@ func defaultPod(pod *corev1.Pod) {
 	spec := &pod.Spec
 	defaultPodSpec(spec)
 	pointDefault(&spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
+	if *spec.TerminationGracePeriodSeconds < 0 {
+		*spec.TerminationGracePeriodSeconds = 1
+	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			requestsFromLimits(&containers[i].Resources)

@@ -22,7 +22,7 @@ type Allocated struct {
 }
 
 // Admit decides whether a node admits one more pod, by the rules of upstream's kubelet: the
-// pod's node affinity must match, its sysctls must be safe ones, and the node must have the requested resources free. The
+// pod's node affinity must match, its operating system be the node's, its sysctls safe ones, and the node must have the requested resources free. The
 // zero Rejection admits the pod.
 func Admit(pod *corev1.Pod, object *corev1.Node, allocatable corev1.ResourceList, on Allocated) Rejection {
 	if object != nil {
@@ -30,6 +30,9 @@ func Admit(pod *corev1.Pod, object *corev1.Node, allocatable corev1.ResourceList
 		if err != nil || !match {
 			return Rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}
 		}
+	}
+	if object != nil && pod.Spec.OS != nil && object.Status.NodeInfo.OperatingSystem != "" && string(pod.Spec.OS.Name) != object.Status.NodeInfo.OperatingSystem {
+		return Rejection{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
 	}
 	if message := podspec.ForbiddenSysctl(pod); message != "" {
 		return Rejection{"SysctlForbidden", message}

@@ -21,7 +21,7 @@ func TestAdmit(t *testing.T) {
 	selecting := func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"zone": "b"} }
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"zone": "a"}},
-		Status:     corev1.NodeStatus{Allocatable: podtest.Resources("example.com/gpu", "1")},
+		Status:     corev1.NodeStatus{Allocatable: podtest.Resources("example.com/gpu", "1"), NodeInfo: corev1.NodeSystemInfo{OperatingSystem: "linux"}},
 	}
 	allocatable := podtest.Resources("cpu", "4", "memory", "8Gi", "pods", "3")
 	tests := []struct {
@@ -54,6 +54,12 @@ func TestAdmit(t *testing.T) {
 			"a sysctl of the host", func(pod *corev1.Pod) { setting("net.ipv4.tcp_rmem")(pod); pod.Spec.HostNetwork = true },
 			Allocated{},
 			Rejection{"SysctlForbidden", `forbidden sysctl: "net.ipv4.tcp_rmem" not allowed with host net enabled`},
+		},
+		{"its system", func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Linux} }, Allocated{}, Rejection{}},
+		{
+			"another system", func(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows} },
+			Allocated{},
+			Rejection{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"},
 		},
 		{"another zone", selecting, Allocated{}, Rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 	}

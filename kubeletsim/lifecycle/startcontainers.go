@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -133,8 +134,8 @@ func (s *stepper) awaitAttachment(n Need) {
 	}
 }
 
-// configFails reports whether the source of a container's environment is missing, or a mount's path leaves its volume. It
-// emits one event for each distinct message.
+// configFails reports whether the source of a container's environment is missing, a mount's path leaves its volume, or it must not
+// be root and is. It emits one event for each distinct message.
 func (s *stepper) configFails(c *Container, ref podspec.Container) bool {
 	message := s.configProblem(c, ref)
 	if message != "" && c.configError != message {
@@ -150,7 +151,7 @@ func (s *stepper) configProblem(c *Container, ref podspec.Container) string {
 			return n.configMessage(s.Pod.Namespace)
 		}
 	}
-	return podspec.SubPathProblem(s.Pod, ref.Container)
+	return cmp.Or(podspec.SubPathProblem(s.Pod, ref.Container), podspec.NonRootProblem(s.Pod, ref.Container))
 }
 
 // replace stops a container whose image differs from the pod's spec.
