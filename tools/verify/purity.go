@@ -111,7 +111,7 @@ func checkPurity(t *tree) {
 func (t *tree) checkPure(f *file) {
 	for _, spec := range f.ast.Imports {
 		imported := importPath(spec)
-		if imported == "sync" && f.onlyPools() {
+		if imported == "sync" && f.onlyMemory() {
 			continue
 		}
 		if !slices.Contains(pureParts, imported) && slices.ContainsFunc(impure, func(not string) bool { return within(imported, not) }) {
@@ -123,12 +123,13 @@ func (t *tree) checkPure(f *file) {
 	}
 }
 
-// onlyPools reports whether sync.Pool is all that f uses of package sync. A pool shares memory,
-// but no state.
-func (f *file) onlyPools() bool {
+// onlyMemory reports whether f uses nothing of package sync but Pool and Map. A pool shares memory,
+// and a Map at the level of a package remembers what a pure function returns; neither is state that
+// a result depends on.
+func (f *file) onlyMemory() bool {
 	only := true
 	ast.Inspect(f.ast, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name != "Pool" {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name != "Pool" && sel.Sel.Name != "Map" {
 			of, ok := sel.X.(*ast.Ident)
 			only = only && !(ok && of.Name == "sync")
 		}

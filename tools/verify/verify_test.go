@@ -57,6 +57,7 @@ func TestChecks(t *testing.T) {
 		"another's decision":   {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/job/decide\"\n", "must not import"},
 		"decision":             {"controllers/job/decide/doc.go", doc("decide") + "import _ \"context\"\n", "pure code imports context"},
 		"pool in pure code":    {"apiserver/deflate/doc.go", doc("deflate") + "import \"sync\"\nvar p sync.Pool\n", ""},
+		"memory in pure code":  {"apiserver/deflate/doc.go", doc("deflate") + "import \"sync\"\nvar m sync.Map\n", ""},
 		"lock in pure code":    {"apiserver/deflate/doc.go", doc("deflate") + "import \"sync\"\nvar p sync.Pool\nvar m sync.Mutex\n", "pure code imports sync"},
 		"unlisted decision":    {"controllers/x/decide/doc.go", doc("decide"), "not in the table pure"},
 		"pure package":         {"reasons/doc.go", doc("reasons") + "import _ \"k8s.io/client-go/kubernetes\"\n", "pure code imports k8s.io/client-go"},
