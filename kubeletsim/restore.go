@@ -7,11 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 )
 
-// restorePeriod is the shortest time between two writes that restore a status which another
-// client changed. Upstream's kubelet compares statuses periodically too. Restoring at once
-// would loop with a controller that marks the pods of a node it considers dead.
+// restorePeriod is the time between two comparisons of pods' statuses with the API's. Upstream's
+// kubelet writes at once what has changed on its side, and compares every ten seconds whether
+// another client has changed a status. Restoring at once would hide what clients write, and loop
+// with a controller that marks the pods of a node it considers dead.
 const restorePeriod = 10 * time.Second
 
 // restoring tracks statuses that other clients change.
@@ -19,33 +22,35 @@ type restoring struct {
 	// writtenDigest is the digest of the status that was written last, 0 before; wantedDigest
 	// of the one to write.
 	writtenDigest, wantedDigest uint64
-	// last is when a status was last restored, and due when it is restored next; zero: nothing
-	// is to be restored.
-	last, due time.Time
+	// due is when a status is restored; zero: nothing is to be restored.
+	due time.Time
 }
 
 // mustWait reports whether the status has to be written later, because only the API's side has
 // changed.
 func (r *restoring) mustWait(status *corev1.PodStatus, now time.Time) bool {
+	due := r.due
 	r.due, r.wantedDigest = time.Time{}, digest(status)
 	if r.writtenDigest == 0 || r.wantedDigest != r.writtenDigest {
 		return false
 	}
-	if due := r.last.Add(restorePeriod); !r.last.IsZero() && due.After(now) {
-		r.due = due
-		return true
+	if due.IsZero() {
+		due = now.Truncate(restorePeriod).Add(restorePeriod)
 	}
-	r.last = now
-	return false
+	if !due.After(now) {
+		return false
+	}
+	r.due = due
+	return true
 }
 
 // recordWrite records that the status of the last mustWait was written.
 func (r *restoring) recordWrite() { r.writtenDigest = r.wantedDigest }
 
-// digest hashes a status without its times.
+// digest hashes a status without its times, and without conditions of other components.
 func digest(status *corev1.PodStatus) uint64 {
 	timeless := *status
-	timeless.Conditions = slices.Clone(status.Conditions)
+	timeless.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c corev1.PodCondition) bool { return !lifecycle.OwnCondition(c.Type) })
 	for i := range timeless.Conditions {
 		timeless.Conditions[i].LastTransitionTime, timeless.Conditions[i].LastProbeTime = metav1.Time{}, metav1.Time{}
 	}

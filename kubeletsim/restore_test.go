@@ -8,12 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A status that another client changed is restored at once, and then every ten seconds; a
-// new status is written at once.
+// A status that another client changed is restored every ten seconds; a new status is written at
+// once.
 func TestRestoring(t *testing.T) {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	status := func(ready corev1.ConditionStatus, since time.Time) *corev1.PodStatus {
-		return &corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(since)}}}
+		return &corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(since)},
+			{Type: "example.com/other", Status: "True", Message: since.String()}, // not the kubelet's
+		}}
 	}
 	r := &restoring{}
 	for i, step := range []struct {
@@ -22,11 +25,13 @@ func TestRestoring(t *testing.T) {
 		waits bool
 	}{
 		{0, corev1.ConditionTrue, false},
-		{time.Second, corev1.ConditionTrue, false}, // restored
+		{time.Second, corev1.ConditionTrue, true},
 		{2 * time.Second, corev1.ConditionTrue, true},
 		{3 * time.Second, corev1.ConditionFalse, false}, // new
 		{4 * time.Second, corev1.ConditionFalse, true},
-		{11 * time.Second, corev1.ConditionFalse, false},
+		{10 * time.Second, corev1.ConditionFalse, false}, // restored
+		{11 * time.Second, corev1.ConditionFalse, true},
+		{20 * time.Second, corev1.ConditionFalse, false},
 	} {
 		now := start.Add(step.after)
 		s := status(step.ready, now)

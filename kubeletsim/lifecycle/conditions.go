@@ -13,7 +13,7 @@ import (
 func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	conditions := make([]corev1.PodCondition, 0, len(pod.Status.Conditions)+5)
 	for _, c := range pod.Status.Conditions {
-		if !ownCondition(c.Type) && (c.Type != corev1.DisruptionTarget || !s.disruptedNow()) {
+		if !OwnCondition(c.Type) && (c.Type != corev1.DisruptionTarget || !s.disruptedNow()) {
 			conditions = append(conditions, c)
 		}
 	}
@@ -51,7 +51,8 @@ func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time
 // condition with the final phase.
 func (s *State) disruptedNow() bool { return s.disrupted && s.Ended }
 
-func ownCondition(t corev1.PodConditionType) bool {
+// OwnCondition reports whether the kubelet decides about the conditions of a type.
+func OwnCondition(t corev1.PodConditionType) bool {
 	switch t {
 	case corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
 		corev1.AllContainersRestarting, corev1.PodResizePending, corev1.PodResizeInProgress:
