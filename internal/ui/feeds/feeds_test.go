@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/klog/v2"
 )
