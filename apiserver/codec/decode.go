@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"reflect"
 	"slices"
 
@@ -71,21 +70,25 @@ func (d *Decoder) limitQuantities(m Media, data []byte, into runtime.Object) err
 	if !quantityguard.Suspect(data) {
 		return nil
 	}
-	var types []reflect.Type
+	if m != Protobuf {
+		return quantityguard.InJSON(data, d.typesOf(storedKind(data), into)...)
+	}
+	envelope, ok := envelopeOf(data)
+	if !ok {
+		return nil // it is left to the decoder
+	}
+	return quantityguard.InProtobuf(envelope.Raw, d.typesOf(envelope.TypeMeta.GroupVersionKind(), into)...)
+}
+
+// typesOf returns the types of into and of a document's own kind, if it is known.
+func (d *Decoder) typesOf(kind schema.GroupVersionKind, into runtime.Object) (types []reflect.Type) {
 	if into != nil {
 		types = append(types, reflect.TypeOf(into))
 	}
-	if own, err := d.scheme.New(storedKind(data)); err == nil && !slices.Contains(types, reflect.TypeOf(own)) {
+	if own, err := d.scheme.New(kind); err == nil && !slices.Contains(types, reflect.TypeOf(own)) {
 		types = append(types, reflect.TypeOf(own))
 	}
-	if m != Protobuf {
-		return quantityguard.InJSON(data, types...)
-	}
-	var envelope runtime.Unknown
-	if !bytes.HasPrefix(data, protoMagic) || envelope.Unmarshal(data[len(protoMagic):]) != nil {
-		return nil // it is left to the decoder
-	}
-	return quantityguard.InProtobuf(envelope.Raw, types...)
+	return types
 }
 
 // clearTypeMeta clears the TypeMeta, because the row determines an object's kind, except for custom

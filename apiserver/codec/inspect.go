@@ -55,16 +55,21 @@ func (d *Decoder) InspectStored(scheme *runtime.Scheme, data []byte) (Stored, er
 
 // storedKind returns the kind that a stored value begins with.
 func storedKind(data []byte) schema.GroupVersionKind {
-	if !bytes.HasPrefix(data, protoMagic) {
-		var meta metav1.TypeMeta
-		if json.Unmarshal(data, &meta) != nil {
-			return schema.GroupVersionKind{}
-		}
-		return meta.GroupVersionKind()
+	if envelope, ok := envelopeOf(data); ok {
+		return envelope.TypeMeta.GroupVersionKind()
 	}
-	var envelope runtime.Unknown
-	if envelope.Unmarshal(data[len(protoMagic):]) != nil {
+	var meta metav1.TypeMeta
+	if json.Unmarshal(data, &meta) != nil {
 		return schema.GroupVersionKind{}
 	}
-	return envelope.TypeMeta.GroupVersionKind()
+	return meta.GroupVersionKind()
+}
+
+// envelopeOf returns the envelope of an object in protobuf; ok is false if data has none.
+func envelopeOf(data []byte) (envelope runtime.Unknown, ok bool) {
+	message, ok := bytes.CutPrefix(data, protoMagic)
+	if !ok || envelope.Unmarshal(message) != nil {
+		return runtime.Unknown{}, false
+	}
+	return envelope, true
 }
