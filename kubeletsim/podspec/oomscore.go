@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,12 +27,11 @@ func OOMScoreAdjustment(pod *corev1.Pod, c *corev1.Container, memory int64) int 
 		return bestEffortAdjustment
 	}
 	request := memoryRequest(c)
-	if isSidecar(pod, c) {
-		for i := range pod.Spec.Containers {
-			if other := memoryRequest(&pod.Spec.Containers[i]); i == 0 || other < request {
-				request = max(memoryRequest(c), other)
-			}
-		}
+	if isSidecar(pod, c) && len(pod.Spec.Containers) > 0 {
+		least := slices.MinFunc(pod.Spec.Containers, func(a, b corev1.Container) int {
+			return cmp.Compare(memoryRequest(&a), memoryRequest(&b))
+		})
+		request = max(request, memoryRequest(&least))
 	}
 	request += podShare(pod)
 	adjustment := bestEffortAdjustment - bestEffortAdjustment*request/max(memory, 1)

@@ -30,7 +30,7 @@ func SafeSysctls() map[string]string {
 
 // ForbiddenSysctl says why a kubelet without --allowed-unsafe-sysctls does not run a pod; empty: it does.
 func ForbiddenSysctl(pod *corev1.Pod) string {
-	if pod.Spec.SecurityContext == nil {
+	if pod.Spec.SecurityContext == nil || len(pod.Spec.SecurityContext.Sysctls) == 0 {
 		return ""
 	}
 	safe := SafeSysctls()
@@ -39,10 +39,10 @@ func ForbiddenSysctl(pod *corev1.Pod) string {
 		if _, is := safe[name]; !is {
 			return fmt.Sprintf("forbidden sysctl: %q not allowlisted", name)
 		}
-		switch host := pod.Spec.HostNetwork; {
+		switch {
 		case strings.HasPrefix(name, "kernel.") && pod.Spec.HostIPC:
 			return fmt.Sprintf("forbidden sysctl: %q not allowed with host ipc enabled", name)
-		case strings.HasPrefix(name, "net.") && host:
+		case strings.HasPrefix(name, "net.") && pod.Spec.HostNetwork:
 			return fmt.Sprintf("forbidden sysctl: %q not allowed with host net enabled", name)
 		}
 	}
