@@ -50,9 +50,7 @@ func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenari
 		return badInput{err}
 	}
 	all := []*scenarios.Scenario{s}
-	if f.onVirtualTime(all) {
-		takeTurns(1)
-	}
+	f.takeTurns(all)
 	r := &scenarioRunner{flags: f, out: out}
 	results, err := r.each(ctx, all)
 	if len(results) == 1 && results[0].Run != nil && !results[0].Interrupted {

@@ -151,9 +151,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	if err := f.outputs.prepare(len(all)); err != nil {
 		return badInput{err}
 	}
-	if f.onVirtualTime(all) {
-		takeTurns(f.parallel)
-	}
+	f.takeTurns(all)
 	var results []*scenarios.Result
 	if f.repeats() {
 		results, err = r.explore(ctx, all)

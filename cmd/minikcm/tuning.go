@@ -39,6 +39,13 @@ func takeTurns(clusters int) {
 	}
 }
 
+// takeTurns is takeTurns for the runs of scenarios, if they are on virtual time.
+func (f *scenarioFlags) takeTurns(all []*scenarios.Scenario) {
+	if f.onVirtualTime(all) {
+		takeTurns(f.parallel)
+	}
+}
+
 // onVirtualTime reports whether all scenarios run on clusters of their own with a virtual clock.
 func (f *scenarioFlags) onVirtualTime(all []*scenarios.Scenario) bool {
 	for _, s := range all {
