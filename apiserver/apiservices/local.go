@@ -114,6 +114,8 @@ func priority(gv schema.GroupVersion) (group, version int32) {
 		return group, 30
 	case (gv.Group == "flowcontrol.apiserver.k8s.io" || gv.Group == "resource.k8s.io") && gv.Version == "v1":
 		return group, 21
+	case gv.Group == "internal.apiserver.k8s.io":
+		return group, 9
 	case strings.Contains(gv.Version, "alpha"):
 		return group, 1
 	case strings.Contains(gv.Version, "beta"):
@@ -144,5 +146,7 @@ func groupPriorities() map[string]int32 {
 		"discovery.k8s.io":             16200,
 		"resource.k8s.io":              16200,
 		"flowcontrol.apiserver.k8s.io": 16100,
+		"internal.apiserver.k8s.io":    16000,
+		"storagemigration.k8s.io":      15800,
 	}
 }

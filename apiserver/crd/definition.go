@@ -5,6 +5,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,7 @@ func Row(scheme *runtime.Scheme) *resources.Resource {
 		ShortNames:       []string{"crd", "crds"},
 		Categories:       []string{"api-extensions"},
 		StoragePrefix:    Resource.Group + "/" + Resource.Resource,
+		StoredVersion:    apiextensionsv1beta1.SchemeGroupVersion.Version,
 		Stored:           &storedForm,
 		New:              newObject,
 		NewList:          func() runtime.Object { return &apiextensionsv1.CustomResourceDefinitionList{} },

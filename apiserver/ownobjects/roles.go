@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +29,7 @@ func (w *Writer) EnsureRoles(ctx context.Context, client kubernetes.Interface) e
 	gates := policy.Gates{
 		GenericWorkload:       serves(schedulingv1beta1.SchemeGroupVersion, "podgroups"),
 		DRAResourcePoolStatus: serves(resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests"),
+		StorageVersionAPI:     serves(apiserverinternalv1alpha1.SchemeGroupVersion, "storageversions"),
 	}
 	for _, role := range policy.ClusterRoles(gates) {
 		if err := w.createOr(ctx, role, completeRole(reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, reconciliation.ClusterRoleModifier{Client: roles.ClusterRoles()})); err != nil {

@@ -19,11 +19,13 @@ type Features struct {
 	// DRAPartitionableDevicesType keeps the attributes by which devices are partitioned, of ResourceSlices and of
 	// ResourcePoolStatusRequests (KEP-5677).
 	DRAPartitionableDevicesType bool
+	// StorageVersionAPI serves StorageVersion of internal.apiserver.k8s.io/v1alpha1 (KEP-2339).
+	StorageVersionAPI bool
 }
 
 // AllFeatures returns all features.
 func AllFeatures() Features {
-	return Features{GenericWorkload: true, DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true}
+	return Features{GenericWorkload: true, DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true, StorageVersionAPI: true}
 }
 
 // Builtin returns the table of the kinds that every apiserver serves. Each call builds
@@ -40,6 +42,9 @@ func BuiltinWith(f Features) *Table {
 	}
 	if f.GenericWorkload {
 		rows = append(rows, groupRows()...)
+	}
+	if f.StorageVersionAPI {
+		rows = append(rows, storageVersionRow().shown(columns.StorageVersion()))
 	}
 	for _, row := range rows {
 		if !f.GenericWorkload {

@@ -101,6 +101,7 @@ func NodeRules() []rbacv1.PolicyRule {
 type Gates struct {
 	GenericWorkload       bool
 	DRAResourcePoolStatus bool
+	StorageVersionAPI     bool
 }
 
 // added returns what the gates add.
@@ -111,6 +112,9 @@ func (g Gates) added() addition {
 	}
 	if g.DRAResourcePoolStatus {
 		all.controllers = append(all.controllers, poolStatusController())
+	}
+	if g.StorageVersionAPI {
+		all.controllers = append(all.controllers, storageVersionCollector())
 	}
 	return all
 }

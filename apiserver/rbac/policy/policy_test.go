@@ -28,6 +28,7 @@ func TestUpstream(t *testing.T) {
 	compare(t, want, policy.Gates{})
 	for file, gates := range map[string]policy.Gates{
 		"genericworkload.yaml": {GenericWorkload: true}, "draresourcepoolstatus.yaml": {DRAResourcePoolStatus: true},
+		"storageversionapi.yaml": {StorageVersionAPI: true},
 	} {
 		gated := recorded(t, file) // those that differ
 		all := objects{maps.Clone(want.ClusterRoles), maps.Clone(want.ClusterRoleBindings), want.Roles, want.RoleBindings}

@@ -57,6 +57,7 @@ var tables = map[schema.GroupVersionKind]Table{
 	{Group: "certificates.k8s.io", Version: "v1", Kind: "PodCertificateRequest"}:                     PodCertificateRequest(),
 	{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "FlowSchema"}:                       FlowSchema(),
 	{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "PriorityLevelConfiguration"}:       PriorityLevelConfiguration(),
+	{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Kind: "StorageVersion"}:                StorageVersion(),
 	{Group: "networking.k8s.io", Version: "v1", Kind: "IPAddress"}:                                   IPAddress(),
 	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:                                     Ingress(),
 	{Group: "networking.k8s.io", Version: "v1", Kind: "IngressClass"}:                                IngressClass(),

@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericfeatures "k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
@@ -36,7 +37,7 @@ type objects struct {
 func TestRecording(t *testing.T) {
 	byDefault := upstreamObjects()
 	settle(t, "upstream.yaml", byDefault)
-	for _, gate := range []featuregate.Feature{features.GenericWorkload, features.DRAResourcePoolStatus} {
+	for _, gate := range []featuregate.Feature{features.GenericWorkload, features.DRAResourcePoolStatus, genericfeatures.StorageVersionAPI} {
 		t.Run(string(gate), func(t *testing.T) {
 			featuregatetesting.SetFeatureGateDuringTest(t, feature.DefaultFeatureGate, gate, true)
 			settle(t, strings.ToLower(string(gate))+".yaml", differing(byDefault, upstreamObjects()))

@@ -105,7 +105,7 @@ func startMinikcm(t *testing.T) (rest.Interface, meta.RESTMapper) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, *binary, "up", "--nodes", "1", "--kubeconfig", kubeconfig,
-		"--feature-gates", strings.Join(gates, "=true,")+"=true", "--runtime-config", "resource.k8s.io/v1alpha3=true")
+		"--feature-gates", strings.Join(gates, "=true,")+"=true", "--runtime-config", "resource.k8s.io/v1alpha3=true,internal.apiserver.k8s.io/v1alpha1=true")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.StdoutPipe()
 	if err != nil {

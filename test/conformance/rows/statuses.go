@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/apiserverinternal/storageversion"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
@@ -67,6 +68,7 @@ func statusStrategies() map[schema.GroupKind]rest.RESTUpdateStrategy {
 		{Group: "scheduling.k8s.io", Kind: "PodGroup"}:                              podgroup.NewStatusStrategy(podgroup.NewStrategy()),
 		{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                         devicetaintrule.StatusStrategy,
 		{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:               podcertificaterequest.NewStatusStrategy(podcertificaterequest.NewStrategy(), allowed, noon),
+		{Group: "internal.apiserver.k8s.io", Kind: "StorageVersion"}:                storageversion.StatusStrategy,
 		{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:               resourcepoolstatusrequest.StatusStrategy,
 		{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           resourceclaim.NewStatusStrategy(resourceclaim.NewStrategy(nil, allowed)),
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  validatingadmissionpolicy.NewStatusStrategy(validatingadmissionpolicy.NewStrategy(nil, nil)),

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingwebhookconfiguration"
+	"k8s.io/kubernetes/pkg/registry/apiserverinternal/storageversion"
 	"k8s.io/kubernetes/pkg/registry/apps/controllerrevision"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
@@ -135,6 +136,7 @@ func strategies() map[schema.GroupKind]strategy {
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                       flowschema.Strategy,
 		{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}:       prioritylevelconfiguration.Strategy,
 		{Group: "resource.k8s.io", Kind: "DeviceClass"}:                                   deviceclass.Strategy,
+		{Group: "internal.apiserver.k8s.io", Kind: "StorageVersion"}:                      storageversion.Strategy,
 		{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:                     resourcepoolstatusrequest.Strategy,
 		{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                                 resourceslice.Strategy,
 		{Group: "events.k8s.io", Kind: "Event"}:                                           event.Strategy,
