@@ -24,6 +24,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/sharing"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
@@ -69,6 +70,8 @@ type Cluster struct {
 
 	client kubernetes.Interface
 	shared sharedRoles
+	// announced is the member of a process that is identified before it takes roles; nil: none is.
+	announced *sharing.Member
 	// peers are the other processes on the etcd; nil: there are none.
 	peers    *peers.Peers
 	kubelets *kubeletsim.Kubelets
@@ -182,6 +185,11 @@ func (c *Cluster) start(ctx context.Context) error {
 // begin starts what uses the API server, and returns when the nodes are Ready unless the options
 // say otherwise.
 func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
+	parts, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	if err := c.identify(ctx, parts, shared); err != nil {
+		return err
+	}
 	if err := c.loadObjects(ctx); err != nil {
 		return err
 	}
@@ -191,7 +199,7 @@ func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	if err := c.startParts(shared); err != nil {
+	if err := c.startParts(parts, shared); err != nil {
 		return err
 	}
 	if err := c.startExtensions(ctx); err != nil {

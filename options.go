@@ -189,6 +189,14 @@ type Options struct {
 	// DRAPartitionableDevicesType keeps the attributes by which the partitions of devices are counted for
 	// ResourcePoolStatusRequests, as upstream with the feature gate of that name. It needs DRAResourcePoolStatus.
 	DRAPartitionableDevicesType bool
+	// APIServerIdentity keeps a Lease of the API server in kube-system (KEP-1965), as upstream with the feature gate of
+	// that name, also where the process does not share its etcd.
+	APIServerIdentity bool
+	// StorageVersionAPI serves StorageVersion of internal.apiserver.k8s.io/v1alpha1, reports in these objects how
+	// the API server stores others, and runs the storageversion-garbage-collector-controller (KEP-2339), as upstream
+	// with the feature gate of that name and --runtime-config=internal.apiserver.k8s.io/v1alpha1=true. It implies
+	// APIServerIdentity.
+	StorageVersionAPI bool
 	// NoWait makes Start return before the nodes are Ready.
 	NoWait bool
 	// CompactionInterval is the time of the cluster's clock between compactions of the
@@ -306,6 +314,7 @@ func (o *Options) gates() featuregates.Gates {
 	return featuregates.Gates{
 		GenericWorkload: o.GenericWorkload, DRAResourcePoolStatus: o.DRAResourcePoolStatus,
 		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType,
+		StorageVersionAPI:           o.StorageVersionAPI, APIServerIdentity: o.APIServerIdentity || o.StorageVersionAPI,
 	}
 }
 
@@ -313,7 +322,7 @@ func (o *Options) gates() featuregates.Gates {
 func (o *Options) resources() *resources.Table {
 	return resources.BuiltinWith(resources.Features{
 		GenericWorkload: o.GenericWorkload, DRAResourcePoolStatus: o.DRAResourcePoolStatus,
-		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType,
+		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType, StorageVersionAPI: o.StorageVersionAPI,
 	})
 }
 

@@ -68,10 +68,8 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 }
 
 // startParts builds the controllers and starts all parts. All of them have requested their
-// informers before the informers start.
-func (c *Cluster) startParts(e *env.Env) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
+// informers before the informers start. They end with ctx.
+func (c *Cluster) startParts(ctx context.Context, e *env.Env) error {
 	selected, err := c.selectedControllers()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package minikcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,9 @@ func (c *Cluster) advertised() string {
 	return net.JoinHostPort(host, port)
 }
 
+// membership is the part that makes this process a member.
+const membership = "membership of this process"
+
 // startSharing starts the kubelets and the member, which starts everything else when this
 // process gets the role.
 func (c *Cluster) startSharing(ctx context.Context, e *env.Env) error {
@@ -104,13 +108,18 @@ func (c *Cluster) startSharing(ctx context.Context, e *env.Env) error {
 		return err
 	}
 	c.shared.terms = map[string]*term{}
-	member, err := c.newMember(ctx, e, selected)
-	if err != nil {
-		return err
+	member := c.announced
+	if member == nil {
+		if member, err = c.newMember(ctx, e, selected); err != nil {
+			return err
+		}
+		c.built = append(c.built, part{membership, member.Run})
+	} else {
+		member.Join(c.advertised())
 	}
 	c.shared.member.Store(member)
 	e.StartInformers()
-	for _, p := range append(c.built, part{"membership of this process", member.Run}) {
+	for _, p := range c.built {
 		c.runPart(ctx, p)
 	}
 	c.built = nil
@@ -239,12 +248,13 @@ const leaveTimeout = 2 * time.Second
 
 // leave hands the roles of this process to the others. All of them have ended.
 func (c *Cluster) leave() {
-	member := c.shared.member.Load()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	c.endIdentity(ctx)
+	member := cmp.Or(c.shared.member.Load(), c.announced)
 	if member == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
 	if err := member.Leave(ctx); err != nil {
 		c.opts.Notices.Error(err, "The other processes on this etcd take over when the Lease expires", "after", members.LeaseDuration)
 	}

@@ -209,12 +209,14 @@ type Server struct {
 	services  *services.Services
 	repair    *upkeep.Periodic
 	// shared is what a server on a shared store does because of the others.
-	shared    []*upkeep.Periodic
-	registrar atomic.Pointer[registrar]
-	expirer   *upkeep.Expirer
-	reviewer  *reviews.Reviewer
-	evictor   *eviction.Evictor
-	tokens    *auth.Tokens
+	shared []*upkeep.Periodic
+	// identified is what identifies the server to others.
+	identified identified
+	registrar  atomic.Pointer[registrar]
+	expirer    *upkeep.Expirer
+	reviewer   *reviews.Reviewer
+	evictor    *eviction.Evictor
+	tokens     *auth.Tokens
 	// authn authenticates in the configured ways; nil: there are none.
 	authn *authn.Authenticators
 	// chain has the authorizers of Options.AuthorizationConfig; nil: there is none.
@@ -436,6 +438,9 @@ func (s *Server) objects(row *resources.Resource) *storage.Objects {
 // Close ends all watches, waits for the requests being served, and stops the watch caches.
 // It does not close the store.
 func (s *Server) Close() {
+	for _, work := range s.identified.works {
+		work.Stop()
+	}
 	s.stopOnce.Do(func() {
 		s.ready.Store(false)
 		s.inFlight.Shut()

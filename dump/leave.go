@@ -57,6 +57,8 @@ func leftOut(o *unstructured.Unstructured) string {
 			return leftAggregated
 		}
 		return leftOwn
+	case "StorageVersion.internal.apiserver.k8s.io":
+		return leftOwn
 	case "FlowSchema.flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io":
 		if _, own := o.GetAnnotations()["apf.kubernetes.io/autoupdate-spec"]; own {
 			return leftOwn

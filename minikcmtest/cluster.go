@@ -81,6 +81,10 @@ func WithResourcePoolStatus() Option {
 	return func(o *minikcm.Options) { o.DRAResourcePoolStatus, o.DRAPartitionableDevicesType = true, true }
 }
 
+// WithStorageVersions serves StorageVersion of internal.apiserver.k8s.io/v1alpha1, with an entry of the API server for
+// each kind that it stores: upstream's feature gates StorageVersionAPI and APIServerIdentity.
+func WithStorageVersions() Option { return func(o *minikcm.Options) { o.StorageVersionAPI = true } }
+
 // WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
 // disables one.
 func WithAdmissionPlugins(selection ...string) Option {

@@ -66,8 +66,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one; minikcm processes on one etcd divide the work")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
-	flags.StringSliceVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false; these have an effect, together with --runtime-config: GenericWorkload (gang scheduling), DRAResourcePoolStatus and DRAPartitionableDevicesType (ResourcePoolStatusRequests)")
-	flags.StringSliceVar(&f.runtimeConfig, "runtime-config", nil, "API versions to turn on or off, version=true or version=false: scheduling.k8s.io/v1beta1, for --feature-gates=GenericWorkload=true, and resource.k8s.io/v1alpha3, for --feature-gates=DRAResourcePoolStatus=true")
+	flags.StringSliceVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false; these have an effect, together with --runtime-config: GenericWorkload (gang scheduling), DRAResourcePoolStatus and DRAPartitionableDevicesType (ResourcePoolStatusRequests), StorageVersionAPI (StorageVersions); and, on its own, APIServerIdentity (the API server's Lease)")
+	flags.StringSliceVar(&f.runtimeConfig, "runtime-config", nil, "API versions to turn on or off, version=true or version=false: scheduling.k8s.io/v1beta1, for --feature-gates=GenericWorkload=true, resource.k8s.io/v1alpha3, for --feature-gates=DRAResourcePoolStatus=true, and internal.apiserver.k8s.io/v1alpha1, for --feature-gates=StorageVersionAPI=true")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or virtual=N for time that runs N times faster, waits for the cluster's work, and is controlled by \"minikcm clock\"; virtual is virtual=1, and scaled=N is virtual=N, except with --etcd-servers")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
@@ -132,6 +132,7 @@ func (f *clusterFlags) setGates(opts *minikcm.Options) error {
 	}
 	opts.GenericWorkload = gates.GenericWorkload
 	opts.DRAResourcePoolStatus, opts.DRAPartitionableDevicesType = gates.DRAResourcePoolStatus, gates.DRAPartitionableDevicesType
+	opts.StorageVersionAPI, opts.APIServerIdentity = gates.StorageVersionAPI, gates.APIServerIdentity
 	return featuregates.ParseRuntimeConfig(f.runtimeConfig, gates)
 }
 

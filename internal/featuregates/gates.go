@@ -20,6 +20,10 @@ const (
 	// DRAPartitionableDevicesType is the gate of the fields by which ResourcePoolStatusRequests count the
 	// partitions of devices (KEP-5677).
 	DRAPartitionableDevicesType = "DRAPartitionableDevicesType"
+	// StorageVersionAPI is the gate of StorageVersion (KEP-2339).
+	StorageVersionAPI = "StorageVersionAPI"
+	// APIServerIdentity is the gate of the Lease that identifies an API server (KEP-1965).
+	APIServerIdentity = "APIServerIdentity"
 )
 
 // Gates are the feature gates that have an effect.
@@ -27,6 +31,8 @@ type Gates struct {
 	GenericWorkload             bool
 	DRAResourcePoolStatus       bool
 	DRAPartitionableDevicesType bool
+	StorageVersionAPI           bool
+	APIServerIdentity           bool
 }
 
 // All returns gates that are all on.
@@ -52,12 +58,17 @@ type row struct {
 	version string
 	// needs is another gate that has to be on; empty: none.
 	needs string
+	// onIfNeeded turns the gate on where another one needs it, unless it is turned off explicitly: upstream has
+	// it on by default.
+	onIfNeeded bool
 }
 
 var table = []row{
 	{name: GenericWorkload, of: func(g *Gates) *bool { return &g.GenericWorkload }, version: "scheduling.k8s.io/v1beta1"},
 	{name: DRAResourcePoolStatus, of: func(g *Gates) *bool { return &g.DRAResourcePoolStatus }, version: "resource.k8s.io/v1alpha3"},
 	{name: DRAPartitionableDevicesType, of: func(g *Gates) *bool { return &g.DRAPartitionableDevicesType }, needs: DRAResourcePoolStatus},
+	{name: StorageVersionAPI, of: func(g *Gates) *bool { return &g.StorageVersionAPI }, version: "internal.apiserver.k8s.io/v1alpha1", needs: APIServerIdentity},
+	{name: APIServerIdentity, of: func(g *Gates) *bool { return &g.APIServerIdentity }, onIfNeeded: true},
 }
 
 // find returns the row of a gate; nil if it has no effect.
@@ -95,6 +106,7 @@ var merged = map[string]string{"GangScheduling": GenericWorkload, "WorkloadAware
 // gate that has no effect here is an error, as an unknown one is, and as one without the gate that it needs.
 func Parse(items []string) (Gates, error) {
 	var g Gates
+	explicit := map[string]bool{}
 	for name, value := range pairs(items) {
 		if name == "" {
 			continue
@@ -108,6 +120,12 @@ func Parse(items []string) (Gates, error) {
 			return g, fmt.Errorf("--feature-gates: %s must be true or false, not %q", name, value)
 		}
 		*gate.of(&g) = on
+		explicit[name] = true
+	}
+	for _, r := range table {
+		if needed := find(r.needs); g.Enabled(r.name) && needed != nil && needed.onIfNeeded && !explicit[needed.name] {
+			*needed.of(&g) = true
+		}
 	}
 	return g, g.check()
 }

@@ -36,11 +36,23 @@ func TestParse(t *testing.T) {
 		{gates: "DRAResourcePoolStatus=true", err: "has no effect without --runtime-config=resource.k8s.io/v1alpha3=true"},
 		{config: "resource.k8s.io/v1alpha3=true", err: "serves nothing without --feature-gates=DRAResourcePoolStatus=true"},
 		{gates: "DRAPartitionableDevicesType=true", err: "depends on DRAResourcePoolStatus, which is off"},
+		{
+			gates: "StorageVersionAPI=true", config: "internal.apiserver.k8s.io/v1alpha1=true",
+			on: []string{StorageVersionAPI, APIServerIdentity},
+		},
+		{
+			gates: "StorageVersionAPI=true,APIServerIdentity=true", config: "internal.apiserver.k8s.io/v1alpha1=true",
+			on: []string{StorageVersionAPI, APIServerIdentity},
+		},
+		{gates: "StorageVersionAPI=true,APIServerIdentity=false", err: "StorageVersionAPI is on, but depends on APIServerIdentity, which is off"},
+		{gates: "StorageVersionAPI=true", err: "has no effect without --runtime-config=internal.apiserver.k8s.io/v1alpha1=true"},
+		{gates: "APIServerIdentity=true", on: []string{APIServerIdentity}},
+		{gates: "APIServerIdentity=false"},
 		{gates: "GangScheduling=true", err: "Kubernetes v1.37 has merged it into GenericWorkload"},
 		{gates: "CompositePodGroup=true", err: "CompositePodGroup of Kubernetes has no effect in minikcm"},
-		{gates: "GenericWorkloads=true", err: "unrecognized feature gate GenericWorkloads; the gates that have an effect are GenericWorkload, DRAResourcePoolStatus and DRAPartitionableDevicesType; did you mean GenericWorkload?"},
+		{gates: "GenericWorkloads=true", err: "unrecognized feature gate GenericWorkloads; the gates that have an effect are GenericWorkload, DRAResourcePoolStatus, DRAPartitionableDevicesType, StorageVersionAPI and APIServerIdentity; did you mean GenericWorkload?"},
 		{gates: "Zzzzzz=true", err: "unrecognized feature gate Zzzzzz"},
-		{config: "api/all=true", err: "api/all cannot be turned on or off in minikcm, only scheduling.k8s.io/v1beta1 and resource.k8s.io/v1alpha3"},
+		{config: "api/all=true", err: "api/all cannot be turned on or off in minikcm, only scheduling.k8s.io/v1beta1, resource.k8s.io/v1alpha3 and internal.apiserver.k8s.io/v1alpha1"},
 		{gates: "GenericWorkload=true", config: "scheduling.k8s.io/v1beta1=on", err: `must be true or false, not "on"`},
 	} {
 		t.Run(test.gates+" "+test.config, func(t *testing.T) {

@@ -30,7 +30,7 @@ type Options struct {
 	Logger klog.Logger
 	// Identity is unique among all processes, also those of the past.
 	Identity string
-	// Hostname labels the Lease. Address is what members.AddressAnnotation says.
+	// Hostname labels the Lease. Address is what members.AddressAnnotation says, unless Join says otherwise.
 	Hostname, Address string
 	// Kinds are the kinds of roles that this process can run.
 	Kinds []string
@@ -69,6 +69,9 @@ type Member struct {
 	mu sync.Mutex
 	// running are the revisions of the tokens of the roles that run here.
 	running map[string]int64
+	// joined reports that the member takes roles, and that others reach it at address.
+	joined  bool
+	address string
 }
 
 // New returns a member that has no Lease yet.
@@ -76,7 +79,74 @@ func New(opts Options) *Member {
 	return &Member{
 		opts: opts, name: members.Name(opts.Identity), changed: make(chan struct{}, 1), finished: make(chan outcome),
 		holdings: map[string]members.Holding{}, busy: map[string]bool{}, running: map[string]int64{},
+		joined: true, address: opts.Address,
 	}
+}
+
+// Announce creates the Lease before the process can take roles, and returns when it exists: then the Lease identifies
+// the process, but names neither roles nor an address until Join. Call it before Run, which renews the Lease.
+func (m *Member) Announce(ctx context.Context) error {
+	m.mu.Lock()
+	m.joined = false
+	m.mu.Unlock()
+	for {
+		if m.renew(ctx); m.own != nil {
+			return nil
+		}
+		timer := m.opts.Clock.NewTimer(retryInterval)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Join lets a member that was announced take roles, and makes its address known.
+func (m *Member) Join(address string) {
+	m.mu.Lock()
+	m.joined, m.address = true, address
+	m.mu.Unlock()
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// hasJoined reports whether the member takes roles.
+func (m *Member) hasJoined() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.joined
+}
+
+// annotations returns what the own Lease says of this process.
+func (m *Member) annotations() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	annotations := map[string]string{}
+	if !m.joined {
+		return annotations
+	}
+	annotations[members.RolesAnnotation] = joinKinds(m.opts.Kinds)
+	if m.address != "" {
+		annotations[members.AddressAnnotation] = m.address
+	}
+	return annotations
+}
+
+// due reports whether the own Lease has to be written: it does not exist, is old, or does not say what it should.
+func (m *Member) due() bool {
+	if m.own == nil || m.since(m.renewed) >= members.RenewInterval {
+		return true
+	}
+	for key, value := range m.annotations() {
+		if m.own.Annotations[key] != value {
+			return true
+		}
+	}
+	return false
 }
 
 // Name returns the name of the member's Lease.
@@ -124,17 +194,17 @@ func (m *Member) turn(ctx context.Context, known func() []*coordinationv1.Lease)
 	if !m.valid() && m.loseAll(ctx) {
 		m.liveness.Reset()
 	}
-	if m.own == nil || m.since(m.renewed) >= members.RenewInterval {
-		if m.since(m.tried) >= retryInterval {
-			m.renew(ctx)
-		}
+	if m.due() && m.since(m.tried) >= retryInterval {
+		m.renew(ctx)
 	}
 	m.observe(known())
 	if m.valid() {
-		m.decide(ctx)
+		if m.hasJoined() {
+			m.decide(ctx)
+		}
 		m.forget(ctx)
 	}
-	if m.own == nil || m.since(m.renewed) >= members.RenewInterval {
+	if m.due() {
 		return retryInterval
 	}
 	return members.RenewInterval - m.since(m.renewed)
@@ -161,9 +231,7 @@ func (m *Member) renew(ctx context.Context) {
 			lease, err = client.Get(ctx, m.name, metav1.GetOptions{})
 		}
 	} else {
-		update := m.own.DeepCopy()
-		update.Spec.RenewTime = &metav1.MicroTime{Time: m.tried}
-		lease, err = client.Update(ctx, update, metav1.UpdateOptions{})
+		lease, err = client.Update(ctx, m.renewal(m.own), metav1.UpdateOptions{})
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			lease, err = m.reread(ctx)
 		}
@@ -186,8 +254,18 @@ func (m *Member) reread(ctx context.Context) (*coordinationv1.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	lease.Spec.RenewTime = &metav1.MicroTime{Time: m.tried}
-	return client.Update(ctx, lease, metav1.UpdateOptions{})
+	return client.Update(ctx, m.renewal(lease), metav1.UpdateOptions{})
+}
+
+// renewal returns a renewed copy of the own Lease.
+func (m *Member) renewal(lease *coordinationv1.Lease) *coordinationv1.Lease {
+	renewed := lease.DeepCopy()
+	renewed.Spec.RenewTime = &metav1.MicroTime{Time: m.tried}
+	if renewed.Annotations == nil {
+		renewed.Annotations = map[string]string{}
+	}
+	maps.Copy(renewed.Annotations, m.annotations())
+	return renewed
 }
 
 // lease returns the own Lease for its creation.
@@ -197,13 +275,9 @@ func (m *Member) lease(now time.Time) *coordinationv1.Lease {
 	if len(validation.IsValidLabelValue(m.opts.Hostname)) == 0 {
 		labels[corev1.LabelHostname] = m.opts.Hostname
 	}
-	annotations := map[string]string{members.RolesAnnotation: joinKinds(m.opts.Kinds)}
-	if m.opts.Address != "" {
-		annotations[members.AddressAnnotation] = m.opts.Address
-	}
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: members.Namespace, Name: m.name, Annotations: annotations, Labels: labels,
+			Namespace: members.Namespace, Name: m.name, Annotations: m.annotations(), Labels: labels,
 		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: &m.opts.Identity, LeaseDurationSeconds: &seconds,

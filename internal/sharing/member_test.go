@@ -122,6 +122,14 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // join starts a member. Its first failures calls of Start fail.
 func (b *board) join(name string, failures int) *process {
 	b.t.Helper()
+	p := b.member(name, failures)
+	b.run(p)
+	return p
+}
+
+// member makes a member, for run.
+func (b *board) member(name string, failures int) *process {
+	b.t.Helper()
 	p := &process{name: name, ended: make(chan struct{})}
 	config := rest.CopyConfig(b.config)
 	config.Wrap(p.wrap)
@@ -144,16 +152,20 @@ func (b *board) join(name string, failures int) *process {
 			b.change(func() { delete(b.runs, role) })
 		},
 	})
+	return p
+}
+
+func (b *board) run(p *process) {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() {
 		defer close(p.ended)
 		if err := p.Run(ctx); err != nil {
-			b.t.Errorf("%s: %v", name, err)
+			b.t.Errorf("%s: %v", p.name, err)
 		}
 	}()
 	b.t.Cleanup(p.stop)
-	return p
 }
 
 func (b *board) startLocked(name string, roles map[string]fence.Token) {
@@ -268,5 +280,48 @@ func TestHolder(t *testing.T) {
 	left, err := b.client.CoordinationV1().Leases(members.Namespace).List(ctx, metav1.ListOptions{LabelSelector: members.Selector})
 	if err != nil || len(left.Items) != 0 {
 		t.Errorf("a member that has left remains: %v, %v", fmt.Sprint(left.Items), err)
+	}
+}
+
+// TestMemberIsAnnounced announces a member while another one runs everything: its Lease is there and is renewed, but it
+// gets no roles before it joins.
+func TestMemberIsAnnounced(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	b := newBoard(t)
+	b.join("first", 0)
+	b.until(ctx, "the first member to run everything", allWith("first"))
+	second := b.member("second", 0)
+	if err := second.Announce(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.run(second)
+	lease, err := b.client.CoordinationV1().Leases(members.Namespace).Get(ctx, second.Name(), metav1.GetOptions{})
+	if err != nil || len(members.Roles(lease)) != 0 || members.Address(lease) != "" {
+		t.Fatalf("the Lease of the announced member: %v, %v", lease, err)
+	}
+	w, err := b.client.CoordinationV1().Leases(members.Namespace).Watch(ctx, metav1.ListOptions{
+		FieldSelector: "metadata.name=" + second.Name(), ResourceVersion: lease.ResourceVersion,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for range 2 { // renewals, between which the first member looks at it
+		<-w.ResultChan()
+	}
+	b.change(func() {
+		for role, name := range b.runs {
+			if name != "first" {
+				t.Errorf("%s runs the role %s", name, role)
+			}
+		}
+	})
+	second.Join("127.0.0.1:2")
+	b.until(ctx, "both members to run something", allWith("first", "second"))
+	lease, err = b.client.CoordinationV1().Leases(members.Namespace).Get(ctx, second.Name(), metav1.GetOptions{})
+	if err != nil || members.Address(lease) != "127.0.0.1:2" {
+		t.Errorf("the Lease of the member that has joined: %v, %v", lease, err)
 	}
 }

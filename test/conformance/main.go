@@ -134,8 +134,8 @@ func runSuite(ctx context.Context, opts options, focus string) error {
 	}
 	args := []string{"exec", "--nodes", strconv.Itoa(opts.nodes)}
 	if opts.gates {
-		args = append(args, "--feature-gates", "GenericWorkload=true,DRAResourcePoolStatus=true,DRAPartitionableDevicesType=true",
-			"--runtime-config", "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true")
+		args = append(args, "--feature-gates", "GenericWorkload=true,DRAResourcePoolStatus=true,DRAPartitionableDevicesType=true,StorageVersionAPI=true",
+			"--runtime-config", "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true,internal.apiserver.k8s.io/v1alpha1=true")
 	}
 	args = append(args,
 		"--", "sh", "-c", begin, "sh",

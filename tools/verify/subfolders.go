@@ -52,6 +52,7 @@ var inFolder = map[string][]string{
 	"apiserver/pressure":              {},
 	"apiserver/rbac":                  {"admission", "auth"},
 	"apiserver/rbac/accessrecord":     {"auth", "rbac/leastprivilege"},
+	"apiserver/identity":              {"resources"},
 	"apiserver/reload":                {"configfile"},
 	"apiserver/request":               {"audit", "auth", "codec", "encodings", "pressure", "resources", "response", "slowclient", "storage", "strategy", "watchcache"},
 	"apiserver/resources":             {"resources/columns", "resources/validation", "resources/warnings"},

@@ -1,0 +1,3 @@
+// Package storageversions edits StorageVersions (KEP-2339): the entries of API servers, and what is common to them. Its
+// functions are pure.
+package storageversions
