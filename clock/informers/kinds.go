@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubeinformers "k8s.io/client-go/informers"
 	admissionregistrationinformers "k8s.io/client-go/informers/admissionregistration/v1"
+	storageversioninformers "k8s.io/client-go/informers/apiserverinternal/v1alpha1"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	autoscalinginformers "k8s.io/client-go/informers/autoscaling/v2"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
@@ -98,6 +99,7 @@ type Kinds interface {
 	VolumeAttributesClasses() storageinformers.VolumeAttributesClassInformer
 
 	StorageVersionMigrations() storagemigrationinformers.StorageVersionMigrationInformer
+	StorageVersions() storageversioninformers.StorageVersionInformer
 }
 
 // ByKind returns the informers of a factory.
@@ -265,4 +267,8 @@ func (k kinds) VolumeAttributesClasses() storageinformers.VolumeAttributesClassI
 
 func (k kinds) StorageVersionMigrations() storagemigrationinformers.StorageVersionMigrationInformer {
 	return k.Storagemigration().V1().StorageVersionMigrations()
+}
+
+func (k kinds) StorageVersions() storageversioninformers.StorageVersionInformer {
+	return k.Internal().V1alpha1().StorageVersions()
 }

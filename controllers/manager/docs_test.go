@@ -44,13 +44,9 @@ shows what they are doing. The flags are those of ` + "`minikcm controller-manag
 
 // whyAbsent says of some missing controllers why there is no use for them.
 func whyAbsent() map[string]string {
-	const (
-		cloud = ": needs a cloud, which kube-controller-manager does not have either"
-		gate  = ": is for a kind that upstream does not serve by default"
-	)
+	const cloud = ": needs a cloud, which kube-controller-manager does not have either"
 	return map[string]string{
 		"cloud-node-lifecycle-controller": cloud, "node-route-controller": cloud,
-		"storageversion-garbage-collector-controller": gate,
 	}
 }
 

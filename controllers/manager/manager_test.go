@@ -62,8 +62,9 @@ func TestParseSelection(t *testing.T) {
 	allBut := func(excluded ...string) []string {
 		return slices.DeleteFunc(Names(), func(n string) bool { return slices.Contains(append(excluded, offByDefault...), n) })
 	}
-	const gated, other = "podgroup-protection-controller", "resourcepoolstatusrequest-controller"
-	all := allBut(gated, other)
+	const gated = "podgroup-protection-controller"
+	others := []string{"resourcepoolstatusrequest-controller", "storageversion-garbage-collector-controller"}
+	all := allBut(append(others, gated)...)
 	groups := featuregates.Gates{GenericWorkload: true}
 	for name, tt := range map[string]struct {
 		text string
@@ -75,15 +76,15 @@ func TestParseSelection(t *testing.T) {
 		"star":           {"*", all, "", featuregates.Gates{}},
 		"one":            {"replicaset-controller", []string{"replicaset-controller"}, "", featuregates.Gates{}},
 		"alias":          {"replicaset", []string{"replicaset-controller"}, "", featuregates.Gates{}},
-		"all but one":    {"*,-namespace-controller", allBut("namespace-controller", gated, other), "", featuregates.Gates{}},
-		"name then star": {"-namespace, *", allBut("namespace-controller", gated, other), "", featuregates.Gates{}},
+		"all but one":    {"*,-namespace-controller", allBut(append(others, gated, "namespace-controller")...), "", featuregates.Gates{}},
+		"name then star": {"-namespace, *", allBut(append(others, gated, "namespace-controller")...), "", featuregates.Gates{}},
 		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", featuregates.All()},
 		"only excluded":  {"-namespace", []string{}, "", featuregates.Gates{}},
 		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `, featuregates.Gates{}},
 		"absent":         {"node-route-controller", nil, "that minikcm does not have", featuregates.Gates{}},
 		"absent, out":    {"*,-node-route-controller,-route", all, "", featuregates.Gates{}},
 		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded", featuregates.Gates{}},
-		"gate on":        {"*", allBut(other), "", groups},
+		"gate on":        {"*", allBut(others...), "", groups},
 		"gated":          {gated, []string{gated}, "", groups},
 		"gate off":       {gated, nil, "needs the feature gate GenericWorkload", featuregates.Gates{DRAResourcePoolStatus: true}},
 		"gate off, out":  {"*,-" + gated, all, "", featuregates.Gates{}},

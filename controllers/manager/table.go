@@ -40,6 +40,7 @@ import (
 	"minikcm.dev/minikcm/controllers/servicecidrs"
 	"minikcm.dev/minikcm/controllers/serviceloadbalancer"
 	"minikcm.dev/minikcm/controllers/statefulset"
+	"minikcm.dev/minikcm/controllers/storageversiongarbagecollector"
 	"minikcm.dev/minikcm/controllers/storageversionmigrator"
 	"minikcm.dev/minikcm/controllers/tainteviction"
 	"minikcm.dev/minikcm/controllers/tokencleaner"
@@ -523,6 +524,14 @@ func cleaningControllers() []Descriptor {
 			Writes:  []string{"storageversionmigrations/status", "customresourcedefinitions/status", "every resource that can be patched"},
 			Docs:    "tasks/manage-kubernetes-objects/storage-version-migration/",
 			New:     constructor(storageversionmigrator.New),
+		},
+		{
+			Name: storageversiongarbagecollector.Name, Aliases: []string{"storage-version-gc"}, Gate: featuregates.StorageVersionAPI,
+			Account: "storage-version-garbage-collector",
+			About:   "removes the entries of API servers that are gone from StorageVersions",
+			Watches: []string{"storageversions", "leases"}, Writes: []string{"storageversions", "storageversions/status"},
+			Docs: "concepts/architecture/leases/#api-server-identity",
+			New:  constructor(storageversiongarbagecollector.New),
 		},
 	}
 }

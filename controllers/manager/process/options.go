@@ -69,7 +69,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig of the cluster (default $KUBECONFIG, or what \"minikcm up\" wrote)")
 	fs.StringVar(&o.Master, "master", o.Master, "address of the cluster, instead of the kubeconfig's")
 	fs.BoolVar(&o.OwnAccounts, "use-service-account-credentials", o.OwnAccounts, "let each controller act as a service account of its own in kube-system")
-	fs.StringSliceVar(&o.FeatureGates, "feature-gates", nil, "feature gates, name=true or name=false; GenericWorkload=true runs the podgroup-protection-controller, for a cluster that serves PodGroups of scheduling.k8s.io/v1beta1, and DRAResourcePoolStatus=true the resourcepoolstatusrequest-controller, for one that serves ResourcePoolStatusRequests of resource.k8s.io/v1alpha3")
+	fs.StringSliceVar(&o.FeatureGates, "feature-gates", nil, "feature gates, name=true or name=false; GenericWorkload=true runs the podgroup-protection-controller, for a cluster that serves PodGroups of scheduling.k8s.io/v1beta1, DRAResourcePoolStatus=true the resourcepoolstatusrequest-controller, for one that serves ResourcePoolStatusRequests of resource.k8s.io/v1alpha3, and StorageVersionAPI=true the storageversion-garbage-collector-controller, for one that serves StorageVersions of internal.apiserver.k8s.io/v1alpha1")
 	o.Serving.AddFlags(&o.sets)
 	o.sets.FlagSet("authentication").StringVar(&o.AuthenticationKubeconfig, "authentication-kubeconfig", "", "kubeconfig of the cluster that authenticates tokens of HTTPS clients (default --kubeconfig)")
 	o.sets.FlagSet("authorization").StringVar(&o.AuthorizationKubeconfig, "authorization-kubeconfig", "", "kubeconfig of the cluster that authorizes HTTPS clients (default --kubeconfig)")

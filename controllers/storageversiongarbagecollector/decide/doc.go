@@ -1,0 +1,2 @@
+// Package decide decides which entries of StorageVersions are those of API servers that no longer exist.
+package decide
