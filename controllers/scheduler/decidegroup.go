@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
+	"minikcm.dev/minikcm/controllers/scheduler/explain"
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
@@ -21,12 +22,20 @@ type groupDecision struct {
 	object *schedulingv1beta1.PodGroup
 	// placed have got a node, failed are against others; the rest of the members was not tried.
 	placed []placed
-	failed map[*queue.Attempt]*plugins.Diagnosis
+	failed map[*queue.Attempt]failure
 	// message is why the group cannot be placed; "": it is. untried is the reason against members that were not tried.
 	message, untried string
 	// err is why there is no decision; of is the member that it is about, if it is about one.
 	err error
 	of  *queue.Attempt
+	// preemption is what the group deletes to be placed; nil: it waits for no preemption.
+	preemption *groupPreemption
+}
+
+// failure is why a member fits on no node.
+type failure struct {
+	in        plugins.Input
+	diagnosis *plugins.Diagnosis
 }
 
 // decideGroup finds nodes for the pods of a popped group: for all at once, or, if there are not enough of
@@ -43,13 +52,15 @@ func (s *Scheduler) decideGroup(ctx context.Context, a *queue.Attempt) {
 		return
 	}
 	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
-	d := &groupDecision{object: object, failed: map[*queue.Attempt]*plugins.Diagnosis{}}
+	d := newGroupDecision(object)
 	scheduled := s.scheduled(pods)
 	if d.err = checkGroup(object, slices.Concat(podsOf(a.Members), scheduled)); d.err == nil {
 		s.try(ctx, a, d, len(scheduled))
 	}
 	if d.err == nil && d.message == "" {
 		s.commit(d)
+	} else {
+		s.nominateGroup(a, d)
 	}
 	s.tasks.add(func(ctx context.Context) { s.endGroup(ctx, a, d) })
 }
@@ -83,18 +94,39 @@ func (s *Scheduler) scheduled(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !s.cache.HasPod(pod.UID) })
 }
 
-// try decides on one member after the other. Later members see the earlier ones on their nodes. If not
-// enough of them get one, nothing is reserved for any of them. scheduled is the number of pods that have a node already.
+func newGroupDecision(object *schedulingv1beta1.PodGroup) *groupDecision {
+	return &groupDecision{object: object, failed: map[*queue.Attempt]failure{}}
+}
+
+// try decides on the members and, if not enough of them fit, looks for pods to preempt. scheduled is the number of pods that have
+// a node already.
 func (s *Scheduler) try(ctx context.Context, a *queue.Attempt, d *groupDecision, scheduled int) {
+	if t := s.place(ctx, a, d, scheduled); d.err != nil || d.message != "" {
+		t.release()
+	}
+	for _, m := range a.Members {
+		if f, ok := d.failed[m]; ok {
+			keepReasons(m, f)
+		}
+	}
+	if d.err == nil && d.message != "" {
+		d.untried = d.message
+		d.message += ", " + s.groupPostFilter(ctx, a, d, scheduled)
+		s.explainGroup(a, d)
+	}
+}
+
+// place decides on one member after the other. Later members see the earlier ones on their nodes. The snapshot is as before when
+// it returns; what is reserved for the members is left to the caller to be released, unless the group is placed.
+func (s *Scheduler) place(ctx context.Context, a *queue.Attempt, d *groupDecision, scheduled int) *trial {
+	t := s.newTrial()
 	gang := plugins.Gang{Min: plugins.MinCount(d.object), Scheduled: scheduled, Remaining: len(a.Members)}
 	if d.message = gang.Impossible(); d.message != "" {
 		d.message = messageGroup + ", " + d.message
-		d.untried = d.message
-		return
+		return t
 	}
-	t := trial{s: s}
 	for _, m := range a.Members {
-		in := s.inputOn(m)
+		in := t.inputOn(m)
 		found := s.choose(ctx, m, in)
 		s.start = found.Next
 		gang.Remaining--
@@ -102,10 +134,10 @@ func (s *Scheduler) try(ctx context.Context, a *queue.Attempt, d *groupDecision,
 		case found.Err != nil:
 			d.err, d.of = found.Err, m
 		case found.Node != "":
-			d.placed = append(d.placed, t.add(m, in, found.Node))
+			t.add(m, in, found.Node)
 			gang.Scheduled++
 		default:
-			s.failMember(m, d, in, found.Diagnosis)
+			d.failed[m] = failure{in, found.Diagnosis}
 		}
 		if d.err != nil {
 			break
@@ -114,45 +146,21 @@ func (s *Scheduler) try(ctx context.Context, a *queue.Attempt, d *groupDecision,
 			break
 		}
 	}
-	t.leave(d.placed)
+	t.leave()
+	d.placed = t.placed
 	if d.err == nil && d.message == "" && len(d.placed) == 0 {
 		d.message = messageGroup // the pods that have a node are enough, but none of the others fits
 	}
-	if d.err == nil && d.message == "" {
-		return
-	}
-	t.release()
-	d.untried = d.message
-	if d.err == nil {
-		d.message += ", " + s.groupPostFilter(a)
-	}
+	return t
 }
 
-// failMember records that a member fits on no node.
-func (s *Scheduler) failMember(m *queue.Attempt, d *groupDecision, in plugins.Input, diagnosis *plugins.Diagnosis) {
-	m.ByRules, m.ByVolumes, m.ByResources = diagnosis.ByRules(), diagnosis.ByVolumes, diagnosis.ByResources()
-	if in.Devices != nil && diagnosis.Nodes > 0 {
-		m.ByDevices, m.OnlyDevices = diagnosis.ByDevices()
+// keepReasons records what the hint needs to know of a member that fits on no node.
+func keepReasons(m *queue.Attempt, f failure) {
+	d := f.diagnosis
+	m.ByRules, m.ByVolumes, m.ByResources = d.ByRules(), d.ByVolumes, d.ByResources()
+	if f.in.Devices != nil && d.Nodes > 0 {
+		m.ByDevices, m.OnlyDevices = d.ByDevices()
 	}
-	s.explain(m, in, "", diagnosis.Message(), nil)
-	d.failed[m] = diagnosis
-}
-
-// groupPostFilter returns what kube-scheduler's PodGroupPostFilter says about preemption. Where that one would look for
-// victims, it says that there is no such preemption here.
-func (s *Scheduler) groupPostFilter(a *queue.Attempt) string {
-	m := a.Members[0].Info
-	switch {
-	case !s.profileOf(m.Pod).Preempts():
-		return ""
-	case !m.MayPreempt():
-		return "pod group preemption: not eligible due to preemptionPolicy=Never."
-	case slices.ContainsFunc(s.snapshot.Nodes(), func(n *framework.NodeInfo) bool {
-		return slices.ContainsFunc(n.Pods, func(o *framework.PodInfo) bool { return o.Priority < m.Priority })
-	}):
-		return "pod group preemption: minikcm preempts no pods for a pod group"
-	}
-	return "pod group preemption: No preemption victims found for incoming preemptor"
 }
 
 // commit puts the placed members on their nodes.
@@ -168,7 +176,7 @@ func (s *Scheduler) commit(d *groupDecision) {
 			s.queue.Done(m)
 			return true
 		}
-		s.explain(m, p.in, p.node, "", nil)
+		s.explain(m, p.in, explain.Result{Node: p.node})
 		s.nominator.Remove(pod.UID)
 		s.queue.Notify(framework.ClusterEvent{Added: m.Info})
 		return false

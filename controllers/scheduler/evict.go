@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock/cause"
@@ -16,6 +17,16 @@ import (
 )
 
 const reasonPreempted = "Preempted"
+
+// preemptor is what pods are preempted for.
+type preemptor struct {
+	// kind is "pod" or "podgroup".
+	kind      string
+	uid       types.UID
+	scheduler string
+	// where is what events name as the node.
+	where string
+}
 
 // preempt deletes the victims of a preemption and ends the attempt: the pod then waits
 // until the victims have left its nominated node.
@@ -28,11 +39,10 @@ func (s *Scheduler) preempt(ctx context.Context, a *queue.Attempt, d *plugins.Di
 	}
 	ctx = cause.With(ctx, cause.Of(pod))
 	s.outrank(ctx, a.Info, p.Node)
-	for _, victim := range p.Victims {
-		if err := s.evict(ctx, a.Info, victim.Pod, p.Node); err != nil {
-			s.failed(ctx, a, err)
-			return
-		}
+	err := s.evictAll(ctx, preemptor{kind: "pod", uid: pod.UID, scheduler: pod.Spec.SchedulerName, where: p.Node}, p.Victims)
+	if err != nil {
+		s.failed(ctx, a, err)
+		return
 	}
 	s.report(ctx, a, corev1.PodReasonUnschedulable, d.Message(), p.Node)
 	s.queue.Reject(a)
@@ -65,8 +75,18 @@ func (s *Scheduler) outrank(ctx context.Context, p *framework.PodInfo, node stri
 	}
 }
 
+// evictAll evicts pods, one after the other: the order of the writes follows from the decision.
+func (s *Scheduler) evictAll(ctx context.Context, by preemptor, victims []*framework.PodInfo) error {
+	for _, victim := range victims {
+		if err := s.evict(ctx, by, victim.Pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // evict sets the victim's DisruptionTarget condition and deletes it.
-func (s *Scheduler) evict(ctx context.Context, preemptor *framework.PodInfo, victim *corev1.Pod, node string) error {
+func (s *Scheduler) evict(ctx context.Context, by preemptor, victim *corev1.Pod) error {
 	if known, err := s.pods.Pods(victim.Namespace).Get(victim.Name); err == nil && known.UID == victim.UID {
 		victim = known
 	}
@@ -78,7 +98,7 @@ func (s *Scheduler) evict(ctx context.Context, preemptor *framework.PodInfo, vic
 		ObservedGeneration: victim.Generation,
 		Status:             corev1.ConditionTrue,
 		Reason:             corev1.PodReasonPreemptionByScheduler,
-		Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority pod", preemptor.Pod.Spec.SchedulerName),
+		Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority %s", by.scheduler, by.kind),
 	}, victim.Status.NominatedNodeName, nil)
 	if err == nil {
 		err = s.client.CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{
@@ -91,6 +111,6 @@ func (s *Scheduler) evict(ctx context.Context, preemptor *framework.PodInfo, vic
 	if err != nil {
 		return fmt.Errorf("preempting pod %s/%s: %w", victim.Namespace, victim.Name, err)
 	}
-	s.recorderOf(preemptor.Pod).Eventf(victim, corev1.EventTypeNormal, reasonPreempted, "Preempted by pod %s on node %s", preemptor.Pod.UID, node)
+	s.recorders[by.scheduler].Eventf(victim, corev1.EventTypeNormal, reasonPreempted, "Preempted by %s %s on node %s", by.kind, by.uid, by.where)
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 // reasonGroupScheduled is the reason of a PodGroup's condition that is true.
 const reasonGroupScheduled = "Scheduled"
 
-// endGroup binds the members that were placed, writes the statuses of those that were not, and then that of their
-// PodGroup, and ends the attempt.
+// endGroup binds the members that were placed or deletes what the group preempts, writes the statuses of the members that were not
+// placed, and then that of their PodGroup, and ends the attempt.
 func (s *Scheduler) endGroup(ctx context.Context, a *queue.Attempt, d *groupDecision) {
 	outcome := queue.Rejected
 	switch {
@@ -30,14 +30,28 @@ func (s *Scheduler) endGroup(ctx context.Context, a *queue.Attempt, d *groupDeci
 		outcome = queue.Errored
 	case d.message == "":
 		outcome = queue.Placed
-	}
-	if outcome == queue.Placed {
 		s.bindGroup(ctx, d)
+	case d.preemption != nil && !d.preemption.ongoing:
+		if len(d.preemption.Victims) == 0 {
+			outcome = queue.Nominated
+		}
+		if d.err = s.preemptForGroup(ctx, a, d); d.err != nil {
+			outcome = queue.Errored
+		}
 	}
 	for _, m := range a.Members {
-		if reason, message := d.against(m); message != "" && ctx.Err() == nil && s.stillPending(m.Info.Pod) {
-			s.report(cause.With(ctx, cause.Of(m.Info.Pod)), m, reason, message, "")
+		reason, message := d.against(m)
+		if message == "" || ctx.Err() != nil {
+			continue
 		}
+		nominated := d.nominationOf(m)
+		if pending := s.stillPending(m.Info.Pod); !pending || d.err != nil {
+			s.unnominate(m)
+			if !pending {
+				continue
+			}
+		}
+		s.report(cause.With(ctx, cause.Of(m.Info.Pod)), m, reason, message, nominated)
 	}
 	if ctx.Err() == nil {
 		s.writeGroup(cause.With(ctx, causesOf(a.Members)), d)
@@ -50,16 +64,23 @@ func (d *groupDecision) against(m *queue.Attempt) (reason, message string) {
 	if d.err != nil {
 		return corev1.PodReasonSchedulerError, d.errorOf(m).Error()
 	}
-	if own := d.failed[m]; own != nil {
-		return corev1.PodReasonUnschedulable, own.Message()
+	if own, ok := d.failed[m]; ok {
+		return corev1.PodReasonUnschedulable, own.diagnosis.Message()
 	}
-	if d.message == "" {
+	switch {
+	case d.message == "":
 		return "", ""
+	case !d.hasPlaced(m):
+		return corev1.PodReasonUnschedulable, d.untried
+	case d.preemption != nil:
+		return corev1.PodReasonUnschedulable, d.message
 	}
-	if slices.ContainsFunc(d.placed, func(p placed) bool { return p.attempt == m }) {
-		return corev1.PodReasonUnschedulable, messageGroup + ", " + d.message
-	}
-	return corev1.PodReasonUnschedulable, d.untried
+	return corev1.PodReasonUnschedulable, messageGroup + ", " + d.message
+}
+
+// hasPlaced reports whether a member has got a node.
+func (d *groupDecision) hasPlaced(m *queue.Attempt) bool {
+	return slices.ContainsFunc(d.placed, func(p placed) bool { return p.attempt == m })
 }
 
 func causesOf(members []*queue.Attempt) []int64 {

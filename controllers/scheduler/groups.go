@@ -119,6 +119,18 @@ func (g *podGroups) Priority(key types.NamespacedName) int32 {
 	return 0
 }
 
+// victim returns what preemption heeds of a PodGroup.
+func (g *podGroups) victim(key types.NamespacedName) (framework.Group, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	group := g.byKey[key]
+	if group == nil || group.object == nil {
+		return framework.Group{}, false
+	}
+	mode := group.object.Spec.DisruptionMode
+	return framework.Group{Priority: priorityOf(group.object), Whole: mode != nil && mode.All != nil}, true
+}
+
 func priorityOf(object *schedulingv1beta1.PodGroup) int32 {
 	return ptr.Deref(object.Spec.Priority, 0)
 }

@@ -253,7 +253,7 @@ func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 		s.queue.Done(a)
 		return
 	}
-	s.explain(a, in, d.Node, "", nil)
+	s.explain(a, in, explain.Result{Node: d.Node})
 	s.nominator.Remove(pod.UID)
 	s.queue.Decided(a)
 	s.queue.Notify(framework.ClusterEvent{Added: a.Info})
@@ -286,6 +286,9 @@ func (s *Scheduler) inputOn(a *queue.Attempt) plugins.Input {
 		Budgets:    s.allBudgets,
 		Trace:      explain.Trace(a.Info.Pod),
 		Pick:       func(n int) int { return s.random.Keyed(string(a.Info.Pod.UID)).IntN(n) },
+	}
+	if s.groups != nil {
+		in.Groups = s.groups.victim
 	}
 	if len(a.Info.SpreadConstraints) == 0 {
 		set, err := s.siblings.of(a.Info.Pod)
@@ -333,7 +336,7 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 	a.ByRules, a.ByVolumes, a.ByResources = d.ByRules(), d.ByVolumes, d.ByResources()
 	if d.Nodes == 0 {
 		s.renominate(a, "")
-		s.explain(a, in, "", d.Message(), nil)
+		s.explain(a, in, explain.Result{Message: d.Message()})
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
@@ -348,7 +351,7 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 		}
 		s.tasks.add(func(ctx context.Context) { free(cause.With(ctx, cause.Of(a.Info.Pod)), idle) })
 	}
-	s.explain(a, in, "", d.Message(), p)
+	s.explain(a, in, explain.Result{Message: d.Message(), Preemption: p})
 	switch {
 	case p == nil:
 		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
@@ -385,9 +388,10 @@ func (s *Scheduler) postFilter(ctx context.Context, in plugins.Input, d *plugins
 
 // explain keeps the annotations about a decision, if the pod asks for them. They are written with the
 // binding or the status.
-func (s *Scheduler) explain(a *queue.Attempt, in plugins.Input, node, message string, p *plugins.Preemption) {
+func (s *Scheduler) explain(a *queue.Attempt, in plugins.Input, r explain.Result) {
 	if in.Trace != nil {
-		a.Annotations = explain.Annotations(in.Trace, node, in.Snapshot.Len(), message, p)
+		r.Total = in.Snapshot.Len()
+		a.Annotations = explain.Annotations(in.Trace, r)
 	}
 }
 

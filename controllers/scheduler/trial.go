@@ -1,6 +1,9 @@
 package scheduler
 
 import (
+	"maps"
+	"slices"
+
 	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/scheduler/queue"
@@ -10,8 +13,10 @@ import (
 // snapshot alone, which belongs to the deciding goroutine: neither hints nor other decisions see them, so that a
 // group that does not fit changes nothing and wakes no other.
 type trial struct {
-	s *Scheduler
-	// undo takes back the changes, the last one first.
+	s      *Scheduler
+	whatIf *framework.WhatIf
+	placed []placed
+	// undo frees what is reserved, the last one first.
 	undo []func()
 }
 
@@ -24,13 +29,32 @@ type placed struct {
 	volumes *volumeWait
 }
 
+func (s *Scheduler) newTrial() *trial { return &trial{s: s, whatIf: s.snapshot.WhatIf()} }
+
+// inputOn is Scheduler.inputOn with the pods that have got a node: they are not nominated any more.
+func (t *trial) inputOn(a *queue.Attempt) plugins.Input {
+	in := t.s.inputOn(a)
+	cloned := false
+	for i := range t.placed {
+		node, uid := t.placed[i].attempt.Nominated, t.placed[i].attempt.Info.Pod.UID
+		is := func(o *framework.PodInfo) bool { return o.Pod.UID == uid }
+		if !slices.ContainsFunc(in.Nominated[node], is) {
+			continue
+		}
+		if !cloned {
+			cloned, in.Nominated = true, maps.Clone(in.Nominated)
+		}
+		in.Nominated[node] = slices.DeleteFunc(slices.Clone(in.Nominated[node]), is)
+	}
+	return in
+}
+
 // add puts a pod on a node, with the devices and the volumes that the decision has chosen.
-func (t *trial) add(a *queue.Attempt, in plugins.Input, node string) placed {
+func (t *trial) add(a *queue.Attempt, in plugins.Input, node string) {
 	s, pod := t.s, a.Info.Pod
-	was := s.snapshot.Get(node)
 	p := placed{attempt: a, in: in, node: node}
 	if in.Volumes != nil && in.Profile.BindsVolumes() {
-		if plan := in.Volumes.PlanFor(was.Node); !plan.Empty() {
+		if plan := in.Volumes.PlanFor(s.snapshot.Get(node).Node); !plan.Empty() {
 			p.volumes = s.volumes.reserve(a, node, plan)
 			t.undo = append(t.undo, func() { s.volumes.forget(pod.UID) })
 		}
@@ -39,25 +63,19 @@ func (t *trial) add(a *queue.Attempt, in plugins.Input, node string) placed {
 		s.devices.reserve(pod.UID, in.Devices.On(node))
 		t.undo = append(t.undo, func() { s.devices.end(pod.UID) })
 	}
-	s.snapshot.Set(was.With(a.Info))
-	s.snapshot.Count([]framework.PodChange{{Node: node, Pod: a.Info, Sign: 1}})
-	return p
+	if index, ok := s.snapshot.Index(node); ok {
+		t.whatIf.Add(index, a.Info)
+	}
+	t.placed = append(t.placed, p)
 }
 
-// leave takes the pods off their nodes in the snapshot, the last one first, and keeps what is reserved for them.
-func (t *trial) leave(pods []placed) {
-	snapshot := t.s.snapshot
-	for i := len(pods) - 1; i >= 0; i-- {
-		p := pods[i]
-		snapshot.Set(snapshot.Get(p.node).Without(p.attempt.Info))
-		snapshot.Count([]framework.PodChange{{Node: p.node, Pod: p.attempt.Info, Sign: -1}})
-	}
-}
+// leave takes the pods off their nodes in the snapshot, and keeps what is reserved for them.
+func (t *trial) leave() { t.whatIf.Undo() }
 
 // release frees what is reserved for the pods.
 func (t *trial) release() {
-	for i := len(t.undo) - 1; i >= 0; i-- {
-		t.undo[i]()
+	for _, undo := range slices.Backward(t.undo) {
+		undo()
 	}
 	t.undo = nil
 }

@@ -212,21 +212,6 @@ func TestNoneOfAGangThatDoesNotFit(t *testing.T) {
 	g.wantState("g", isScheduled)
 }
 
-// TestAGangPreemptsNothing leaves pods of lower priority on their nodes, and says why.
-func TestAGangPreemptsNothing(t *testing.T) {
-	t.Parallel()
-	g := newGangs(t, 1)
-	_, err := g.Client().SchedulingV1().PriorityClasses().Create(g.ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: -1}, metav1.CreateOptions{})
-	g.must(err)
-	g.pod("other", "1", func(pod *corev1.Pod) { pod.Spec.PriorityClassName = "low" })
-	g.pass(time.Second)
-	g.group("g", 2)
-	g.pods("g", "1", "a", "b")
-	g.pass(time.Minute)
-	g.mustBind("other")
-	g.wantState("g", "False, Unschedulable: minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, pod group preemption: minikcm preempts no pods for a pod group")
-}
-
 // TestTwoGangsNeverShareTheNodes lets two gangs compete for nodes that have room for one of them.
 func TestTwoGangsNeverShareTheNodes(t *testing.T) {
 	t.Parallel()

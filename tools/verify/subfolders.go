@@ -115,7 +115,7 @@ var inFolder = map[string][]string{
 	"controllers/scheduler":                        {"devicetaints", "env", "scheduler/cache", "scheduler/config", "scheduler/explain", "scheduler/extender", "scheduler/framework", "scheduler/inventory", "scheduler/plugins", "scheduler/queue", "volumeindex"},
 	"controllers/scheduler/cache":                  {"scheduler/framework"},
 	"controllers/scheduler/config":                 {"scheduler/extender", "scheduler/plugins"},
-	"controllers/scheduler/explain":                {"scheduler/plugins"},
+	"controllers/scheduler/explain":                {"scheduler/framework", "scheduler/plugins"},
 	"controllers/scheduler/extender":               {"scheduler/framework", "scheduler/plugins"},
 	"controllers/scheduler/framework":              {},
 	"controllers/scheduler/inventory":              {"devicetaints", "scheduler/framework"},

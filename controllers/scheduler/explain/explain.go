@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 )
 
@@ -19,7 +20,7 @@ const (
 	prefix = "kube-scheduler-simulator.sigs.k8s.io/"
 	// Filters has "passed" or the reasons of the plugin that rejected the node.
 	Filters = prefix + "filter-result"
-	// PostFilters has "preemption victim" at the node that preemption frees.
+	// PostFilters has "preemption victim" at the node that preemption frees for the pod.
 	PostFilters = prefix + "postfilter-result"
 	// Scores has the scores of the plugins, and FinalScores those after normalization, times the
 	// weight.
@@ -55,6 +56,19 @@ type Decision struct {
 	Message string `json:"message,omitempty"`
 	// Preemption is what preemption chose; nil: it chose nothing.
 	Preemption *Preemption `json:"preemption,omitempty"`
+	// GroupPreemption is what the pod's PodGroup preempts; nil: nothing.
+	GroupPreemption *GroupPreemption `json:"groupPreemption,omitempty"`
+}
+
+// GroupPreemption is what is deleted so that all pods of a PodGroup fit.
+type GroupPreemption struct {
+	// Node is the one that the pod is nominated to; empty: none.
+	Node string `json:"node,omitempty"`
+	// Victims are the first of Total.
+	Victims []string `json:"victims"`
+	Total   int      `json:"total"`
+	// Violations is the number of victims whose deletion violates a PodDisruptionBudget.
+	Violations int `json:"violations"`
 }
 
 // Preemption is a node that is freed.
@@ -92,22 +106,42 @@ func Trace(pod *corev1.Pod) *plugins.Trace {
 	return &plugins.Trace{}
 }
 
-// Annotations returns the annotations about a decision. node is the chosen node; "": none. total is
-// the number of nodes, message why there is no node, and p what preemption chose (nil: it was not
-// tried).
-func Annotations(t *plugins.Trace, node string, total int, message string, p *plugins.Preemption) map[string]string {
+// Result is how a decision ended.
+type Result struct {
+	// Node is the chosen node; "": none.
+	Node string
+	// Total is the number of nodes.
+	Total int
+	// Message is why there is no node.
+	Message string
+	// Preemption is what preemption chose; nil: it was not tried.
+	Preemption *plugins.Preemption
+	// Group is what the pod's PodGroup preempts, and Nominated the node that the pod gets by that ("": none); nil: nothing.
+	Group     *plugins.GroupPreemption
+	Nominated string
+}
+
+// Annotations returns the annotations about a decision.
+func Annotations(t *plugins.Trace, r Result) map[string]string {
 	filters, shown := filterResults(t)
-	decision := Decision{Nodes: len(t.Nodes), Shown: shown, Total: total, Message: message}
+	decision := Decision{Nodes: len(t.Nodes), Shown: shown, Total: r.Total, Message: r.Message}
 	if len(decision.Message) > maxBytes/4 {
 		decision.Message = decision.Message[:maxBytes/4]
 	}
 	post := map[string]map[string]string{}
-	if p != nil && p.Node != "" {
-		post[p.Node] = map[string]string{plugins.DefaultPreemption: nominated}
+	freed := func(node string) { post[node] = map[string]string{plugins.DefaultPreemption: nominated} }
+	if p := r.Preemption; p != nil && p.Node != "" {
+		freed(p.Node)
 		decision.Preemption = preemption(t, p)
 	}
+	if g := r.Group; g != nil {
+		if r.Nominated != "" {
+			freed(r.Nominated)
+		}
+		decision.GroupPreemption = &GroupPreemption{Node: r.Nominated, Victims: names(g.Victims), Total: len(g.Victims), Violations: g.Violations}
+	}
 	return map[string]string{
-		Filters: filters, PostFilters: encoded(post), Selected: node, Decided: encoded(decision),
+		Filters: filters, PostFilters: encoded(post), Selected: r.Node, Decided: encoded(decision),
 		Scores:      scoreResults(t, func(s *plugins.PluginScores) []int64 { return s.Raw }),
 		FinalScores: scoreResults(t, func(s *plugins.PluginScores) []int64 { return s.Final }),
 	}
@@ -162,11 +196,16 @@ func preemption(t *plugins.Trace, p *plugins.Preemption) *Preemption {
 }
 
 func candidate(p *plugins.Preemption) Candidate {
-	c := Candidate{Node: p.Node, Violations: p.Violations, Victims: []string{}}
-	for _, v := range p.Victims[:min(len(p.Victims), maxVictims)] {
-		c.Victims = append(c.Victims, v.Pod.Namespace+"/"+v.Pod.Name)
+	return Candidate{Node: p.Node, Violations: p.Violations, Victims: names(p.Victims)}
+}
+
+// names returns the names of the first victims.
+func names(victims []*framework.PodInfo) []string {
+	all := []string{}
+	for _, v := range victims[:min(len(victims), maxVictims)] {
+		all = append(all, v.Pod.Namespace+"/"+v.Pod.Name)
 	}
-	return c
+	return all
 }
 
 // limitedMap is a JSON object of at most maxBytes.

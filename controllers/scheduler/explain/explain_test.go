@@ -31,11 +31,11 @@ func decide(t *testing.T, pod *corev1.Pod, nodes []*corev1.Node, on ...*corev1.P
 	}
 	d := plugins.Decide(in)
 	if d.Node != "" {
-		return Annotations(in.Trace, d.Node, len(nodes), "", nil)
+		return Annotations(in.Trace, Result{Node: d.Node, Total: len(nodes)})
 	}
 	p := plugins.Preempt(in, d.Diagnosis)
 	d.Diagnosis.Preemption = p.Message
-	return Annotations(in.Trace, "", len(nodes), d.Diagnosis.Message(), &p)
+	return Annotations(in.Trace, Result{Total: len(nodes), Message: d.Diagnosis.Message(), Preemption: &p})
 }
 
 func printed(t *testing.T, annotations map[string]string) string {

@@ -52,6 +52,7 @@ func Print(w io.Writer, annotations map[string]string) error {
 		fmt.Fprintf(&b, "  and %d more nodes\n", decision.Nodes-decision.Shown)
 	}
 	decision.Preemption.print(&b)
+	decision.GroupPreemption.print(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -112,5 +113,19 @@ func (p *Preemption) print(b *strings.Builder) {
 			word = "deletes"
 		}
 		fmt.Fprintf(b, "    %s: %s %s; %d violate a PodDisruptionBudget\n", c.Node, word, strings.Join(c.Victims, ", "), c.Violations)
+	}
+}
+
+func (p *GroupPreemption) print(b *strings.Builder) {
+	if p == nil {
+		return
+	}
+	fmt.Fprintf(b, "  Preemption for the pod's PodGroup deletes %s", cmp.Or(strings.Join(p.Victims, ", "), "nothing"))
+	if more := p.Total - len(p.Victims); more > 0 {
+		fmt.Fprintf(b, " and %d more pods", more)
+	}
+	fmt.Fprintf(b, "; %d violate a PodDisruptionBudget\n", p.Violations)
+	if p.Node != "" {
+		fmt.Fprintf(b, "    the pod is nominated to %s\n", p.Node)
 	}
 }

@@ -32,19 +32,31 @@ func newBudgets(all []*policyv1.PodDisruptionBudget) budgets {
 	return byNamespace
 }
 
-// split divides pods, in their order, into those whose deletion violates a budget and the others.
+// violator is a unit whose preemption violates budgets, by a number of its pods.
+type violator struct {
+	unit
+	violations int
+}
+
+// split divides units, in their order, into those whose preemption violates a budget and the others.
 // Each pod takes one of the disruptions that its budgets allow, unless the API server has granted
 // its eviction already (status.disruptedPods).
-func (b budgets) split(pods []*framework.PodInfo) (violating, others []*framework.PodInfo) {
+func (b budgets) split(all []unit) (violating []violator, others []unit) {
 	if len(b) == 0 {
-		return nil, pods
+		return nil, all
 	}
 	taken := map[*policyv1.PodDisruptionBudgetStatus]int32{}
-	for _, p := range pods {
-		if b.take(p.Pod, taken) {
-			violating = append(violating, p)
+	for _, u := range all {
+		violations := 0
+		for _, p := range u.pods {
+			if b.take(p.pod.Pod, taken) {
+				violations++
+			}
+		}
+		if violations > 0 {
+			violating = append(violating, violator{u, violations})
 		} else {
-			others = append(others, p)
+			others = append(others, u)
 		}
 	}
 	return violating, others

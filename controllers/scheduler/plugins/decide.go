@@ -33,6 +33,8 @@ type Input struct {
 	// Budgets returns the PodDisruptionBudgets of all namespaces; nil: there are none. Only Preempt
 	// calls it, at most once.
 	Budgets func() []*policyv1.PodDisruptionBudget
+	// Groups are the PodGroups of pods; nil: they are not heeded.
+	Groups framework.Groups
 	// Trace records how each plugin filtered and scored; nil: nothing is recorded.
 	Trace *Trace
 	// Pick breaks a tie: it returns a number from 0 to n-1, n > 0.
@@ -52,6 +54,7 @@ type Input struct {
 	exclusiveUsers int32
 	rules          *rules
 	budgets        budgets
+	units          *units
 	namespaces     map[string]labels.Set
 }
 

@@ -29,7 +29,8 @@ const (
 type Preemption struct {
 	// Node is the node to free; "": none can be freed.
 	Node string
-	// Victims are the pods to delete from it, the most important first.
+	// Victims are the pods to delete from it, the most important first. Those of a PodGroup that is disrupted as a whole
+	// may be on other nodes.
 	Victims []*framework.PodInfo
 	// Message is why there is no node; "" if there is one.
 	Message string
@@ -58,7 +59,7 @@ func Candidates(in Input, d *Diagnosis) (all []Preemption, none Preemption) {
 	if !in.Pod.MayPreempt() {
 		return nil, Preemption{Message: messageNever}
 	}
-	in.rules = in.newRules()
+	in.rules, in.units = in.newRules(), &units{snapshot: in.Snapshot, groups: in.Groups}
 	if in.isBeingFreed(d) {
 		return nil, Preemption{Message: messageTerminating, Wait: true}
 	}
@@ -92,9 +93,7 @@ func (in *Input) isBeingFreed(d *Diagnosis) bool {
 	if r := d.at(index); r != nil && r.final {
 		return false
 	}
-	return slices.ContainsFunc(in.Snapshot.Nodes()[index].Pods, func(o *framework.PodInfo) bool {
-		return o.Priority < in.Pod.Priority && framework.IsPreemptionVictim(o.Pod)
-	})
+	return in.units.terminatingOn(index, in.Pod.Priority)
 }
 
 // candidates tries nodes, beginning with a random one, until it has found enough and one of them
@@ -127,58 +126,79 @@ func (in *Input) candidates(indexes []int, why *Diagnosis) []Preemption {
 	return append(found, violating...)
 }
 
-// victims returns the pods to delete from the node at the index, and how many of them violate a
-// budget: it starts with all pods of lower priority, and spares each that leaves the pod enough
-// room. Pods whose deletion violates a budget are spared first, then the others, each group from
-// its most important pod.
+// victims returns the pods to delete so that the pod fits on the node at the index, and how many of them violate a
+// budget. It starts without all units of lower priority that have a pod there, and spares each that leaves the pod enough room.
 func (in *Input) victims(n *framework.NodeInfo, index int) (victims []*framework.PodInfo, violations int, why *rejection) {
-	var lower []*framework.PodInfo
+	lower := in.units.below(in.Pod.Priority, index)
+	switch {
+	case len(lower) == 0:
+		return nil, 0, fixed.noVictims
+	case spread(lower, index):
+		return in.victimsAcross(index, lower)
+	}
 	var s shift
 	freed := n.Filter(func(o *framework.PodInfo) bool {
-		if o.Priority >= in.Pod.Priority {
+		if in.units.priorityOf(o) >= in.Pod.Priority {
 			return true
 		}
-		lower = append(lower, o)
 		s = in.rules.shifted(s, index, o, -1)
 		return false
 	})
-	if len(lower) == 0 {
-		return nil, 0, fixed.noVictims
-	}
 	if r := in.filterAs(freed, index, s); r != nil {
 		return nil, 0, r
 	}
-	slices.SortStableFunc(lower, moreImportant)
-	spare := func(o *framework.PodInfo) bool {
-		spared, back := freed.Append(o), in.rules.shifted(s, index, o, 1)
+	return chosen(spare(lower, in.budgets, func(u *unit) bool {
+		spared, back := freed, s
+		for _, p := range u.pods {
+			spared, back = spared.Append(p.pod), in.rules.shifted(back, index, p.pod, 1)
+		}
 		if in.filterAs(spared, index, back) != nil {
-			victims = append(victims, o)
 			return false
 		}
 		freed, s = spared, back
 		return true
-	}
-	violating, others := in.budgets.split(lower)
-	for _, o := range violating {
-		if !spare(o) {
-			violations++
-		}
-	}
-	for _, o := range others {
-		spare(o)
-	}
-	if len(victims) == 0 {
-		return nil, 0, fixed.noVictims
-	}
-	if len(violating) > 0 && len(others) > 0 {
-		slices.SortStableFunc(victims, moreImportant)
-	}
-	return victims, violations, nil
+	}))
 }
 
-// moreImportant orders by priority, then by how long a pod has run.
-func moreImportant(a, b *framework.PodInfo) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), startOf(a).Compare(startOf(b)))
+// victimsAcross is victims where units have pods on other nodes, too. These may count for the rules of any node, so the
+// rules are counted anew for each step.
+func (in *Input) victimsAcross(index int, lower []unit) (victims []*framework.PodInfo, violations int, why *rejection) {
+	w := in.Snapshot.WhatIf()
+	defer func() {
+		w.Undo()
+		in.recount()
+	}()
+	for i := range lower {
+		lower[i].remove(w)
+	}
+	in.recount()
+	if r := in.filter(index); r != nil {
+		return nil, 0, r
+	}
+	return chosen(spare(lower, in.budgets, func(u *unit) bool {
+		u.putBack(w)
+		in.recount()
+		if in.filter(index) == nil {
+			return true
+		}
+		u.remove(w)
+		in.recount()
+		return false
+	}))
+}
+
+// recount brings what is counted on the snapshot up to date with it.
+func (in *Input) recount() {
+	in.prepare()
+	in.rules = in.newRules()
+}
+
+// chosen returns the pods of the units that victims has found.
+func chosen(found []unit, violating int) (victims []*framework.PodInfo, violations int, why *rejection) {
+	if len(found) == 0 {
+		return nil, 0, fixed.noVictims
+	}
+	return podsOf(found), violating, nil
 }
 
 // startOf returns the pod's start time; a pod that has not started counts as the newest.

@@ -79,6 +79,7 @@ func (q *Queue) leaveLocked(p *queuedPod) {
 	entry.group.members = slices.DeleteFunc(left, func(o *queuedPod) bool { return o == p })
 	switch {
 	case entry.state == deciding:
+		entry.changed = true
 	case len(entry.group.members) == 0:
 		q.dropLocked(entry)
 	case entry.state.waits() && q.gatedLocked(entry):
@@ -110,6 +111,8 @@ const (
 	Placed Outcome = iota
 	// Rejected groups do not fit.
 	Rejected
+	// Nominated groups do not fit as they were tried, but do on other nodes, which their pods are nominated to.
+	Nominated
 	// Errored groups could not be decided on.
 	Errored
 )
@@ -146,7 +149,8 @@ func (q *Queue) EndGroup(a *Attempt, outcome Outcome) {
 	case Placed:
 		entry.rejected, entry.failed, entry.readyAt = 0, 0, time.Time{}
 		again = true
-	case Rejected:
+	case Rejected, Nominated:
+		again = again || outcome == Nominated
 		entry.rejected, entry.failed = entry.rejected+1, 0
 		entry.readyAt = entry.since.Add(q.backoffOfGroup(entry.rejected, len(entry.group.members)))
 	case Errored:
