@@ -40,7 +40,7 @@ made the first one. Programs outside the cluster do not report what triggered th
 the cause of their writes is a guess and marked as probable.
 
 For a pod with the annotation minikcm.dev/explain-scheduling: "true", also show for each node which
-plugin of the scheduler rejected it, or how it scored, and what preemption chose.
+plugin of the scheduler rejected it, or how it scored, and what preemption chose for it or for its PodGroup.
 
 The object is looked up in the cluster that "minikcm up" runs or, with --run, in a run
 that "minikcm scenario run" saved with --save or --json.`,

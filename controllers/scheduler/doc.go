@@ -12,6 +12,8 @@
 //   - The FailedScheduling event and the PodScheduled condition of an unschedulable pod have
 //     kube-scheduler's text. The pod is retried when a node or a pod changes so that it may
 //     be schedulable.
+//   - A gang gets nodes for enough of its pods at once, or for none. A preemption, by a pod or a PodGroup, deletes
+//     nothing unless the preemptor fits afterwards.
 //   - A device is never allocated to two resource claims: an allocation counts from the decision
 //     on, and until the informer shows the claim that has it, also if the scheduler creates that
 //     claim for extended resources. A pod whose resource claims do not exist is not decided on.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,13 +40,30 @@ func gangsCompete(ctx context.Context, d *driver) error {
 	return inOrder(ctx, d,
 		node("node-1", (*kubeletsim.Kubelets).CrashNode), gangPod("green", 9), pass(8*time.Minute),
 		node("node-1", (*kubeletsim.Kubelets).StartNode), pass(10*time.Minute),
+		goldClass, gang("gold", 3, whole), gangPod("gold", 0), gangPod("gold", 1), gangPod("gold", 2), pass(10*time.Minute),
 	)
 }
 
-func gang(name string, minCount int32) step {
+// goldClass creates the priority class of the gang "gold", which preempts pods of the others.
+func goldClass(ctx context.Context, d *driver) error {
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, Value: 10}
+	_, err := d.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
+	return err
+}
+
+// whole gives a PodGroup the class "gold", and lets it be disrupted as a whole.
+func whole(group *schedulingv1beta1.PodGroup) {
+	group.Spec.PriorityClassName = "gold"
+	group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+}
+
+func gang(name string, minCount int32, change ...func(*schedulingv1beta1.PodGroup)) step {
 	return func(ctx context.Context, d *driver) error {
 		group := &schedulingv1beta1.PodGroup{ObjectMeta: meta(name)}
 		group.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: minCount}
+		for _, f := range change {
+			f(group)
+		}
 		_, err := d.client.SchedulingV1beta1().PodGroups("default").Create(ctx, group, metav1.CreateOptions{})
 		return err
 	}
@@ -55,6 +73,9 @@ func gangPod(group string, i int) step {
 	return func(ctx context.Context, d *driver) error {
 		pod := &corev1.Pod{ObjectMeta: meta(fmt.Sprintf("%s-%d", group, i)), Spec: template(group).Spec}
 		pod.Labels["app"] = "gang"
+		if group == "gold" {
+			pod.Spec.PriorityClassName = group
+		}
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		_, err := d.client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})

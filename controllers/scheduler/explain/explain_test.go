@@ -98,6 +98,30 @@ Scheduling: 0/2 nodes are available: 2 Insufficient cpu (2 of 2 nodes tried)
 	}
 }
 
+func TestGroupPreempted(t *testing.T) {
+	pod := st.Pod("p", asking, st.Requests("cpu", "4"), st.Priority(9))
+	in := plugins.Input{Pod: framework.NewPodInfo(pod), Snapshot: framework.SnapshotOf(st.Nodes(1), []*corev1.Pod{st.Pod("a", st.OnNode("node-0"), st.Requests("cpu", "4"))}), Trace: Trace(pod)}
+	d := plugins.Decide(in)
+	group := &plugins.GroupPreemption{Violations: 1}
+	for i := range maxVictims + 2 {
+		group.Victims = append(group.Victims, framework.NewPodInfo(st.Pod(fmt.Sprint("v", i))))
+	}
+	annotations := Annotations(in.Trace, Result{Total: 1, Message: d.Diagnosis.Message(), Group: group, Nominated: "node-0"})
+	if want := `{"node-0":{"DefaultPreemption":"preemption victim"}}`; annotations[PostFilters] != want {
+		t.Errorf("%s, want %s", annotations[PostFilters], want)
+	}
+	want := "  Preemption for the pod's PodGroup deletes default/v0, default/v1, "
+	text := printed(t, annotations)
+	for _, part := range []string{want, ", default/v19 and 2 more pods; 1 violate a PodDisruptionBudget\n    the pod is nominated to node-0\n"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+	if text := printed(t, Annotations(in.Trace, Result{Total: 1, Group: &plugins.GroupPreemption{}})); !strings.HasSuffix(text, "PodGroup deletes nothing; 0 violate a PodDisruptionBudget\n") {
+		t.Errorf("without victims:\n%s", text)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	annotations := decide(t, st.Pod("p", asking, st.Requests("cpu", "1")), st.Nodes(99))
 	sum := 0

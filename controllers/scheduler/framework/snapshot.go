@@ -9,7 +9,7 @@ import (
 )
 
 // Snapshot is the state of all nodes at one moment, in the order in which they are tried. A
-// decision does not change it; between decisions the cache brings it up to date. It is for a
+// decision changes it only by a WhatIf, which it undoes; between decisions the cache brings it up to date. It is for a
 // single goroutine, because it computes counts and domains on first use.
 type Snapshot struct {
 	nodes  []*NodeInfo
