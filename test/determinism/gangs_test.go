@@ -2,6 +2,7 @@ package determinism
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -40,8 +41,27 @@ func gangsCompete(ctx context.Context, d *driver) error {
 	return inOrder(ctx, d,
 		node("node-1", (*kubeletsim.Kubelets).CrashNode), gangPod("green", 9), pass(8*time.Minute),
 		node("node-1", (*kubeletsim.Kubelets).StartNode), pass(10*time.Minute),
-		goldClass, gang("gold", 3, whole), gangPod("gold", 0), gangPod("gold", 1), gangPod("gold", 2), pass(10*time.Minute),
+		goldClass, gang("gold", 6, whole), goldPods, pass(10*time.Minute),
+		hasPreempted,
 	)
+}
+
+func goldPods(ctx context.Context, d *driver) error {
+	for i := range 6 { // as many as there are CPUs
+		if err := gangPod("gold", i)(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasPreempted checks that a gang has preempted pods.
+func hasPreempted(ctx context.Context, d *driver) error {
+	events, err := d.client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=Preempted"})
+	if err != nil || len(events.Items) > 0 {
+		return err
+	}
+	return errors.New("no gang has preempted a pod")
 }
 
 // goldClass creates the priority class of the gang "gold", which preempts pods of the others.
