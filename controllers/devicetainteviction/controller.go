@@ -26,6 +26,7 @@ import (
 	"minikcm.dev/minikcm/controllers/devicetainteviction/decide"
 	"minikcm.dev/minikcm/controllers/devicetaints"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/disruption"
 )
@@ -314,8 +315,7 @@ func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *c
 	if err := disruption.Mark(ctx, c.client, pod, deletion, c.clock.Now()); err != nil {
 		return err
 	}
-	err := c.client.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := executor.DeleteSame(ctx, c.client.CoreV1().Pods(key.Namespace).Delete, pod); err != nil {
 		return fmt.Errorf("deleting pod %s: %w", key, err)
 	}
 	c.set(key, eviction{pod.UID, true})

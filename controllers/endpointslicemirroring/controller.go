@@ -6,7 +6,6 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -110,10 +109,7 @@ func found[T any](o *T, err error) (*T, error) {
 // no expectations for it.
 func (c *Controller) remove(ctx context.Context, slices []*discoveryv1.EndpointSlice) error {
 	for _, slice := range slices {
-		err := c.client.DiscoveryV1().EndpointSlices(slice.Namespace).Delete(ctx, slice.Name, metav1.DeleteOptions{
-			Preconditions: metav1.NewUIDPreconditions(string(slice.UID)),
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := executor.DeleteSame(ctx, c.client.DiscoveryV1().EndpointSlices(slice.Namespace).Delete, slice); err != nil {
 			return fmt.Errorf("deleting endpoint slice %s/%s: %w", slice.Namespace, slice.Name, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/legacyserviceaccounttokencleaner/decide"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/internal/podreferences"
@@ -150,11 +151,8 @@ func (c *Controller) cleanOne(ctx context.Context, secret *corev1.Secret, mounte
 	case decide.Mark:
 		return c.mark(ctx, secret, now)
 	case decide.Delete:
-		err := c.client.CoreV1().Secrets(secret.Namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{ResourceVersion: &secret.ResourceVersion},
-		})
-		// After a conflict, the next pass decides about the changed secret.
-		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		// The next pass decides about a secret that has changed.
+		if err := executor.DeleteUnchanged(ctx, c.client.CoreV1().Secrets(secret.Namespace).Delete, secret); err != nil {
 			return fmt.Errorf("deleting the unused token %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -73,11 +73,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if remaining := request.CreationTimestamp.Add(keptFor).Sub(c.clock.Now()); remaining > 0 {
 		return loop.Result{RequeueAfter: remaining}, nil
 	}
-	err = c.client.CertificatesV1().PodCertificateRequests(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &request.UID},
-	})
-	// After a conflict, the event of the request that replaced this one follows.
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := executor.DeleteSame(ctx, c.client.CertificatesV1().PodCertificateRequests(key.Namespace).Delete, request); err != nil {
 		return loop.Result{}, fmt.Errorf("deleting pod certificate request %s: %w", key, err)
 	}
 	return loop.Result{}, nil

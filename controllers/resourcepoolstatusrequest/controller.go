@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/resourcepoolstatusrequest/decide"
 )
@@ -125,11 +126,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 }
 
 func (c *Controller) delete(ctx context.Context, request *resourcev1alpha3.ResourcePoolStatusRequest) error {
-	err := c.client.ResourceV1alpha3().ResourcePoolStatusRequests().Delete(ctx, request.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &request.UID},
-	})
-	// After a conflict, the event of the request that replaced this one follows.
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := executor.DeleteSame(ctx, c.client.ResourceV1alpha3().ResourcePoolStatusRequests().Delete, request); err != nil {
 		return fmt.Errorf("deleting ResourcePoolStatusRequest %s: %w", request.Name, err)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -166,8 +167,7 @@ func (c *Controller) fill(ctx context.Context, secret *corev1.Secret, account *c
 }
 
 func (c *Controller) remove(ctx context.Context, secret *corev1.Secret) error {
-	err := c.client.CoreV1().Secrets(secret.Namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if err := executor.DeleteSame(ctx, c.client.CoreV1().Secrets(secret.Namespace).Delete, secret); err != nil {
 		return fmt.Errorf("deleting secret %s/%s, whose service account is gone: %w", secret.Namespace, secret.Name, err)
 	}
 	return nil

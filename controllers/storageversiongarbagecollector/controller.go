@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/storageversiongarbagecollector/decide"
 	"minikcm.dev/minikcm/internal/members"
@@ -138,9 +139,7 @@ func (c *Controller) execute(ctx context.Context, v *apiserverinternalv1alpha1.S
 	var err error
 	switch {
 	case d.Delete:
-		err = c.client.StorageVersions().Delete(ctx, v.Name, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion},
-		})
+		err = executor.DeleteUnchanged(ctx, c.client.StorageVersions().Delete, v)
 	case d.Status != nil:
 		changed := v.DeepCopy()
 		changed.Status = *d.Status

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -17,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/nodelifecycle/disruption"
@@ -208,10 +208,7 @@ func (c *Controller) evict(ctx context.Context, key types.NamespacedName, pod *c
 	if err := disruption.Mark(ctx, c.client, pod, deletion, c.clock.Now()); err != nil {
 		return err
 	}
-	err := c.client.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &pod.UID},
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := executor.DeleteSame(ctx, c.client.CoreV1().Pods(key.Namespace).Delete, pod); err != nil {
 		return fmt.Errorf("deleting pod %s: %w", key, err)
 	}
 	c.set(key, &pending{uid: pod.UID, done: true})

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -76,8 +77,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if !expired || !isToken(secret) {
 		return loop.Result{RequeueAfter: left}, nil
 	}
-	err = c.client.CoreV1().Secrets(key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if err := executor.DeleteSame(ctx, c.client.CoreV1().Secrets(key.Namespace).Delete, secret); err != nil {
 		return loop.Result{}, fmt.Errorf("deleting the expired bootstrap token %s: %w", key, err)
 	}
 	return loop.Result{}, nil

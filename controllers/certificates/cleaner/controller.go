@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
@@ -13,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/certificates"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/executor"
 	"minikcm.dev/minikcm/controllers/loop"
 )
 
@@ -64,8 +64,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	case now.Before(goes):
 		return loop.Result{RequeueAfter: goes.Sub(now)}, nil
 	}
-	err = c.client.CertificatesV1().CertificateSigningRequests().Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &request.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if err := executor.DeleteSame(ctx, c.client.CertificatesV1().CertificateSigningRequests().Delete, request); err != nil {
 		return loop.Result{}, fmt.Errorf("deleting certificate signing request %s: %w", key.Name, err)
 	}
 	return loop.Result{}, nil
