@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"minikcm.dev/minikcm/apiserver/codec"
@@ -416,6 +417,41 @@ func TestListsInRuns(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Protobuf documents that are not those of a client-go encoder decode, or fail, as with client-go.
+func TestUnusualProtobuf(t *testing.T) {
+	plain, err := codec.Encode(codec.Protobuf, kind, object())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := codec.Encode(codec.Protobuf, corev1.SchemeGroupVersion.WithKind("Secret"), object())
+	if err != nil {
+		t.Fatal(err)
+	}
+	untyped, err := codec.Encode(codec.Protobuf, schema.GroupVersionKind{}, object())
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	for name, data := range map[string][]byte{
+		"plain": plain, "of another kind": other, "without a kind": untyped, "cut": plain[:len(plain)-9], "magic only": plain[:4], "empty": nil,
+		"second message": append(bytes.Clone(plain), 0x12, 0x00), "unknown field": append(bytes.Clone(plain), 0x7a, 0x01, 0x00), "varint field": append(bytes.Clone(plain), 0x78, 0x01),
+	} {
+		mine, got, strict, err := codec.NewDecoder(scheme.Scheme).Decode(codec.Protobuf, data, kind, &corev1.ConfigMap{Data: map[string]string{"old": "x"}})
+		want, wantKind, wantErr := theirs.Decode(data, &kind, &corev1.ConfigMap{})
+		if (err == nil) != (wantErr == nil) || strict != nil || err != nil && err.Error() != wantErr.Error() {
+			t.Errorf("%s: %v %v, want %v", name, err, strict, wantErr)
+			continue
+		}
+		if wantErr != nil {
+			continue
+		}
+		want.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		if diff := cmp.Diff(want, mine); diff != "" || got != *wantKind {
+			t.Errorf("%s: %v, want %v:\n%s", name, got, *wantKind, diff)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 
@@ -43,6 +44,9 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 	if err := d.limitQuantities(m, data, into); err != nil {
 		return nil, want, nil, err
 	}
+	if m == Protobuf && d.decodeWanted(data, want, into) {
+		return into, want, nil, nil
+	}
 	obj, actual, err := serializer.Decode(data, &want, into)
 	if actual != nil {
 		got = *actual
@@ -55,6 +59,26 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 	}
 	clearTypeMeta(obj)
 	return obj, got, strict, nil
+}
+
+// decodeWanted decodes a protobuf document of the kind want into into, which has that kind, without
+// a copy of the message in its envelope. It returns false, whatever into then contains, for all
+// other documents, of which the serializer says what is wrong with them.
+func (d *Decoder) decodeWanted(data []byte, want schema.GroupVersionKind, into runtime.Object) bool {
+	message, ok := into.(protoUnmarshaler)
+	if !ok || !bytes.HasPrefix(data, protoMagic) {
+		return false
+	}
+	typeMeta, raw, err := unwrapProtobuf(data[len(protoMagic):])
+	var own runtime.TypeMeta
+	if err != nil || own.Unmarshal(typeMeta) != nil || own.GroupVersionKind() != want {
+		return false
+	}
+	if kinds, _, err := d.scheme.ObjectKinds(into); err != nil || !slices.Contains(kinds, want) {
+		return false
+	}
+	message.Reset()
+	return message.Unmarshal(raw) == nil
 }
 
 // limitQuantities refuses a document with a quantity that takes long to parse, in an object of the
