@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -89,17 +90,39 @@ func encodeProtobuf(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, er
 	return wrapProtobuf(gvk, message)
 }
 
-// wrapProtobuf puts message into the envelope (magic and runtime.Unknown).
+// wrapProtobuf puts message into the envelope (magic and runtime.Unknown). The result has room for
+// a checksum.
 func wrapProtobuf(gvk schema.GroupVersionKind, message protoMarshaler) ([]byte, error) {
-	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}}
-	size := uint64(message.Size())
-	// A varint takes at most ten bytes, and the field's tag one.
-	data := make([]byte, uint64(len(protoMagic))+uint64(envelope.Size())+size+11)
-	copy(data, protoMagic)
-	n, err := envelope.NestedMarshalTo(data[len(protoMagic):], message, size)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s as protobuf: %w", gvk.Kind, err)
+	e := newEnvelope(gvk, message)
+	data := make([]byte, e.length, e.length+checksumSize)
+	return data, e.writeTo(data)
+}
+
+// envelope is a message about to be wrapped.
+type envelope struct {
+	unknown runtime.Unknown
+	message protoMarshaler
+	size    uint64 // of the message
+	length  int    // of the whole
+}
+
+func newEnvelope(gvk schema.GroupVersionKind, message protoMarshaler) *envelope {
+	e := &envelope{message: message, size: uint64(message.Size())}
+	e.unknown.APIVersion, e.unknown.Kind = gvk.ToAPIVersionAndKind()
+	varint := (max(bits.Len64(e.size), 1) + 6) / 7 // the length of the message takes seven bits a byte
+	e.length = len(protoMagic) + e.unknown.Size() + 1 + varint + int(e.size)
+	return e
+}
+
+// writeTo fills data, which must have the envelope's length.
+func (e *envelope) writeTo(data []byte) error {
+	n := copy(data, protoMagic)
+	written, err := e.unknown.NestedMarshalTo(data[n:], e.message, e.size)
+	if err == nil && n+written != len(data) {
+		err = fmt.Errorf("%d bytes, not %d", n+written, len(data))
 	}
-	return data[:len(protoMagic)+n], nil
+	if err != nil {
+		return fmt.Errorf("encoding %s as protobuf: %w", e.unknown.Kind, err)
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,6 +69,33 @@ func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, erro
 	return appendChecksum(data), nil
 }
 
+// buffers are those of IsStored.
+var buffers sync.Pool
+
+// IsStored reports whether EncodeStored encodes obj as data. An object of a built-in kind is only
+// encoded, in a buffer that is used again, if the length of data is that of its encoding.
+func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (bool, error) {
+	message, ok := obj.(protoMarshaler)
+	if !ok || isUntyped(obj) {
+		encoded, err := EncodeStored(gvk, obj)
+		return err == nil && bytes.Equal(encoded, data), err
+	}
+	e := newEnvelope(gvk, message)
+	if e.length+checksumSize != len(data) {
+		return false, nil
+	}
+	buffer, ok := buffers.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	defer buffers.Put(buffer)
+	*buffer = slices.Grow((*buffer)[:0], len(data))[:e.length]
+	if err := e.writeTo(*buffer); err != nil {
+		return false, err
+	}
+	return bytes.Equal(appendChecksum(*buffer), data), nil
+}
+
 // DecodeStored decodes the bytes of EncodeStored or of an upstream apiserver, protobuf or
 // JSON, into into. The error wraps ErrDamaged if the checksum does not match; bytes without
 // one are accepted.
@@ -86,7 +115,7 @@ func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	if !ok {
 		return fmt.Errorf("%T has no protobuf form", into)
 	}
-	raw, err := unwrapProtobuf(data[len(protoMagic):])
+	_, raw, err := unwrapProtobuf(data[len(protoMagic):])
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package codec_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -115,5 +117,27 @@ func TestStoredJSONOfOthers(t *testing.T) {
 		if err := decoder.DecodeStored(append(bytes.Clone(plain), space...), got); err != nil {
 			t.Errorf("with %q behind it: %v", space, err)
 		}
+	}
+}
+
+// IsStored agrees with EncodeStored, also for objects of one length, and one after the other.
+func TestIsStored(t *testing.T) {
+	a, b, long := object(), object(), object()
+	b.Data["k"], long.Data["k"] = "w", strings.Repeat("v", 300)
+	custom := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}}}
+	all := []runtime.Object{a, b, long, custom}
+	for _, stored := range all {
+		data, err := codec.EncodeStored(kind, stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, obj := range all {
+			if is, err := codec.IsStored(kind, obj, data); err != nil || is != (obj == stored) {
+				t.Errorf("object %d: %t %v", i, is, err)
+			}
+		}
+	}
+	if _, err := codec.IsStored(kind, &metav1.Status{}, nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"maps"
 	"reflect"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,27 @@ func Shallow(obj runtime.Object) runtime.Object {
 	c := reflect.New(v.Type())
 	c.Elem().Set(v)
 	return c.Interface().(runtime.Object)
+}
+
+// scratch recycles shallow copies that only one function sees. The zero value is ready to use.
+type scratch struct{ pool sync.Pool }
+
+// shallow is Shallow for a copy that is not used after the call of done.
+func (s *scratch) shallow(obj runtime.Object) (c runtime.Object, done func()) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return shallowUnstructured(u), func() {}
+	}
+	v := reflect.ValueOf(obj).Elem()
+	c, ok := s.pool.Get().(runtime.Object)
+	if !ok || reflect.TypeOf(c).Elem() != v.Type() {
+		c = reflect.New(v.Type()).Interface().(runtime.Object)
+	}
+	into := reflect.ValueOf(c).Elem()
+	into.Set(v)
+	return c, func() {
+		into.SetZero()
+		s.pool.Put(c)
+	}
 }
 
 // shallowUnstructured copies only the maps that hold the metadata.

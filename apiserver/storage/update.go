@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -202,11 +203,20 @@ func (o *Objects) unchanged(before state, value []byte, opts UpdateOptions) (boo
 	if opts.Same != nil {
 		same = opts.Same(same)
 	}
-	seems, err := o.encode(Shallow(same))
-	if err != nil {
-		return false, err
+	return o.encodesTo(same, value)
+}
+
+// encodesTo reports whether the stored form of obj, regardless of its resourceVersion, is value.
+func (o *Objects) encodesTo(obj runtime.Object, value []byte) (bool, error) {
+	copied, done := o.scratch.shallow(obj)
+	defer done()
+	clearRevision(copied)
+	if o.row.Stored != nil {
+		seems, err := o.toBytes(copied)
+		return err == nil && bytes.Equal(seems, value), notStored(err)
 	}
-	return bytes.Equal(seems, value), nil
+	same, err := codec.IsStored(o.storedKind(), copied, value)
+	return same, notStored(err)
 }
 
 func (o *Objects) remove(ctx context.Context, key string, last runtime.Object, revision int64, dryRun bool) (Result, error) {
