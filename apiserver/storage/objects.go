@@ -57,6 +57,7 @@ type Objects struct {
 	unkept func() *unkept
 	// written is the newest revision that this process has written.
 	written atomic.Int64
+	scratch scratch
 }
 
 // New returns the storage of one resource. Its watch cache starts on first use.
@@ -347,10 +348,15 @@ func (o *Objects) put(ctx context.Context, key string, obj runtime.Object, expec
 func (o *Objects) encode(obj runtime.Object) ([]byte, error) {
 	clearRevision(obj)
 	value, err := o.toBytes(obj)
-	if err != nil {
-		return nil, &NotStoredError{Err: codingError(err)}
+	return value, notStored(err)
+}
+
+// notStored returns the error of a write whose object could not be encoded; nil if err is nil.
+func notStored(err error) error {
+	if err == nil {
+		return nil
 	}
-	return value, nil
+	return &NotStoredError{Err: codingError(err)}
 }
 
 // codingError returns the error for an object that cannot be encoded or decoded.
@@ -363,6 +369,15 @@ func codingError(err error) error {
 	return apierrors.NewInternalError(err)
 }
 
+// storedKind returns the kind of the stored objects, in the version in which they are stored.
+func (o *Objects) storedKind() schema.GroupVersionKind {
+	kind := o.row.GroupVersionKind
+	if o.row.StoredVersion != "" {
+		kind.Version = o.row.StoredVersion
+	}
+	return kind
+}
+
 func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
 	if o.row.Stored != nil {
 		data, err := o.row.Stored.Encode(obj)
@@ -371,11 +386,7 @@ func (o *Objects) toBytes(obj runtime.Object) ([]byte, error) {
 		}
 		return codec.AppendJSONChecksum(data), nil
 	}
-	kind := o.row.GroupVersionKind
-	if o.row.StoredVersion != "" {
-		kind.Version = o.row.StoredVersion
-	}
-	return codec.EncodeStored(kind, obj)
+	return codec.EncodeStored(o.storedKind(), obj)
 }
 
 func (o *Objects) fromBytes(data []byte, into runtime.Object) error {
@@ -394,29 +405,28 @@ func (o *Objects) putBytes(ctx context.Context, key string, value []byte, obj ru
 		return nil, err
 	}
 	lossy := o.row.Stored != nil && o.row.Stored.Lossy || o.unkept().in(obj)
-	forget := func() {}
+	var write *watchcache.Write
 	if !lossy {
 		if o.row.AsRead != nil {
 			obj = o.row.AsRead(obj)
 		}
-		forget = o.cache.Wrote(key, sealed, obj)
+		write = o.cache.Wrote(key, sealed, obj)
 	}
 	ctx, cancel := store.Detached(ctx)
 	defer cancel()
 	revision, err := o.putOnPremises(ctx, key, sealed, expected)
 	if err != nil {
-		forget()
+		if write != nil {
+			write.Failed()
+		}
 		return nil, err
 	}
 	o.committed(revision)
-	if lossy {
-		stored, err := o.decodePlain(store.KeyValue{Key: key, Value: value, ModRevision: revision})
-		if err != nil {
-			return nil, codingError(err)
-		}
-		return stored, nil
+	if write != nil {
+		return write.Stored(revision), nil
 	}
-	return WithRevision(obj, revision), nil
+	stored, err := o.decodePlain(store.KeyValue{Key: key, Value: value, ModRevision: revision})
+	return stored, codingErrorOf(err)
 }
 
 // translate converts a store's error to an API error.

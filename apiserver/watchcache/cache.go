@@ -87,12 +87,13 @@ func (c *Cache) Close() {
 // Wrote announces a write of value, which decodes to obj, before the write is made. The
 // cache uses obj, instead of decoding value, in the event of this write, so the caller
 // must not modify it afterwards; obj must have no resourceVersion. The caller must call
-// cancel if the write fails.
-func (c *Cache) Wrote(key string, value []byte, obj runtime.Object) (cancel func()) {
-	if !c.started.Load() {
-		return func() {}
+// Failed of the result if the write fails.
+func (c *Cache) Wrote(key string, value []byte, obj runtime.Object) *Write {
+	w := &Write{cache: c, key: key, value: value, obj: obj}
+	if c.started.Load() {
+		c.pending.add(w)
 	}
-	return c.pending.add(key, value, obj)
+	return w
 }
 
 // Committed records the revision of a write or deletion made by this process. The

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"minikcm.dev/minikcm/store"
 )
 
 // decode makes an entry from a stored value.
 func (c *Cache) decode(kv store.KeyValue) (*Entry, error) {
-	obj := c.pending.take(kv.Key, kv.Value)
-	if obj != nil {
-		obj = c.cfg.WithRevision(obj, kv.ModRevision)
+	var obj runtime.Object
+	if w := c.pending.take(kv.Key, kv.Value); w != nil {
+		obj = w.Stored(kv.ModRevision)
 	} else {
 		var err error
 		if obj, err = c.cfg.Decode(kv); err != nil {

@@ -55,10 +55,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cancel := cache.Wrote(key, value, obj)
+	write := cache.Wrote(key, value, obj)
 	revision, err := s.Put(ctx, key, value, 0)
 	if err != nil {
-		cancel()
+		write.Failed()
 		fmt.Println(err)
 		return
 	}

@@ -142,10 +142,10 @@ func (f *fixture) put(pod *v1.Pod) int64 {
 	if err != nil {
 		f.Fatal(err)
 	}
-	cancel := f.cache.Wrote(key, value, pod)
+	write := f.cache.Wrote(key, value, pod)
 	revision, err := f.store.Put(f.ctx, key, value, expected)
 	if err != nil {
-		cancel()
+		write.Failed()
 		f.Fatal(err)
 	}
 	f.cache.Committed(revision)

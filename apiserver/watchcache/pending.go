@@ -15,29 +15,48 @@ const maxPending = 1 << 16
 // need not be decoded.
 type pending struct {
 	mu     sync.Mutex
-	writes map[string][]*write
+	writes map[string][]*Write
 	count  int
 }
 
-type write struct {
+// Write is a write that Wrote has announced.
+type Write struct {
+	cache *Cache
+	key   string
 	value []byte
 	obj   runtime.Object
+
+	mu       sync.Mutex
+	revision int64
+	stored   runtime.Object
 }
 
-// add adds a write. The returned function removes it.
-func (p *pending) add(key string, value []byte, obj runtime.Object) (forget func()) {
-	w := &write{value: value, obj: obj}
+// Stored returns the object as the write has stored it at a revision. The cache shares it, so
+// nobody may modify it.
+func (w *Write) Stored(revision int64) runtime.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stored == nil || w.revision != revision {
+		w.revision, w.stored = revision, w.cache.cfg.WithRevision(w.obj, revision)
+	}
+	return w.stored
+}
+
+// Failed tells the cache that the write was not made.
+func (w *Write) Failed() { w.cache.pending.forget(w) }
+
+// add adds a write, unless there are too many.
+func (p *pending) add(w *Write) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.count >= maxPending {
-		return func() {}
+		return
 	}
 	if p.writes == nil {
-		p.writes = map[string][]*write{}
+		p.writes = map[string][]*Write{}
 	}
-	p.writes[key] = append(p.writes[key], w)
+	p.writes[w.key] = append(p.writes[w.key], w)
 	p.count++
-	return func() { p.forget(key, w) }
 }
 
 // forget removes a failed write w. take matches by bytes only, so the object of w may
@@ -46,33 +65,33 @@ func (p *pending) add(key string, value []byte, obj runtime.Object) (forget func
 //
 //	T1 A and B both announce a write of the same bytes to one key
 //	T2 B's write succeeds, A's fails with a conflict
-//	T3 the event of B's write arrives: take returns A's object, which is equal, and removes it
+//	T3 the event of B's write arrives: take returns A's write, which is equal, and removes it
 //	T4 A calls forget: A's entry is gone, so B's is removed; no event will ever take it
-func (p *pending) forget(key string, w *write) {
+func (p *pending) forget(w *Write) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.Index(p.writes[key], w)
+	i := slices.Index(p.writes[w.key], w)
 	if i < 0 {
-		i = p.same(key, w.value)
+		i = p.same(w.key, w.value)
 	}
-	p.remove(key, i)
+	p.remove(w.key, i)
 }
 
-// take removes and returns the object that value was encoded from, or nil.
-func (p *pending) take(key string, value []byte) runtime.Object {
+// take removes and returns the write of value, or nil.
+func (p *pending) take(key string, value []byte) *Write {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := p.same(key, value)
 	if i < 0 {
 		return nil
 	}
-	obj := p.writes[key][i].obj
+	w := p.writes[key][i]
 	p.remove(key, i)
-	return obj
+	return w
 }
 
 func (p *pending) same(key string, value []byte) int {
-	return slices.IndexFunc(p.writes[key], func(w *write) bool { return bytes.Equal(w.value, value) })
+	return slices.IndexFunc(p.writes[key], func(w *Write) bool { return bytes.Equal(w.value, value) })
 }
 
 func (p *pending) remove(key string, i int) {

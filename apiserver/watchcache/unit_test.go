@@ -107,23 +107,27 @@ func TestRingExpires(t *testing.T) {
 
 func TestPending(t *testing.T) {
 	var p pending
-	a, b := newPod("a", "", ""), newPod("b", "", "")
-	forgetA := p.add("key", []byte("x"), a)
-	p.add("key", []byte("x"), b)
+	announce := func(name string) *Write {
+		w := &Write{key: "key", value: []byte("x"), obj: newPod(name, "", "")}
+		p.add(w)
+		return w
+	}
+	a := announce("a")
+	announce("b")
 	if p.take("key", []byte("y")) != nil || p.take("other", []byte("x")) != nil {
 		t.Error("took an object that no process wrote")
 	}
-	if p.take("key", []byte("x")) != runtime.Object(a) {
+	if p.take("key", []byte("x")) != a {
 		t.Error("did not take the first")
 	}
 	// A lost against B, which wrote the same bytes: no further event will arrive.
-	forgetA()
+	p.forget(a)
 	if p.take("key", []byte("x")) != nil || p.count != 0 || len(p.writes) != 0 {
 		t.Errorf("%d left", p.count)
 	}
-	p.add("key", []byte("x"), a)
+	p.add(a)
 	p.clear()
-	forgetA()
+	p.forget(a)
 	if p.count != 0 {
 		t.Errorf("%d left after clear", p.count)
 	}
@@ -132,7 +136,7 @@ func TestPending(t *testing.T) {
 func TestPendingIsBounded(t *testing.T) {
 	var p pending
 	for i := range maxPending + 10 {
-		p.add(fmt.Sprint(i), nil, nil)
+		p.add(&Write{key: fmt.Sprint(i)})
 	}
 	if p.count != maxPending {
 		t.Errorf("%d writes", p.count)
