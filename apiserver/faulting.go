@@ -142,6 +142,10 @@ type faultyTransport struct {
 // CloseIdleConnections does nothing: there are no connections. client-go calls it.
 func (t *faultyTransport) CloseIdleConnections() {}
 
+// PassesContext marks a transport whose handlers get the context of a request
+// (cause.ContextPasser).
+func (t *faultyTransport) PassesContext() {}
+
 // RoundTrip serves req, unless a fault keeps the client from reaching the server.
 func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := t.server.opts.Faults

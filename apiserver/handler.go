@@ -135,8 +135,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	rq := s.verbs.NewCall(request.Request{
 		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
-		Local: transport.IsLocal(r.Context()), Causes: cause.Parse(r.Header.Get(cause.Header)),
+		Local: transport.IsLocal(r.Context()),
 	})
+	if rq.Causes = cause.Parse(r.Header.Get(cause.Header)); rq.Local && rq.Causes == nil {
+		rq.Causes = cause.From(r.Context())
+	}
 	if s.opts.Audit != nil {
 		rq.Audit = audit.From(r.Context())
 	}

@@ -70,5 +70,9 @@ func (t *localTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
+// PassesContext marks a transport whose handlers get the context of a request
+// (cause.ContextPasser).
+func (t *localTransport) PassesContext() {}
+
 // CloseIdleConnections does nothing: there are no connections. client-go calls it.
 func (t *localTransport) CloseIdleConnections() {}

@@ -62,9 +62,20 @@ func Parse(header string) []int64 {
 	return revisions
 }
 
-// Wrap returns a RoundTripper that sets the header from each request's context.
-// It fits rest.Config's WrapTransport.
-func Wrap(next http.RoundTripper) http.RoundTripper { return transport{next} }
+// ContextPasser is a transport whose server gets the context of a request, and reads the causes
+// from there (From).
+type ContextPasser interface {
+	PassesContext()
+}
+
+// Wrap returns a RoundTripper that sets the header from each request's context, unless next passes
+// the context itself. It fits rest.Config's WrapTransport.
+func Wrap(next http.RoundTripper) http.RoundTripper {
+	if _, passes := next.(ContextPasser); passes {
+		return next
+	}
+	return transport{next}
+}
 
 type transport struct{ next http.RoundTripper }
 

@@ -90,3 +90,25 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+// passing is a transport in the process of its server.
+type passing struct{ seen }
+
+func (*passing) PassesContext() {}
+
+// A server that gets the context of a request reads the causes from it.
+func TestContextPasser(t *testing.T) {
+	next := &passing{}
+	req, err := http.NewRequestWithContext(cause.With(t.Context(), []int64{7}), http.MethodGet, "http://in-memory.invalid", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := cause.Wrap(next).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if len(next.header) != 1 || next.header[0] != "" {
+		t.Errorf("headers %q", next.header)
+	}
+}
