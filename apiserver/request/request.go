@@ -136,7 +136,7 @@ func (rq *Request) Body() ([]byte, error) {
 		return nil, nil
 	}
 	limited, end := slowclient.LimitBody(rq.Writer, rq.HTTP, http.MaxBytesReader(rq.Writer, rq.HTTP.Body, MaxBodyBytes), MaxDuration)
-	data, err := io.ReadAll(limited)
+	data, err := readAll(limited, rq.HTTP.ContentLength)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", MaxBodyBytes))
@@ -149,6 +149,31 @@ func (rq *Request) Body() ([]byte, error) {
 	}
 	end()
 	return data, checkNesting(rq.HTTP.Header.Get("Content-Type"), data)
+}
+
+// maxPromised is how many bytes are allocated for a body before they have come.
+const maxPromised = 64 << 10
+
+// readAll reads r to its end. promised is the length that the client has announced, or negative.
+func readAll(r io.Reader, promised int64) ([]byte, error) {
+	if promised < 0 || promised > maxPromised {
+		return io.ReadAll(r)
+	}
+	// The byte more lets the last Read report the end without growing the buffer.
+	data := make([]byte, 0, promised+1)
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return data, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, 1)
+		}
+	}
 }
 
 // inputMedia returns the format of the body.
@@ -169,7 +194,7 @@ func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtim
 	if strict != nil && validation == metav1.FieldValidationStrict {
 		return nil, decodeError(strict, kind, got, data)
 	}
-	if rq.Sub != nil && got.Kind == kind.Kind && slices.Contains(rq.Sub.AlsoVersions, got.GroupVersion()) {
+	if rq.isOtherVersion(got, kind) {
 		rq.auditBody(got, obj)
 		return ofVersion(obj, rq.Sub.New())
 	}
@@ -188,6 +213,27 @@ func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtim
 	}
 	rq.auditBody(kind, obj)
 	return obj, nil
+}
+
+// DecodeAgain decodes a body that Decode has accepted, without the warnings and the audit.
+func (rq *Request) DecodeAgain(data []byte, kind schema.GroupVersionKind, into runtime.Object) (runtime.Object, error) {
+	media, err := rq.inputMedia()
+	if err != nil {
+		return nil, err
+	}
+	obj, got, _, err := rq.Read(media, data, kind, into)
+	if err != nil {
+		return nil, decodeError(err, kind, got, data)
+	}
+	if rq.isOtherVersion(got, kind) {
+		return ofVersion(obj, rq.Sub.New())
+	}
+	return obj, nil
+}
+
+// isOtherVersion reports whether a body of kind got is converted to the subresource's kind.
+func (rq *Request) isOtherVersion(got, kind schema.GroupVersionKind) bool {
+	return rq.Sub != nil && got.Kind == kind.Kind && slices.Contains(rq.Sub.AlsoVersions, got.GroupVersion())
 }
 
 // auditBody records the decoded body with its defaults, as upstream, where decoding sets

@@ -42,8 +42,29 @@ func Bytes(w http.ResponseWriter, r *http.Request, code int, contentType string,
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(code)
-	if r.Method != http.MethodHead {
+	if r.Method != http.MethodHead && !give(w, data) {
 		slowclient.SendBody(w, r, data)
+	}
+}
+
+// BodyTaker is a response writer for a client in this process, which reads what the handler has
+// in memory. GiveBody is Write without a copy: nobody may modify data afterwards. ok is false if
+// data must be written instead.
+type BodyTaker interface {
+	GiveBody(data []byte) (ok bool)
+}
+
+// give gives data to w or the writer that it wraps, if one is a BodyTaker.
+func give(w http.ResponseWriter, data []byte) (ok bool) {
+	for {
+		if taker, ok := w.(BodyTaker); ok {
+			return taker.GiveBody(data)
+		}
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = wrapper.Unwrap()
 	}
 }
 

@@ -7,19 +7,26 @@ import (
 	"time"
 )
 
-// memoryResponse collects a whole response.
-type memoryResponse struct {
+// head is the beginning of a response.
+type head struct {
 	header http.Header
 	code   int
-	body   bytes.Buffer
 }
 
-func (w *memoryResponse) Header() http.Header { return w.header }
+func (h *head) Header() http.Header { return h.header }
 
-func (w *memoryResponse) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code = code
+func (h *head) WriteHeader(code int) {
+	if h.code == 0 {
+		h.code = code
 	}
+}
+
+// memoryResponse collects a whole response.
+type memoryResponse struct {
+	head
+	body bytes.Buffer
+	// given is the beginning of the body if the handler has given it (GiveBody).
+	given []byte
 }
 
 func (w *memoryResponse) Write(p []byte) (int, error) {
@@ -27,11 +34,26 @@ func (w *memoryResponse) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
+// GiveBody is Write without a copy, for a body in one piece that nobody modifies afterwards
+// (response.BodyTaker). ok is false if a part of the body has been written already.
+func (w *memoryResponse) GiveBody(data []byte) (ok bool) {
+	if w.given != nil || w.body.Len() > 0 {
+		return false
+	}
+	w.WriteHeader(http.StatusOK)
+	w.given = data
+	return true
+}
+
 func (w *memoryResponse) response(req *http.Request) *http.Response {
 	w.WriteHeader(http.StatusOK)
 	resp := newResponse(req, w.code, w.header)
-	resp.ContentLength = int64(w.body.Len())
-	resp.Body = &bytesBody{*bytes.NewReader(w.body.Bytes())}
+	body := w.given
+	if w.body.Len() > 0 {
+		body = append(body[:len(body):len(body)], w.body.Bytes()...)
+	}
+	resp.ContentLength = int64(len(body))
+	resp.Body = &bytesBody{*bytes.NewReader(body)}
 	return resp
 }
 
@@ -50,7 +72,7 @@ func (*bytesBody) Close() error { return nil }
 
 // streamResponse passes a response on as it is flushed.
 type streamResponse struct {
-	memoryResponse
+	head
 	// started is closed when the response's headers are final.
 	started  chan struct{}
 	snapshot http.Header

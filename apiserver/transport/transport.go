@@ -78,13 +78,17 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if MayStream(req) {
 		return t.stream(ctx, req)
 	}
-	w := &memoryResponse{header: http.Header{}}
+	w := &memoryResponse{head: head{header: http.Header{}}}
 	t.opts.Handler.ServeHTTP(w, incoming(ctx, req))
 	if err := ctx.Err(); err != nil && w.code == 0 {
 		return nil, err
 	}
 	return w.response(req), nil
 }
+
+// PassesContext marks a transport whose handlers get the context of a request
+// (cause.ContextPasser).
+func (t *Transport) PassesContext() {}
 
 // CloseIdleConnections does nothing: there are no connections. client-go calls it.
 func (t *Transport) CloseIdleConnections() {}
@@ -130,9 +134,9 @@ func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Respon
 		ledger = nil // log readers never affect cluster state, so they are not counted as in flight
 	}
 	w := &streamResponse{
-		memoryResponse: memoryResponse{header: http.Header{}},
-		started:        make(chan struct{}),
-		pipe:           newPipe(ledger),
+		head:    head{header: http.Header{}},
+		started: make(chan struct{}),
+		pipe:    newPipe(ledger),
 	}
 	w.pipe.onClose = cancel
 	stop := context.AfterFunc(ctx, func() { w.pipe.abort(context.Cause(ctx)) })

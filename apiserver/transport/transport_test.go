@@ -57,6 +57,31 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// A handler gives a body that it has in memory without a copy, or writes it.
+func TestGiveBody(t *testing.T) {
+	c := client(func(w http.ResponseWriter, r *http.Request) {
+		taker, ok := w.(interface{ GiveBody(data []byte) bool })
+		if r.URL.Path == "/written" {
+			_, _ = w.Write([]byte("a"))
+		}
+		if given := ok && taker.GiveBody([]byte("bc")); given != (r.URL.Path == "/given") {
+			t.Errorf("%s: given: %t", r.URL, given)
+		}
+		_, _ = w.Write([]byte("d"))
+	}, nil)
+	for path, want := range map[string]string{"/given": "bcd", "/written": "ad", "/stream?watch=1": "d"} {
+		resp, err := send(t.Context(), t, c, path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q %v", path, got, err)
+		}
+	}
+}
+
 // TestUnreadBytesAreBounded writes to a client that does not read until a write fails.
 // The deadline has passed already, so a full pipe fails a write at once.
 func TestUnreadBytesAreBounded(t *testing.T) {
