@@ -24,7 +24,11 @@ func serveUpdate(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
-	sent, err := rq.readObject(opts.FieldValidation)
+	data, err := rq.Body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.Decode(data, rq.Kind(), rq.NewBody(), opts.FieldValidation)
 	if err != nil {
 		return err
 	}
@@ -34,8 +38,16 @@ func serveUpdate(ctx context.Context, rq *Call) error {
 	w := write{
 		manager: rq.FieldOwner(opts.FieldManager),
 		dryRun:  request.IsDryRun(opts.DryRun),
-		// Each attempt gets a copy, because an attempt modifies the body.
-		make: func(runtime.Object) (runtime.Object, error) { return sent.DeepCopyObject(), nil },
+		// An attempt modifies the body. Few requests need another one, which decodes it again.
+		make: func(runtime.Object) (obj runtime.Object, err error) {
+			if obj, sent = sent, nil; obj != nil {
+				return obj, nil
+			}
+			if obj, err = rq.DecodeAgain(data, rq.Kind(), rq.NewBody()); err != nil {
+				return nil, err
+			}
+			return obj, rq.CheckIdentity(obj)
+		},
 	}
 	w.createIfMissing = rq.Row.Strategy.AllowCreateOnUpdate && rq.Sub == nil
 	return rq.update(ctx, w)
