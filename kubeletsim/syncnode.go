@@ -293,6 +293,7 @@ func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, now time.Time) erro
 		return err
 	}
 	n.Lease = updated
+	n.Lease.ManagedFields = nil // an update without them keeps them
 	return nil
 }
 
