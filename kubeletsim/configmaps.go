@@ -5,11 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// observeConfigMap reads what a ConfigMap declares, which may be image profiles or static pods.
+// observeConfigMap reads what a ConfigMap declares, which may be image profiles, static pods or an
+// instance of the simulated cloud.
 func (k *Kubelets) observeConfigMap(obj any) {
 	if c, ok := obj.(*corev1.ConfigMap); ok {
 		k.observeImages(c)
 		k.observeStatics(c)
+		k.observeInstance(c, true)
 	}
 }
 
@@ -17,6 +19,7 @@ func (k *Kubelets) loseConfigMap(obj any) {
 	if c, ok := obj.(*corev1.ConfigMap); ok {
 		k.loseImages(c)
 		k.loseStatics(c)
+		k.observeInstance(c, false)
 	}
 }
 

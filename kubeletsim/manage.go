@@ -75,6 +75,9 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 		return lost, nil
 	}
 	if err != nil || !k.manages(object) {
+		if err := k.terminate(ctx, lost); err != nil {
+			return nil, err
+		}
 		k.endNode(lost)
 		return nil, nil // it is said above
 	}

@@ -66,6 +66,9 @@ type Options struct {
 	// AwaitPodCIDRs makes nodes wait until a controller has set the spec.podCIDR of their Nodes.
 	// Otherwise the kubelets set it themselves.
 	AwaitPodCIDRs bool
+	// Cloud is a client of the simulated cloud, in which each node has an instance. Nil: there is no
+	// cloud.
+	Cloud kubernetes.Interface
 	// KubeletVersion is the version that the nodes report. Default v1.37.2.
 	KubeletVersion string
 	// Version is that of the simulated container runtime. Default "dev".
@@ -144,8 +147,12 @@ func (o *Options) versions() nodes.Versions {
 }
 
 func (o *Options) newTable() *nodes.Table {
+	table := nodes.NewTable()
 	if o.AwaitPodCIDRs {
-		return nodes.NewAwaitingTable()
+		table = nodes.NewAwaitingTable()
 	}
-	return nodes.NewTable()
+	if o.Cloud != nil {
+		table.InCloud()
+	}
+	return table
 }

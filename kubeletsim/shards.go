@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -234,7 +235,11 @@ func (k *Kubelets) declare(ctx context.Context) error {
 		if _, err := k.nodeLister.Get(spec.Name); err == nil {
 			continue
 		}
-		_, err := k.create(ctx, nodes.Declared(&spec))
+		declared := nodes.Declared(&spec)
+		if k.opts.Cloud != nil {
+			declared.Spec.Taints = append(slices.Clone(declared.Spec.Taints), nodes.Uninitialized())
+		}
+		_, err := k.create(ctx, declared)
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating node %s: %w", spec.Name, err)
 		}

@@ -75,6 +75,9 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		k.due.Set(key, time.Time{})
 		k.loop.Add(key)
 		return
+	case errors.Is(err, errOff):
+		k.due.Set(key, time.Time{})
+		return
 	}
 	wake := n.StatusDue
 	if n.LeaseDue.Before(wake) {
@@ -148,6 +151,9 @@ func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 // register creates the Node, or takes over the existing one.
 func (k *Kubelets) register(unbound context.Context, n *nodes.Node, now time.Time) error {
 	ctx := k.asNode(unbound, n.Name)
+	if err := k.boot(unbound, n, now); err != nil {
+		return err
+	}
 	if n.Managed {
 		return k.registerAgain(ctx, n, now)
 	}

@@ -22,7 +22,7 @@ type faults struct {
 func (n *Node) Active() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.stopped && !n.lost && !n.hangs && !n.settling
+	return !n.stopped && !n.off && !n.unasked && !n.lost && !n.hangs && !n.settling
 }
 
 // LocalTime returns the time of the node's own clock.

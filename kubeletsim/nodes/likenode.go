@@ -17,7 +17,7 @@ func SpecLike(node *corev1.Node) Spec {
 	}
 	delete(spec.Labels, corev1.LabelHostname)
 	for _, taint := range node.Spec.Taints {
-		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && !strings.HasPrefix(taint.Key, "node.cloudprovider.kubernetes.io/") {
 			taint.TimeAdded = nil
 			spec.Taints = append(spec.Taints, taint)
 		}

@@ -53,6 +53,7 @@ type Node struct {
 	troubled map[corev1.NodeConditionType]bool
 	changed  bool
 	faults
+	machine
 	// admitted are the requests of the admitted pods that have not ended; load is their sum.
 	admitted map[types.UID]corev1.ResourceList
 	// hostPorts are the host ports of these pods.
@@ -112,7 +113,7 @@ func (n *Node) Started() int64 { return n.started.Load() }
 func (n *Node) Reachable() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.stopped && !n.lost
+	return !n.stopped && !n.off && !n.lost
 }
 
 func (n *Node) SetUID(uid types.UID) {

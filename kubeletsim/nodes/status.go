@@ -53,6 +53,9 @@ func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 	for k, v := range n.spec.Annotations {
 		object.Annotations[k] = v
 	}
+	if n.Instance().ProviderID != "" {
+		n.markUninitialized(object)
+	}
 	object.Status, _ = Status(object, n, versions, now)
 	return object
 }
@@ -71,8 +74,8 @@ func nodeLabels(n *Node, versions Versions) map[string]string {
 
 // nodePatch is a merge patch of a Node.
 type nodePatch struct {
-	Metadata nodePatchMeta   `json:"metadata"`
-	Spec     *podRangesPatch `json:"spec,omitempty"`
+	Metadata nodePatchMeta  `json:"metadata"`
+	Spec     *nodeSpecPatch `json:"spec,omitempty"`
 }
 
 type nodePatchMeta struct {
@@ -80,17 +83,24 @@ type nodePatchMeta struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-type podRangesPatch struct {
-	PodCIDR  string   `json:"podCIDR"`
-	PodCIDRs []string `json:"podCIDRs"`
+type nodeSpecPatch struct {
+	PodCIDR    string   `json:"podCIDR,omitempty"`
+	PodCIDRs   []string `json:"podCIDRs,omitempty"`
+	ProviderID string   `json:"providerID,omitempty"`
 }
 
 // MissingPatch returns what a kubelet adds to an existing Node: default labels, the range of
 // pod addresses, that a controller attaches its volumes and, on a node that the kubelet would have
-// created itself, AnnotationNode. Nil: nothing is missing.
+// created itself, AnnotationNode; in the simulated cloud also the instance of a Node that the
+// cloud's controller does not initialize. Nil: nothing is missing.
 func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	var p nodePatch
-	for key, value := range nodeLabels(n, versions) {
+	labels, spec := nodeLabels(n, versions), nodeSpecPatch{}
+	if i := n.Instance(); i.ProviderID != "" && object.Spec.ProviderID == "" && !isUninitialized(object) {
+		spec.ProviderID = i.ProviderID
+		maps.Copy(labels, instanceLabels(&i))
+	}
+	for key, value := range labels {
 		if _, has := object.Labels[key]; !has {
 			if p.Metadata.Labels == nil {
 				p.Metadata.Labels = map[string]string{}
@@ -111,7 +121,10 @@ func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 		annotate(annotationControllerAttaches, "true")
 	}
 	if podRange := n.PodRange(); object.Spec.PodCIDR == "" && podRange.IsValid() {
-		p.Spec = &podRangesPatch{podRange.String(), []string{podRange.String()}}
+		spec.PodCIDR, spec.PodCIDRs = podRange.String(), []string{podRange.String()}
+	}
+	if spec.PodCIDR != "" || spec.ProviderID != "" {
+		p.Spec = &spec
 	}
 	if p.Metadata.Labels == nil && p.Metadata.Annotations == nil && p.Spec == nil {
 		return nil
@@ -126,7 +139,9 @@ func Status(object *corev1.Node, n *Node, versions Versions, now time.Time) (cor
 	// Extended resources that other components advertise are kept, as upstream does.
 	status.Capacity = merged(object.Status.Capacity, n.spec.capacity())
 	status.Allocatable = merged(status.Capacity, n.Allocatable)
-	status.Addresses = n.reportedAddresses()
+	if n.Instance().ProviderID == "" || len(object.Status.Addresses) == 0 { // otherwise they are the cloud's
+		status.Addresses = n.reportedAddresses()
+	}
 	status.NodeInfo = nodeInfo(n, versions)
 	status.NodeInfo.Swap = object.Status.NodeInfo.Swap
 	status.Images = n.imageList()

@@ -16,7 +16,9 @@ import (
 type Table struct {
 	// awaits means that the ranges of pod addresses are those that a controller gives to the
 	// Nodes: the table assigns none.
-	awaits    bool
+	awaits bool
+	// inCloud means that each node has to ask the simulated cloud for its instance.
+	inCloud   bool
 	mu        sync.Mutex
 	byName    map[string]*Node
 	order     []string
@@ -39,6 +41,10 @@ func NewAwaitingTable() *Table {
 	t.awaits = true
 	return t
 }
+
+// InCloud makes nodes that are added ask the simulated cloud for their instance before they act. It
+// precedes all other calls.
+func (t *Table) InCloud() { t.inCloud = true }
 
 func (t *Table) Get(name string) *Node {
 	t.mu.Lock()
@@ -86,6 +92,7 @@ func (t *Table) putLocked(n *Node) {
 	if t.byName[n.Name] == nil {
 		t.order = append(t.order, n.Name)
 	}
+	n.unasked = t.inCloud
 	t.byName[n.Name] = n
 	delete(t.refused, n.Name)
 	delete(t.retired, n.Name)

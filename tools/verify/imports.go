@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"ui":                        {},
 	"apiserver":                 {"clock", "store", "quota", "reasons", "internal"},
 	"controllers":               {"clock", "quota", "internal"},
-	"kubeletsim":                {"clock", "controllers/loop", "internal/celtext", "internal/csivolume", "internal/hostaddress", "internal/quantity"},
+	"kubeletsim":                {"clock", "controllers/loop", "internal/celtext", "internal/csivolume", "internal/hostaddress", "internal/quantity", "internal/simulatedcloud"},
 	"dump":                      {"reasons", "internal"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
