@@ -81,8 +81,8 @@ type Cluster struct {
 	loaded   *dump.Summary
 	// makesAccounts reports that a controller creates the service accounts of namespaces.
 	makesAccounts bool
-	// untaintsNodes reports that a controller removes the taint of new nodes.
-	untaintsNodes bool
+	// newTaints are the taints of new nodes that controllers remove.
+	newTaints []string
 
 	// cancel ends the parts. endShared then ends the informers and the recorder that the
 	// parts share. done is closed when the cluster stops, because of failure if that is set.

@@ -18,12 +18,14 @@ import (
 	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/cloud"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/nodelifecycle"
 	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/simulatedcloud"
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
@@ -42,6 +44,10 @@ type Options struct {
 	ManageNodes nodes.ManagePolicy
 	// PodNetworks are the networks of the pods' addresses.
 	PodNetworks PodNetworks
+	// CloudProvider is the cloud in which the nodes are: "simulated", or empty for none. In the
+	// simulated cloud, each simulated node has an instance, a ConfigMap in the namespace
+	// minikcm-cloud, and with PodNetworks.Allocate routes to its networks.
+	CloudProvider string
 	// Stages are kwok's Stages that have effect.
 	Stages Stages
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
@@ -288,11 +294,17 @@ func (o *Options) Validate() error {
 	if err := nodes.Check(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
 		return err
 	}
+	if err := cloud.CheckProvider(o.CloudProvider); err != nil {
+		return err
+	}
 	if err := o.PodNetworks.check(o.declaredNodes()); err != nil {
 		return err
 	}
 	return o.ManageNodes.Validate()
 }
+
+// inCloud reports whether the nodes are in the simulated cloud.
+func (o *Options) inCloud() bool { return o.CloudProvider == simulatedcloud.Provider }
 
 // admission returns the options of the admission plugins.
 func (o *Options) admission() plugins.Options {

@@ -15,9 +15,12 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/cloud"
+	"minikcm.dev/minikcm/controllers/cloudnode"
 	"minikcm.dev/minikcm/controllers/devicedriver"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -27,6 +30,7 @@ import (
 	"minikcm.dev/minikcm/controllers/volumeattacher"
 	"minikcm.dev/minikcm/internal/fence"
 	"minikcm.dev/minikcm/internal/members"
+	"minikcm.dev/minikcm/internal/simulatedcloud"
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
@@ -57,7 +61,11 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 		}
 		c.built = append(c.built, part{"scheduler", s.Run})
 	}
-	if c.kubelets, err = kubeletsim.New(c.kubeletOptions(e)); err != nil {
+	options, err := c.kubeletOptions(e)
+	if err != nil {
+		return nil, err
+	}
+	if c.kubelets, err = kubeletsim.New(options); err != nil {
 		return nil, fmt.Errorf("making the kubelets: %w", err)
 	}
 	c.built = append(c.built, part{"kubelets", c.kubelets.Run})
@@ -75,7 +83,12 @@ func (c *Cluster) startParts(ctx context.Context, e *env.Env) error {
 		return err
 	}
 	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
-	c.untaintsNodes = slices.Contains(selected, nodelifecycle.Name)
+	if slices.Contains(selected, nodelifecycle.Name) {
+		c.newTaints = append(c.newTaints, corev1.TaintNodeNotReady)
+	}
+	if c.opts.inCloud() && slices.Contains(selected, cloudnode.Name) {
+		c.newTaints = append(c.newTaints, simulatedcloud.TaintUninitialized)
+	}
 	c.endShared = e.Begin(ctx)
 	if c.opts.shares() {
 		return c.startSharing(ctx, e)
@@ -151,12 +164,12 @@ func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 }
 
 // accountConfig returns the configuration of a controller, which acts as its service
-// account. No role of upstream's allows what the simulated attacher and the simulated driver of
-// devices do: drivers are installed with their own roles.
+// account. No role of upstream's allows what the simulated attacher, the simulated driver of
+// devices and the simulated cloud do: drivers are installed with their own roles.
 func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 	const namespace = metav1.NamespaceSystem
 	groups := auth.AccountGroups(namespace)
-	if account == volumeattacher.Account || account == devicedriver.Account {
+	if account == volumeattacher.Account || account == devicedriver.Account || account == cloud.Account {
 		groups = append(groups, user.SystemPrivilegedGroup)
 	}
 	return c.ownConfig(auth.AccountName(namespace, account), groups...), nil
@@ -200,20 +213,45 @@ func (c *Cluster) configOfPod(pod *corev1.Pod) *rest.Config {
 	return apiserver.Protobuf(c.server.Config(auth.AccountName(pod.Namespace, pod.Spec.ServiceAccountName), auth.AccountGroups(pod.Namespace)...))
 }
 
-func (c *Cluster) kubeletOptions(e *env.Env) kubeletsim.Options {
+func (c *Cluster) kubeletOptions(e *env.Env) (kubeletsim.Options, error) {
 	config := apiserver.Protobuf(c.local.KubeletsConfig())
 	var shardOf func(string) int
 	if c.opts.shares() {
 		config.Wrap(fence.Wrap)
 		shardOf = members.ShardOf
 	}
+	var inCloud kubernetes.Interface
+	if c.opts.inCloud() {
+		var err error
+		if inCloud, err = c.cloudClient(); err != nil {
+			return kubeletsim.Options{}, err
+		}
+	}
 	return kubeletsim.Options{
 		Config: config, ShardOf: shardOf, Informers: e.Informers,
 		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
-		AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Seed: c.opts.Seed,
+		AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Seed: c.opts.Seed, Cloud: inCloud,
+	}, nil
+}
+
+// cloudClient returns the client with which machines act on the simulated cloud.
+func (c *Cluster) cloudClient() (kubernetes.Interface, error) {
+	config, err := c.accountConfig(cloud.Account)
+	if err != nil {
+		return nil, err
 	}
+	config.UserAgent = "minikcm/" + cloud.Account
+	config.Wrap(cause.Wrap)
+	if c.opts.shares() {
+		config.Wrap(fence.Wrap)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the cloud: %w", err)
+	}
+	return client, nil
 }
 
 func (c *Cluster) runPart(ctx context.Context, p part) {

@@ -58,6 +58,7 @@ func (p *PodNetworks) check(nodes int) error {
 // controllerSettings returns the options of the controllers.
 func (o *Options) controllerSettings() *manager.Settings {
 	s := manager.Defaults()
+	s.KubeCloudShared.CloudProvider.Name = o.CloudProvider
 	if p := &o.PodNetworks; p.Allocate {
 		s.KubeCloudShared.AllocateNodeCIDRs, s.KubeCloudShared.ClusterCIDR = true, p.clusterCIDR()
 		c := &s.NodeIPAMController

@@ -2,6 +2,7 @@ package minikcm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"minikcm.dev/minikcm/internal/simulatedcloud"
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
@@ -65,7 +67,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	r := &readiness{client: c.client, account: !c.makesAccounts, taints: c.untaintsNodes, nodes: c.awaitedNodes()}
+	r := &readiness{client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), nodes: c.awaitedNodes()}
 	err := c.Until(ctx, r.look, nil)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -80,9 +82,11 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 type readiness struct {
 	client  kubernetes.Interface
 	account bool
-	// taints reports that nodes also have to lose the taint of new ones.
-	taints bool
-	nodes  []string
+	// taints are those of new nodes, which they also have to lose.
+	taints []string
+	// inCloud says that the instances of nodes may be stopped, or gone: these are not waited for.
+	inCloud bool
+	nodes   []string
 }
 
 func (r *readiness) missing() string {
@@ -107,12 +111,29 @@ func (r *readiness) look(ctx context.Context) (bool, error) {
 	}
 	for len(r.nodes) > 0 {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})
-		if err != nil || !nodes.IsDelayed(node) && (!isReady(node) || r.taints && isNew(node)) {
-			return false, ignoreNotFound(err)
+		if err != nil || !nodes.IsDelayed(node) && (!isReady(node) || r.isNew(node)) {
+			if off, failed := r.isOff(ctx, node); !off || failed != nil {
+				return false, errors.Join(ignoreNotFound(err), failed)
+			}
 		}
 		r.nodes = r.nodes[1:]
 	}
 	return true, nil
+}
+
+// isOff reports whether the instance of the first node is stopped, or is not that of its Node any
+// more.
+func (r *readiness) isOff(ctx context.Context, node *corev1.Node) (bool, error) {
+	if !r.inCloud {
+		return false, nil
+	}
+	id := node.Spec.ProviderID // empty if there is no Node
+	c, err := r.client.CoreV1().ConfigMaps(simulatedcloud.Namespace).Get(ctx, r.nodes[0], metav1.GetOptions{})
+	if err != nil {
+		return apierrors.IsNotFound(err) && simulatedcloud.IsProviderID(id), ignoreNotFound(err)
+	}
+	i, ok := simulatedcloud.InstanceOf(c)
+	return ok && (i.Stopped || simulatedcloud.IsProviderID(id) && i.ProviderID != id), nil
 }
 
 func ignoreNotFound(err error) error {
@@ -122,11 +143,11 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// isNew reports whether the node has the taint of new nodes (admission plugin
-// TaintNodesByCondition), which the node lifecycle controller removes.
-func isNew(node *corev1.Node) bool {
+// isNew reports whether the node has a taint of new nodes: that of the admission plugin
+// TaintNodesByCondition, which the node lifecycle controller removes, or of a kubelet in a cloud.
+func (r *readiness) isNew(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == corev1.TaintNodeNotReady && t.Effect == corev1.TaintEffectNoSchedule
+		return slices.Contains(r.taints, t.Key) && t.Effect == corev1.TaintEffectNoSchedule
 	})
 }
 

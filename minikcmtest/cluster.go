@@ -71,6 +71,11 @@ func WithSchedulerConfig(file string) Option {
 	return func(o *minikcm.Options) { o.SchedulerConfig = file }
 }
 
+// WithSimulatedCloud puts the nodes into the simulated cloud, in which each has an instance.
+func WithSimulatedCloud() Option {
+	return func(o *minikcm.Options) { o.CloudProvider = "simulated" }
+}
+
 // WithGangScheduling serves Workload and PodGroup of scheduling.k8s.io/v1beta1 and schedules pods by their
 // PodGroups: upstream's feature gate GenericWorkload.
 func WithGangScheduling() Option { return func(o *minikcm.Options) { o.GenericWorkload = true } }

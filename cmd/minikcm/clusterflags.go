@@ -46,6 +46,7 @@ type clusterFlags struct {
 
 	startDelay, readyDelay time.Duration
 	podNetworks            minikcm.PodNetworks
+	cloudProvider          string
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -61,6 +62,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.podNetworks.MaskSize, "node-cidr-mask-size", 0, "length of the prefix of a node's pod network, with one range (default 24 for IPv4, 64 for IPv6)")
 	flags.IntVar(&f.podNetworks.IPv4MaskSize, "node-cidr-mask-size-ipv4", 0, "the same of its IPv4 network, with two ranges (default 24)")
 	flags.IntVar(&f.podNetworks.IPv6MaskSize, "node-cidr-mask-size-ipv6", 0, "the same of its IPv6 network, with two ranges (default 64)")
+	flags.StringVar(&f.cloudProvider, "cloud-provider", "", "put the nodes into a cloud: simulated, in which each has an instance and, with --allocate-node-cidrs, routes to its pod networks; they are ConfigMaps in the namespace minikcm-cloud (default none)")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster's state in this directory; without it, the state is lost when the command ends")
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "start with the objects in this etcd snapshot, which is not changed")
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
@@ -87,7 +89,7 @@ func ownExtensions() []minikcm.Extension {
 func (f *clusterFlags) options() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes.count, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
-		PodNetworks: f.podNetworks, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
+		PodNetworks: f.podNetworks, CloudProvider: f.cloudProvider, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
 		Extensions: ownExtensions(),

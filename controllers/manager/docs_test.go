@@ -35,19 +35,7 @@ shows what they are doing. The flags are those of ` + "`minikcm controller-manag
 	for _, d := range Descriptors() {
 		section(&b, &d)
 	}
-	b.WriteString("\n## Not there\n\nOf kube-controller-manager's controllers, these are missing. To leave one out is fine, to select one an error.\n\n")
-	for _, name := range Absent() {
-		fmt.Fprintf(&b, "- `%s`%s\n", name, whyAbsent()[name])
-	}
 	return b.String()
-}
-
-// whyAbsent says of some missing controllers why there is no use for them.
-func whyAbsent() map[string]string {
-	const cloud = ": needs a cloud, which kube-controller-manager does not have either"
-	return map[string]string{
-		"cloud-node-lifecycle-controller": cloud, "node-route-controller": cloud,
-	}
 }
 
 func section(b *strings.Builder, d *Descriptor) {

@@ -81,8 +81,6 @@ func TestParseSelection(t *testing.T) {
 		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", featuregates.All()},
 		"only excluded":  {"-namespace", []string{}, "", featuregates.Gates{}},
 		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `, featuregates.Gates{}},
-		"absent":         {"node-route-controller", nil, "that minikcm does not have", featuregates.Gates{}},
-		"absent, out":    {"*,-node-route-controller,-route", all, "", featuregates.Gates{}},
 		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded", featuregates.Gates{}},
 		"gate on":        {"*", allBut(others...), "", groups},
 		"gated":          {gated, []string{gated}, "", groups},

@@ -11,8 +11,7 @@ import (
 // ParseSelection parses the value of the flag --controllers: names or aliases separated by
 // commas. A name after "-" is excluded, "*" selects all controllers that are not disabled
 // by default, and "-*" none. Names take precedence over "*", and an empty text means "*". A
-// controller of upstream that the table lacks may be excluded, but not selected, and neither may
-// one whose feature gate is off. The returned names are those of the table, in its order.
+// controller whose feature gate is off may be excluded, but not selected. The returned names are those of the table, in its order.
 func ParseSelection(text string, gates featuregates.Gates) ([]string, error) {
 	table := Descriptors()
 	star := strings.TrimSpace(text) == ""
@@ -28,12 +27,6 @@ func ParseSelection(text string, gates featuregates.Gates) ([]string, error) {
 		}
 		name, excluded := strings.CutPrefix(item, "-")
 		i := slices.IndexFunc(table, func(d Descriptor) bool { return d.Name == name || slices.Contains(d.Aliases, name) })
-		if i < 0 && isAbsent(name) {
-			if excluded {
-				continue
-			}
-			return nil, fmt.Errorf("%q is a controller of kube-controller-manager that minikcm does not have", name)
-		}
 		if i < 0 {
 			return nil, fmt.Errorf("%q is not a controller; the controllers are %s", name, strings.Join(Names(), ", "))
 		}

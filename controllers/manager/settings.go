@@ -33,6 +33,7 @@ func Defaults() *Settings {
 	podAutoscalerDefaults(s)
 	s.CSRSigningController.ClusterSigningDuration.Duration = signing.DefaultLifetime
 	s.KubeCloudShared.CIDRAllocatorType = nodeipam.RangeAllocator
+	cloudDefaults(s)
 	s.PodGCController.TerminatedPodGCThreshold = 12500
 	s.LegacySATokenCleaner.CleanUpPeriod.Duration = legacyserviceaccounttokencleaner.DefaultCleanUpPeriod
 	return s

@@ -63,6 +63,7 @@ func Descriptors() []Descriptor {
 	table = append(table, certificateControllers()...)
 	table = append(table, bootstrapControllers()...)
 	table = append(table, cleaningControllers()...)
+	table = append(table, cloudControllers()...)
 	table = append(table, storageControllers()...)
 	table = append(table, storageProtection()...)
 	table = append(table, deviceControllers()...)

@@ -1,16 +1,19 @@
 package manager
 
-import "slices"
+import (
+	"slices"
+	"testing"
+)
 
 // upstreamNames are all controllers of kube-controller-manager with their aliases, as its
-// --help lists them. ParseSelection accepts the exclusion of one that the table lacks, and
-// answers its selection with an error that says so.
+// --help lists them, and cloud-node-controller, which a cloud-controller-manager has in addition.
 func upstreamNames() map[string][]string {
 	return map[string][]string{
 		"bootstrap-signer-controller":                                    {"bootstrapsigner"},
 		"certificatesigningrequest-approving-controller":                 {"csrapproving"},
 		"certificatesigningrequest-cleaner-controller":                   {"csrcleaner"},
 		"certificatesigningrequest-signing-controller":                   {"csrsigning"},
+		"cloud-node-controller":                                          {"cloud-node"},
 		"cloud-node-lifecycle-controller":                                {"cloud-node-lifecycle"},
 		"clusterrole-aggregation-controller":                             {"clusterrole-aggregation"},
 		"cronjob-controller":                                             {"cronjob"},
@@ -62,27 +65,11 @@ func upstreamNames() map[string][]string {
 	}
 }
 
-// Absent returns the names of upstream's controllers that are not in the table, sorted.
-func Absent() []string {
-	var names []string
-	known := Names()
+// TestNothingIsMissing checks that each controller of upstream is in the table.
+func TestNothingIsMissing(t *testing.T) {
 	for name := range upstreamNames() {
-		if !slices.Contains(known, name) {
-			names = append(names, name)
+		if !slices.Contains(Names(), name) {
+			t.Errorf("%s is missing", name)
 		}
 	}
-	slices.Sort(names)
-	return names
-}
-
-// isAbsent reports whether the name or alias belongs to one of upstream's controllers that
-// is not in the table.
-func isAbsent(name string) bool {
-	absent := Absent()
-	for canonical, aliases := range upstreamNames() {
-		if (canonical == name || slices.Contains(aliases, name)) && slices.Contains(absent, canonical) {
-			return true
-		}
-	}
-	return false
 }
