@@ -29,6 +29,9 @@ var examples = map[string]string{
 	"nodes taint":     "{nodes: {action: taint, taint: 'a=b:NoSchedule'}}",
 	"nodes delete":    "{nodes: {action: delete}}",
 
+	"nodes stopInstance":   "{nodes: {action: stopInstance, names: [node-1]}, for: 5m}",
+	"nodes deleteInstance": "{nodes: {action: deleteInstance}}",
+
 	"apiserver latency":         "{apiserver: {action: latency, delay: 1s, spread: 2s, verbs: [get], userAgents: [kubectl]}}",
 	"apiserver error":           "{apiserver: {action: error, resources: [pods/status], namespaces: [a], users: [u]}}",
 	"apiserver conflicts":       "{apiserver: {action: conflicts, percent: 70}, for: 2m}",

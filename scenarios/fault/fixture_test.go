@@ -51,8 +51,13 @@ func read(t *testing.T, text string) *Fault {
 
 func newBench(t *testing.T, faults ...*Fault) *bench {
 	t.Helper()
+	return newBenchWith(t, func(o *minikcm.Options) { Prepare(o, faults...) })
+}
+
+func newBenchWith(t *testing.T, change func(*minikcm.Options)) *bench {
+	t.Helper()
 	options := minikcm.Options{Nodes: 3, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1}
-	Prepare(&options, faults...)
+	change(&options)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cluster, err := minikcm.Start(ctx, options)

@@ -25,6 +25,10 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 		return nil, nil
 	case NodeTaint:
 		return n.taint(ctx, env, name)
+	case NodeStopInstance:
+		return stopInstance(ctx, env, name)
+	case NodeDeleteInstance:
+		return nil, deleteInstance(ctx, env, name)
 	}
 	undo, err := change{
 		does: "cordoned", undoes: "uncordoned",

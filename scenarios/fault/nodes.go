@@ -25,6 +25,9 @@ const (
 	NodeDrain     = "drain"
 	NodeTaint     = "taint"
 	NodeDelete    = "delete"
+	// The actions of the nodes' instances in the simulated cloud.
+	NodeStopInstance   = "stopInstance"
+	NodeDeleteInstance = "deleteInstance"
 )
 
 // nodeActions are what can be done to nodes.
@@ -38,13 +41,16 @@ var nodeActions = []Action{
 	{Name: NodeDrain, Does: "drain nodes, as kubectl does: evictions that a budget refuses are asked for again", Lasts: LastingAlways, ByAPI: true},
 	{Name: NodeTaint, Does: "add a taint to nodes", Lasts: LastingAlways, ByAPI: true, Fields: []string{"taint"}},
 	{Name: NodeDelete, Does: "delete Nodes", ByAPI: true},
+	{Name: NodeStopInstance, Does: "stop the nodes' instances in the simulated cloud, as their owner does", Lasts: LastingAlways, ByAPI: true},
+	{Name: NodeDeleteInstance, Does: "delete the nodes' instances in the simulated cloud; their Nodes follow", ByAPI: true},
 }
 
 // Nodes is a fault of nodes.
 type Nodes struct {
 	// Action is crash (the machine goes down), partition (nothing is heard of it), hang
 	// (its container runtime does nothing), slow (pods start later), pressure, cordon,
-	// drain, taint or delete.
+	// drain, taint or delete; or stopInstance or deleteInstance, for nodes in the simulated
+	// cloud.
 	Action string `yaml:"action,omitempty"`
 	// Selector is a label selector of the nodes. Without it and names, all match.
 	Selector string `yaml:"selector,omitempty"`
@@ -120,6 +126,10 @@ func (n *Nodes) title() string {
 		verb = "slow down"
 	case NodePartition:
 		verb = "cut off"
+	case NodeStopInstance:
+		verb = "stop the instances of"
+	case NodeDeleteInstance:
+		verb = "delete the instances of"
 	}
 	if len(n.Names) > 0 {
 		return verb + " " + n.which()

@@ -95,6 +95,13 @@ type Cluster struct {
 	ReadyDelay Duration `yaml:"readyDelay"`
 	// ContainerStop is how long a container takes to end; default 50ms.
 	ContainerStop Duration `yaml:"containerStop"`
+	// CloudProvider is simulated if the nodes are in the simulated cloud, in which each has an
+	// instance.
+	CloudProvider string `yaml:"cloudProvider"`
+	// ClusterCIDR is the range of the pods' addresses, or one of IPv4 and one of IPv6, separated by
+	// a comma, of which the node-ipam-controller gives networks to the nodes; in the simulated
+	// cloud there are routes to them.
+	ClusterCIDR string `yaml:"clusterCIDR"`
 	// ServiceRanges are the networks of cluster IPs.
 	ServiceRanges []string `yaml:"serviceRanges"`
 }
