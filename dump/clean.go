@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
 // The reasons for which objects are changed.
@@ -105,11 +106,13 @@ func cleanNode(node *unstructured.Unstructured) (changed string) {
 	return changedNotReady
 }
 
-// ofCondition reports whether the key is that of a taint for a node condition.
+// ofCondition reports whether the key is that of a taint for a node condition, or for a state of the
+// machine in a cloud that stands for one.
 func ofCondition(key any) bool {
 	switch key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
-		corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure:
+		corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
+		simulatedcloud.TaintShutdown, simulatedcloud.TaintUninitialized:
 		return true
 	}
 	return false
