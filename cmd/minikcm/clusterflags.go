@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/cloud"
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/featuregates"
@@ -102,6 +103,9 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	err := f.serverFlags.set(&opts)
 	if err != nil {
 		return opts, err
+	}
+	if err = cloud.CheckProvider(f.cloudProvider); err != nil {
+		return opts, badInput{err}
 	}
 	if err = f.setGates(&opts); err != nil {
 		return opts, badInput{err}

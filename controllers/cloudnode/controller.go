@@ -32,6 +32,8 @@ const (
 	Name         = "cloud-node-controller"
 	workers      = 1
 	updatePeriod = 5 * time.Minute
+	// conflictDelay is the delay before another attempt to initialize a Node that has changed meanwhile.
+	conflictDelay = 50 * time.Millisecond
 )
 
 // Options configure the controller.
@@ -118,7 +120,11 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{}, fmt.Errorf("getting node %s: %w", key.Name, err)
 	}
 	if decide.IsUninitialized(node) {
-		return loop.Result{}, c.initialize(ctx, node)
+		err := c.initialize(ctx, node)
+		if apierrors.IsConflict(err) {
+			return loop.Result{RequeueAfter: conflictDelay}, nil
+		}
+		return loop.Result{}, err
 	}
 	if labels := decide.Labels(node); labels != nil {
 		if err := c.patch(ctx, node, map[string]any{"metadata": map[string]any{"labels": labels}}); err != nil {

@@ -88,9 +88,6 @@ func InventoryOf(maps []*corev1.ConfigMap) Inventory {
 	return v
 }
 
-// Concerns reports whether a ConfigMap is one of the cloud's.
-func Concerns(c *corev1.ConfigMap) bool { return c.Namespace == Namespace }
-
 // CheckRoute returns why the cloud refuses to create a route; nil if it does not.
 func (v *Inventory) CheckRoute(r *Route) error {
 	if _, there := v.Instances[r.Node]; !there {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -289,4 +290,45 @@ spec:
 		}
 	}
 	t.Error("the watch ended before the pod got its status from the Stage")
+}
+
+// TestForkOfACloud keeps the states of instances.
+func TestForkOfACloud(t *testing.T) {
+	t.Parallel()
+	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithSimulatedCloud(), minikcmtest.WithOptions(func(o *minikcm.Options) {
+		own := minikcm.Options{Seed: 1, Logger: o.Logger, CloudProvider: o.CloudProvider}
+		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: own, Extensions: func() []minikcm.Extension { return nil }})}
+	}))
+	id := func(client kubernetes.Interface, node string) (string, string) {
+		c, err := client.CoreV1().ConfigMaps("minikcm-cloud").Get(t.Context(), node, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Data["providerID"], c.Data["state"]
+	}
+	if _, err := cluster.Client().CoreV1().ConfigMaps("minikcm-cloud").Patch(t.Context(), "node-0", types.MergePatchType, []byte(`{"data":{"state":"stopped"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Advance(t.Context(), 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var fork forkapi.Fork
+	if code := sendFork(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
+		t.Fatalf("a fork is answered with %d: %+v", code, fork)
+	}
+	client := clientOf(t, fork.Kubeconfig)
+	for node, state := range map[string]string{"node-0": "stopped", "node-1": "running"} {
+		want, _ := id(cluster.Client(), node)
+		got, is := id(client, node)
+		live, err := client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+		if err != nil || got != want || is != state || live.Spec.ProviderID != want {
+			t.Errorf("%s is %s in state %s, its Node is %s, want %s in state %s: %v", node, got, is, live.Spec.ProviderID, want, state, err)
+		}
+		ready := slices.ContainsFunc(live.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if ready != (state == "running") {
+			t.Errorf("%s in state %s is ready: %v", node, state, ready)
+		}
+	}
 }
