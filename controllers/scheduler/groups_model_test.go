@@ -56,7 +56,11 @@ type groupWorld struct {
 	events []func()
 	// refusing is set while bindings may be refused.
 	refusing bool
-	mistake  groupMistake
+	// ranked is set if pods and groups have priorities, so that they preempt each other.
+	ranked bool
+	// deleted are the pods that the running task has deleted.
+	deleted []*corev1.Pod
+	mistake groupMistake
 }
 
 // groupMistake changes what the scheduler sees of a PodGroup, or what it finds helpful.
@@ -103,13 +107,13 @@ func (w *groupWorld) draw(n int, label string) int { return rapid.IntRange(0, n-
 // reactToPod is the API server for pods.
 func (w *groupWorld) reactToPod(action clienttesting.Action) (bool, runtime.Object, error) {
 	create, isBinding := action.(clienttesting.CreateAction)
-	if !isBinding { // the status: no decision depends on it
-		return true, &corev1.Pod{}, nil
+	if !isBinding {
+		return true, &corev1.Pod{}, w.preempt(action)
 	}
 	binding := create.GetObject().(*corev1.Binding)
 	pod := w.pods[binding.Name]
 	switch {
-	case pod == nil || pod.UID != binding.UID:
+	case pod == nil || pod.UID != binding.UID || pod.DeletionTimestamp != nil:
 		return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), binding.Name)
 	case pod.Spec.NodeName != "":
 		w.t.Fatalf("pod %s is bound twice", pod.Name)
@@ -192,6 +196,10 @@ func (w *groupWorld) writeGroup(old, group *schedulingv1beta1.PodGroup) {
 }
 
 func (w *groupWorld) step() {
+	if w.ranked && w.draw(6, "end") == 0 {
+		w.endVictim()
+		return
+	}
 	switch w.draw(12, "step") {
 	case 0, 1, 2:
 		w.createPod()
@@ -219,13 +227,17 @@ func (w *groupWorld) createPod() {
 	if i := w.draw(modelGroups+1, "group"); i < modelGroups { // the others have none
 		group := groupName(i)
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+		w.rank(&pod.Spec.Priority, i)
+	} else if w.ranked {
+		w.rank(&pod.Spec.Priority, w.draw(modelGroups, "priority"))
 	}
 	w.writePod(nil, pod)
 }
 
 // changeGroup creates a PodGroup, deletes it, or changes its minCount. A minCount of 0 stands for the basic policy.
 func (w *groupWorld) changeGroup() {
-	name := groupName(w.draw(modelGroups, "group"))
+	number := w.draw(modelGroups, "group")
+	name := groupName(number)
 	old := w.groups[name]
 	if old != nil && w.draw(3, "deleted") == 0 {
 		w.writeGroup(old, nil)
@@ -234,6 +246,10 @@ func (w *groupWorld) changeGroup() {
 	group := &schedulingv1beta1.PodGroup{}
 	group.Namespace, group.Name, group.UID = "default", name, types.UID(fmt.Sprint(name, "-", w.version))
 	minCount := int32(w.draw(maxMinCount+1, "minCount"))
+	w.rank(&group.Spec.Priority, number)
+	if old == nil && w.ranked && w.draw(2, "whole") == 0 {
+		group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+	}
 	if old != nil {
 		group = old.DeepCopy()
 		minCount = max(minCount, 1)
@@ -273,8 +289,9 @@ func (w *groupWorld) decide() bool {
 	if a == nil {
 		return false
 	}
-	before := w.placed()
+	before, tasks := w.placed(), len(w.scheduler.tasks.queue)
 	w.scheduler.decide(context.Background(), a)
+	w.watchVictims(a, tasks)
 	after := w.placed()
 	for name, pods := range after {
 		group := w.groups[name]
@@ -345,10 +362,17 @@ func (w *groupWorld) pass(d time.Duration) {
 func (w *groupWorld) settle() {
 	w.refusing = false
 	w.pass(time.Minute)
+	for w.endVictim() {
+		w.pass(time.Minute)
+	}
 }
 
 // rightInTheEnd checks that all pods have a node that could have one.
 func (w *groupWorld) rightInTheEnd() {
+	if w.ranked {
+		w.rankedRightInTheEnd()
+		return
+	}
 	free := modelNodes * nodeSlots
 	waiting, bound := map[string]int{}, map[string]int{}
 	for _, pod := range w.pods {
@@ -377,9 +401,10 @@ func (w *groupWorld) rightInTheEnd() {
 	}
 }
 
-func runGroups(mistake groupMistake) func(t *rapid.T) {
+func runGroups(mistake groupMistake, ranked bool) func(t *rapid.T) {
 	return func(t *rapid.T) {
 		w := newGroupWorld(t, mistake)
+		w.ranked = ranked
 		defer w.close()
 		for _, node := range st.Nodes(modelNodes, st.Allocatable("cpu", fmt.Sprint(nodeSlots), "pods", "10")) {
 			w.scheduler.queue.Notify(w.scheduler.cache.SetNode(node))
@@ -395,7 +420,7 @@ func runGroups(mistake groupMistake) func(t *rapid.T) {
 // TestGangsArePlacedAtOnceOrNotAtAll checks histories of pods and PodGroups: no gang is ever placed in part, and in the end each
 // group that fits has been placed, so that gangs do not block each other.
 func TestGangsArePlacedAtOnceOrNotAtAll(t *testing.T) {
-	rapid.Check(t, runGroups(groupMistake{}))
+	rapid.Check(t, runGroups(groupMistake{}, false))
 }
 
 func TestPlantedGroupMistakes(t *testing.T) {
@@ -410,6 +435,6 @@ func TestPlantedGroupMistakes(t *testing.T) {
 		}}, "was placed in part"},
 		"no event helps": {groupMistake{hint: func(queue.Waiting, framework.ClusterEvent) bool { return false }}, "is not placed although it fits"},
 	} {
-		t.Run(name, func(t *testing.T) { modeltest.MustBreak(t, planted.want, runGroups(planted.mistake)) })
+		t.Run(name, func(t *testing.T) { modeltest.MustBreak(t, planted.want, runGroups(planted.mistake, false)) })
 	}
 }

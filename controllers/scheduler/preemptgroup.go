@@ -105,19 +105,14 @@ func (s *Scheduler) isBeingFreed(a *queue.Attempt, object *schedulingv1beta1.Pod
 	return plugins.IsBeingFreed(s.snapshot, s.groups.victim, priorityOf(object), nodes)
 }
 
-// nominationOf returns the node that a member, which was not placed, is nominated to after the decision; "": none.
+// nominationOf returns the node that a member, which was not placed, is nominated to after the decision; "": none. If the
+// group waits for no victims, the members lose their nominations: on a node that has room for one of them only, they would keep each other out.
 func (d *groupDecision) nominationOf(m *queue.Attempt) string {
-	if d.err != nil {
+	if d.err != nil || d.preemption == nil {
 		return ""
 	}
-	if d.preemption != nil {
-		if node, ok := d.preemption.nominations[m]; ok {
-			return node
-		}
-		return m.Nominated
-	}
-	if f, ok := d.failed[m]; ok && f.diagnosis.Nodes == 0 || d.hasPlaced(m) {
-		return ""
+	if node, ok := d.preemption.nominations[m]; ok {
+		return node
 	}
 	return m.Nominated
 }
@@ -145,7 +140,9 @@ func (s *Scheduler) explainGroup(a *queue.Attempt, d *groupDecision) {
 		}
 		if i := slices.IndexFunc(d.placed, func(p placed) bool { return p.attempt == m }); i >= 0 {
 			s.explain(m, d.placed[i].in, r)
+			continue
 		}
+		s.explain(m, plugins.Input{Snapshot: s.snapshot, Trace: explain.Trace(m.Info.Pod)}, r) // no node was tried
 	}
 }
 

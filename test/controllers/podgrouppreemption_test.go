@@ -53,6 +53,7 @@ func (g *gangs) rankedGroup(name, class string, minCount int32, cpu string, pods
 	for _, pod := range pods {
 		g.pod(pod, cpu, func(p *corev1.Pod) {
 			stopsIn(10)(p)
+			p.Annotations[explain.Asked] = "true"
 			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
 			p.Spec.PriorityClassName = class
 		})
@@ -81,7 +82,7 @@ func (g *gangs) get(name string) *corev1.Pod {
 	return pod
 }
 
-// pods that are being deleted.
+// terminating returns the pods that are being deleted.
 func (g *gangs) terminating() []string {
 	g.t.Helper()
 	pods, err := g.Client().CoreV1().Pods("default").List(g.ctx, metav1.ListOptions{})
@@ -101,6 +102,14 @@ func (g *gangs) mustTerminate(names ...string) {
 	if got := g.terminating(); !slices.Equal(got, names) {
 		g.t.Errorf("pods that are being deleted: %v, want %v", got, names)
 	}
+}
+
+// explained returns what the annotations of a pod say of the preemption for its group; nil: nothing.
+func (g *gangs) explained(name string) *explain.GroupPreemption {
+	g.t.Helper()
+	var decision explain.Decision
+	g.must(json.Unmarshal([]byte(g.get(name).Annotations[explain.Decided]), &decision))
+	return decision.GroupPreemption
 }
 
 // TestAGangPreempts deletes the pods of lower priority that a gang needs the room of, on all nodes at once, and
@@ -132,8 +141,12 @@ func TestAGangPreempts(t *testing.T) {
 		}
 	}
 	for _, pod := range []string{"a", "b"} {
-		if node := g.get(pod).Status.NominatedNodeName; node == "" || g.get(pod).Spec.NodeName != "" {
+		node := g.get(pod).Status.NominatedNodeName
+		if node == "" || g.get(pod).Spec.NodeName != "" {
 			t.Errorf("pod %s is nominated to %q and on %q", pod, node, g.get(pod).Spec.NodeName)
+		}
+		if p := g.explained(pod); p == nil || p.Node != node || len(p.Victims) != 2 {
+			t.Errorf("the explanation of pod %s: %+v", pod, p)
 		}
 	}
 	// Pods of lower priority do not take the room meanwhile.
@@ -252,10 +265,8 @@ func TestAGangSparesBudgets(t *testing.T) {
 	g.pass(2 * time.Second)
 	g.mustTerminate("middle")
 	want := explain.GroupPreemption{Node: "node-0", Victims: []string{"default/middle"}, Total: 1}
-	var decision explain.Decision
-	g.must(json.Unmarshal([]byte(g.get("a").Annotations[explain.Decided]), &decision))
-	if p := decision.GroupPreemption; p == nil || !cmp.Equal(*p, want) {
-		t.Errorf("the explanation is %+v of %+v", p, decision)
+	if p := g.explained("a"); p == nil || !cmp.Equal(*p, want) {
+		t.Errorf("the explanation is %+v", p)
 	}
 	g.pass(time.Minute)
 	g.mustBind("a", "covered")
@@ -294,4 +305,34 @@ func TestTheRestOfAGangPreempts(t *testing.T) {
 	g.pass(2 * time.Minute)
 	g.mustBind("a", "b")
 	g.wantState("g", isScheduled)
+}
+
+// TestAGangThatFitsInAnotherWay nominates the pods of a gang that fits without a victim, but not on the nodes that score best, and places
+// them there after the back-off.
+func TestAGangThatFitsInAnotherWay(t *testing.T) {
+	t.Parallel()
+	g := newPreemptingGangs(t, 2)
+	on := func(name, class, cpu, node string) {
+		g.pod(name, cpu, func(p *corev1.Pod) {
+			p.Spec.PriorityClassName, p.Spec.NodeSelector = class, map[string]string{corev1.LabelHostname: node}
+		})
+	}
+	on("other", "high", "100m", "node-0")
+	on("low", "low", "1", "node-1")
+	g.pass(10 * time.Second)
+	g.group("g", 2, func(group *schedulingv1beta1.PodGroup) { group.Spec.PriorityClassName = "high" })
+	name := "g"
+	for _, pod := range [][2]string{{"a", "1"}, {"b", "1900m"}} {
+		g.pod(pod[0], pod[1], func(p *corev1.Pod) {
+			p.Spec.PriorityClassName, p.Spec.SchedulingGroup = "high", &corev1.PodSchedulingGroup{PodGroupName: &name}
+		})
+	}
+	g.pass(100 * time.Millisecond)
+	g.wantState("g", "False, Unschedulable: "+fmt.Sprintf(found, 2, 1, 0, 0))
+	if a, b := g.get("a").Status.NominatedNodeName, g.get("b").Status.NominatedNodeName; a != "node-1" || b != "node-0" {
+		t.Errorf("a is nominated to %q, b to %q", a, b)
+	}
+	g.pass(10 * time.Second)
+	g.mustBind("a", "b", "low", "other")
+	g.mustTerminate()
 }
