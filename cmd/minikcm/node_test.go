@@ -125,6 +125,19 @@ func TestNodesOfARunningCluster(t *testing.T) {
 	up.stop()
 }
 
+// TestNodeAddWaitsForTheNetwork adds a node whose pod network a controller gives it after it has
+// registered, so that it is not Ready at first.
+func TestNodeAddWaitsForTheNetwork(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	up, _ := launchUp(t, home, "--allocate-node-cidrs", "--cluster-cidr", "10.9.0.0/16", "--cloud-provider", "simulated")
+	p := launch(t, home, "run", "node", "add", "late")
+	if code, text := p.end(); code != 0 || text != "node/late added\n" {
+		t.Errorf("exit code %d: %s%s", code, text, p.stderr.String())
+	}
+	up.stop()
+}
+
 // A refused eviction does not delay other pods, and the error contains the budget's message.
 func TestEvictionsRefused(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -168,7 +168,7 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, exist
 }
 
 // waitReady returns when all nodes are Ready. It fails at once for a node whose Ready
-// condition is False: its kubelet has rejected it.
+// condition is False, because its kubelet has rejected it, unless the node waits for its network.
 func waitReady(ctx context.Context, client kubernetes.Interface, names []string) error {
 	pending := map[string]string{} // the reason why each is not Ready
 	for _, name := range names {
@@ -186,7 +186,7 @@ func waitReady(ctx context.Context, client kubernetes.Interface, names []string)
 		case ready == nil:
 		case ready.Status == corev1.ConditionTrue:
 			delete(pending, node.Name)
-		case ready.Status == corev1.ConditionFalse:
+		case ready.Status == corev1.ConditionFalse && !nodes.AwaitsNetwork(ready):
 			return false, fmt.Errorf("node %s is not Ready: %s", node.Name, ready.Message)
 		default:
 			pending[node.Name] = ready.Message

@@ -17,6 +17,12 @@ func noNetwork() conditionText {
 	}
 }
 
+// AwaitsNetwork reports whether the condition Ready of a node says that it waits for its network.
+func AwaitsNetwork(ready *corev1.NodeCondition) bool {
+	text := noNetwork()
+	return ready.Reason == text.reason && ready.Message == text.message
+}
+
 // NetworkError returns why pods of the node get no addresses yet; empty if its network is ready.
 func (n *Node) NetworkError() string {
 	if !n.AwaitsRange() && n.NetworkAt().IsZero() {
