@@ -34,7 +34,7 @@ func (w *memoryResponse) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// GiveBody is Write without a copy, for a body in one piece that nobody modifies afterwards
+// GiveBody is Write without a copy, for a body in one piece that is not modified afterwards
 // (response.BodyTaker). ok is false if a part of the body has been written already.
 func (w *memoryResponse) GiveBody(data []byte) (ok bool) {
 	if w.given != nil || w.body.Len() > 0 {

@@ -32,7 +32,7 @@ type Write struct {
 }
 
 // Stored returns the object as the write has stored it at a revision. The cache shares it, so
-// nobody may modify it.
+// it must not be modified.
 func (w *Write) Stored(revision int64) runtime.Object {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +42,7 @@ func (w *Write) Stored(revision int64) runtime.Object {
 	return w.stored
 }
 
-// Failed tells the cache that the write was not made.
+// Failed withdraws the announcement: the write was not made.
 func (w *Write) Failed() { w.cache.pending.forget(w) }
 
 // add adds a write, unless there are too many.
