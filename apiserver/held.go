@@ -42,7 +42,7 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 			}
 			entries, _ := objects.Cache().Peek(prefix)
 			for _, e := range entries {
-				if !yield(Held{row.GroupVersionKind, row.Plural, e.Object}) {
+				if !yield(Held{row.GroupVersionKind, row.Plural, e.Object()}) {
 					return
 				}
 			}

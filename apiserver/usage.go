@@ -66,7 +66,7 @@ func (m metricsObjects) List(ctx context.Context, gvr schema.GroupVersionResourc
 	}
 	all := make([]runtime.Object, len(list.Entries))
 	for i, entry := range list.Entries {
-		all[i] = request.FromStored(found.Row, entry.Object)
+		all[i] = request.FromStored(found.Row, entry.Object())
 	}
 	return all, nil
 }

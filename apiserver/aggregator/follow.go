@@ -39,8 +39,8 @@ func (a *Aggregator) followOnce(ctx context.Context, resource schema.GroupVersio
 			return err
 		}
 		for i := range events {
-			if entry := events[i].Entry; entry != nil && entry.Object != nil {
-				changed(entry.Object)
+			if object := events[i].Entry.Object(); object != nil {
+				changed(object)
 			}
 		}
 	}

@@ -96,6 +96,17 @@ func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (boo
 	return bytes.Equal(appendChecksum(*buffer), data), nil
 }
 
+// StoredMessage returns the protobuf message in a stored value, without a copy. ok is false if the
+// value is not protobuf.
+func StoredMessage(data []byte) (message []byte, ok bool) {
+	envelope, ok := bytes.CutPrefix(data, protoMagic)
+	if !ok {
+		return nil, false
+	}
+	_, message, err := unwrapProtobuf(envelope)
+	return message, err == nil
+}
+
 // DecodeStored decodes the bytes of EncodeStored or of an upstream apiserver, protobuf or
 // JSON, into into. The error wraps ErrDamaged if the checksum does not match; bytes without
 // one are accepted.

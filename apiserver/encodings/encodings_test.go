@@ -72,7 +72,7 @@ func list(t *testing.T, kept *encodings.Kept, form string, entries []*watchcache
 		end := runs.End(i)
 		var want strings.Builder
 		for _, e := range entries[i:end] {
-			want.WriteString(e.Object.(*v1.ConfigMap).Data["v"])
+			want.WriteString(e.Object().(*v1.ConfigMap).Data["v"])
 		}
 		encode := func() ([]byte, error) {
 			encoded += end - i

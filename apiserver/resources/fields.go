@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,16 +25,11 @@ type lazyFields struct {
 	obj runtime.Object
 }
 
-func (f lazyFields) Has(label string) bool {
-	if label == fieldName || label == fieldNamespace && f.row.Namespaced {
-		return true
-	}
-	for _, l := range f.row.SelectableFields {
-		if l == label {
-			return true
-		}
-	}
-	return false
+func (f lazyFields) Has(label string) bool { return f.row.selects(label) }
+
+// selects reports whether label is a selectable field.
+func (r *Resource) selects(label string) bool {
+	return label == fieldName || label == fieldNamespace && r.Namespaced || slices.Contains(r.SelectableFields, label)
 }
 
 func (f lazyFields) Get(label string) string {

@@ -95,6 +95,9 @@ type Resource struct {
 	// Field returns one selectable field: it allocates nothing for strings that the object
 	// holds. FieldsOf adapts it to the interface of selectors.
 	Field func(obj runtime.Object, label string) string
+	// Packed, if not nil, makes the watch cache keep the objects encoded. It has all selectable
+	// fields, and those of the metadata.
+	Packed map[string]PackedField
 	// UnknownField returns the message for a field label that is not selectable. Nil means
 	// upstream's message for most kinds.
 	UnknownField func(label string) string

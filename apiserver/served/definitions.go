@@ -382,8 +382,8 @@ func (d *Definitions) followFrom(ctx context.Context, revision int64) error {
 			return err
 		}
 		for i := range events {
-			if entry := events[i].Entry; entry.Object != nil {
-				if err := d.learn(ctx, entry.Key, entry.Object.(*apiextensionsv1.CustomResourceDefinition).Name); err != nil {
+			if definition, ok := events[i].Entry.Object().(*apiextensionsv1.CustomResourceDefinition); ok {
+				if err := d.learn(ctx, events[i].Entry.Key, definition.Name); err != nil {
 					return err
 				}
 			}

@@ -69,7 +69,7 @@ func New(cfg Config) *Objects {
 	}
 	o.prefix = Root + prefix + "/"
 	o.unkept = sync.OnceValue(o.newUnkept)
-	o.cache = watchcache.New(watchcache.Config{
+	cached := watchcache.Config{
 		Store:  cfg.Store,
 		Prefix: o.prefix,
 		Decode: o.decode,
@@ -78,8 +78,21 @@ func New(cfg Config) *Objects {
 		Ledger: cfg.Ledger,
 
 		WithRevision: WithRevision,
-	})
+	}
+	if o.row.Packed != nil && o.transformer == nil {
+		cached.Packed = o.packedFields
+	}
+	o.cache = watchcache.New(cached)
 	return o
+}
+
+// packedFields reads the selectable fields from a stored value; ok is false if it is not protobuf.
+func (o *Objects) packedFields(value []byte) (set fields.Fields, ok bool) {
+	message, ok := codec.StoredMessage(value)
+	if !ok {
+		return nil, false
+	}
+	return o.row.PackedFields(message), true
 }
 
 func (o *Objects) newUnkept() *unkept {
@@ -110,7 +123,7 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 	if err != nil || entry == nil {
 		return nil, err
 	}
-	return entry.Object, nil
+	return entry.Object(), nil
 }
 
 // Version returns a number that grows with every change of the objects that this process
@@ -133,7 +146,7 @@ func (o *Objects) KnownIn(ctx context.Context, namespace string) ([]runtime.Obje
 	}
 	found := make([]runtime.Object, len(list.Entries))
 	for i, entry := range list.Entries {
-		found[i] = entry.Object
+		found[i] = entry.Object()
 	}
 	return found, nil
 }

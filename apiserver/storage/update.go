@@ -129,7 +129,7 @@ func (o *Objects) stateOf(kv *store.KeyValue) (state, error) {
 func (o *Objects) start(ctx context.Context, key, name string, opts UpdateOptions) (state, error) {
 	entry, _, err := o.cache.Get(ctx, key, 0)
 	if err == nil && entry != nil {
-		return state{object: entry.Object, revision: entry.Revision}, nil
+		return state{object: entry.Object(), revision: entry.Revision}, nil
 	}
 	return o.reread(ctx, key, name, opts)
 }

@@ -50,7 +50,7 @@ func (rq *Call) get(ctx context.Context) (runtime.Object, error) {
 	if entry == nil {
 		return nil, apierrors.NewNotFound(rq.GroupResource(), rq.Name)
 	}
-	return rq.FromStored(entry.Object), nil
+	return rq.FromStored(entry.Object()), nil
 }
 
 // serveSubresourceGet serves GET on a subresource.

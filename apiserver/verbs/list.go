@@ -111,7 +111,7 @@ func (rq *Call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*r
 	p := &request.Page{Objects: make([]runtime.Object, len(list.Entries)), Entries: list.Entries}
 	p.Meta.ResourceVersion = strconv.FormatInt(list.Revision, 10)
 	for i, entry := range list.Entries {
-		p.Objects[i] = rq.FromStored(entry.Object)
+		p.Objects[i] = rq.FromStored(entry.Object())
 	}
 	if !list.More {
 		return p, nil

@@ -257,12 +257,12 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	var err error
 	switch {
 	case e.references != nil:
-		object = e.references.Put(e.shared(event.Entry.Object))
+		object = e.references.Put(e.shared(event.Entry.Object()))
 	case e.headersNeeded:
 		e.headersNeeded = false
-		object, err = e.headers(event.Entry.Object)
+		object, err = e.headers(event.Entry.Object())
 	case e.form == "":
-		object, err = e.encode(event.Entry.Object)
+		object, err = e.encode(event.Entry.Object())
 	default:
 		object, err = event.Entry.Encoded(e.form, e.encode)
 	}

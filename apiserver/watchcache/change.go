@@ -27,11 +27,7 @@ type change struct {
 // it.
 func (c *change) last() *Entry {
 	c.goneOnce.Do(func() {
-		c.gone = &Entry{
-			Key: c.previous.Key, Revision: c.revision,
-			Object: c.withRevision(c.previous.Object, c.revision),
-			Labels: c.previous.Labels, Fields: c.previous.Fields, size: c.previous.size,
-		}
+		c.gone = c.previous.at(c.revision, c.withRevision)
 	})
 	return c.gone
 }

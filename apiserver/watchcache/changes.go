@@ -25,16 +25,16 @@ func (c *Changes) Each(do func(object runtime.Object, deleted bool)) {
 	if c.All {
 		f := newFilter(c.prefix, "", nil, nil)
 		c.objects.each(&f, "", func(e *Entry) bool {
-			do(e.Object, false)
+			do(e.Object(), false)
 			return true
 		})
 		return
 	}
 	for _, ch := range c.ring {
 		if ch.entry != nil {
-			do(ch.entry.Object, false)
+			do(ch.entry.Object(), false)
 		} else {
-			do(ch.previous.Object, true)
+			do(ch.previous.Object(), true)
 		}
 	}
 }

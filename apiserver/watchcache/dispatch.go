@@ -20,8 +20,15 @@ func (c *Cache) decode(kv store.KeyValue) (*Entry, error) {
 			return nil, fmt.Errorf("decoding %s at revision %d for the watch cache: %w", kv.Key, kv.ModRevision, err)
 		}
 	}
-	entry := &Entry{Key: kv.Key, Revision: kv.ModRevision, Object: obj, id: lastID.Add(1), size: len(kv.Value)}
+	entry := &Entry{Key: kv.Key, Revision: kv.ModRevision, id: lastID.Add(1), size: len(kv.Value)}
 	entry.Labels, entry.Fields = c.cfg.Attrs(obj)
+	if c.cfg.Packed != nil {
+		if packedFields, ok := c.cfg.Packed(kv.Value); ok {
+			entry.Fields, entry.packed = packedFields, &packed{kv.Value, c.cfg.Decode}
+			return entry, nil
+		}
+	}
+	entry.object = obj
 	return entry, nil
 }
 

@@ -1,12 +1,15 @@
 package watchcache
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/store"
 )
 
 // Entry is one object at one revision. Readers and watchers share it and must not
@@ -14,14 +17,45 @@ import (
 type Entry struct {
 	Key      string
 	Revision int64
-	Object   runtime.Object
 	Labels   labels.Set
 	Fields   fields.Fields
+
+	object runtime.Object
+	packed *packed // if not nil, in place of object
 
 	id        uint64
 	size      int // bytes of the stored value
 	encodings atomic.Pointer[encoding]
 	encoding  sync.Mutex // held while an encoding is being made
+}
+
+// packed is an object that is kept as it is stored (Config.Packed).
+type packed struct {
+	value  []byte
+	decode func(store.KeyValue) (runtime.Object, error)
+}
+
+// Object returns the object, or nil for the entry of a bookmark. Each call for a packed entry
+// decodes another copy. It panics if that fails: the value is one that this process has encoded
+// or decoded before.
+func (e *Entry) Object() runtime.Object {
+	if e.packed == nil {
+		return e.object
+	}
+	obj, err := e.packed.decode(store.KeyValue{Key: e.Key, Value: e.packed.value, ModRevision: e.Revision})
+	if err != nil {
+		panic(fmt.Sprintf("decoding %s at revision %d again: %v", e.Key, e.Revision, err))
+	}
+	return obj
+}
+
+// at returns the entry of the same state at a later revision. It is in no list.
+func (e *Entry) at(revision int64, withRevision func(runtime.Object, int64) runtime.Object) *Entry {
+	later := &Entry{Key: e.Key, Revision: revision, Labels: e.Labels, Fields: e.Fields, packed: e.packed, size: e.size}
+	if e.packed == nil {
+		later.object = withRevision(e.object, revision)
+	}
+	return later
 }
 
 // lastID is the ID of the newest entry.
@@ -54,7 +88,7 @@ func (e *Entry) Encoded(form string, encode func(runtime.Object) ([]byte, error)
 	if found := find(first, form); found != nil {
 		return found.bytes, nil
 	}
-	bytes, err := encode(e.Object)
+	bytes, err := encode(e.Object())
 	if err != nil {
 		return nil, err
 	}

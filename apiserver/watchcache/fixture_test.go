@@ -111,6 +111,16 @@ func podAttrs(obj runtime.Object) (labels.Set, fields.Fields) {
 	return pod.Labels, fields.Set{"metadata.name": pod.Name, "spec.nodeName": pod.Spec.NodeName}
 }
 
+// packedPod keeps pods encoded, except those of app b.
+func packedPod(value []byte) (fields.Fields, bool) {
+	pod := &v1.Pod{}
+	if err := pod.Unmarshal(value); err != nil {
+		return nil, false
+	}
+	_, set := podAttrs(pod)
+	return set, pod.Labels["app"] != "b"
+}
+
 func podWithRevision(obj runtime.Object, revision int64) runtime.Object {
 	pod := *obj.(*v1.Pod)
 	pod.ResourceVersion = strconv.FormatInt(revision, 10)
@@ -214,8 +224,8 @@ func describe(events []Event) []string {
 	var lines []string
 	for _, e := range events {
 		line := string(e.Type)
-		if e.Entry.Object != nil {
-			pod := e.Entry.Object.(*v1.Pod)
+		if e.Entry.Object() != nil {
+			pod := e.Entry.Object().(*v1.Pod)
 			line += " " + pod.Name + "@" + pod.ResourceVersion
 		} else {
 			line += " @" + strconv.FormatInt(e.Entry.Revision, 10)

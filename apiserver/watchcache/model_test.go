@@ -30,6 +30,9 @@ func TestModel(t *testing.T) {
 		m.fixture = newFixtureOn(rt, s, prefix, func(cfg *Config) {
 			cfg.RingSize = rapid.SampledFrom([]int{3, 1000}).Draw(rt, "ring size")
 			cfg.WatcherBuffer = rapid.SampledFrom([]int{4, 1000}).Draw(rt, "buffer")
+			if rapid.Bool().Draw(rt, "packed") {
+				cfg.Packed = packedPod
+			}
 		})
 		defer func() {
 			m.fixture.cache.Close()
@@ -243,7 +246,7 @@ func (m *model) converted(o *observer, e Event) storetest.Event {
 		}
 		return converted
 	}
-	pod := e.Entry.Object.(*v1.Pod)
+	pod := e.Entry.Object().(*v1.Pod)
 	if pod.ResourceVersion != fmt.Sprint(e.Entry.Revision) {
 		m.Fatalf("resourceVersion %s at revision %d", pod.ResourceVersion, e.Entry.Revision)
 	}
@@ -261,7 +264,7 @@ func (m *model) initial(o *observer, events []Event) []Event {
 	n := 0
 	var got []string
 	for n < len(events) && events[n].Initial {
-		pod := events[n].Entry.Object.(*v1.Pod)
+		pod := events[n].Entry.Object().(*v1.Pod)
 		got = append(got, fmt.Sprintf("%s %s/%s@%s", events[n].Entry.Key, pod.Labels["app"], pod.Spec.NodeName, pod.ResourceVersion))
 		n++
 	}

@@ -128,7 +128,7 @@ func toldBy(e Event, delivery int) storetest.Event {
 	if e.Type == watch.Deleted {
 		converted.Type = storetest.Delete
 	} else {
-		converted.Value = e.Entry.Object.(*v1.Pod).Labels["app"]
+		converted.Value = e.Entry.Object().(*v1.Pod).Labels["app"]
 	}
 	return converted
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEncodedOncePerForm(t *testing.T) {
-	entry := &Entry{Object: newPod("a", "", "")}
+	entry := &Entry{object: newPod("a", "", "")}
 	var calls atomic.Int32
 	encode := func(runtime.Object) ([]byte, error) {
 		return fmt.Append(nil, calls.Add(1)), nil
@@ -140,5 +140,27 @@ func TestPendingIsBounded(t *testing.T) {
 	}
 	if p.count != maxPending {
 		t.Errorf("%d writes", p.count)
+	}
+}
+
+// A packed entry decodes a copy for each reader, also in the event of its deletion.
+func TestPacked(t *testing.T) {
+	f := newFixture(t, func(cfg *Config) { cfg.Packed = packedPod })
+	w := f.watch(WatchOptions{Prefix: prefix})
+	pod := newPod("web", "a", "n")
+	written := f.put(pod)
+	if got, want := f.next(w), at("ADDED", "web", written); len(got) != 1 || got[0] != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	entry, _, err := f.cache.Get(f.ctx, f.key(pod), written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entry.object != nil || entry.Object() == entry.Object() || entry.Labels["app"] != "a" || entry.Fields.Get("spec.nodeName") != "n" {
+		t.Errorf("%+v", entry)
+	}
+	removed := f.remove(pod)
+	if got, want := f.next(w), at("DELETED", "web", removed); len(got) != 1 || got[0] != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }

@@ -156,7 +156,7 @@ func TestSelectorsMakeTransitions(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, e := range events {
-					if pod := e.Entry.Object.(*v1.Pod); pod.Spec.NodeName != "x" || e.Entry.Labels["app"] != "x" {
+					if pod := e.Entry.Object().(*v1.Pod); pod.Spec.NodeName != "x" || e.Entry.Labels["app"] != "x" {
 						t.Errorf("%s shows a state that is not the watcher's", describe([]Event{e}))
 					}
 				}

@@ -176,7 +176,7 @@ func defaultClass(ctx context.Context, objects *storage.Objects) (*schedulingv1.
 	}
 	var found *schedulingv1.PriorityClass
 	for _, entry := range list.Entries {
-		class, ok := entry.Object.(*schedulingv1.PriorityClass)
+		class, ok := entry.Object().(*schedulingv1.PriorityClass)
 		if ok && class.GlobalDefault && (found == nil || class.Value < found.Value) {
 			found = class
 		}
