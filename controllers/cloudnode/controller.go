@@ -88,7 +88,8 @@ func delays(name, help string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 4, 6)})
 }
 
-// wakeForNode enqueues Nodes that are new, have got or lost a taint, or other labels, provider IDs or addresses.
+// wakeForNode enqueues Nodes that are new, have got or lost the taint, or have other labels,
+// provider IDs or addresses.
 func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok || ev.Type == loop.Deleted {
