@@ -35,6 +35,7 @@ type Controller struct {
 	slices   resourcelisters.ResourceSliceLister
 	claims   resourcelisters.ResourceClaimLister
 	rules    resourcelisters.DeviceTaintRuleLister
+	metrics  *metrics
 	loop     *loop.Loop
 }
 
@@ -47,7 +48,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	requests, slices := e.Informers.ResourcePoolStatusRequests(), e.Informers.ResourceSlices()
 	claims, rules := e.Informers.ResourceClaims(), e.Informers.DeviceTaintRules()
 	c := &Controller{
-		clock: e.Clock, client: client,
+		clock: e.Clock, client: client, metrics: newMetrics(e),
 		requests: requests.Lister(), slices: slices.Lister(), claims: claims.Lister(), rules: rules.Lister(),
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
@@ -119,6 +120,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	answered := request.DeepCopy()
 	answered.Status = status
 	_, err = c.client.ResourceV1alpha3().ResourcePoolStatusRequests().UpdateStatus(ctx, answered, metav1.UpdateOptions{})
+	c.metrics.answered(request.Spec.Driver, c.clock.Now().Sub(now), err)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return loop.Result{}, fmt.Errorf("updating the status of ResourcePoolStatusRequest %s: %w", key.Name, err)
 	}

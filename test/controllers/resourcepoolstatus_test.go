@@ -59,6 +59,18 @@ spec: {containers: [{name: c, image: i}], resourceClaims: [{name: gpu, resourceC
 		t.Errorf("a new answer: %v", err)
 	}
 	eventuallyDeleted(t, c, "gpus", 59*time.Minute, 2*time.Minute)
+	all, err := c.Client().Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`resourcepoolstatusrequest_controller_requests_processed_total{driver_name="gpu.example.com"} 1`,
+		`resourcepoolstatusrequest_controller_request_processing_duration_seconds_count{driver_name="gpu.example.com"} 1`,
+	} {
+		if !strings.Contains(string(all), line+"\n") {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
 }
 
 // TestResourcePoolStatusWaits asks for a pool whose second slice is missing: the answer comes with the slice. A
