@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/inflight"
@@ -232,8 +234,17 @@ func (c *Cluster) kubeletOptions(e *env.Env) (kubeletsim.Options, error) {
 		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
-		AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Seed: c.opts.Seed, Cloud: inCloud,
+		AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(),
 	}, nil
+}
+
+// gather returns the grid of the kubelets' heartbeats. On a clock that is not real, all events have
+// the times that the seed determines.
+func (c *Cluster) gather() time.Duration {
+	if c.opts.ClockMode == "" || c.opts.ClockMode == clock.ModeReal {
+		return 100 * time.Millisecond
+	}
+	return 0
 }
 
 // cloudClient returns the client with which machines act on the simulated cloud.

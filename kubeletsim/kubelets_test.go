@@ -201,6 +201,36 @@ func TestNodesRegister(t *testing.T) {
 	}
 }
 
+// Heartbeats that are spread at random come at times of their own, or at those of the grid.
+func TestHeartbeatsAreGathered(t *testing.T) {
+	const nodes, grid = 20, 100 * time.Millisecond
+	for _, gather := range []time.Duration{0, grid} {
+		c := newCluster(t, Options{Nodes: nodes, Random: clock.NewRandom(7), Gather: gather})
+		c.until("all nodes have leases", func() bool {
+			leases, err := c.client.CoordinationV1().Leases("kube-node-lease").List(c.ctx, metav1.ListOptions{})
+			return err == nil && len(leases.Items) == nodes
+		})
+		c.advance(11 * time.Second)
+		times := map[time.Duration]bool{}
+		for i := range nodes {
+			lease, err := c.client.CoordinationV1().Leases("kube-node-lease").Get(c.ctx, fmt.Sprintf("node-%d", i), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			renewed := lease.Spec.RenewTime.Sub(podtest.Epoch)
+			if times[renewed] = true; renewed < 9600*time.Millisecond-gather || renewed > 10*time.Second {
+				t.Errorf("gathered by %v: %s was renewed after %v", gather, lease.Name, renewed)
+			}
+			if gather > 0 && renewed%gather != 0 {
+				t.Errorf("%s was renewed after %v, which is not on the grid", lease.Name, renewed)
+			}
+		}
+		if gather == 0 && len(times) != nodes || gather > 0 && len(times) > 6 {
+			t.Errorf("gathered by %v: %d nodes were renewed at %d times", gather, nodes, len(times))
+		}
+	}
+}
+
 func TestPodLivesAndEnds(t *testing.T) {
 	c := newCluster(t, Options{Nodes: 1})
 	c.create(podtest.Pod("web", "node-0"))

@@ -45,6 +45,9 @@ type Options struct {
 	Ledger *clock.Ledger
 	// Random spreads the heartbeats of many nodes; nil: all are renewed at once.
 	Random *clock.Random
+	// Gather is the grid of the heartbeats that Random spreads: those within it are sent at once, so
+	// that the store writes them together. 0: each is sent at its own time.
+	Gather time.Duration
 	// Recorder records events; the caller runs it. Nil: events are dropped.
 	Recorder *events.Recorder
 	// Seed determines the noise of loads in metrics of containers.

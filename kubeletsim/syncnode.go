@@ -29,6 +29,9 @@ const (
 	reportPeriod  = 5 * time.Minute
 )
 
+// jitterShare is the part of a period by which a heartbeat may come earlier.
+const jitterShare = 25
+
 // adoptRetry is the delay before another attempt to read a Node.
 const adoptRetry = time.Second
 
@@ -131,9 +134,20 @@ func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Ti
 		if err := k.renew(ctx, n, now); err != nil {
 			return fmt.Errorf("renewing the lease of node %s: %w", n.Name, err)
 		}
-		n.LeaseDue = now.Add(k.jittered(n, leasePeriod))
+		n.LeaseDue = k.gathered(now.Add(k.jittered(n, leasePeriod)))
+		if early := n.StatusDue.Sub(n.LeaseDue); k.opts.Gather > 0 && early > 0 && early <= leasePeriod/jitterShare+k.opts.Gather {
+			n.StatusDue = n.LeaseDue
+		}
 	}
 	return nil
+}
+
+// gathered returns the last point of the grid before a time (Options.Gather).
+func (k *Kubelets) gathered(at time.Time) time.Time {
+	if k.opts.Gather <= 0 {
+		return at
+	}
+	return at.Add(-time.Duration(at.UnixNano() % int64(k.opts.Gather)))
 }
 
 // jittered shortens a period by up to 4 %, as upstream's kubelet does. Each node has its own
@@ -145,7 +159,7 @@ func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 	if n.Random == nil {
 		n.Random = k.opts.Random.Keyed(n.Name)
 	}
-	return period - time.Duration(n.Random.Float64()*float64(period)/25)
+	return period - time.Duration(n.Random.Float64()*float64(period)/jitterShare)
 }
 
 // register creates the Node, or takes over the existing one.
