@@ -175,6 +175,52 @@ spec:
 	}
 }
 
+// TestWhatIfAGangPreempts scales a gang up that preempts pods of lower priority. The classes of the PodGroup and of the pods come after
+// them in the dump.
+func TestWhatIfAGangPreempts(t *testing.T) {
+	t.Parallel()
+	deployment := func(name, more string, replicas int) string {
+		return fmt.Sprintf(`---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: default}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {%[3]s, containers: [{name: c, image: c, resources: {requests: {cpu: "3"}}}]}
+`, name, replicas, more)
+	}
+	f := forkOf(t, `
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: gang, namespace: default}
+spec: {priorityClassName: high, schedulingPolicy: {gang: {minCount: 2}}}
+`+deployment("gang", "priorityClassName: high, schedulingGroup: {podGroupName: gang}", 0)+deployment("low", "priorityClassName: low", 3)+`---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 100}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}
+`)
+	changes, err := ParseChanges([]string{"scale", "deployment/gang=2"}, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := f.WhatIf(t.Context(), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	preempted := 0
+	for _, m := range report.Moved {
+		if m.Preempted {
+			preempted++
+		}
+	}
+	if preempted != 2 || len(report.Started) != 2 || len(report.Pending) != 2 {
+		t.Errorf("%d pods were preempted, %+v", preempted, report)
+	}
+}
+
 func TestFit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -35,8 +35,12 @@ func levelOf(o *unstructured.Unstructured) level {
 		return levelOfCore(gvk.Kind)
 	case "apiextensions.k8s.io":
 		return definitions
-	case "rbac.authorization.k8s.io", "scheduling.k8s.io", "node.k8s.io":
+	case "rbac.authorization.k8s.io", "node.k8s.io":
 		return identities
+	case "scheduling.k8s.io":
+		if gvk.Kind == "PriorityClass" {
+			return identities // PodGroups need it
+		}
 	case "storage.k8s.io":
 		return storage
 	case "apps", "batch", "autoscaling", "policy":

@@ -48,6 +48,10 @@ const owners = `
 ---
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: robot, namespace: a}}
 ---
+{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: gang, namespace: a}, spec: {priorityClassName: high}}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}}
+---
 {apiVersion: v1, kind: Namespace, metadata: {name: a}}
 ---
 {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.shop.example.com}}
@@ -60,8 +64,8 @@ const owners = `
 // Owners come first, regardless of their order in the dump.
 func TestOrder(t *testing.T) {
 	want := []string{
-		"customresourcedefinition/shops.shop.example.com", "namespace/a", "serviceaccount/robot in a", "configmap/a in a", "configmap/b in a",
-		"persistentvolumeclaim/c in a", "persistentvolume/v", "node/node", "shop/s in a", "loop/y in a", "loop/x in a",
+		"customresourcedefinition/shops.shop.example.com", "namespace/a", "priorityclass/high", "serviceaccount/robot in a", "configmap/a in a", "configmap/b in a",
+		"persistentvolumeclaim/c in a", "persistentvolume/v", "node/node", "podgroup/gang in a", "shop/s in a", "loop/y in a", "loop/x in a",
 		"deployment/web in a", "configmap/of-web in a", "replicaset/web in a", "pod/web-1 in a", "resourcequota/quota in a",
 	}
 	random := rand.New(rand.NewPCG(1, 1))

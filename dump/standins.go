@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,9 @@ func standIns(objects, dumped []*unstructured.Unstructured) []*unstructured.Unst
 		}
 		if path := podSpec(o); path != nil {
 			s.podSpec(o, path)
+		}
+		if o.GetKind() == "PodGroup" {
+			s.podGroup(o)
 		}
 	}
 	return slices.SortedFunc(maps.Values(s.made), func(a, b *unstructured.Unstructured) int {
@@ -87,14 +91,27 @@ func (s *missing) podSpec(o *unstructured.Unstructured, path []string) {
 	}
 }
 
-func (s *missing) classes(spec *corev1.PodSpec) {
-	if name := spec.PriorityClassName; name != "" && !strings.HasPrefix(name, "system-") {
-		if class := s.need("scheduling.k8s.io/v1", "PriorityClass", "", name); class != nil {
-			if _, known := class.Object["value"]; !known || spec.Priority != nil {
-				class.Object["value"] = int64(valueOr(spec.Priority, 0))
-			}
+func (s *missing) podGroup(o *unstructured.Unstructured) {
+	fields, _, _ := unstructured.NestedMap(o.Object, "spec")
+	var spec schedulingv1beta1.PodGroupSpec
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec) == nil {
+		s.priority(spec.PriorityClassName, spec.Priority)
+	}
+}
+
+func (s *missing) priority(name string, value *int32) {
+	if name == "" || strings.HasPrefix(name, "system-") {
+		return
+	}
+	if class := s.need("scheduling.k8s.io/v1", "PriorityClass", "", name); class != nil {
+		if _, known := class.Object["value"]; !known || value != nil {
+			class.Object["value"] = int64(valueOr(value, 0))
 		}
 	}
+}
+
+func (s *missing) classes(spec *corev1.PodSpec) {
+	s.priority(spec.PriorityClassName, spec.Priority)
 	if name := valueOr(spec.RuntimeClassName, ""); name != "" {
 		if class := s.need("node.k8s.io/v1", "RuntimeClass", "", name); class != nil {
 			class.Object["handler"] = "stand-in"
