@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/google/btree"
 )
@@ -23,10 +24,20 @@ func newSnapshot() *snapshot {
 	return &snapshot{tree: btree.NewG(degree, func(a, b *Entry) bool { return a.Key < b.Key })}
 }
 
-func (s *snapshot) get(key string) *Entry {
-	entry, _ := s.tree.Get(&Entry{Key: key})
+// probes are entries with which trees are searched: they have a key alone.
+var probes = sync.Pool{New: func() any { return &Entry{} }}
+
+// search returns the entry of a key, or nil.
+func search(tree *btree.BTreeG[*Entry], key string) *Entry {
+	probe := probes.Get().(*Entry)
+	probe.Key = key
+	entry, _ := tree.Get(probe)
+	probe.Key = ""
+	probes.Put(probe)
 	return entry
 }
+
+func (s *snapshot) get(key string) *Entry { return search(s.tree, key) }
 
 func (s *snapshot) put(e *Entry) {
 	s.shared = nil
@@ -78,7 +89,7 @@ type view struct {
 // not match if the view was shared for them.
 func (v view) each(f *filter, from string, do func(*Entry) bool) {
 	if f.key != "" {
-		if entry, ok := v.tree.Get(&Entry{Key: f.key}); ok {
+		if entry := search(v.tree, f.key); entry != nil {
 			do(entry)
 		}
 		return

@@ -91,6 +91,13 @@ func (l *Log) Add(w Write, old, obj runtime.Object) {
 		l.ring[l.total%int64(l.capacity)] = w
 	}
 	l.total++
+	if len(l.observers)+len(l.objects) > 0 {
+		l.show(w, old, obj)
+	}
+}
+
+// show calls the observers with a copy of a write. The caller holds mu.
+func (l *Log) show(w Write, old, obj runtime.Object) {
 	for _, observe := range l.observers {
 		observe(&w)
 	}
