@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -32,6 +33,31 @@ func TestMetricsOfDeletedKinds(t *testing.T) {
 	eventually(t, h, "the series to end", func() error {
 		if n := series(); n != 0 {
 			return fmt.Errorf("there are %d series", n)
+		}
+		return nil
+	})
+}
+
+// The sizes of what is stored, also of custom kinds, and of the write record are in the metrics.
+func TestMetricsOfSizes(t *testing.T) {
+	h := start(t, func(o *apiserver.Options) { o.RecordedWrites = 7 })
+	h.mustSend("POST", definitionsPath, asJSON(t, parseDefinition(t, widgetDefinition)))
+	h.mustSend("POST", "/apis/example.com/v1/namespaces/default/widgets", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":1}}`)
+	for i := range 10 {
+		h.mustSend("POST", "/api/v1/namespaces/default/configmaps", fmt.Sprintf(`{"metadata":{"name":"m-%d"},"data":{"k":"v"}}`, i))
+	}
+	h.mustSend("GET", "/api/v1/configmaps", "")
+	h.mustSend("GET", "/apis/example.com/v1/widgets", "")
+	eventually(t, h, "the metrics", func() error {
+		got := string(h.mustSend("GET", "/metrics", "").body)
+		for _, want := range []string{
+			`apiserver_resource_objects{group="",resource="configmaps"} 10`, `apiserver_resource_objects{group="example.com",resource="widgets"} 1`,
+			`apiserver_resource_size_estimate_bytes{group="",resource="configmaps"} `,
+			"minikcm_apiserver_write_records 7\n", "minikcm_apiserver_write_records_limit 7\n", "minikcm_apiserver_write_record_bytes ",
+		} {
+			if !strings.Contains(got, want) {
+				return fmt.Errorf("%s is not among the metrics", want)
+			}
 		}
 		return nil
 	})

@@ -299,6 +299,8 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.responses = pressure.NewBudget(opts.MemoryLimit, s.reportFullBudget)
 	s.metrics.AddBudget(s.responses)
 	s.metrics.AddLists(s.env.Lists)
+	s.metrics.AddStored(s.storedSizes)
+	s.metrics.AddRecord(s.log.Size, s.log.Capacity())
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.definitions = s.newDefinitions()

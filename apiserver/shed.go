@@ -9,8 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"minikcm.dev/minikcm/apiserver/metrics"
 	"minikcm.dev/minikcm/apiserver/pressure"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/clock"
@@ -78,20 +80,30 @@ func (s *Server) trimCaches() {
 
 // largestCaches names the resources with the most bytes of stored objects.
 func (s *Server) largestCaches() string {
-	type cached struct {
-		name           string
-		objects, bytes int64
-	}
-	var all []cached
-	for row, objects := range s.current().Stored(s.stored) {
-		if n, bytes, ok := objects.Cache().Size(); ok && n > 0 {
-			all = append(all, cached{row.GroupResource().String(), n, bytes})
+	var all []metrics.Stored
+	for stored := range s.storedSizes {
+		if stored.Objects > 0 {
+			all = append(all, stored)
 		}
 	}
-	slices.SortFunc(all, func(a, b cached) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name)) })
+	name := func(r metrics.Stored) string {
+		return schema.GroupResource{Group: r.Group, Resource: r.Resource}.String()
+	}
+	slices.SortFunc(all, func(a, b metrics.Stored) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(name(a), name(b)))
+	})
 	var text []string
-	for _, c := range all[:min(3, len(all))] {
-		text = append(text, fmt.Sprintf("%d %s of %d MiB", c.objects, c.name, c.bytes>>20))
+	for _, r := range all[:min(3, len(all))] {
+		text = append(text, fmt.Sprintf("%d %s of %d MiB", r.Objects, name(r), r.Bytes>>20))
 	}
 	return strings.Join(text, ", ")
+}
+
+// storedSizes yields the sizes of the watch caches that have started, of custom kinds too.
+func (s *Server) storedSizes(yield func(metrics.Stored) bool) {
+	for row, objects := range s.current().Stored(s.stored) {
+		if n, bytes, ok := objects.Cache().Size(); ok && !yield(metrics.Stored{Group: row.Group, Resource: row.Plural, Objects: n, Bytes: bytes}) {
+			return
+		}
+	}
 }

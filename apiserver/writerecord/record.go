@@ -1,6 +1,7 @@
 package writerecord
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ type Log struct {
 	capacity  int
 	ring      []Write
 	total     int64
+	bytes     int64 // of ring, estimated
 	observers map[int]func(*Write)
 	objects   map[int]ObjectObserver
 	nextID    int
@@ -85,10 +87,13 @@ func (l *Log) Add(w Write, old, obj runtime.Object) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.bytes += w.size()
 	if len(l.ring) < l.capacity {
 		l.ring = append(l.ring, w)
 	} else {
-		l.ring[l.total%int64(l.capacity)] = w
+		oldest := &l.ring[l.total%int64(l.capacity)]
+		l.bytes -= oldest.size()
+		*oldest = w
 	}
 	l.total++
 	if len(l.observers)+len(l.objects) > 0 {
@@ -159,6 +164,36 @@ func (l *Log) Writes(match func(*Write) bool) []Write {
 		}
 	}
 	return out
+}
+
+// Size returns the number of kept writes and an estimate of the bytes of memory that they take.
+func (l *Log) Size() (writes int, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ring), l.bytes
+}
+
+// Capacity returns how many writes the log keeps.
+func (l *Log) Capacity() int { return l.capacity }
+
+// The sizes of the structs that a Write consists of, without texts.
+var (
+	writeSize  = int64(reflect.TypeFor[Write]().Size())
+	changeSize = int64(reflect.TypeFor[Change]().Size())
+	ownerSize  = int64(reflect.TypeFor[Owner]().Size())
+)
+
+// size returns the bytes of memory of a write, as if it shared no text.
+func (w *Write) size() int64 {
+	n := writeSize + int64(len(w.Actor)+len(w.UserAgent)+len(w.Namespace)+len(w.Name)+len(w.UID)) + 8*int64(len(w.Causes))
+	if w.Controller != nil {
+		n += ownerSize
+	}
+	for i := range w.Changes {
+		c := &w.Changes[i]
+		n += changeSize + int64(len(c.Path)+len(c.From)+len(c.To))
+	}
+	return n
 }
 
 // Forgotten returns the number of writes that the log has dropped.

@@ -50,3 +50,24 @@ func TestObserve(t *testing.T) {
 		t.Fatalf("observed: %v and %v", first, second)
 	}
 }
+
+// The size of the log is that of the writes that it keeps.
+func TestSize(t *testing.T) {
+	l := writerecord.NewLog(2)
+	add := func(name string) int64 {
+		l.Add(writerecord.Write{Name: name, Effect: writerecord.Removed}, nil, nil)
+		_, bytes := l.Size()
+		return bytes
+	}
+	one := add("a")
+	two := add("b")
+	if one <= 0 || two != 2*one || l.Capacity() != 2 {
+		t.Errorf("%d bytes, then %d", one, two)
+	}
+	if long := add("longer"); long != two+5 {
+		t.Errorf("%d bytes instead of %d", long, two+5)
+	}
+	if writes, _ := l.Size(); writes != 2 {
+		t.Errorf("%d writes", writes)
+	}
+}
