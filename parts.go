@@ -17,7 +17,6 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/cause"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
@@ -225,7 +224,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) (kubeletsim.Options, error) {
 	var inCloud kubernetes.Interface
 	if c.opts.inCloud() {
 		var err error
-		if inCloud, err = c.cloudClient(); err != nil {
+		if inCloud, err = c.cloudClient(e); err != nil {
 			return kubeletsim.Options{}, err
 		}
 	}
@@ -248,13 +247,11 @@ func (c *Cluster) gather() time.Duration {
 }
 
 // cloudClient returns the client with which machines act on the simulated cloud.
-func (c *Cluster) cloudClient() (kubernetes.Interface, error) {
-	config, err := c.accountConfig(cloud.Account)
+func (c *Cluster) cloudClient(e *env.Env) (kubernetes.Interface, error) {
+	config, err := cloud.Config(e)
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = "minikcm/" + cloud.Account
-	config.Wrap(cause.Wrap)
 	if c.opts.shares() {
 		config.Wrap(fence.Wrap)
 	}

@@ -61,8 +61,8 @@ type Cloud struct {
 	Informer cache.SharedIndexInformer
 }
 
-// New returns a client that acts as the cloud.
-func New(e *env.Env) (*Cloud, error) {
+// Config returns the configuration of clients that act as the cloud.
+func Config(e *env.Env) (*rest.Config, error) {
 	config := rest.CopyConfig(e.Config)
 	if e.Account != nil {
 		var err error
@@ -72,6 +72,15 @@ func New(e *env.Env) (*Cloud, error) {
 	}
 	config.UserAgent = env.UserAgentPrefix + Account
 	config.Wrap(cause.Wrap)
+	return config, nil
+}
+
+// New returns a client that acts as the cloud.
+func New(e *env.Env) (*Cloud, error) {
+	config, err := Config(e)
+	if err != nil {
+		return nil, err
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the cloud: %w", err)
