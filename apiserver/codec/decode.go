@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"reflect"
 	"slices"
 
@@ -66,10 +65,10 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 // other documents, of which the serializer says what is wrong with them.
 func (d *Decoder) decodeWanted(data []byte, want schema.GroupVersionKind, into runtime.Object) bool {
 	message, ok := into.(protoUnmarshaler)
-	if !ok || !bytes.HasPrefix(data, protoMagic) {
+	if !ok {
 		return false
 	}
-	typeMeta, raw, err := unwrapProtobuf(data[len(protoMagic):])
+	typeMeta, raw, err := unwrapProtobuf(data)
 	var own runtime.TypeMeta
 	if err != nil || own.Unmarshal(typeMeta) != nil || own.GroupVersionKind() != want {
 		return false

@@ -1,16 +1,24 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 )
 
-var errTruncated = errors.New("protobuf envelope is truncated")
+var (
+	errNotProtobuf = errors.New("the document is not protobuf")
+	errTruncated   = errors.New("protobuf envelope is truncated")
+)
 
-// unwrapProtobuf returns the fields typeMeta (1) and raw (2) of a runtime.Unknown without copying
-// them. All fields (also contentEncoding and contentType) are length-delimited, so the others can
+// unwrapProtobuf returns the fields typeMeta (1) and raw (2) of a document's runtime.Unknown without
+// copying them. All fields (also contentEncoding and contentType) are length-delimited, so the others can
 // be skipped.
-func unwrapProtobuf(envelope []byte) (typeMeta, raw []byte, err error) {
+func unwrapProtobuf(document []byte) (typeMeta, raw []byte, err error) {
+	envelope, ok := bytes.CutPrefix(document, protoMagic)
+	if !ok {
+		return nil, nil, errNotProtobuf
+	}
 	for len(envelope) > 0 {
 		tag, n := binary.Uvarint(envelope)
 		if n <= 0 || tag&7 != 2 {

@@ -99,11 +99,7 @@ func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (boo
 // StoredMessage returns the protobuf message in a stored value, without a copy. ok is false if the
 // value is not protobuf.
 func StoredMessage(data []byte) (message []byte, ok bool) {
-	envelope, ok := bytes.CutPrefix(data, protoMagic)
-	if !ok {
-		return nil, false
-	}
-	_, message, err := unwrapProtobuf(envelope)
+	_, message, err := unwrapProtobuf(data)
 	return message, err == nil
 }
 
@@ -126,7 +122,7 @@ func (d *Decoder) DecodeStored(data []byte, into runtime.Object) error {
 	if !ok {
 		return fmt.Errorf("%T has no protobuf form", into)
 	}
-	_, raw, err := unwrapProtobuf(data[len(protoMagic):])
+	_, raw, err := unwrapProtobuf(data)
 	if err != nil {
 		return err
 	}
