@@ -183,13 +183,9 @@ func (rq *Request) inputMedia() (codec.Media, error) {
 
 // Decode decodes the body as an object of the given kind.
 func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtime.Object, validation string) (runtime.Object, error) {
-	media, err := rq.inputMedia()
+	obj, got, strict, err := rq.readBody(data, kind, into)
 	if err != nil {
 		return nil, err
-	}
-	obj, got, strict, err := rq.Read(media, data, kind, into)
-	if err != nil {
-		return nil, decodeError(err, kind, got, data)
 	}
 	if strict != nil && validation == metav1.FieldValidationStrict {
 		return nil, decodeError(strict, kind, got, data)
@@ -217,18 +213,26 @@ func (rq *Request) Decode(data []byte, kind schema.GroupVersionKind, into runtim
 
 // DecodeAgain decodes a body that Decode has accepted, without the warnings and the audit.
 func (rq *Request) DecodeAgain(data []byte, kind schema.GroupVersionKind, into runtime.Object) (runtime.Object, error) {
-	media, err := rq.inputMedia()
+	obj, got, _, err := rq.readBody(data, kind, into)
 	if err != nil {
 		return nil, err
-	}
-	obj, got, _, err := rq.Read(media, data, kind, into)
-	if err != nil {
-		return nil, decodeError(err, kind, got, data)
 	}
 	if rq.isOtherVersion(got, kind) {
 		return ofVersion(obj, rq.Sub.New())
 	}
 	return obj, nil
+}
+
+// readBody is Read for the body, with the errors that the client gets.
+func (rq *Request) readBody(data []byte, kind schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
+	media, err := rq.inputMedia()
+	if err != nil {
+		return nil, got, nil, err
+	}
+	if obj, got, strict, err = rq.Read(media, data, kind, into); err != nil {
+		return nil, got, nil, decodeError(err, kind, got, data)
+	}
+	return obj, got, strict, nil
 }
 
 // isOtherVersion reports whether a body of kind got is converted to the subresource's kind.
