@@ -211,18 +211,14 @@ func (c *Controller) setTaints(ctx context.Context, node *corev1.Node, taints []
 func (c *Controller) delete(ctx context.Context, node *corev1.Node) error {
 	c.event(node, corev1.EventTypeNormal, "DeletingNode", fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", node.Name))
 	err := c.write.Delete(ctx, node)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return ignoreNotFound(err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err == nil, apierrors.IsConflict(err):
+		return err
 	}
 	c.event(node, corev1.EventTypeWarning, "DeletingNodeFailed", fmt.Sprintf("Failed deleting node %s: %v", node.Name, err))
 	return fmt.Errorf("deleting it: %w", err)
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // clientNodes are the nodes of a client.
