@@ -6,6 +6,8 @@ TESTFLAGS ?=
 BENCHFLAGS ?= -count=5
 # -trimpath: a clone or worktree in another folder uses what this one has compiled.
 export GOFLAGS ?= -mod=readonly -trimpath
+# One set of compiled packages for the binary, its tests and the checks; only the race detector needs cgo.
+export CGO_ENABLED ?= 0
 
 # Where a data race would be one of ours: everything with goroutines that can be
 # built without the whole API server.
@@ -19,7 +21,7 @@ help: ## Show this list.
 
 .PHONY: build
 build: ## Build bin/minikcm, linked to nothing.
-	CGO_ENABLED=0 $(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
+	$(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
 
 .PHONY: run
 run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.
@@ -46,7 +48,7 @@ test: ## Run all tests, those of RACE under the race detector.
 
 .PHONY: test-first
 test-first:
-	$(GOTEST) -race -p 1 -timeout 30m $(TESTFLAGS) $(RACE)
+	CGO_ENABLED=1 $(GOTEST) -race -p 1 -timeout 30m $(TESTFLAGS) $(RACE)
 	$(MAKE) --no-print-directory examples
 
 .PHONY: test-rest
@@ -61,7 +63,7 @@ examples: ## Run each program of examples/ on a cluster.
 race: export GOGC ?= 300
 race: export GOTMPDIR ?= $(MEMORY)
 race: ## Run all tests under the race detector (70 minutes on two cores).
-	$(GOTEST) -race -timeout 60m $(TESTFLAGS) ./...
+	CGO_ENABLED=1 $(GOTEST) -race -timeout 60m $(TESTFLAGS) ./...
 
 .PHONY: soak
 soak: ## Compare fifty runs of one seed, write by write; run the library with 200 seeds, and a simulated week of random faults; check histories (two hours).
@@ -153,14 +155,14 @@ bench-upstream: $(UPSTREAM_PROGRAMS) ## Compare with upstream's control plane an
 	$(GO) test -run '^$$' -bench 'Upstream|Processes' -benchtime 1x -timeout 6h ./test/bench -upstream $(CURDIR)/bin/upstream -chart $(CURDIR)/docs/images/bench-upstream.svg $(LARGE)
 
 bin/upstream/kube-%: test/conformance/go.mod
-	CGO_ENABLED=0 $(GO) -C test/conformance build -ldflags="-s -w" -o ../../$@ k8s.io/kubernetes/cmd/$(@F)
+	$(GO) -C test/conformance build -ldflags="-s -w" -o ../../$@ k8s.io/kubernetes/cmd/$(@F)
 
 bin/upstream/etcd: go.mod
-	CGO_ENABLED=0 $(GO) build -ldflags="-s -w" -o $@ go.etcd.io/etcd/server/v3
+	$(GO) build -ldflags="-s -w" -o $@ go.etcd.io/etcd/server/v3
 
 # kwok's own go.mod decides on the versions of its dependencies. It runs the stages that it publishes.
 bin/upstream/kwok:
-	GOFLAGS=-trimpath CGO_ENABLED=0 GOBIN=$(CURDIR)/bin/upstream $(GO) install -ldflags="-s -w" sigs.k8s.io/kwok/cmd/kwok@$(KWOK)
+	GOFLAGS=-trimpath GOBIN=$(CURDIR)/bin/upstream $(GO) install -ldflags="-s -w" sigs.k8s.io/kwok/cmd/kwok@$(KWOK)
 	stages=$$($(GO) env GOMODCACHE)/sigs.k8s.io/kwok@$(KWOK)/kustomize/stage; \
 	for stage in $$stages/node/fast/node-*.yaml $$stages/node/heartbeat-with-lease/node-*.yaml $$stages/pod/fast/pod-*.yaml; do \
 		echo ---; cat $$stage; done >bin/upstream/kwok.yaml
