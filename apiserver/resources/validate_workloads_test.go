@@ -97,16 +97,21 @@ var workloadCases = []validateCase{
 	}},
 	{"autoscaling/v2/HorizontalPodAutoscaler", "minimal", `spec: {maxReplicas: 3, ` + scaledTarget + `}`, nil},
 	{"autoscaling/v2/HorizontalPodAutoscaler", "wrong", `spec: {minReplicas: 0, maxReplicas: 0, scaleTargetRef: {name: a/b}, metrics: [{type: Resource}, {type: Pods, pods: {metric: {name: q}, target: {type: AverageValue}}}, {}], behavior: {scaleUp: {policies: []}}}`, []string{
-		"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
 		"spec.maxReplicas: Required value",
-		"spec.maxReplicas: Invalid value: 0: must be greater than 0",
 		"spec.scaleTargetRef.kind: Required value",
 		`spec.scaleTargetRef.name: Invalid value: "a/b": may not contain '/'`,
 		`spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group`,
 		"spec.metrics[0].resource: Required value: must populate information for the given metric source",
 		"spec.metrics[1].pods.target.averageValue: Required value: must specify a positive target averageValue",
 		"spec.metrics[2].type: Required value: must specify a metric source type",
+		"spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
 		"spec.behavior.scaleUp.policies: Required value: must specify at least one Policy",
+	}},
+	{"autoscaling/v2/HorizontalPodAutoscaler", "to zero", `spec: {minReplicas: 0, maxReplicas: 3, ` + scaledTarget + `, metrics: [{type: External, external: {metric: {name: q}, target: {type: AverageValue, averageValue: 1}}}]}`, nil},
+	{"autoscaling/v2/HorizontalPodAutoscaler", "negative", `spec: {minReplicas: -1, maxReplicas: -2, ` + scaledTarget + `}`, []string{
+		"spec.minReplicas: Invalid value: -1: must be greater than or equal to 0",
+		"spec.maxReplicas: Invalid value: -2: must be greater than or equal to 1",
+		"spec.maxReplicas: Invalid value: -2: must be greater than or equal to `minReplicas`",
 	}},
 	{"autoscaling/v1/HorizontalPodAutoscaler", "wrong", `spec: {maxReplicas: 3, targetCPUUtilizationPercentage: 0, ` + scaledTarget + `}`, []string{
 		"spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0",

@@ -63,14 +63,21 @@ func New(_ context.Context, e *env.Env, settings Settings) (*Controller, error) 
 	loopOptions.BaseDelay, loopOptions.MaxDelay = period, period
 	l := loop.New(loopOptions, r)
 	l.Watch(autoscalers.Informer(), func(ev loop.Event) []types.NamespacedName {
-		if ev.Type == loop.Deleted {
-			return loop.Self(ev) // Reconcile forgets it
+		if actsAtOnce(ev) {
+			return loop.Self(ev)
 		}
 		l.AddAfter(loop.KeyOf(ev.Object), period)
 		return nil
 	})
 	l.Watch(pods.Informer(), loop.None)
 	return &Controller{loop: l}, nil
+}
+
+// actsAtOnce reports whether an event needs a reconcile before the end of the period: that of a new
+// autoscaler or of a changed spec does, and that of a deleted one, which Reconcile forgets. A
+// changed status does not, because the controller writes it itself.
+func actsAtOnce(ev loop.Event) bool {
+	return ev.Type != loop.Updated || ev.Old == nil || ev.Old.GetGeneration() != ev.Object.GetGeneration()
 }
 
 // Run works until ctx ends.

@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"slices"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation/path"
@@ -16,14 +18,14 @@ const (
 func HorizontalPodAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	spec, p := &a.Spec, field.NewPath("spec")
 	var errs field.ErrorList
-	if spec.MinReplicas != nil && *spec.MinReplicas < 1 {
-		errs = append(errs, field.Invalid(p.Child("minReplicas"), *spec.MinReplicas, "must be greater than or equal to 1"))
+	if spec.MinReplicas != nil && *spec.MinReplicas < 0 {
+		errs = append(errs, field.Invalid(p.Child("minReplicas"), *spec.MinReplicas, "must be greater than or equal to 0"))
 	}
-	if spec.MaxReplicas == 0 {
+	switch {
+	case spec.MaxReplicas == 0:
 		errs = append(errs, field.Required(p.Child("maxReplicas"), ""))
-	}
-	if spec.MaxReplicas < 1 {
-		errs = append(errs, field.Invalid(p.Child("maxReplicas"), spec.MaxReplicas, notGreaterThan0))
+	case spec.MaxReplicas < 0:
+		errs = append(errs, field.Invalid(p.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to 1"))
 	}
 	if spec.MinReplicas != nil && spec.MaxReplicas < *spec.MinReplicas {
 		errs = append(errs, field.Invalid(p.Child("maxReplicas"), spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
@@ -32,11 +34,19 @@ func HorizontalPodAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) field.Err
 	for i := range spec.Metrics {
 		errs = append(errs, validateMetric(p.Child("metrics").Index(i), &spec.Metrics[i])...)
 	}
+	if spec.MinReplicas != nil && *spec.MinReplicas == 0 && !slices.ContainsFunc(spec.Metrics, knownWithoutPods) {
+		errs = append(errs, field.Forbidden(p.Child("metrics"), "must specify at least one Object or External metric to support scaling to zero replicas"))
+	}
 	if spec.Behavior != nil {
 		errs = append(errs, validateScalingRules(p.Child("behavior", "scaleUp"), spec.Behavior.ScaleUp)...)
 		errs = append(errs, validateScalingRules(p.Child("behavior", "scaleDown"), spec.Behavior.ScaleDown)...)
 	}
 	return errs
+}
+
+// knownWithoutPods reports whether a metric has a value while its target has no pods.
+func knownWithoutPods(m autoscalingv2.MetricSpec) bool {
+	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 }
 
 func validateScaleTarget(p *field.Path, ref *autoscalingv2.CrossVersionObjectReference) field.ErrorList {

@@ -13,8 +13,6 @@ import (
 type conditions struct {
 	list []autoscalingv2.HorizontalPodAutoscalerCondition
 	now  time.Time
-	// generation is the observedGeneration of the conditions that are set; 0: none.
-	generation int64
 }
 
 func (c *conditions) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType, is bool, reason, message string) {
@@ -32,12 +30,4 @@ func (c *conditions) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType
 		condition.LastTransitionTime = metav1.NewTime(c.now)
 	}
 	condition.Status, condition.Reason, condition.Message = status, reason, message
-	if condition.ObservedGeneration = nil; c.generation > 0 {
-		condition.ObservedGeneration = new(c.generation)
-	}
-}
-
-// remove removes a condition.
-func (c *conditions) remove(kind autoscalingv2.HorizontalPodAutoscalerConditionType) {
-	c.list = slices.DeleteFunc(c.list, func(o autoscalingv2.HorizontalPodAutoscalerCondition) bool { return o.Type == kind })
 }

@@ -52,10 +52,13 @@ type Rescale struct {
 }
 
 // NeedsMetrics reports whether metrics decide the target's size: not if the size is outside
-// of the autoscaler's bounds, or 0.
+// of the autoscaler's bounds, or 0 unless the autoscaler itself scaled the target to zero.
 func NeedsMetrics(a *autoscalingv2.HorizontalPodAutoscaler, scale *autoscalingv1.Scale) bool {
 	current, b := scale.Spec.Replicas, boundsOf(a)
-	return current != 0 && current <= b.max && current >= b.min
+	if current == 0 {
+		return wakes(a)
+	}
+	return current <= b.max && current >= b.min
 }
 
 func boundsOf(a *autoscalingv2.HorizontalPodAutoscaler) bounds {
@@ -66,10 +69,13 @@ func boundsOf(a *autoscalingv2.HorizontalPodAutoscaler) bounds {
 func Autoscaler(in Snapshot, now time.Time) Decision {
 	in.Options = in.Options.Completed()
 	d := &decider{Snapshot: in, now: now, Decision: Decision{History: in.History}}
-	d.conditions = conditions{list: slices.Clone(in.Autoscaler.Status.Conditions), now: now, generation: in.Autoscaler.Generation}
+	d.conditions = conditions{list: slices.Clone(in.Autoscaler.Status.Conditions), now: now}
 	d.decide()
 	return d.Decision
 }
+
+// belowMin is the reason of a rescale to the minimum.
+const belowMin = "Current number of replicas below Spec.MinReplicas"
 
 type decider struct {
 	Snapshot
@@ -98,18 +104,23 @@ func (d *decider) decide() {
 	b := boundsOf(d.Autoscaler)
 	desired, reason := d.current, ""
 	switch {
-	case d.current == 0:
+	case d.current == 0 && !wakes(d.Autoscaler):
 		d.conditions.set(autoscalingv2.ScalingActive, false, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
-		d.conditions.remove(autoscalingv2.ScaledToZero)
 	case d.current > b.max:
 		desired, reason = b.max, "Current number of replicas above Spec.MaxReplicas"
-	case d.current < b.min:
-		desired, reason = b.min, "Current number of replicas below Spec.MinReplicas"
+	case d.current < b.min && d.current > 0:
+		desired, reason = b.min, belowMin
 	default:
 		var ok bool
 		if desired, reason, ok = d.byMetrics(b); !ok {
 			d.finish(d.Autoscaler.Status.DesiredReplicas)
 			return
+		}
+		if d.current == 0 && desired < b.min {
+			desired = b.min
+		}
+		if d.current == 0 && desired > 0 && reason == "" {
+			reason = belowMin
 		}
 	}
 	if desired != d.current {
@@ -194,7 +205,7 @@ func (d *decider) checkSelector() error {
 		return d.badSelector("InvalidSelector", "InvalidSelector", message, message)
 	}
 	if len(d.Rivals) > 1 {
-		message := fmt.Sprintf("pods by selector %s are controlled by multiple HPAs: %v", selector, d.Rivals)
+		message := fmt.Sprintf("pods by selector %s are controlled by more than one HPA (e.g. %v)", selector, d.Rivals[:2])
 		return d.badSelector("AmbiguousSelector", "AmbiguousSelector", message, message)
 	}
 	return nil
@@ -252,14 +263,11 @@ func (d *decider) normalize(b bounds, asked int32) int32 {
 func (d *decider) finish(desired int32) {
 	d.setStatus(&autoscalingv2.HorizontalPodAutoscalerStatus{
 		CurrentReplicas: d.current, DesiredReplicas: desired, LastScaleTime: d.Autoscaler.Status.LastScaleTime,
-		CurrentMetrics: d.metrics, Conditions: d.conditions.list,
+		CurrentMetrics: d.metrics, Conditions: d.conditions.list, ObservedGeneration: new(d.Autoscaler.Generation),
 	})
 }
 
 func (d *decider) setStatus(status *autoscalingv2.HorizontalPodAutoscalerStatus) {
-	if d.Autoscaler.Generation > 0 {
-		status.ObservedGeneration = &d.Autoscaler.Generation
-	}
 	d.Status = status
 	d.RequeueAfter = d.Options.SyncPeriod
 }
@@ -271,7 +279,7 @@ func (d *decider) event(kind, reason, message string) {
 // Rescaled completes a decision with the result of its Rescale: err is the error of the
 // write, or nil.
 func Rescaled(in Snapshot, d Decision, err error, now time.Time) Decision {
-	c := conditions{list: slices.Clone(d.Status.Conditions), now: now, generation: in.Autoscaler.Generation}
+	c := conditions{list: slices.Clone(d.Status.Conditions), now: now}
 	status, r := *d.Status, d.Rescale
 	if err != nil {
 		d.Events = append(slices.Clone(d.Events), plan.Event{
@@ -285,7 +293,11 @@ func Rescaled(in Snapshot, d Decision, err error, now time.Time) Decision {
 			Type: corev1.EventTypeNormal, Reason: "SuccessfulRescale", Message: fmt.Sprintf("New size: %d; reason: %s", r.To, r.Reason),
 		})
 		c.set(autoscalingv2.AbleToScale, true, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", r.To))
-		c.remove(autoscalingv2.ScaledToZero)
+		if r.From > 0 && r.To == 0 && boundsOf(in.Autoscaler).min == 0 && scalesFromZero(in.Autoscaler) {
+			c.set(autoscalingv2.ScaledToZero, true, "ScaledToZero", "the HPA controller scaled the workload to zero")
+		} else {
+			c.set(autoscalingv2.ScaledToZero, false, "NotScaledToZero", "the HPA controller did not scale the workload to zero")
+		}
 		scaledAt := metav1.NewTime(now)
 		status.LastScaleTime = &scaledAt
 		d.History = d.History.scaled(in.Autoscaler.Spec.Behavior, r.From, r.To, now)
