@@ -167,7 +167,7 @@ func (k *Kubelets) refuse(ctx context.Context, object *corev1.Node, why error) e
 		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
 		if k.opts.Recorder != nil {
 			recorder := k.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})
-			reportNode(recorder, object.Name, lifecycle.Event{Kind: corev1.EventTypeWarning, Reason: "CIDRNotAvailable", Message: why.Error()})
+			reportNode(recorder, object.Name, object.UID, lifecycle.Event{Kind: corev1.EventTypeWarning, Reason: "CIDRNotAvailable", Message: why.Error()})
 		}
 	}
 	now := metav1.NewTime(k.opts.Clock.Now())

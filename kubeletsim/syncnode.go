@@ -322,12 +322,12 @@ func (k *Kubelets) reportNode(n *nodes.Node, events []lifecycle.Event) {
 	if k.opts.Recorder == nil {
 		return
 	}
-	reportNode(n.Recorder(k.opts.Recorder, Component), n.Name, events...)
+	reportNode(n.Recorder(k.opts.Recorder, Component), n.Name, n.UID(), events...)
 }
 
-// reportNode records events of a Node. Their UID is the node's name, as in upstream's kubelet.
-func reportNode(recorder *events.Recorder, name string, all ...lifecycle.Event) {
+// reportNode records events of a Node.
+func reportNode(recorder *events.Recorder, name string, uid types.UID, all ...lifecycle.Event) {
 	for _, e := range all {
-		recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}, e.Kind, e.Reason, e.Message)
+		recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}, e.Kind, e.Reason, e.Message)
 	}
 }

@@ -20,7 +20,7 @@ func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time
 	conditions = append(conditions, s.resizeConditions()...)
 	containersReady := containersReadyCondition(pod, status)
 	own := []corev1.PodCondition{
-		sandboxCondition(s),
+		sandboxCondition(pod, s),
 		initializedCondition(pod, s, status),
 		readyCondition(pod, containersReady, conditions),
 		containersReady,
@@ -61,12 +61,16 @@ func OwnCondition(t corev1.PodConditionType) bool {
 	return false
 }
 
-func sandboxCondition(s *State) corev1.PodCondition {
-	c := corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}
+// sandboxCondition reports whether the pod's sandbox runs. Only a pod that has had one has an address.
+func sandboxCondition(pod *corev1.Pod, s *State) corev1.PodCondition {
 	if s.Sandbox && !s.Ended {
-		c.Status = corev1.ConditionTrue
+		return corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}
 	}
-	return c
+	message := "no pod sandbox exists"
+	if s.Sandbox || pod.Status.PodIP != "" {
+		message = "pod sandbox is not ready"
+	}
+	return corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse, Reason: "PodSandboxNotReady", Message: message}
 }
 
 func initializedCondition(pod *corev1.Pod, s *State, status *corev1.PodStatus) corev1.PodCondition {

@@ -62,3 +62,29 @@ func TestKubeletRestoresStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeEventsCarryUIDs checks that the events of a node refer to its object: an earlier node of that
+// name had another UID.
+func TestNodeEventsCarryUIDs(t *testing.T) {
+	t.Parallel()
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime())
+	c.Settle()
+	node, err := c.Client().CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Node,involvedObject.name=node-0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, e := range list.Items {
+		seen[e.Source.Component] = true
+		if o := e.InvolvedObject; o.UID != node.UID || o.APIVersion != "v1" {
+			t.Errorf("%s of %s is about %s %s with UID %s, want v1 and %s", e.Reason, e.Source.Component, o.APIVersion, o.Kind, o.UID, node.UID)
+		}
+	}
+	if !seen["kubelet"] || !seen["node-controller"] {
+		t.Errorf("there are events of %v only", seen)
+	}
+}
