@@ -36,6 +36,7 @@ func defaultCSIDriver(d *storagev1.CSIDriver) {
 	}
 	pointDefault(&d.Spec.RequiresRepublish, false)
 	pointDefault(&d.Spec.SELinuxMount, false)
+	pointDefault(&d.Spec.PreventPodSchedulingIfMissing, false)
 }
 
 // prepareCSIDriverUpdate counts changes in the generation, which starts at 0 because a

@@ -1,14 +1,18 @@
 package scheduler
 
 import (
+	"slices"
+
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/scheduler/framework"
 	"minikcm.dev/minikcm/controllers/scheduler/plugins"
 	"minikcm.dev/minikcm/controllers/volumeindex"
 )
@@ -43,6 +47,30 @@ func (s storageListers) limits(node string) map[string]int32 {
 		limits[driver.Name] = *driver.Allocatable.Count
 	}
 	return limits
+}
+
+// installed reports whether a node's CSINode has a driver.
+func (s storageListers) installed(node, driver string) bool {
+	found, _, _ := s.nodes.GetByKey(node) // see limits
+	csiNode, ok := found.(*storagev1.CSINode)
+	return ok && slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+}
+
+// required returns the drivers of a pod's volumes that keep the pod from nodes where they are not installed.
+func (v *volumes) required(p *framework.PodInfo) []string {
+	var drivers []string
+	for _, used := range p.Claims {
+		name := v.csi(types.NamespacedName{Namespace: p.Pod.Namespace, Name: used.Name}).Driver
+		if name == "" || slices.Contains(drivers, name) {
+			continue
+		}
+		driver, err := v.storage.drivers.Get(name)
+		if err == nil && ptr.Deref(driver.Spec.PreventPodSchedulingIfMissing, false) {
+			drivers = append(drivers, name)
+		}
+	}
+	slices.Sort(drivers)
+	return drivers
 }
 
 // published returns the capacities that the driver of a class publishes for it. checked is false if

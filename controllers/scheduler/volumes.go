@@ -86,6 +86,7 @@ func (v *volumes) input(p *framework.PodInfo) *plugins.Volumes {
 		}
 		in.Claims = append(in.Claims, c)
 	}
+	in.Required, in.Installed = v.required(p), v.storage.installed
 	in.Limits, in.CSI, in.Capacities, in.Attached = v.storage.limits, v.csi, v.storage.published, v.attached
 	in.Free = func(class string) []*corev1.PersistentVolume { return v.free(p, class) }
 	return in

@@ -1,6 +1,8 @@
 package plugins
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,10 +64,15 @@ func (in *Input) exclusiveOn(n *framework.NodeInfo) int32 {
 	return users
 }
 
-// filterLimits is NodeVolumeLimits: the volumes of a CSI driver on a node are at most as many as its
-// CSINode allows. A volume of several pods counts once, and so does one that is attached and not used by a pod
+// filterLimits is NodeVolumeLimits: the CSI drivers of the pod's volumes that ask for it are installed on the node (KEP-5030), and
+// the volumes of a driver on a node are at most as many as its CSINode allows. A volume of several pods counts once, and so does one that is attached and not used by a pod
 // on the node. As in kube-scheduler, a volume of the pod counts twice if it is attached and no pod uses it.
 func filterLimits(in *Input, n *framework.NodeInfo) *rejection {
+	for _, driver := range in.Volumes.Required {
+		if !in.Volumes.Installed(n.Name(), driver) {
+			return &rejection{plugin: NodeVolumeLimits, reasons: []string{fmt.Sprintf(reasonNoDriver, driver)}}
+		}
+	}
 	limits := in.Volumes.Limits(n.Name())
 	if len(limits) == 0 {
 		return nil

@@ -132,6 +132,25 @@ func TestVolumeLimits(t *testing.T) {
 	}
 }
 
+// TestRequiredDrivers checks that a pod whose volume's driver asks for it only fits on nodes where the driver is installed.
+func TestRequiredDrivers(t *testing.T) {
+	for _, installed := range []string{"node-1", "node-7"} {
+		d := Decide(Input{
+			Pod: framework.NewPodInfo(st.Pod("p", using("a"))), Pick: first, Snapshot: framework.SnapshotOf(st.Nodes(2), nil),
+			Volumes: &Volumes{
+				Claims: []Claim{boundClaim("a", corev1.ReadWriteOnce)}, CSI: func(types.NamespacedName) CSIVolume { return CSIVolume{"csi", "a"} },
+				Limits: func(string) map[string]int32 { return nil }, Required: []string{"csi"}, Installed: func(node, driver string) bool { return node == installed && driver == "csi" },
+			},
+		})
+		switch {
+		case installed == "node-1" && d.Node != installed:
+			t.Errorf("on %q: %+v", d.Node, d.Diagnosis)
+		case installed == "node-7" && (d.Node != "" || d.Diagnosis.Message() != "0/2 nodes are available: 2 csi CSI driver is not installed on the node."):
+			t.Errorf("on %q: %s", d.Node, d.Diagnosis.Message())
+		}
+	}
+}
+
 func TestStorageCapacity(t *testing.T) {
 	capacity := func(size, most, node string) *storagev1.CSIStorageCapacity {
 		c := &storagev1.CSIStorageCapacity{Capacity: ptr.To(resource.MustParse(size))}

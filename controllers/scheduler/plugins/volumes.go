@@ -24,6 +24,7 @@ const (
 	reasonVolumeZone       = "node(s) had no available volume zone"
 	reasonExclusive        = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 	reasonTooManyVolumes   = "node(s) exceed max volume count"
+	reasonNoDriver         = "%s CSI driver is not installed on the node"
 	messageNoClaim         = "persistentvolumeclaim %q not found"
 	reasonNoSpace          = "node(s) did not have enough free storage"
 )
@@ -38,6 +39,10 @@ type Volumes struct {
 	// Limits returns how many volumes of each CSI driver a node can have, by its CSINode; nil: any
 	// number.
 	Limits func(node string) map[string]int32
+	// Required are the CSI drivers of the pod's volumes that keep it from nodes where they are not installed, and
+	// Installed reports whether a node's CSINode has one.
+	Required  []string
+	Installed func(node, driver string) bool
 	// Attached returns the CSI volumes that VolumeAttachments name for a node; nil: none.
 	Attached func(node string) []CSIVolume
 	// CSI returns the volume of a claim, which need not exist yet; its driver is "" if that is
