@@ -125,3 +125,17 @@ func TestWaitsForItsClaim(t *testing.T) {
 		return err
 	})
 }
+
+// TestGitRepoVolumes checks that a pod with a gitRepo volume does not start: kubelets have disabled the plugin.
+func TestGitRepoVolumes(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	pod := podNamed("p", func(pod *corev1.Pod) {
+		pod.Spec.NodeName = "node-0"
+		pod.Spec.Volumes = []corev1.Volume{{Name: "source", VolumeSource: corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://example.com/a.git"}}}}
+	})
+	if _, err := c.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.EventuallyEvent("default", "Pod", "Warning FailedMount MountVolume.SetUp failed for volume \"source\" : git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`")
+}

@@ -150,6 +150,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 		unprepared, err = k.unprepared(ctx, pod)
 		missing = append(missing, unprepared...)
 	}
+	missing = append(missing, lifecycle.Disabled(pod)...)
 	for _, c := range e.files.Certificates(pod) {
 		if _, _, why := c.Bundle(); why != nil {
 			missing = append(missing, lifecycle.NotIssued(c.Volume, why))

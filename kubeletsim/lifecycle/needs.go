@@ -38,6 +38,17 @@ func NotAttached(volumes []string) Need {
 // NotIssued returns the need of a volume whose certificate has not been issued, with the reason.
 func NotIssued(volume string, why error) Need { return Need{volume: volume, why: why.Error()} }
 
+// Disabled returns the needs of the volumes of a pod whose plugin kubelets have disabled: nothing meets them.
+func Disabled(pod *corev1.Pod) []Need {
+	var needs []Need
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.GitRepo != nil {
+			needs = append(needs, Need{volume: v.Name, why: "git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`"})
+		}
+	}
+	return needs
+}
+
 // NotPrepared returns the need of a resource claim that the pod cannot use yet, with the reason.
 func NotPrepared(why error) Need { return Need{unprepared: true, why: why.Error()} }
 
