@@ -63,7 +63,7 @@ func untrimmedImage(p *field.Path, c *corev1.Container) field.ErrorList {
 func validateTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.ErrorList {
 	errs := metav1validation.ValidateLabels(template.Labels, p.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, p.Child("annotations"))...)
-	errs = append(errs, (&podCheck{template: true}).spec(p.Child("spec"), &template.Spec)...)
+	errs = append(errs, (&podCheck{}).spec(p.Child("spec"), &template.Spec)...)
 	if len(template.Spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(p.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
 	}
@@ -72,7 +72,6 @@ func validateTemplate(p *field.Path, template *corev1.PodTemplateSpec) field.Err
 
 // podCheck is the context for validating parts of a pod.
 type podCheck struct {
-	template bool
 	// pod is the name of the pod; empty for a template.
 	pod         string
 	hostNetwork bool

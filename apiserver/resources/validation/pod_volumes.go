@@ -90,7 +90,7 @@ func (c *podCheck) knownSource(p *field.Path, v *corev1.Volume) field.ErrorList 
 	case v.ISCSI != nil:
 		return validatePodISCSI(p.Child("iscsi"), v.ISCSI)
 	case v.Image != nil:
-		return c.imageVolume(p.Child("image"), v.Image)
+		return validateImageVolume(p.Child("image"), v.Image)
 	case v.NFS != nil:
 		at := p.Child("nfs")
 		errs := requiredNonEmpty(at.Child("server"), v.NFS.Server)
@@ -289,12 +289,8 @@ func validatePodCSI(p *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 	return errs
 }
 
-// imageVolume allows an empty image in templates.
-func (c *podCheck) imageVolume(p *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
-	var errs field.ErrorList
-	if !c.template {
-		errs = requiredNonEmpty(p.Child("reference"), s.Reference)
-	}
+func validateImageVolume(p *field.Path, s *corev1.ImageVolumeSource) field.ErrorList {
+	errs := requiredNonEmpty(p.Child("reference"), s.Reference)
 	return append(errs, requiredOneOf(p.Child("pullPolicy"), s.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
 }
 
