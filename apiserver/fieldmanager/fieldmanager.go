@@ -261,34 +261,6 @@ func (f *Managers) Apply(w *Write, live, applied runtime.Object, force bool) (ru
 	return merged, nil
 }
 
-// stampManagedFields sets the cluster's time in new and changed entries, in which the
-// library has put real time.
-func stampManagedFields(obj runtime.Object, before []metav1.ManagedFieldsEntry, now metav1.Time) {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return
-	}
-	type identity struct {
-		manager, version, subresource string
-		operation                     metav1.ManagedFieldsOperationType
-	}
-	of := func(e *metav1.ManagedFieldsEntry) identity {
-		return identity{e.Manager, e.APIVersion, e.Subresource, e.Operation}
-	}
-	times := make(map[identity]*metav1.Time, len(before))
-	for i := range before {
-		times[of(&before[i])] = before[i].Time
-	}
-	entries := m.GetManagedFields()
-	for i := range entries {
-		// An apply without changes has no time.
-		if taken := entries[i].Time; taken != nil && !taken.Equal(times[of(&entries[i])]) {
-			entries[i].Time = &now
-		}
-	}
-	m.SetManagedFields(entries)
-}
-
 // Entries returns the managed fields of an object.
 func Entries(obj runtime.Object) []metav1.ManagedFieldsEntry {
 	m, err := meta.Accessor(obj)

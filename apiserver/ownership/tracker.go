@@ -110,7 +110,7 @@ func (w *Write) settle(found difference, s *shared) ([]metav1.ManagedFieldsEntry
 			FieldsType: "FieldsV1", FieldsV1: s.fields(union(own, taken)), Subresource: w.Subresource,
 		})
 	}
-	slices.SortFunc(managed, compareEntries)
+	slices.SortFunc(managed, CompareEntries)
 	return managed, nil
 }
 
@@ -124,8 +124,8 @@ func (w *Write) isOwn(e *metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Manager == w.Manager && e.Subresource == w.Subresource
 }
 
-// compareEntries is the library's order.
-func compareEntries(a, b metav1.ManagedFieldsEntry) int {
+// CompareEntries is the order in which the library sorts the entries of an object.
+func CompareEntries(a, b metav1.ManagedFieldsEntry) int {
 	seconds := func(t *metav1.Time) int64 {
 		if t == nil {
 			return 0

@@ -37,5 +37,8 @@ func defaultCronJob(c *batchv1.CronJob) {
 	pointDefault(&c.Spec.Suspend, false)
 	pointDefault(&c.Spec.SuccessfulJobsHistoryLimit, 3)
 	pointDefault(&c.Spec.FailedJobsHistoryLimit, 1)
+	if p := c.Spec.JobTemplate.Spec.PodFailurePolicy; p != nil {
+		defaultFailurePolicy(p)
+	}
 	defaultPodSpec(&c.Spec.JobTemplate.Spec.Template.Spec)
 }

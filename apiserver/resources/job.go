@@ -78,14 +78,17 @@ func defaultJob(job *batchv1.Job) {
 		pointDefault(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 	} else {
 		pointDefault(&spec.PodReplacementPolicy, batchv1.Failed)
-		for i := range spec.PodFailurePolicy.Rules {
-			conditions := spec.PodFailurePolicy.Rules[i].OnPodConditions
-			for j := range conditions {
-				setDefault(&conditions[j].Status, corev1.ConditionTrue)
-			}
-		}
+		defaultFailurePolicy(spec.PodFailurePolicy)
 	}
 	defaultPodSpec(&spec.Template.Spec)
+}
+
+func defaultFailurePolicy(p *batchv1.PodFailurePolicy) {
+	for i := range p.Rules {
+		for j := range p.Rules[i].OnPodConditions {
+			setDefault(&p.Rules[i].OnPodConditions[j].Status, corev1.ConditionTrue)
+		}
+	}
 }
 
 // noBackoffLimit is the value for no limit: then only the limits per index count.

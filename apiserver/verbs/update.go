@@ -174,6 +174,7 @@ func (rq *Call) changeExisting(ctx context.Context, w write, old runtime.Object)
 	if err := strategy.ValidateUpdate(rq.Row, rq.Subresource, obj, old, rq.backend.Clock.Now()); err != nil {
 		return nil, false, err
 	}
+	fieldmanager.KeepTimes(obj, old, rq.ToStored)
 	rq.warn(obj, old)
 	if rq.speaksAnother() {
 		if attributes, err = rq.spokenAttributes(obj, old, w.dryRun); err != nil {
