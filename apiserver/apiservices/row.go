@@ -54,6 +54,7 @@ func Row(scheme *runtime.Scheme, now func() metav1.Time) *resources.Resource {
 					setAvailable(s, now())
 				}
 			},
+			StatusKeeps:               []string{"metadata"},
 			NameCheck:                 func(string, bool) []string { return nil }, // the name follows from the spec
 			Validate:                  validate,
 			ValidateStatusUpdate:      validateStatus,
@@ -99,14 +100,17 @@ func Decode(data []byte, into runtime.Object) error {
 // managers returns the field managers. They need no schema, because the only list is in
 // the status.
 func managers(scheme *runtime.Scheme) func(string) (*managedfields.FieldManager, error) {
-	lazily := func(subresource, reset string) func() (*managedfields.FieldManager, error) {
+	lazily := func(subresource string, reset ...string) func() (*managedfields.FieldManager, error) {
 		return sync.OnceValues(func() (*managedfields.FieldManager, error) {
-			set := fieldpath.NewSet(fieldpath.MakePathOrDie(reset))
+			set := fieldpath.NewSet()
+			for _, name := range reset {
+				set.Insert(fieldpath.MakePathOrDie(name))
+			}
 			return managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), scheme, scheme, scheme, Kind(), Kind().GroupVersion(), subresource,
 				map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(Kind().GroupVersion().String()): fieldpath.NewExcludeSetFilter(set)})
 		})
 	}
-	main, status := lazily("", "status"), lazily("status", "spec")
+	main, status := lazily("", "status"), lazily("status", "spec", "metadata")
 	return func(subresource string) (*managedfields.FieldManager, error) {
 		if subresource == "status" {
 			return status()

@@ -84,27 +84,27 @@ func (f *Managers) hasSchema(kind schema.GroupVersionKind) bool {
 	return kind.Kind != "Scale"
 }
 
-// leftAlone returns the field that a write through a subresource, or through the main
+// leftAlone returns the fields that a write through a subresource, or through the main
 // resource, cannot set.
-func leftAlone(subresource string) string {
-	if subresource == "status" {
-		return "spec"
+func leftAlone(row *resources.Resource, subresource string) []string {
+	if fields := row.Strategy.NotOwned[subresource]; fields != nil {
+		return fields
 	}
-	return "status"
+	if subresource == "status" {
+		return append([]string{"spec"}, row.Strategy.StatusKeeps...)
+	}
+	return []string{"status"}
 }
 
 // notOwned returns the fields whose ownership such a write does not record.
 func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
 	set := fieldpath.NewSet()
-	for _, path := range row.Strategy.NotOwned[subresource] {
+	for _, path := range leftAlone(row, subresource) {
 		var parts []any
 		for name := range strings.SplitSeq(path, ".") {
 			parts = append(parts, name)
 		}
 		set.Insert(fieldpath.MakePathOrDie(parts...))
-	}
-	if set.Empty() {
-		set.Insert(fieldpath.MakePathOrDie(leftAlone(subresource)))
 	}
 	return set
 }
@@ -153,7 +153,7 @@ func (f *Managers) trackByLibrary(w *Write, obj, live runtime.Object) (runtime.O
 // possible. If the client sends managed fields other than the stored ones, the library
 // must handle them.
 func (f *Managers) trackFast(w *Write, obj, live runtime.Object) bool {
-	if w.Row.FieldManager != nil || w.Row.Custom || w.Row.Strategy.NotOwned != nil {
+	if w.Row.FieldManager != nil || w.Row.Custom {
 		return false
 	}
 	m, err := meta.Accessor(obj)
@@ -170,7 +170,7 @@ func (f *Managers) trackFast(w *Write, obj, live runtime.Object) bool {
 	}
 	managed, ok := f.tracker.Track(&ownership.Write{
 		Live: live, New: obj, Managed: before, Manager: cmp.Or(w.Manager, "unknown"), APIVersion: w.Row.GroupVersion().String(),
-		Subresource: w.Subresource, Time: w.Now, Ignored: leftAlone(w.Subresource),
+		Subresource: w.Subresource, Time: w.Now, Ignored: leftAlone(w.Row, w.Subresource),
 	})
 	if ok && w.Scale {
 		managed = withoutTime(managed, w.Subresource, cmp.Or(w.Manager, "unknown"))
@@ -221,7 +221,7 @@ func (f *Managers) TrackAs(row *resources.Resource, m metav1.Object, live runtim
 	}
 	managed, ok := f.tracker.Track(&ownership.Write{
 		Live: live, New: obj, Managed: Entries(live), Manager: manager, APIVersion: row.GroupVersion().String(),
-		Subresource: subresource, Time: now, Ignored: leftAlone(subresource),
+		Subresource: subresource, Time: now, Ignored: leftAlone(row, subresource),
 	})
 	if ok {
 		m.SetManagedFields(managed)

@@ -51,12 +51,12 @@ func running(p *corev1.Pod) *corev1.Pod {
 func BenchmarkTrack(b *testing.B) {
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	tracker := NewTracker()
-	create := &Write{Live: &corev1.Pod{}, New: benchPod(), Manager: "kube-controller-manager", APIVersion: "v1", Ignored: "status"}
+	create := &Write{Live: &corev1.Pod{}, New: benchPod(), Manager: "kube-controller-manager", APIVersion: "v1", Ignored: []string{"status"}}
 	managed, ok := tracker.Track(create)
 	if !ok {
 		b.Fatal("the creation is left to the library")
 	}
-	status := &Write{Live: benchPod(), New: running(benchPod()), Managed: managed, Manager: "kubelet", APIVersion: "v1", Subresource: "status", Ignored: "spec"}
+	status := &Write{Live: benchPod(), New: running(benchPod()), Managed: managed, Manager: "kubelet", APIVersion: "v1", Subresource: "status", Ignored: []string{"spec"}}
 	for name, w := range map[string]*Write{"create": create, "status": status} {
 		b.Run(name+"/tracker", func(b *testing.B) {
 			b.ReportAllocs()

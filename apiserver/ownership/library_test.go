@@ -27,7 +27,15 @@ var converter = sync.OnceValue(func() managedfields.TypeConverter { return apply
 func byLibrary(t testing.TB, kind schema.GroupVersionKind, w *Write) (managed []metav1.ManagedFieldsEntry, ok bool) {
 	t.Helper()
 	version := fieldpath.APIVersion(kind.GroupVersion().String())
-	ignored := fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(w.Ignored)))
+	set := fieldpath.NewSet()
+	for _, path := range w.Ignored {
+		var names []any
+		for name := range strings.SplitSeq(path, ".") {
+			names = append(names, name)
+		}
+		set.Insert(fieldpath.MakePathOrDie(names...))
+	}
+	ignored := fieldpath.NewExcludeSetFilter(set)
 	m, err := managedfields.NewDefaultFieldManager(converter(), scheme.Scheme, scheme.Scheme, scheme.Scheme, kind, kind.GroupVersion(), w.Subresource,
 		map[fieldpath.APIVersion]fieldpath.Filter{version: ignored})
 	if err != nil {
@@ -120,9 +128,9 @@ func sequence(t *testing.T, tracker *Tracker, kind schema.GroupVersionKind, goTy
 	live := reflect.New(goType).Interface().(runtime.Object)
 	var managed []metav1.ManagedFieldsEntry
 	for i, manager := range []string{"one", "two", "one", "three"} {
-		w := &Write{Live: live, New: object(), Managed: managed, Manager: manager, APIVersion: kind.GroupVersion().String(), Ignored: "status"}
+		w := &Write{Live: live, New: object(), Managed: managed, Manager: manager, APIVersion: kind.GroupVersion().String(), Ignored: []string{"status"}}
 		if i%2 == 1 {
-			w.Subresource, w.Ignored = "status", "spec"
+			w.Subresource, w.Ignored = "status", [][]string{{"spec"}, {"spec", "metadata"}, {"spec", "metadata.labels", "status.conditions"}}[(int(seed)+i)%3]
 		}
 		want, valid := byLibrary(t, kind, w)
 		got, ok := tracker.Track(w)

@@ -71,29 +71,39 @@ var rootMetadata = []string{
 	"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion",
 }
 
-// object returns the plan of a whole object without one of its top-level fields (the
-// field that the write cannot change).
-func (p *planner) object(t reflect.Type, without string) *node {
+// object returns the plan of a whole object without some of its fields (those that the
+// write cannot change).
+func (p *planner) object(t reflect.Type, without []string) *node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := rootKey{t, without}
+	key := rootKey{t, strings.Join(without, ",")}
 	if n := p.roots[key]; n != nil {
 		return n
 	}
-	whole := p.plan(t, marks{}, false)
-	root := *whole
-	root.fields = slices.DeleteFunc(slices.Clone(whole.fields), func(f field) bool {
-		return f.name == "apiVersion" || f.name == "kind" || f.name == without
-	})
-	for i := range root.fields {
-		if f := &root.fields[i]; f.name == "metadata" {
-			metadata := *f.node
-			metadata.fields = slices.DeleteFunc(slices.Clone(metadata.fields), func(f field) bool { return slices.Contains(rootMetadata, f.name) })
-			f.node = &metadata
-		}
+	root := p.plan(t, marks{}, false).without("apiVersion").without("kind")
+	for _, name := range rootMetadata {
+		root = root.without("metadata", name)
 	}
-	p.roots[key] = &root
-	return &root
+	for _, path := range without {
+		root = root.without(strings.Split(path, ".")...)
+	}
+	p.roots[key] = root
+	return root
+}
+
+// without returns the plan of a structure without the field at a path.
+func (n *node) without(path ...string) *node {
+	rest := *n
+	rest.fields = slices.Clone(n.fields)
+	i := slices.IndexFunc(rest.fields, func(f field) bool { return f.name == path[0] })
+	switch {
+	case i < 0:
+	case len(path) == 1:
+		rest.fields = slices.Delete(rest.fields, i, i+1)
+	default:
+		rest.fields[i].node = rest.fields[i].node.without(path[1:]...)
+	}
+	return &rest
 }
 
 // plan returns the plan of a type at a place with marks. The caller holds mu.

@@ -38,8 +38,8 @@ type Write struct {
 	// object itself), at Time.
 	Manager, APIVersion, Subresource string
 	Time                             metav1.Time
-	// Ignored is the top-level field that the write cannot change: status or spec.
-	Ignored string
+	// Ignored are the fields that the write cannot change, as paths with dots: "status", "metadata.labels".
+	Ignored []string
 }
 
 // Track returns the managed fields after a write. The result may share memory with

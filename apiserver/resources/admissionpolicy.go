@@ -18,6 +18,7 @@ func validatingAdmissionPolicyRow() *Resource {
 		New:              newPolicy,
 		NewList:          func() runtime.Object { return &admissionv1.ValidatingAdmissionPolicyList{} },
 		Strategy: Strategy{
+			StatusKeeps:  allMetadata,
 			AnyFinalizer: true,
 			Default: on(func(p *admissionv1.ValidatingAdmissionPolicy) {
 				pointDefault(&p.Spec.FailurePolicy, admissionv1.Fail)

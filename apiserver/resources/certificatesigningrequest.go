@@ -66,8 +66,7 @@ func defaultSigningRequest(r *certificatesv1.CertificateSigningRequest) {
 // certificate.
 func approve(r, sent *certificatesv1.CertificateSigningRequest, now time.Time) error {
 	was := r.Status.Conditions
-	r.Labels, r.Annotations = sent.Labels, sent.Annotations
-	r.Finalizers, r.OwnerReferences = sent.Finalizers, sent.OwnerReferences
+	takeMetadata(r, sent)
 	r.Status.Conditions = sent.Status.DeepCopy().Conditions
 	stampConditions(r.Status.Conditions, was, metav1.NewTime(now.Truncate(time.Second)))
 	if errs := validation.SigningRequestDecision(r); len(errs) > 0 {

@@ -27,6 +27,7 @@ func daemonSetRow() *Resource {
 			Default:              on(defaultDaemonSet),
 			PrepareCreate:        on(prepareDaemonSet),
 			PrepareUpdate:        onUpdate(prepareDaemonSetUpdate),
+			PrepareStatusUpdate:  onUpdate(func(d, old *appsv1.DaemonSet) { setTemplateGeneration(d, templateGeneration(old)) }),
 			Generation:           true,
 			Warnings:             warn(warnings.DaemonSet),
 			Validate:             check(validation.DaemonSet),

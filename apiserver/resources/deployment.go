@@ -2,6 +2,7 @@ package resources
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -21,6 +22,9 @@ func deploymentRow() *Resource {
 		New:              newDeployment,
 		NewList:          func() runtime.Object { return &appsv1.DeploymentList{} },
 		Strategy: Strategy{
+			StatusKeeps:          []string{"metadata.labels"},
+			PrepareUpdate:        onUpdate(prepareDeploymentUpdate),
+			PrepareStatusUpdate:  onUpdate(func(d, old *appsv1.Deployment) { keepAnnotations(d, old, appsv1.DeprecatedRollbackTo) }),
 			Default:              on(defaultDeployment),
 			Generation:           true,
 			Warnings:             ofWorkload(warnings.Deployment),
@@ -38,6 +42,13 @@ func deploymentRow() *Resource {
 			),
 			statusOf(kind, newDeployment),
 		},
+	}
+}
+
+// prepareDeploymentUpdate counts changes of the annotations, too: the controller copies them to the ReplicaSets.
+func prepareDeploymentUpdate(d, old *appsv1.Deployment) {
+	if !apiequality.Semantic.DeepEqual(d.Annotations, old.Annotations) {
+		d.Generation = old.Generation + 1
 	}
 }
 

@@ -17,6 +17,7 @@ func deviceTaintRuleRow() *Resource {
 		New:              newRule,
 		NewList:          func() runtime.Object { return &resourcev1.DeviceTaintRuleList{} },
 		Strategy: Strategy{
+			StatusKeeps:          allMetadata,
 			PrepareCreate:        on(prepareDeviceTaintRule),
 			PrepareUpdate:        onUpdate(keepTaintTime),
 			Generation:           true,

@@ -3,6 +3,7 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,11 +21,19 @@ func endpointSliceRow() *Resource {
 		Strategy: Strategy{
 			Default:        on(defaultEndpointSlice),
 			Generation:     true,
+			PrepareUpdate:  onUpdate(prepareEndpointSliceUpdate),
 			Warnings:       warn(warnings.EndpointSlice),
 			Validate:       check(validation.EndpointSlice),
 			ValidateUpdate: checkUpdate(validation.EndpointSliceUpdate),
 			NameCheck:      apivalidation.NameIsDNSSubdomain,
 		},
+	}
+}
+
+// prepareEndpointSliceUpdate counts changes of the labels, too: one of them names the Service.
+func prepareEndpointSliceUpdate(s, old *discoveryv1.EndpointSlice) {
+	if !apiequality.Semantic.DeepEqual(s.Labels, old.Labels) {
+		s.Generation = old.Generation + 1
 	}
 }
 

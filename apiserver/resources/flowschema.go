@@ -22,6 +22,7 @@ func flowSchemaRow() *Resource {
 		New:              newSchema,
 		NewList:          func() runtime.Object { return &flowcontrolv1.FlowSchemaList{} },
 		Strategy: Strategy{
+			StatusKeeps:          allMetadata,
 			Reserve:              Reservations.ReserveFlow,
 			ServerManager:        flowControlManager,
 			Default:              on(func(s *flowcontrolv1.FlowSchema) { setDefault(&s.Spec.MatchingPrecedence, defaultPrecedence) }),

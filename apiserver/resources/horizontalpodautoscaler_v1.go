@@ -43,7 +43,7 @@ func horizontalPodAutoscalerV1Row() *Resource {
 		Strategy: Strategy{
 			Default: on(func(a *autoscalingv1.HorizontalPodAutoscaler) { pointDefault(&a.Spec.MinReplicas, 1) }),
 			PrepareCreate: on(func(a *autoscalingv1.HorizontalPodAutoscaler) {
-				keepAnnotations(a, nil, statusesAnnotation, conditionsAnnotation)
+				keepAnnotations(a, &autoscalingv1.HorizontalPodAutoscaler{}, statusesAnnotation, conditionsAnnotation)
 			}),
 			PrepareUpdate: onUpdate(func(a, old *autoscalingv1.HorizontalPodAutoscaler) {
 				keepAnnotations(a, old, statusesAnnotation, conditionsAnnotation)
@@ -66,26 +66,6 @@ func horizontalPodAutoscalerV1Row() *Resource {
 			}),
 		},
 		Subresources: []Subresource{statusOf(kind, newAutoscaler)},
-	}
-}
-
-// keepAnnotations restores annotations of a from old: those for the part of the object
-// that the request may not change.
-func keepAnnotations(a, old *autoscalingv1.HorizontalPodAutoscaler, keys ...string) {
-	for _, key := range keys {
-		var value string
-		var set bool
-		if old != nil {
-			value, set = old.Annotations[key]
-		}
-		switch {
-		case !set:
-			delete(a.Annotations, key)
-		case a.Annotations == nil:
-			a.Annotations = map[string]string{key: value}
-		default:
-			a.Annotations[key] = value
-		}
 	}
 }
 

@@ -81,7 +81,9 @@ func markNamespaceDeleted(ns *corev1.Namespace) {
 	ns.Status.Phase = corev1.NamespaceTerminating
 }
 
+// finalizeNamespace writes all but the status.
 func finalizeNamespace(ns, sent *corev1.Namespace) error {
-	ns.Spec.Finalizers = sent.Spec.Finalizers
+	takeMetadata(ns, sent)
+	ns.Spec = sent.Spec
 	return nil
 }

@@ -99,10 +99,8 @@ func preparePod(pod *corev1.Pod) {
 	resolveLabelKeys(pod)
 }
 
-// preparePodStatus restores the metadata that a status update may not change.
+// preparePodStatus restores what a client that does not know it has left out.
 func preparePodStatus(pod, old *corev1.Pod) {
-	pod.OwnerReferences = old.OwnerReferences
-	pod.DeletionTimestamp = old.DeletionTimestamp
 	setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 	singleAndPlural(&pod.Status)
 	// Clients that do not know these fields leave them out. An empty list clears one.
@@ -115,6 +113,25 @@ func preparePodStatus(pod, old *corev1.Pod) {
 	}
 	if now.NodeAllocatableResourceClaimStatuses == nil {
 		now.NodeAllocatableResourceClaimStatuses = was.NodeAllocatableResourceClaimStatuses
+	}
+	keepObservedGenerations(now, was)
+}
+
+// keepObservedGenerations keeps the observed generations that a client has left out (KEP-5067). Of conditions of
+// one type, each keeps that of the old one at the same place among them.
+func keepObservedGenerations(now, was *corev1.PodStatus) {
+	setDefault(&now.ObservedGeneration, was.ObservedGeneration)
+	old := map[corev1.PodConditionType][]int64{}
+	for i := range was.Conditions {
+		c := &was.Conditions[i]
+		old[c.Type] = append(old[c.Type], c.ObservedGeneration)
+	}
+	for i := range now.Conditions {
+		c := &now.Conditions[i]
+		if of := old[c.Type]; len(of) > 0 {
+			setDefault(&c.ObservedGeneration, of[0])
+			old[c.Type] = of[1:]
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ func podCertificateRequestRow() *Resource {
 		SelectableFields: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
 		Field:            fieldOf(podCertificateField),
 		Strategy: Strategy{
+			StatusKeeps:               allMetadata,
 			Default:                   on(defaultPodCertificate),
 			ValidateCreate:            check(validation.PodCertificateRequest),
 			ValidateUpdate:            checkUpdate(validation.PodCertificateRequestUpdate),

@@ -17,6 +17,7 @@ func podGroupRow() *Resource {
 		New:              newGroup,
 		NewList:          func() runtime.Object { return &schedulingv1beta1.PodGroupList{} },
 		Strategy: Strategy{
+			StatusKeeps:               allMetadata,
 			Default:                   on(defaultPodGroup),
 			PrepareCreate:             on(dropGatedOfPodGroup),
 			PrepareUpdate:             onUpdate(func(g, _ *schedulingv1beta1.PodGroup) { dropGatedOfPodGroup(g) }),

@@ -16,6 +16,7 @@ func priorityLevelConfigurationRow() *Resource {
 		New:              newLevel,
 		NewList:          func() runtime.Object { return &flowcontrolv1.PriorityLevelConfigurationList{} },
 		Strategy: Strategy{
+			StatusKeeps:          allMetadata,
 			Reserve:              Reservations.ReserveFlow,
 			ServerManager:        flowControlManager,
 			Default:              on(defaultPriorityLevel),

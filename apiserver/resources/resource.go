@@ -148,6 +148,9 @@ type Strategy struct {
 	// after the generic isolation. PrepareStatusUpdateAt follows; it sets times.
 	PrepareStatusUpdate   func(obj, old runtime.Object)
 	PrepareStatusUpdateAt func(obj, old runtime.Object, now metav1.Time)
+	// StatusKeeps is the metadata that a write of the status cannot change, as paths: "metadata" for all
+	// of it, or "metadata.labels". A client that may write only the status can change the rest.
+	StatusKeeps []string
 	// Generation reports that metadata.generation counts the changes of Spec.
 	Generation bool
 	// KeepStatusOnCreate reports that a create keeps the client's status.
@@ -167,7 +170,7 @@ type Strategy struct {
 	NameCheck              func(name string, prefix bool) []string
 	// NotOwned are the fields, as paths with dots, whose ownership a write through a
 	// subresource ("": of the object itself) does not record, because it cannot set them.
-	// The default is the status, or the spec for writes of the status.
+	// The default is the status, or the spec and StatusKeeps for writes of the status.
 	NotOwned map[string][]string
 	// AnyFinalizer reports that finalizers need not be known to Kubernetes or qualified.
 	AnyFinalizer bool
@@ -203,6 +206,9 @@ type Strategy struct {
 	// empty means "kube-apiserver".
 	ServerManager string
 }
+
+// allMetadata is the StatusKeeps of a kind whose status is all that a write of the status changes.
+var allMetadata = []string{"metadata"}
 
 // Subresource is a path beneath an object. The generic code serves "status" by the
 // strategy; for others the functions convert between the parent and the subresource's

@@ -16,6 +16,7 @@ func serviceCIDRRow() *Resource {
 		New:              newCIDR,
 		NewList:          func() runtime.Object { return &networkingv1.ServiceCIDRList{} },
 		Strategy: Strategy{
+			StatusKeeps:    allMetadata,
 			ValidateCreate: check(validation.ServiceCIDR),
 			ValidateUpdate: checkUpdate(validation.ServiceCIDRUpdate),
 		},

@@ -16,6 +16,7 @@ func storageVersionRow() *Resource {
 		New:              newVersion,
 		NewList:          func() runtime.Object { return &apiserverinternalv1alpha1.StorageVersionList{} },
 		Strategy: Strategy{
+			StatusKeeps:               allMetadata,
 			NameCheck:                 validation.StorageVersionName,
 			ValidateStatusUpdate:      checkUpdate(validation.StorageVersionStatus),
 			ForbidUnconditionalUpdate: true,

@@ -17,6 +17,7 @@ func storageVersionMigrationRow() *Resource {
 		New:              newMigration,
 		NewList:          func() runtime.Object { return &storagemigrationv1.StorageVersionMigrationList{} },
 		Strategy: Strategy{
+			StatusKeeps:               allMetadata,
 			Validate:                  check(validation.StorageVersionMigration),
 			ValidateUpdate:            checkUpdate(validation.StorageVersionMigrationUpdate),
 			ValidateStatusUpdate:      checkUpdate(validation.StorageVersionMigrationStatus),

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,29 @@ func pointDefault[T any](p **T, value T) {
 	if *p == nil {
 		*p = &value
 	}
+}
+
+// keepAnnotations restores annotations of obj from old: those in which upstream shows fields that the request
+// may not change.
+func keepAnnotations(obj, old metav1.Object, keys ...string) {
+	annotations := maps.Clone(obj.GetAnnotations())
+	for _, key := range keys {
+		if value, had := old.GetAnnotations()[key]; had {
+			annotations = merged(annotations, map[string]string{key: value}, true)
+		} else {
+			delete(annotations, key)
+		}
+	}
+	obj.SetAnnotations(annotations)
+}
+
+// takeMetadata sets the metadata of a parent that a client can change to that of the object that it sent through
+// a subresource.
+func takeMetadata(parent, sent metav1.Object) {
+	parent.SetLabels(sent.GetLabels())
+	parent.SetAnnotations(sent.GetAnnotations())
+	parent.SetFinalizers(sent.GetFinalizers())
+	parent.SetOwnerReferences(sent.GetOwnerReferences())
 }
 
 // warn adapts a function with typed arguments; old is nil for a new object.

@@ -26,8 +26,7 @@ func (p *Preparer) Create(row *resources.Resource, obj runtime.Object) error {
 	m.SetUID(p.newUID(row, m))
 	m.SetCreationTimestamp(p.Now())
 	m.SetSelfLink("")
-	m.SetGeneration(0)
-	if row.Strategy.Generation {
+	if row.Strategy.Generation { // other kinds keep what a client sends
 		m.SetGeneration(1)
 	}
 	if row.Subresource("status") != nil && !row.Strategy.KeepStatusOnCreate {
@@ -73,6 +72,7 @@ func (p *Preparer) Update(row *resources.Resource, subresource string, obj, old 
 	keepSystemMetadata(m, o)
 	switch subresource {
 	case "status":
+		keepMetadata(row.Strategy.StatusKeeps, m, o)
 		p.isolateStatus(row, obj, old)
 		return nil
 	case "":
@@ -94,17 +94,39 @@ func (p *Preparer) Update(row *resources.Resource, subresource string, obj, old 
 func keepSystemMetadata(m, o metav1.Object) {
 	m.SetGeneration(o.GetGeneration())
 	m.SetSelfLink("")
-	// Metadata that a client omits and may not change is kept, the creation timestamp
-	// in any case; validation rejects other changes.
+	// Metadata that a client omits and may not change is kept, the timestamps in any case;
+	// validation rejects other changes.
 	if m.GetUID() == "" {
 		m.SetUID(o.GetUID())
 	}
 	m.SetCreationTimestamp(o.GetCreationTimestamp())
-	if m.GetDeletionTimestamp() == nil {
+	if o.GetDeletionTimestamp() != nil {
 		m.SetDeletionTimestamp(o.GetDeletionTimestamp())
 	}
 	if m.GetDeletionGracePeriodSeconds() == nil {
 		m.SetDeletionGracePeriodSeconds(o.GetDeletionGracePeriodSeconds())
+	}
+}
+
+// keepMetadata restores the metadata that a row's StatusKeeps names.
+func keepMetadata(paths []string, m, o metav1.Object) {
+	for _, path := range paths {
+		all := path == "metadata"
+		if all || path == "metadata.labels" {
+			m.SetLabels(o.GetLabels())
+		}
+		if all || path == "metadata.annotations" {
+			m.SetAnnotations(o.GetAnnotations())
+		}
+		if all || path == "metadata.finalizers" {
+			m.SetFinalizers(o.GetFinalizers())
+		}
+		if all || path == "metadata.ownerReferences" {
+			m.SetOwnerReferences(o.GetOwnerReferences())
+		}
+		if all || path == "metadata.deletionTimestamp" {
+			m.SetDeletionTimestamp(o.GetDeletionTimestamp())
+		}
 	}
 }
 

@@ -3,9 +3,15 @@ package rows
 import (
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	"k8s.io/kube-aggregator/pkg/registry/apiservice"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
 	"k8s.io/kubernetes/pkg/registry/apiserverinternal/storageversion"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
@@ -35,8 +41,27 @@ import (
 	"k8s.io/kubernetes/pkg/registry/resource/resourcepoolstatusrequest"
 	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
+	"k8s.io/kubernetes/pkg/registry/storagemigration/storagemigration"
 	clocktesting "k8s.io/utils/clock/testing"
 )
+
+// foreignStatus is a strategy for objects that are not in the scheme of kube-apiserver.
+type foreignStatus struct {
+	strategy rest.RESTUpdateStrategy
+	object   runtime.Object
+}
+
+// foreignStatusStrategies returns the strategies of the kinds that other servers within kube-apiserver serve.
+func foreignStatusStrategies() map[schema.GroupVersionKind]foreignStatus {
+	return map[schema.GroupVersionKind]foreignStatus{
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: {
+			customresourcedefinition.NewStatusStrategy(legacyscheme.Scheme), &apiextensions.CustomResourceDefinition{},
+		},
+		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}: {
+			apiservice.NewStatusStrategy(legacyscheme.Scheme), &apiregistration.APIService{},
+		},
+	}
+}
 
 // statusStrategies returns upstream's strategies of status subresources by kind.
 func statusStrategies() map[schema.GroupKind]rest.RESTUpdateStrategy {
@@ -71,6 +96,7 @@ func statusStrategies() map[schema.GroupKind]rest.RESTUpdateStrategy {
 		{Group: "internal.apiserver.k8s.io", Kind: "StorageVersion"}:                storageversion.StatusStrategy,
 		{Group: "resource.k8s.io", Kind: "ResourcePoolStatusRequest"}:               resourcepoolstatusrequest.StatusStrategy,
 		{Group: "resource.k8s.io", Kind: "ResourceClaim"}:                           resourceclaim.NewStatusStrategy(resourceclaim.NewStrategy(nil, allowed)),
+		{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}:         storagemigration.StatusStrategy,
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:  validatingadmissionpolicy.NewStatusStrategy(validatingadmissionpolicy.NewStrategy(nil, nil)),
 	}
 }
