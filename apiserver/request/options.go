@@ -117,8 +117,8 @@ func (rq *Request) ListOptions() (*ListOptions, error) {
 		return nil, err
 	}
 	for _, requirement := range opts.Field.Requirements() {
-		if !rq.selectable(requirement.Field) {
-			return nil, apierrors.NewBadRequest(rq.unknownField(requirement.Field))
+		if !rq.Row.Selectable(requirement.Field) {
+			return nil, apierrors.NewBadRequest(rq.Row.NotSelectable(requirement.Field))
 		}
 	}
 	opts.Limit = max(opts.Limit, 0)
@@ -146,42 +146,16 @@ func (o *ListOptions) settle(isWatch bool) error {
 // storedLabels converts the selector to the fields of the stored version, by which the
 // cache and the store select.
 func (rq *Request) storedLabels(selector fields.Selector) (fields.Selector, error) {
-	if rq.Row.Storage == nil || len(rq.Row.Storage.FieldLabels) == 0 {
+	labels := rq.Row.FieldAliases
+	if rq.Row.Storage != nil {
+		labels = rq.Row.Storage.FieldLabels
+	}
+	if len(labels) == 0 {
 		return selector, nil
 	}
 	return selector.Transform(func(label, value string) (string, string, error) {
-		if stored, ok := rq.Row.Storage.FieldLabels[label]; ok {
-			label = stored
-		}
-		return label, value, nil
+		return cmp.Or(labels[label], label), value, nil
 	})
-}
-
-func (rq *Request) selectable(label string) bool {
-	switch label {
-	case "metadata.name":
-		return true
-	case "metadata.namespace": // cluster-scoped kinds without selectable fields accept it too
-		return rq.Row.Namespaced || len(rq.Row.SelectableFields) == 0 && !rq.Row.Custom
-	}
-	for _, f := range rq.Row.SelectableFields {
-		if f == label {
-			return true
-		}
-	}
-	return false
-}
-
-// unknownField returns the error text for a field selector that the kind does not
-// support.
-func (rq *Request) unknownField(label string) string {
-	switch {
-	case rq.Row.UnknownField != nil:
-		return rq.Row.UnknownField(label)
-	case rq.Row.Custom, len(rq.Row.SelectableFields) > 0:
-		return "field label not supported: " + label
-	}
-	return fmt.Sprintf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
 }
 
 // Everything reports whether the selectors match all objects.

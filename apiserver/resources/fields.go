@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -19,6 +20,28 @@ const (
 // the form that a selector matches. It copies nothing: the values are read from obj on
 // demand.
 func (r *Resource) FieldsOf(obj runtime.Object) fields.Fields { return lazyFields{row: r, obj: obj} }
+
+// Selectable reports whether the field selector of a request may use a label.
+func (r *Resource) Selectable(label string) bool {
+	switch label {
+	case fieldName:
+		return true
+	case fieldNamespace: // cluster-scoped kinds without selectable fields accept it too
+		return !r.NoNamespaceField && (r.Namespaced || len(r.SelectableFields) == 0 && !r.Custom)
+	}
+	return slices.Contains(r.SelectableFields, label) || r.FieldAliases[label] != ""
+}
+
+// NotSelectable returns the error text for a label that is not Selectable.
+func (r *Resource) NotSelectable(label string) string {
+	switch {
+	case r.UnknownField != nil:
+		return r.UnknownField(label)
+	case r.Custom, len(r.SelectableFields) > 0:
+		return "field label not supported: " + label
+	}
+	return fmt.Sprintf("%q is not a known field selector: only %q, %q", label, fieldName, fieldNamespace)
+}
 
 type lazyFields struct {
 	row *Resource

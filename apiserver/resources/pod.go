@@ -23,9 +23,10 @@ func podRow() *Resource {
 		NewList:          func() runtime.Object { return &corev1.PodList{} },
 		SelectableFields: []string{
 			"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-			"spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName",
+			"spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
 		},
-		Field: fieldOf(podField),
+		FieldAliases: map[string]string{"spec.host": "spec.nodeName"},
+		Field:        fieldOf(podField),
 		Strategy: Strategy{
 			Default:              on(defaultPod),
 			PrepareCreate:        on(preparePod),
@@ -74,6 +75,8 @@ func podField(pod *corev1.Pod, label string) string {
 		return string(pod.Status.Phase)
 	case "status.podIP":
 		return pod.Status.PodIP
+	case "status.podIPs":
+		return "" // as upstream, which accepts the label and has no value for it
 	case "status.nominatedNodeName":
 		return pod.Status.NominatedNodeName
 	}

@@ -18,6 +18,7 @@ func podCertificateRequestRow() *Resource {
 		New:              newRequest,
 		NewList:          func() runtime.Object { return &certificatesv1.PodCertificateRequestList{} },
 		SelectableFields: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
+		NoNamespaceField: true,
 		Field:            fieldOf(podCertificateField),
 		Strategy: Strategy{
 			StatusKeeps:               allMetadata,

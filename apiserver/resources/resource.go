@@ -91,6 +91,10 @@ type Resource struct {
 	// that a field selector may use. Fields, if not nil, returns all their values, for
 	// kinds where reading them one by one with Field is slower.
 	SelectableFields []string
+	// FieldAliases are labels that selectors of old clients use for selectable fields.
+	FieldAliases map[string]string
+	// NoNamespaceField reports that field selectors cannot use the namespace of a namespaced kind.
+	NoNamespaceField bool
 	Fields           func(obj runtime.Object) fields.Set
 	// Field returns one selectable field: it allocates nothing for strings that the object
 	// holds. FieldsOf adapts it to the interface of selectors.

@@ -18,7 +18,7 @@ func resourceSliceRow() *Resource {
 		Plural:           "resourceslices",
 		New:              func() runtime.Object { return &resourcev1.ResourceSlice{} },
 		NewList:          func() runtime.Object { return &resourcev1.ResourceSliceList{} },
-		SelectableFields: []string{resourcev1.ResourceSliceSelectorNodeName, resourcev1.ResourceSliceSelectorDriver},
+		SelectableFields: []string{resourcev1.ResourceSliceSelectorNodeName, resourcev1.ResourceSliceSelectorDriver, resourcev1.ResourceSliceSelectorPoolName},
 		UnknownField: func(label string) string {
 			return fmt.Sprintf("field label not supported for %s: %s", kind, label)
 		},
@@ -39,6 +39,8 @@ func resourceSliceField(s *resourcev1.ResourceSlice, label string) string {
 		return ptr.Deref(s.Spec.NodeName, "")
 	case resourcev1.ResourceSliceSelectorDriver:
 		return s.Spec.Driver
+	case resourcev1.ResourceSliceSelectorPoolName:
+		return s.Spec.Pool.Name
 	}
 	return ""
 }

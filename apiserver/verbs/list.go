@@ -60,6 +60,9 @@ func (rq *Call) list(ctx context.Context, opts *request.ListOptions) (*request.P
 		return nil, err
 	}
 	match := revisionMatch(opts, revision)
+	if rq.namesOne(opts) {
+		opts.Limit = 0 // as upstream, which reads the object: there is no further page
+	}
 	if opts.ResourceVersion == "0" {
 		opts.Limit = 0 // as upstream: the cache returns everything in one page
 		if at := behind(ctx); at > 0 {
@@ -67,6 +70,15 @@ func (rq *Call) list(ctx context.Context, opts *request.ListOptions) (*request.P
 		}
 	}
 	return rq.listCache(ctx, opts, "", revision, match)
+}
+
+// namesOne reports whether the field selector of a list matches one object at most.
+func (rq *Call) namesOne(opts *request.ListOptions) bool {
+	if _, named := opts.Field.RequiresExactMatch("metadata.name"); !named {
+		return false
+	}
+	_, within := opts.Field.RequiresExactMatch("metadata.namespace")
+	return within || !rq.Row.Namespaced || rq.Namespace != ""
 }
 
 // listCache reads a page, from the key from on, from the cache, or from the store if the cache
