@@ -213,6 +213,15 @@ func (rq *Request) printer() ([]metav1.TableColumnDefinition, cellsFunc) {
 	return defaultColumns, defaultCells
 }
 
+// NameOf returns the name of an object.
+func NameOf(obj runtime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return m.GetName()
+}
+
 func ResourceVersionOf(obj runtime.Object) string {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -62,6 +62,7 @@ func defaultNamespace(ns *corev1.Namespace) {
 }
 
 func prepareNamespace(ns *corev1.Namespace) {
+	defaultNamespace(ns) // a generated name is not known when defaults are set
 	ns.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
 	for _, f := range ns.Spec.Finalizers {
 		if f == corev1.FinalizerKubernetes {

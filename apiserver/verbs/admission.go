@@ -35,12 +35,15 @@ func (rq *Call) warn(obj, old runtime.Object) {
 	}
 }
 
-// admitCreate runs a new object through admission, preparation and validation.
-func (rq *Call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
-	attributes := rq.Attributes(admission.Create, obj, nil, dryRun)
-	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
-		return err
-	}
+// mutateCreate runs a new object through the part of admission that may change it. As upstream,
+// it does not have its generated name yet.
+func (rq *Call) mutateCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
+	return rq.backend.Admission.Mutate(ctx, rq.Attributes(admission.Create, obj, nil, dryRun))
+}
+
+// checkCreate prepares a new object, which has its name, and runs it through validation and the
+// rest of admission.
+func (rq *Call) checkCreate(ctx context.Context, obj runtime.Object, dryRun bool) error {
 	if err := rq.backend.Preparer.Create(rq.Row, obj); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (rq *Call) admitCreate(ctx context.Context, obj runtime.Object, dryRun bool
 		return err
 	}
 	rq.warn(obj, nil)
-	return rq.backend.Admission.Check(ctx, attributes)
+	return rq.backend.Admission.Check(ctx, rq.Attributes(admission.Create, obj, nil, dryRun))
 }
 
 // speaksAnother reports whether the subresource has another kind than its parent (a

@@ -37,47 +37,64 @@ func (rq *Call) createNew(ctx context.Context, obj runtime.Object, manager strin
 	}
 	rq.DedupOwners(m)
 	strategy.Default(rq.Row, obj)
-	generated := m.GetName() == "" && m.GetGenerateName() != ""
-	if generated {
-		rq.backend.Preparer.GenerateName(rq.Row, m)
-	}
 	rq.Name = m.GetName()
 	// As upstream: fields that admission and preparation set have no owner.
 	if obj, err = rq.backend.Fields.TrackCreate(rq.fieldWrite(manager), obj); err != nil {
 		return nil, err
 	}
-	if err := rq.admitCreate(ctx, obj, dryRun); err != nil {
+	if err := rq.mutateCreate(ctx, obj, dryRun); err != nil {
 		return nil, err
 	}
-	if rq.Name == "" { // preparation has generated the name
-		if m, err = meta.Accessor(obj); err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		rq.Name = m.GetName()
+	if m, err = meta.Accessor(obj); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if m.GetName() != "" || m.GetGenerateName() == "" {
+		return rq.prepareAndStore(ctx, obj, dryRun)
 	}
 	for try := 1; ; try++ {
-		stored, err := rq.store(ctx, obj, dryRun)
-		if err == nil {
-			return rq.FromStored(stored), nil
+		// Preparation derives values from the name, and the next attempt has another one.
+		stored, err := rq.prepareAndStore(ctx, rq.withName(obj.DeepCopyObject()), dryRun)
+		if err == nil || !apierrors.IsAlreadyExists(err) || try == strategy.NameTries {
+			return stored, err
 		}
-		if !generated || !apierrors.IsAlreadyExists(err) || try == strategy.NameTries {
-			return nil, err
-		}
-		if m, err = meta.Accessor(obj); err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		rq.backend.Preparer.GenerateName(rq.Row, m)
-		rq.Name = m.GetName()
 	}
 }
 
-func (rq *Call) store(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+// withName returns obj with a generated name.
+func (rq *Call) withName(obj runtime.Object) runtime.Object {
+	if m, err := meta.Accessor(obj); err == nil {
+		rq.backend.Preparer.GenerateName(rq.Row, m)
+	}
+	return obj
+}
+
+// prepareAndStore stores an object that has its name, unless preparation gives it one.
+func (rq *Call) prepareAndStore(ctx context.Context, obj runtime.Object, dryRun bool) (runtime.Object, error) {
+	rq.Name = request.NameOf(obj)
+	if err := rq.checkCreate(ctx, obj, dryRun); err != nil {
+		return nil, err
+	}
+	rq.Name = request.NameOf(obj)
 	stored, err := rq.Objects.Create(ctx, rq.Key(), rq.ToStored(obj), dryRun)
+	if apierrors.IsAlreadyExists(err) {
+		err = rq.stillExists(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if !dryRun {
 		rq.RecordWrite(storage.Result{Object: stored, Created: true})
 	}
-	return stored, nil
+	return rq.FromStored(stored), nil
+}
+
+// stillExists returns the error for the create of an object that exists; it says so if that is being deleted.
+func (rq *Call) stillExists(ctx context.Context) error {
+	err := apierrors.NewAlreadyExists(rq.GroupResource(), rq.Name)
+	if existing, readErr := rq.Objects.Get(ctx, rq.Key(), rq.Name); readErr == nil {
+		if m, metaErr := meta.Accessor(existing); metaErr == nil && m.GetDeletionTimestamp() != nil {
+			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+		}
+	}
+	return err
 }

@@ -136,7 +136,10 @@ func (rq *Call) changeToNew(ctx context.Context, w write) (runtime.Object, error
 			return nil, err
 		}
 	}
-	if err := rq.admitCreate(ctx, obj, w.dryRun); err != nil {
+	if err := rq.mutateCreate(ctx, obj, w.dryRun); err != nil {
+		return nil, err
+	}
+	if err := rq.checkCreate(ctx, obj, w.dryRun); err != nil {
 		return nil, err
 	}
 	return rq.ToStored(obj), nil
