@@ -53,12 +53,6 @@ func NeedsCleanup(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return Terminating(d) && apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
-// needsCleanup reports whether a delete must keep the definition until its objects are
-// deleted.
-func needsCleanup(obj runtime.Object) bool {
-	return !Terminating(obj.(*apiextensionsv1.CustomResourceDefinition))
-}
-
 // markDeleted marks a definition for deletion.
 func markDeleted(obj runtime.Object) {
 	d := obj.(*apiextensionsv1.CustomResourceDefinition)

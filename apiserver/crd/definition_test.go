@@ -168,9 +168,6 @@ func TestDeletion(t *testing.T) {
 	strategy := row().Strategy
 	d := parse(t, base)
 	Settle(d, nil, metav1.Time{})
-	if !strategy.Finalizing(d) {
-		t.Fatal("a definition goes at once")
-	}
 	now := metav1.Unix(1000, 0)
 	d.DeletionTimestamp = &now
 	strategy.MarkDeleted(d)
@@ -179,7 +176,7 @@ func TestDeletion(t *testing.T) {
 	}
 	Emptying(d, now)
 	Emptied(d, now)
-	if NeedsCleanup(d) || len(d.Finalizers) > 0 || strategy.Finalizing(d) || isTrue(d, apiextensionsv1.Terminating) {
+	if NeedsCleanup(d) || len(d.Finalizers) > 0 || isTrue(d, apiextensionsv1.Terminating) {
 		t.Fatalf("%+v", d)
 	}
 }

@@ -164,11 +164,15 @@ func (o *operations) addNamed(path string, parameters []common.Parameter) {
 	name := o.prefix() + o.scope + o.row.Kind
 	o.access(path, name, "the specified "+o.row.Kind, o.row.GroupVersionKind, o.row.Verbs, modelOf(o.row), parameters)
 	if o.allows("delete") {
+		var deleted any = &metav1.Status{}
+		if o.row.Strategy.ReturnDeleted {
+			deleted = modelOf(o.row)
+		}
 		o.add(route{
 			method: http.MethodDelete, path: path, id: "delete" + name, action: "delete",
 			description: "delete a " + o.row.Kind,
 			parameters:  slices.Concat(parameters, deleteParameters(), []common.Parameter{bodyParameter(false)}),
-			body:        &metav1.DeleteOptions{}, reply: &metav1.Status{},
+			body:        &metav1.DeleteOptions{}, reply: deleted,
 			codes: []int{http.StatusOK, http.StatusAccepted},
 		})
 	}

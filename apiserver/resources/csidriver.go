@@ -16,6 +16,7 @@ func csiDriverRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.CSIDriver{} },
 		NewList:          func() runtime.Object { return &storagev1.CSIDriverList{} },
 		Strategy: Strategy{
+			ReturnDeleted:             true,
 			Default:                   on(defaultCSIDriver),
 			PrepareUpdate:             onUpdate(prepareCSIDriverUpdate),
 			Warnings:                  warn(warnings.CSIDriver),
@@ -55,6 +56,7 @@ func csiNodeRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.CSINode{} },
 		NewList:          func() runtime.Object { return &storagev1.CSINodeList{} },
 		Strategy: Strategy{
+			ReturnDeleted: true,
 			// The status belongs to an alpha feature (CSIVolumeHealth).
 			PrepareCreate:             on(func(n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} }),
 			PrepareUpdate:             onUpdate(func(n, old *storagev1.CSINode) { n.Status = old.Status }),

@@ -14,8 +14,9 @@ func deviceClassRow() *Resource {
 		New:              func() runtime.Object { return &resourcev1.DeviceClass{} },
 		NewList:          func() runtime.Object { return &resourcev1.DeviceClassList{} },
 		Strategy: Strategy{
-			Generation: true,
-			Validate:   check(validation.DeviceClass),
+			ReturnDeleted: true,
+			Generation:    true,
+			Validate:      check(validation.DeviceClass),
 		},
 	}
 }

@@ -51,6 +51,7 @@ func eventRow() *Resource {
 			Validate:            check(validation.Event),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,
+			NoDependents:        true,
 		},
 	}
 }
@@ -89,6 +90,7 @@ func eventsEventRow() *Resource {
 			ValidateUpdate:      checkUpdate(validation.EventsV1EventUpdate),
 			AllowCreateOnUpdate: true,
 			TTL:                 eventTTL,
+			NoDependents:        true,
 		},
 	}
 }

@@ -20,6 +20,7 @@ func namespaceRow() *Resource {
 		SelectableFields: []string{"status.phase"},
 		Field:            fieldOf(namespaceField),
 		Strategy: Strategy{
+			ReturnDeleted:        true,
 			Default:              on(defaultNamespace),
 			PrepareCreate:        on(prepareNamespace),
 			PrepareUpdate:        onUpdate(prepareNamespaceUpdate),

@@ -19,6 +19,7 @@ func persistentVolumeRow() *Resource {
 		New:              newVolume,
 		NewList:          func() runtime.Object { return &corev1.PersistentVolumeList{} },
 		Strategy: Strategy{
+			ReturnDeleted: true,
 			Default:       on(defaultPersistentVolume),
 			PrepareCreate: on(preparePersistentVolume),
 			PrepareStatusUpdateAt: func(obj, old runtime.Object, now metav1.Time) {

@@ -20,6 +20,7 @@ func persistentVolumeClaimRow() *Resource {
 		New:              newClaim,
 		NewList:          func() runtime.Object { return &corev1.PersistentVolumeClaimList{} },
 		Strategy: Strategy{
+			ReturnDeleted:        true,
 			Default:              on(defaultClaim),
 			PrepareCreate:        on(prepareClaim),
 			PrepareUpdate:        onUpdate(func(claim, _ *corev1.PersistentVolumeClaim) { normalizeDataSources(&claim.Spec) }),

@@ -28,6 +28,8 @@ func podRow() *Resource {
 		FieldAliases: map[string]string{"spec.host": "spec.nodeName"},
 		Field:        fieldOf(podField),
 		Strategy: Strategy{
+			ReturnDeleted:        true,
+			StatusKeeps:          []string{"metadata.deletionTimestamp", "metadata.ownerReferences"},
 			Default:              on(defaultPod),
 			PrepareCreate:        on(preparePod),
 			PrepareUpdate:        onUpdate(keepPodLevelResources),

@@ -16,10 +16,11 @@ func podTemplateRow() *Resource {
 		New:              func() runtime.Object { return &corev1.PodTemplate{} },
 		NewList:          func() runtime.Object { return &corev1.PodTemplateList{} },
 		Strategy: Strategy{
-			Default:    on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
-			Generation: true,
-			Warnings:   warn(warnings.PodTemplate),
-			Validate:   check(validation.PodTemplate),
+			ReturnDeleted: true,
+			Default:       on(func(t *corev1.PodTemplate) { defaultPodSpec(&t.Template.Spec) }),
+			Generation:    true,
+			Warnings:      warn(warnings.PodTemplate),
+			Validate:      check(validation.PodTemplate),
 		},
 	}
 }

@@ -190,16 +190,19 @@ type Strategy struct {
 	// allows it for nearly every kind.
 	ForbidUnconditionalUpdate bool
 	// GracePeriod returns the grace period of a deletion, in seconds, given the client's
-	// request (nil: none). With 0, or a nil function, the object is deleted immediately.
+	// request (nil: none). With 0, the object is marked and deleted at once; with a nil function, it
+	// is deleted without being marked.
 	GracePeriod func(obj runtime.Object, asked *int64) int64
-	// MarkDeleted changes an object whose deletion must wait for finalizers (a Namespace
-	// becomes Terminating).
+	// MarkDeleted changes an object, which has got a deletion timestamp, at its first delete, which
+	// never deletes it (a Namespace becomes Terminating).
 	MarkDeleted func(obj runtime.Object)
 	// Finalizing reports finalizers beyond metadata.finalizers (a Namespace's spec).
 	Finalizing func(obj runtime.Object) bool
 	// OrphanByDefault reports that a delete without a propagation policy orphans
-	// dependents.
-	OrphanByDefault bool
+	// dependents; NoDependents that nothing depends on the objects, so that the policy is ignored.
+	OrphanByDefault, NoDependents bool
+	// ReturnDeleted reports that the response to a delete is the deleted object, not a Status.
+	ReturnDeleted bool
 	// TTL is how long after its last write a stored object expires; 0 means never (Event: 1
 	// hour).
 	TTL time.Duration

@@ -17,6 +17,8 @@ func resourceClaimRow() *Resource {
 		New:              newClaim,
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimList{} },
 		Strategy: Strategy{
+			ReturnDeleted:        true,
+			StatusKeeps:          allMetadata,
 			Default:              on(func(c *resourcev1.ResourceClaim) { defaultDeviceRequests(c.Spec.Devices.Requests) }),
 			ValidateCreate:       check(validation.ResourceClaim),
 			ValidateUpdate:       checkUpdate(validation.ResourceClaimUpdate),
@@ -35,6 +37,7 @@ func resourceClaimTemplateRow() *Resource {
 		New:              func() runtime.Object { return &resourcev1.ResourceClaimTemplate{} },
 		NewList:          func() runtime.Object { return &resourcev1.ResourceClaimTemplateList{} },
 		Strategy: Strategy{
+			ReturnDeleted:  true,
 			Default:        on(func(t *resourcev1.ResourceClaimTemplate) { defaultDeviceRequests(t.Spec.Spec.Devices.Requests) }),
 			Validate:       check(validation.ResourceClaimTemplate),
 			ValidateUpdate: checkUpdate(validation.ResourceClaimTemplateUpdate),

@@ -17,6 +17,8 @@ func resourcePoolStatusRequestRow() *Resource {
 		New:              newRequest,
 		NewList:          func() runtime.Object { return &resourcev1alpha3.ResourcePoolStatusRequestList{} },
 		Strategy: Strategy{
+			ReturnDeleted: true,
+			StatusKeeps:   allMetadata,
 			Default: on(func(r *resourcev1alpha3.ResourcePoolStatusRequest) {
 				pointDefault(&r.Spec.Limit, resourcev1alpha3.ResourcePoolStatusRequestLimitDefault)
 			}),

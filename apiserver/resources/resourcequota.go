@@ -19,6 +19,7 @@ func resourceQuotaRow() *Resource {
 		New:              newQuota,
 		NewList:          func() runtime.Object { return &corev1.ResourceQuotaList{} },
 		Strategy: Strategy{
+			ReturnDeleted:        true,
 			Default:              on(defaultQuota),
 			Warnings:             warn(warnings.ResourceQuota),
 			Validate:             check(validation.ResourceQuota),

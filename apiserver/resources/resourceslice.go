@@ -24,6 +24,7 @@ func resourceSliceRow() *Resource {
 		},
 		Field: fieldOf(resourceSliceField),
 		Strategy: Strategy{
+			ReturnDeleted:  true,
 			Generation:     true,
 			Warnings:       always(warnings.ResourceSlice),
 			Validate:       check(validation.ResourceSlice),

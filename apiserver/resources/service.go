@@ -24,6 +24,7 @@ func serviceRow() *Resource {
 		SelectableFields: []string{"spec.clusterIP", "spec.type"},
 		Field:            fieldOf(serviceField),
 		Strategy: Strategy{
+			ReturnDeleted:        true,
 			Reserve:              Reservations.ReserveService,
 			Default:              on(defaultService),
 			PrepareCreate:        on(prepareService),

@@ -17,7 +17,7 @@ func serviceAccountRow() *Resource {
 		Namespaced:       true,
 		New:              func() runtime.Object { return &corev1.ServiceAccount{} },
 		NewList:          func() runtime.Object { return &corev1.ServiceAccountList{} },
-		Strategy:         Strategy{NameCheck: validation.ValidateServiceAccountName, Warnings: warn(warnings.ServiceAccount)},
+		Strategy:         Strategy{ReturnDeleted: true, NameCheck: validation.ValidateServiceAccountName, Warnings: warn(warnings.ServiceAccount)},
 		Subresources: []Subresource{{
 			Name:             "token",
 			GroupVersionKind: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"),

@@ -17,6 +17,7 @@ func storageClassRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.StorageClass{} },
 		NewList:          func() runtime.Object { return &storagev1.StorageClassList{} },
 		Strategy: Strategy{
+			ReturnDeleted:  true,
 			Default:        on(defaultStorageClass),
 			Warnings:       always(warnings.StorageClass),
 			Validate:       check(validation.StorageClass),

@@ -16,6 +16,8 @@ func volumeAttachmentRow() *Resource {
 		New:              newAttachment,
 		NewList:          func() runtime.Object { return &storagev1.VolumeAttachmentList{} },
 		Strategy: Strategy{
+			ReturnDeleted:             true,
+			StatusKeeps:               allMetadata,
 			Validate:                  check(validation.VolumeAttachment),
 			ValidateUpdate:            checkUpdate(validation.VolumeAttachmentUpdate),
 			ValidateStatusUpdate:      checkUpdate(validation.VolumeAttachmentStatus),

@@ -15,6 +15,7 @@ func volumeAttributesClassRow() *Resource {
 		New:              func() runtime.Object { return &storagev1.VolumeAttributesClass{} },
 		NewList:          func() runtime.Object { return &storagev1.VolumeAttributesClassList{} },
 		Strategy: Strategy{
+			ReturnDeleted:  true,
 			Validate:       check(validation.VolumeAttributesClass),
 			ValidateUpdate: checkUpdate(validation.VolumeAttributesClassUpdate),
 		},

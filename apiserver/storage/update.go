@@ -30,6 +30,9 @@ type UpdateOptions struct {
 	// Renew writes the object even if it does not change, so that it gets a new
 	// resourceVersion.
 	Renew bool
+	// After is the result of a write that the caller has just made; the first attempt starts from its
+	// object, which the cache may not have yet.
+	After *Result
 	// Same returns the result of a Change without changes, for a Change that converts to
 	// another version and back; nil means the object itself.
 	Same func(current runtime.Object) runtime.Object
@@ -44,11 +47,14 @@ type Result struct {
 	// Created and Deleted report what the Update did, Unchanged that nothing had to be
 	// written.
 	Created, Deleted, Unchanged bool
+
+	// encoded is what an Update without changes would have stored; nil: it did not get that far.
+	encoded []byte
 }
 
 // Update applies change to the newest object, and again after each conflict. The first
 // attempt uses the cache's copy. It may be stale, so an error of change, or a result equal
-// to it, is only accepted after an attempt with the stored object:
+// to it, is only accepted if the stored object has the same revision, or after an attempt with that:
 //
 //	T1 another process writes the object at revision 8; the cache is still at 7
 //	T2 Update(change) reads revision 7 from the cache; change sets what 7 has already
@@ -57,7 +63,7 @@ type Result struct {
 //
 // Without T3 the update would report success although revision 8 had undone it. A write of
 // a stale copy needs no such check: the store refuses it with a conflict that includes the
-// current state.
+// current state. change calls webhooks, so it is not repeated for a state that it has seen.
 func (o *Objects) Update(ctx context.Context, key, name string, change Change, opts UpdateOptions) (Result, error) {
 	before, err := o.start(ctx, key, name, opts)
 	if err != nil {
@@ -84,7 +90,14 @@ func (o *Objects) Update(ctx context.Context, key, name string, change Change, o
 		case errors.As(err, &unavailable): // the write may have been made: do not repeat it
 			return Result{}, o.translate(err, name)
 		case !before.fresh:
-			if before, err = o.reread(ctx, key, name, opts); err != nil {
+			kv, missing := o.reread(ctx, key, name, opts)
+			if missing != nil {
+				return Result{}, missing
+			}
+			if kv != nil && kv.ModRevision == before.revision && o.holds(*kv, result, err) {
+				return result, o.translate(err, name)
+			}
+			if before, err = o.stateOf(kv); err != nil {
 				return Result{}, err
 			}
 		default:
@@ -125,21 +138,40 @@ func (o *Objects) stateOf(kv *store.KeyValue) (state, error) {
 	return before, nil
 }
 
-// start returns the state of the first attempt: the cache's copy if there is one.
+// start returns the state of the first attempt: the one after another write, or the cache's copy if
+// there is one.
 func (o *Objects) start(ctx context.Context, key, name string, opts UpdateOptions) (state, error) {
+	if opts.After != nil {
+		return state{object: opts.After.Object, revision: opts.After.Revision}, nil
+	}
 	entry, _, err := o.cache.Get(ctx, key, 0)
 	if err == nil && entry != nil {
 		return state{object: entry.Object(), revision: entry.Revision}, nil
 	}
-	return o.reread(ctx, key, name, opts)
-}
-
-func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptions) (state, error) {
-	kv, err := o.store.Get(ctx, key, 0)
-	if err != nil && (!errors.Is(err, store.ErrNotFound) || !opts.CreateIfMissing) {
-		return state{}, o.translate(err, name)
+	kv, err := o.reread(ctx, key, name, opts)
+	if err != nil {
+		return state{}, err
 	}
 	return o.stateOf(kv)
+}
+
+// reread reads the stored object; nil if it does not exist and may be created.
+func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptions) (*store.KeyValue, error) {
+	kv, err := o.store.Get(ctx, key, 0)
+	if err != nil && (!errors.Is(err, store.ErrNotFound) || !opts.CreateIfMissing) {
+		return nil, o.translate(err, name)
+	}
+	return kv, nil
+}
+
+// holds reports whether the outcome of an attempt with the cache's copy, at the revision of kv, is that of
+// an attempt with kv: not if nothing changes, but it is stored in another encoding than it would be now.
+func (o *Objects) holds(kv store.KeyValue, result Result, err error) bool {
+	if err != nil || !result.Unchanged || result.encoded == nil {
+		return true
+	}
+	opened, stale, err := o.open(kv)
+	return err == nil && !stale && bytes.Equal(opened.Value, result.encoded)
 }
 
 // try applies change once. It returns a *store.ConflictError unchanged.
@@ -177,7 +209,7 @@ func (o *Objects) replace(ctx context.Context, key string, before state, updated
 		return Result{}, err
 	}
 	if same && !opts.Renew {
-		return Result{Object: before.object, Revision: before.revision, Unchanged: true}, nil
+		return Result{Object: before.object, Revision: before.revision, Unchanged: true, encoded: value}, nil
 	}
 	if opts.DryRun {
 		read, err := o.decodePlain(store.KeyValue{Key: key, Value: value, ModRevision: before.revision})
@@ -187,7 +219,7 @@ func (o *Objects) replace(ctx context.Context, key string, before state, updated
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Object: stored, Revision: revisionOf(stored), Created: before.object == nil}, nil
+	return Result{Object: stored, Revision: RevisionOf(stored), Created: before.object == nil}, nil
 }
 
 // unchanged reports whether value is stored already; such an update does not write. As
@@ -230,7 +262,8 @@ func (o *Objects) remove(ctx context.Context, key string, last runtime.Object, r
 	return Result{Object: WithRevision(last, deleted), Revision: deleted, Deleted: true}, nil
 }
 
-func revisionOf(obj runtime.Object) int64 {
+// RevisionOf returns the revision of an object; 0 if it has none.
+func RevisionOf(obj runtime.Object) int64 {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return 0

@@ -12,81 +12,124 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources"
 )
 
-// MarkDeleted decides what a delete does to an object: delete it (gone, with the last
-// state), or mark it (the new state). now is the cluster's time.
-func MarkDeleted(row *resources.Resource, old runtime.Object, opts *metav1.DeleteOptions, now metav1.Time) (obj runtime.Object, gone bool, err error) {
-	obj = old.DeepCopyObject()
+// Deletion is what a delete does to an object. With neither Marked nor Gone, it changes nothing.
+type Deletion struct {
+	// Object is the state after the delete, or the last one before the object is gone.
+	Object runtime.Object
+	// Marked reports that Object is stored, with a deletion timestamp; Gone that the object is
+	// deleted, afterwards if it is marked too: watches get both.
+	Marked, Gone bool
+}
+
+// Delete decides what a delete does. now is the cluster's time.
+func Delete(row *resources.Resource, old runtime.Object, opts *metav1.DeleteOptions, now metav1.Time) (Deletion, error) {
+	obj := old.DeepCopyObject()
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return nil, false, apierrors.NewInternalError(err)
+		return Deletion{}, apierrors.NewInternalError(err)
 	}
-	strategy := row.Strategy
-	setPropagationFinalizers(m, strategy.OrphanByDefault, opts)
-	grace := int64(0)
-	if strategy.GracePeriod != nil {
-		grace = strategy.GracePeriod(old, opts.GracePeriodSeconds)
+	if row.Strategy.MarkDeleted != nil && m.GetDeletionTimestamp() == nil {
+		m.SetDeletionTimestamp(&now)
+		setPropagationFinalizers(row, m, opts)
+		row.Strategy.MarkDeleted(obj)
+		return Deletion{Object: obj, Marked: true}, nil
 	}
-	pending := hasFinalizers(strategy.Finalizing, obj, m)
-	if grace == 0 && !pending {
-		if strategy.GracePeriod != nil {
-			endGrace(m, now)
+	if row.Strategy.Finalizing != nil && row.Strategy.Finalizing(obj) {
+		return Deletion{Object: old}, nil
+	}
+	graceful := false
+	if row.Strategy.GracePeriod != nil {
+		var pending bool
+		if graceful, pending = beginGrace(row, old, m, opts.GracePeriodSeconds, now); pending {
+			// Nothing changes anymore, not even the finalizers.
+			return Deletion{Object: old}, nil
 		}
-		return obj, true, nil
 	}
+	setPropagationFinalizers(row, m, opts)
+	pending := len(m.GetFinalizers()) > 0
+	if graceful {
+		return Deletion{Object: obj, Marked: true, Gone: !pending && graceIsOver(m)}, nil
+	}
+	if !pending {
+		return Deletion{Object: obj, Gone: true}, nil
+	}
+	markForFinalizers(m, now)
+	return Deletion{Object: obj, Marked: true}, nil
+}
+
+// beginGrace sets the deletion timestamp, which is the end of the grace period, of an object that is
+// deleted gracefully. It reports whether it has, or whether an earlier delete is pending that this one does not shorten. With
+// neither, the grace period is over.
+func beginGrace(row *resources.Resource, old runtime.Object, m metav1.Object, asked *int64, now metav1.Time) (graceful, pending bool) {
 	if m.GetDeletionTimestamp() != nil {
-		return shorten(obj, m, grace), false, nil
+		return shortenGrace(m, asked, now)
 	}
+	grace := row.Strategy.GracePeriod(old, asked)
 	deletion := metav1.NewTime(now.Add(time.Duration(grace) * time.Second))
 	m.SetDeletionTimestamp(&deletion)
 	m.SetDeletionGracePeriodSeconds(&grace)
-	if m.GetGeneration() > 0 {
-		m.SetGeneration(m.GetGeneration() + 1)
-	}
-	if strategy.MarkDeleted != nil {
-		strategy.MarkDeleted(obj)
-	}
-	return obj, false, nil
+	raiseGeneration(m)
+	return true, false
 }
 
-// endGrace sets the deletion timestamp of an object that could have had a grace period
-// and is deleted immediately: now, or when an earlier delete began.
-func endGrace(m metav1.Object, now metav1.Time) {
-	deletion, none := now, int64(0)
-	if begun := m.GetDeletionTimestamp(); begun != nil {
-		deletion = *begun
-		if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
-			deletion = metav1.NewTime(begun.Add(-time.Duration(*seconds) * time.Second))
-		}
-	} else if m.GetGeneration() > 0 {
-		m.SetGeneration(m.GetGeneration() + 1)
+// shortenGrace applies another delete to an object that is already being deleted: it can
+// only shorten the grace period.
+func shortenGrace(m metav1.Object, asked *int64, now metav1.Time) (graceful, pending bool) {
+	if graceIsOver(m) {
+		return false, false
+	}
+	current := *m.GetDeletionGracePeriodSeconds()
+	if asked == nil {
+		return false, true
+	}
+	grace := *asked
+	if grace < 0 {
+		grace = 1
+	}
+	if grace >= current {
+		return false, true
+	}
+	begun := m.GetDeletionTimestamp().Add(-time.Duration(current) * time.Second)
+	deletion := metav1.NewTime(begun.Add(time.Duration(grace) * time.Second))
+	if deletion.Before(&now) {
+		deletion = now
+		grace = min(grace, 1) // a graceful deletion stays one: its end is for the kubelet
 	}
 	m.SetDeletionTimestamp(&deletion)
+	m.SetDeletionGracePeriodSeconds(&grace)
+	return true, false
+}
+
+// markForFinalizers marks an object that waits for its finalizers only.
+func markForFinalizers(m metav1.Object, now metav1.Time) {
+	begun := m.GetDeletionTimestamp()
+	if begun == nil {
+		raiseGeneration(m)
+	}
+	if begun == nil || now.Before(begun) {
+		m.SetDeletionTimestamp(&now)
+	}
+	none := int64(0)
 	m.SetDeletionGracePeriodSeconds(&none)
 }
 
-// shorten applies another delete to an object that is already being deleted: it can
-// only shorten the grace period.
-func shorten(obj runtime.Object, m metav1.Object, grace int64) runtime.Object {
-	current := int64(0)
-	if seconds := m.GetDeletionGracePeriodSeconds(); seconds != nil {
-		current = *seconds
+// raiseGeneration raises the generation, if there is one, because the beginning of a deletion
+// changes what controllers do.
+func raiseGeneration(m metav1.Object) {
+	if m.GetGeneration() > 0 {
+		m.SetGeneration(m.GetGeneration() + 1)
 	}
-	if grace >= current {
-		return obj
-	}
-	// The deletion timestamp is the end of the grace period and moves with it.
-	begun := m.GetDeletionTimestamp().Add(-time.Duration(current) * time.Second)
-	deletion := metav1.NewTime(begun.Add(time.Duration(grace) * time.Second))
-	m.SetDeletionTimestamp(&deletion)
-	m.SetDeletionGracePeriodSeconds(&grace)
-	return obj
 }
 
 // setPropagationFinalizers sets the finalizers for the propagation policy, which the
 // garbage collector acts on.
-func setPropagationFinalizers(m metav1.Object, orphanByDefault bool, opts *metav1.DeleteOptions) {
+func setPropagationFinalizers(row *resources.Resource, m metav1.Object, opts *metav1.DeleteOptions) {
+	if row.Strategy.NoDependents {
+		m.SetFinalizers(setFinalizer(setFinalizer(slices.Clone(m.GetFinalizers()), metav1.FinalizerOrphanDependents, false), metav1.FinalizerDeleteDependents, false))
+		return
+	}
 	finalizers := slices.Clone(m.GetFinalizers())
-	orphan := wantsOrphans(finalizers, orphanByDefault, opts)
+	orphan := wantsOrphans(finalizers, row.Strategy.OrphanByDefault, opts)
 	foreground := opts.PropagationPolicy != nil && *opts.PropagationPolicy == metav1.DeletePropagationForeground
 	if opts.PropagationPolicy == nil && opts.OrphanDependents == nil { // old clients send it
 		foreground = slices.Contains(finalizers, metav1.FinalizerDeleteDependents)

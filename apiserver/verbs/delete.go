@@ -40,53 +40,93 @@ func (rq *Call) warnOfOrphans(opts *metav1.DeleteOptions) {
 }
 
 // answerDelete responds with the object while it waits for its finalizers or grace
-// period, and with a Status once it is deleted.
-func (rq *Call) answerDelete(obj runtime.Object, gone bool) error {
-	if !gone || rq.Row.Strategy.GracePeriod != nil {
-		return rq.WriteResult(http.StatusOK, obj)
+// period, and with what its kind returns once it is deleted.
+func (rq *Call) answerDelete(code int, obj runtime.Object, gone bool) error {
+	if !gone || rq.Row.Strategy.ReturnDeleted {
+		return rq.WriteResult(code, obj)
 	}
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	return rq.WriteObject(http.StatusOK, response.StatusKind, &metav1.Status{
+	return rq.WriteObject(code, response.StatusKind, &metav1.Status{
 		Status:  metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{Name: m.GetName(), Group: rq.GVR.Group, Kind: rq.GVR.Resource, UID: m.GetUID()},
 	})
 }
 
 // Delete deletes one object, or marks it as being deleted if it has finalizers or a
-// grace period. It returns the object's last state, and whether it is gone.
+// grace period. It returns the object's last state, and whether it is gone. An object of a kind
+// with grace periods is marked before it is deleted, too: that is two writes, as upstream.
 func (rq *Call) Delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	var d strategy.Deletion
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		old := rq.FromStored(stored)
-		if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
+		err := rq.mayDelete(ctx, old, opts)
+		if err != nil {
 			return nil, err
 		}
-		if rq.Sub == nil { // the create of a deleting subresource (an eviction) has been admitted already
-			if err := rq.backend.Admission.Check(ctx, rq.Attributes(admission.Delete, nil, old, request.IsDryRun(opts.DryRun))); err != nil {
-				return nil, err
-			}
+		if d, err = strategy.Delete(rq.Row, old, opts, rq.backend.Preparer.Now()); err != nil {
+			return nil, err
 		}
-		obj, gone, err := strategy.MarkDeleted(rq.Row, old, opts, rq.backend.Preparer.Now())
 		switch {
-		case err != nil:
-			return nil, err
-		case obj == nil:
-			return stored, nil
-		case gone:
-			return rq.ToStored(obj), storage.ErrDelete
+		case d.Marked:
+			return rq.ToStored(d.Object), nil
+		case d.Gone:
+			return rq.ToStored(d.Object), storage.ErrDelete
 		}
-		return rq.ToStored(obj), nil
+		return stored, nil
 	}
-	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, storage.UpdateOptions{DryRun: request.IsDryRun(opts.DryRun)})
+	dryRun := request.IsDryRun(opts.DryRun)
+	result, err := rq.updateForDelete(ctx, change, storage.UpdateOptions{DryRun: dryRun})
 	if err != nil {
 		return nil, false, err
 	}
-	if !request.IsDryRun(opts.DryRun) && !result.Unchanged {
+	if d.Marked && d.Gone && !dryRun {
+		return rq.deleteMarked(ctx, result, opts)
+	}
+	return rq.FromStored(result.Object), d.Gone, nil
+}
+
+// deleteMarked deletes an object that has just been marked, whatever has changed it since.
+func (rq *Call) deleteMarked(ctx context.Context, marking storage.Result, opts *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	marked := rq.FromStored(marking.Object)
+	if p := opts.Preconditions; p != nil && p.ResourceVersion != nil {
+		opts = opts.DeepCopy()
+		opts.Preconditions.ResourceVersion = ptr.To(request.ResourceVersionOf(marked))
+	}
+	result, err := rq.updateForDelete(ctx, func(stored runtime.Object) (runtime.Object, error) {
+		if err := rq.mayDelete(ctx, rq.FromStored(stored), opts); err != nil {
+			return nil, err
+		}
+		return stored, storage.ErrDelete
+	}, storage.UpdateOptions{After: &marking})
+	if apierrors.IsNotFound(err) {
+		return marked, true, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return rq.FromStored(result.Object), true, nil
+}
+
+func (rq *Call) updateForDelete(ctx context.Context, change storage.Change, opts storage.UpdateOptions) (storage.Result, error) {
+	result, err := rq.Objects.Update(ctx, rq.Key(), rq.Name, change, opts)
+	if err == nil && !opts.DryRun && !result.Unchanged {
 		rq.RecordWrite(result)
 	}
-	return rq.FromStored(result.Object), result.Deleted, nil
+	return result, err
+}
+
+// mayDelete checks preconditions and admission.
+func (rq *Call) mayDelete(ctx context.Context, old runtime.Object, opts *metav1.DeleteOptions) error {
+	if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
+		return err
+	}
+	if rq.Sub != nil { // the create of a deleting subresource (an eviction) has been admitted already
+		return nil
+	}
+	return rq.backend.Admission.Check(ctx, rq.Attributes(admission.Delete, nil, old, request.IsDryRun(opts.DryRun)))
 }
 
 func (rq *Call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {
@@ -136,11 +176,7 @@ func serveDeleteCollection(ctx context.Context, rq *Call) error {
 		}
 		one := *rq
 		one.Namespace, one.Name = m.GetNamespace(), m.GetName()
-		_, _, err = one.Delete(ctx, deleteOpts)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+		if _, _, err = one.Delete(ctx, deleteOpts); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		deleted = append(deleted, obj)

@@ -101,6 +101,9 @@ func (rq *Call) update(ctx context.Context, w write) error {
 		rq.RecordWrite(result)
 	}
 	answer = rq.FromStored(result.Object)
+	if result.Deleted { // the last finalizer is gone; as upstream, the answer is not of the deletion's revision
+		answer = storage.WithRevision(answer, storage.RevisionOf(result.Old))
+	}
 	if rq.Sub != nil && rq.Sub.Get != nil {
 		if answer, err = rq.Sub.Get(answer); err != nil {
 			return err
