@@ -107,6 +107,8 @@ func TestWebhooksSeeConnections(t *testing.T) {
 	}{
 		{"/api/v1/namespaces/default/pods/none/exec?command=ls&command=-l&stdin=true&container=main", "PodExecOptions", `"stdin":true,"container":"main","command":["ls","-l"]`},
 		{"/api/v1/namespaces/default/pods/none/attach?stdout=1", "PodAttachOptions", `"stdout":true`},
+		{"/api/v1/namespaces/default/pods/none/attach?stdin=TRUE&stdout=&tty=no", "PodAttachOptions", `"stdin":true,"stdout":true,"tty":true`},
+		{"/api/v1/namespaces/default/pods/none/attach?stdin=False&stdout=0&stderr=true", "PodAttachOptions", `"apiVersion":"v1","stderr":true`},
 		{"/api/v1/namespaces/default/pods/none/portforward?ports=80&ports=90", "PodPortForwardOptions", `"ports":[80,90]`},
 		{"/api/v1/namespaces/default/pods/none/proxy/a/b", "PodProxyOptions", `"path":"/a/b"`},
 		{"/api/v1/namespaces/default/services/none/proxy/", "ServiceProxyOptions", `"path":"/"`},

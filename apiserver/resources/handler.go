@@ -105,7 +105,12 @@ func serve(method func(Request, context.Context) error) Handler {
 }
 
 // follows reports whether a log is read until its container terminates.
-func follows(query url.Values) bool {
-	follow := query.Get("follow")
-	return follow == "true" || follow == "1"
+func follows(query url.Values) bool { return IsTrue(query, "follow") }
+
+// IsTrue reads a boolean parameter of a query with the conversion of the API's options: every value but
+// 0 and false, in any case, is true.
+func IsTrue(query url.Values, name string) bool {
+	var value bool
+	values := query[name]
+	return runtime.Convert_Slice_string_To_bool(&values, &value, nil) == nil && value
 }

@@ -11,6 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/apiserver/remote"
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/clock/inflight"
 )
@@ -60,15 +61,9 @@ func (s *Server) serveAttach(ctx context.Context, rq *Request) error {
 // readStreamFlags decodes the stream parameters, for which k8s.io/api has no conversion.
 func readStreamFlags(query url.Values, stdin, stdout, stderr, tty *bool) {
 	for name, value := range map[string]*bool{"stdin": stdin, "stdout": stdout, "stderr": stderr, "tty": tty} {
-		if values := query[name]; len(values) > 0 {
-			*value = isSet(values[0])
-		}
+		*value = resources.IsTrue(query, name)
 	}
 }
-
-// isSet reads a boolean parameter as meta/v1 does: every value except "false" and "0" is
-// true.
-func isSet(value string) bool { return value != "false" && value != "0" }
 
 // containerCall is a request for the streams of a container.
 type containerCall struct {

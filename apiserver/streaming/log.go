@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 )
 
@@ -71,7 +72,6 @@ func (rq *Request) logOptions() (*corev1.PodLogOptions, error) {
 	if err := readLogOptions(rq.Query, opts); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	opts.Follow = opts.Follow && follows(rq.Query)
 	if errs := validateLogOptions(opts); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodLogOptions").GroupKind(), rq.Name, errs)
 	}
@@ -82,10 +82,7 @@ func (rq *Request) logOptions() (*corev1.PodLogOptions, error) {
 func readLogOptions(query url.Values, opts *corev1.PodLogOptions) error {
 	opts.Container = query.Get("container")
 	for name, value := range map[string]*bool{"follow": &opts.Follow, "previous": &opts.Previous, "timestamps": &opts.Timestamps} {
-		values := query[name]
-		if err := runtime.Convert_Slice_string_To_bool(&values, value, nil); err != nil {
-			return fmt.Errorf("parameter %s: %w", name, err)
-		}
+		*value = resources.IsTrue(query, name)
 	}
 	for name, value := range map[string]**int64{"sinceSeconds": &opts.SinceSeconds, "tailLines": &opts.TailLines, "limitBytes": &opts.LimitBytes} {
 		values := query[name]

@@ -64,7 +64,7 @@ var inFolder = map[string][]string{
 	"apiserver/services":              {"codec", "fieldmanager", "request", "resources", "serviceip", "storage", "strategy", "writerecord"},
 	"apiserver/storage":               {"codec", "resources", "watchcache"},
 	"apiserver/strategy":              {"resources"},
-	"apiserver/streaming":             {"auth", "peers", "remote", "response", "slowclient"},
+	"apiserver/streaming":             {"auth", "peers", "remote", "resources", "response", "slowclient"},
 	"apiserver/transport":             {"auth"},
 	"apiserver/upkeep":                {"resources", "storage"},
 	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
