@@ -74,12 +74,12 @@ func (s *Server) newStreaming() *streaming.Server {
 
 // admitConnect passes the options of a connection to the admission plugins, which may
 // change them, before the target of the connection is looked up.
-func (rq kindCall) admitConnect(ctx context.Context, kind string, opts runtime.Object) error {
+func (rq kindCall) admitConnect(ctx context.Context, opts runtime.Object) error {
 	if len(rq.Query["dryRun"]) > 0 {
 		return apierrors.NewBadRequest("dryRun is not supported")
 	}
 	attributes := rq.Attributes(admission.Connect, opts, nil, false)
-	attributes.Kind = corev1.SchemeGroupVersion.WithKind(kind)
+	attributes.Kind = rq.Sub.GroupVersionKind
 	opts.GetObjectKind().SetGroupVersionKind(attributes.Kind)
 	defer inflight.Begin(rq.server.opts.Ledger, inflight.Request).End()
 	if err := rq.server.admission.Mutate(ctx, attributes); err != nil {

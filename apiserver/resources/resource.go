@@ -44,6 +44,9 @@ type Resource struct {
 	// Storage converts between this version and the stored one, if another row stores this
 	// kind (events.k8s.io/v1 over v1).
 	Storage *StorageConversion
+	// Unhooked reports that webhooks and admission policies do not see requests for the kind: one that
+	// fails could otherwise cut the cluster off from its own authentication and authorization.
+	Unhooked bool
 	// Get, List and Create serve their verbs in place of the generic code. Nothing is stored
 	// under a resource that has one of them: its objects are computed for each request, or
 	// a create is a query whose result is returned in the object, or creates something

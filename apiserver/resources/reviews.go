@@ -29,5 +29,5 @@ func reviewRows() []*Resource {
 }
 
 func reviewRow(kind schema.GroupVersionKind, plural string, create Handler, newObject func() runtime.Object) *Resource {
-	return &Resource{GroupVersionKind: kind, Plural: plural, Verbs: []string{"create"}, Create: create, New: newObject}
+	return &Resource{GroupVersionKind: kind, Plural: plural, Verbs: []string{"create"}, Create: create, New: newObject, Unhooked: true}
 }

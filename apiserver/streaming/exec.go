@@ -22,7 +22,7 @@ func (s *Server) Exec(ctx context.Context, rq *Request) error { return texts(s.s
 func (s *Server) serveExec(ctx context.Context, rq *Request) error {
 	opts := &corev1.PodExecOptions{Container: rq.Query.Get("container"), Command: rq.Query["command"]}
 	readStreamFlags(rq.Query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
-	if err := rq.permit(ctx, "PodExecOptions", opts); err != nil {
+	if err := rq.permit(ctx, opts); err != nil {
 		return err
 	}
 	return s.serveContainer(ctx, rq, containerCall{
@@ -43,7 +43,7 @@ func (s *Server) Attach(ctx context.Context, rq *Request) error { return texts(s
 func (s *Server) serveAttach(ctx context.Context, rq *Request) error {
 	opts := &corev1.PodAttachOptions{Container: rq.Query.Get("container")}
 	readStreamFlags(rq.Query, &opts.Stdin, &opts.Stdout, &opts.Stderr, &opts.TTY)
-	if err := rq.permit(ctx, "PodAttachOptions", opts); err != nil {
+	if err := rq.permit(ctx, opts); err != nil {
 		return err
 	}
 	return s.serveContainer(ctx, rq, containerCall{

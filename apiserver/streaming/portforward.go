@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/peers"
@@ -25,7 +27,12 @@ func (s *Server) PortForward(ctx context.Context, rq *Request) error {
 }
 
 func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
-	if err := rq.permit(ctx, "PodPortForwardOptions", &corev1.PodPortForwardOptions{Ports: wantedPorts(rq.Query["ports"])}); err != nil {
+	opts := &corev1.PodPortForwardOptions{}
+	values := rq.Query["ports"]
+	if err := metav1.Convert_Slice_string_To_Slice_int32(&values, &opts.Ports, nil); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if err := rq.permit(ctx, opts); err != nil {
 		return err
 	}
 	pod, listener, peer, err := s.openPorts(ctx, rq)

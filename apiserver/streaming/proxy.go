@@ -40,30 +40,30 @@ type destination struct {
 type target struct {
 	// kind is the resource's name in error messages.
 	kind string
-	// options returns the kind and the object that webhooks and policies get.
-	options func(path string) (kind string, options runtime.Object)
+	// options returns the object that webhooks and policies get.
+	options func(path string) runtime.Object
 	// find returns the destination; port is empty for the default.
 	find func(ctx context.Context, rq *Request, name, port string) (destination, error)
 }
 
 // ProxyToPod passes an HTTP request on to a port of a pod.
 func (s *Server) ProxyToPod(ctx context.Context, rq *Request) error {
-	return s.proxy(ctx, rq, target{kind: "pod", find: s.podDestination, options: func(path string) (string, runtime.Object) {
-		return "PodProxyOptions", &corev1.PodProxyOptions{Path: path}
+	return s.proxy(ctx, rq, target{kind: "pod", find: s.podDestination, options: func(path string) runtime.Object {
+		return &corev1.PodProxyOptions{Path: path}
 	}})
 }
 
 // ProxyToService passes an HTTP request on to a pod of a Service.
 func (s *Server) ProxyToService(ctx context.Context, rq *Request) error {
-	return s.proxy(ctx, rq, target{kind: "service", find: s.serviceDestination, options: func(path string) (string, runtime.Object) {
-		return "ServiceProxyOptions", &corev1.ServiceProxyOptions{Path: path}
+	return s.proxy(ctx, rq, target{kind: "service", find: s.serviceDestination, options: func(path string) runtime.Object {
+		return &corev1.ServiceProxyOptions{Path: path}
 	}})
 }
 
 // ProxyToNode passes an HTTP request on to a node's kubelet.
 func (s *Server) ProxyToNode(ctx context.Context, rq *Request) error {
-	return s.proxy(ctx, rq, target{kind: "node", find: s.nodeDestination, options: func(path string) (string, runtime.Object) {
-		return "NodeProxyOptions", &corev1.NodeProxyOptions{Path: path}
+	return s.proxy(ctx, rq, target{kind: "node", find: s.nodeDestination, options: func(path string) runtime.Object {
+		return &corev1.NodeProxyOptions{Path: path}
 	}})
 }
 
@@ -74,8 +74,7 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", t.kind, rq.Name))
 	}
 	path := rq.proxiedPath()
-	kind, options := t.options(path)
-	if err := rq.admit(ctx, kind, options); err != nil {
+	if err := rq.admit(ctx, t.options(path)); err != nil {
 		return err
 	}
 	to, err := t.find(ctx, rq, name, port)

@@ -53,16 +53,9 @@ type Request struct {
 	PassedOn bool
 	// AuthorizeCreate returns an error if the user may not create the subresource.
 	AuthorizeCreate func(ctx context.Context) error
-	// Admit passes the options of the connection, of a kind of the core group, to
+	// Admit passes the options of the connection, of the subresource's kind, to
 	// webhooks and policies, which may change them.
-	Admit func(ctx context.Context, kind string, opts runtime.Object) error
-}
-
-// follows reports whether a request for a log follows it until the client disconnects or
-// the container terminates.
-func follows(query url.Values) bool {
-	value := query.Get("follow")
-	return value == "true" || value == "1"
+	Admit func(ctx context.Context, opts runtime.Object) error
 }
 
 // readHeaderTimeout limits the time for the header of a forwarded request, in real time.
@@ -71,19 +64,19 @@ const readHeaderTimeout = time.Minute
 // permit authorizes the request as a create, because WebSockets are opened by GET and the
 // permission to read must not allow running commands. It then calls webhooks and
 // policies.
-func (rq *Request) permit(ctx context.Context, kind string, opts runtime.Object) error {
+func (rq *Request) permit(ctx context.Context, opts runtime.Object) error {
 	if err := rq.AuthorizeCreate(ctx); err != nil {
 		return err
 	}
-	return rq.admit(ctx, kind, opts)
+	return rq.admit(ctx, opts)
 }
 
 // admit calls webhooks and policies, once for each request of a client.
-func (rq *Request) admit(ctx context.Context, kind string, opts runtime.Object) error {
+func (rq *Request) admit(ctx context.Context, opts runtime.Object) error {
 	if rq.PassedOn {
 		return nil
 	}
-	return rq.Admit(ctx, kind, opts)
+	return rq.Admit(ctx, opts)
 }
 
 // pod reads a pod.

@@ -6,18 +6,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/strategy"
 )
 
-// Attributes returns the attributes of a write for admission plugins.
+// Attributes returns the attributes of a write for admission plugins. obj and old are objects of
+// the request's kind: what a write through a subresource of another kind does to its parent is
+// shown to admission as a change of that kind.
 func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
 	var require admission.Require
 	if rq.premises != nil {
 		require = rq.premises.Set
 	}
+	name := rq.Name
+	if rq.Verb == request.VerbDeleteCollection {
+		name = "" // as upstream: the request names no object
+	}
 	return &admission.Attributes{
-		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Namespace: rq.Namespace, Name: rq.Name,
+		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Namespace: rq.Namespace, Name: name,
 		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
 		Warn:  func(text string) { response.Warn(rq.Writer, text) },
 		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Require: require,
@@ -71,7 +78,5 @@ func (rq *Call) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admi
 	if err != nil {
 		return nil, err
 	}
-	attributes := rq.Attributes(admission.Update, now, before, dryRun)
-	attributes.Kind = rq.Kind()
-	return attributes, nil
+	return rq.Attributes(admission.Update, now, before, dryRun), nil
 }

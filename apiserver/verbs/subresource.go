@@ -35,7 +35,9 @@ func serveSubresourceCreate(ctx context.Context, rq *Call) error {
 	case rq.Sub.Delete != nil:
 		err = rq.deleteParent(ctx, sent, opts.DryRun)
 	case rq.Sub.Writes():
-		err = rq.changeParent(ctx, sent, request.IsDryRun(opts.DryRun))
+		if err = rq.admitSubresource(ctx, sent, request.IsDryRun(opts.DryRun)); err == nil {
+			err = rq.changeParent(ctx, sent, request.IsDryRun(opts.DryRun))
+		}
 	default:
 		err = apierrors.NewInternalError(errNoSuchCreate)
 	}
@@ -53,18 +55,14 @@ func (rq *Call) writeCreated() error {
 // admitSubresource runs the body of a subresource create through admission.
 func (rq *Call) admitSubresource(ctx context.Context, sent runtime.Object, dryRun bool) error {
 	attributes := rq.Attributes(admission.Create, sent, nil, dryRun)
-	attributes.Kind = rq.Kind()
 	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 		return err
 	}
 	return rq.backend.Admission.Check(ctx, attributes)
 }
 
-// changeParent applies the body of a subresource create to the parent.
+// changeParent applies the body of a subresource create, which has been admitted, to the parent.
 func (rq *Call) changeParent(ctx context.Context, sent runtime.Object, dryRun bool) error {
-	if err := rq.admitSubresource(ctx, sent, dryRun); err != nil {
-		return err
-	}
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		parent := rq.FromStored(stored).DeepCopyObject()
 		if err := rq.Sub.WriteInto(parent, sent, rq.backend.Clock.Now()); err != nil {
@@ -104,9 +102,9 @@ func (rq *Call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 }
 
 // ServeCreateOf serves POST for a resource that is not stored: it creates a subresource
-// of the other resource's object that the body names.
+// of the other resource's object that the body names. Admission sees the resource of the request.
 func (rq *Call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error {
-	sent, err := rq.readObject("")
+	opts, sent, err := rq.readCreate()
 	if err != nil {
 		return err
 	}
@@ -117,10 +115,13 @@ func (rq *Call) ServeCreateOf(ctx context.Context, resource schema.GroupVersionR
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	rq.Name, rq.Subresource = m.GetName(), subresource
-	rq.Row = rq.backend.Table.Lookup(resource)
+	rq.Name = m.GetName()
+	if err := rq.admitSubresource(ctx, sent, request.IsDryRun(opts.DryRun)); err != nil {
+		return err
+	}
+	rq.Subresource, rq.Row = subresource, rq.backend.Table.Lookup(resource)
 	rq.Sub, rq.Objects = rq.Row.Subresource(subresource), rq.backend.Objects(rq.Row)
-	if err := rq.changeParent(ctx, sent, request.IsDryRun(rq.Query["dryRun"])); err != nil {
+	if err := rq.changeParent(ctx, sent, request.IsDryRun(opts.DryRun)); err != nil {
 		return err
 	}
 	return rq.writeCreated()

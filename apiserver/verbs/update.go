@@ -168,8 +168,9 @@ func (rq *Call) changeExisting(ctx context.Context, w write, old runtime.Object)
 			return nil, false, err
 		}
 	}
-	attributes := rq.Attributes(admission.Update, obj, old, w.dryRun)
+	var attributes *admission.Attributes
 	if !rq.speaksAnother() {
+		attributes = rq.Attributes(admission.Update, obj, old, w.dryRun)
 		if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 			return nil, false, err
 		}
@@ -217,9 +218,7 @@ func (rq *Call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 		return nil, err
 	}
 	if rq.speaksAnother() {
-		attributes := rq.Attributes(admission.Update, spoken, current, w.dryRun)
-		attributes.Kind = rq.Kind()
-		if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
+		if err := rq.backend.Admission.Mutate(ctx, rq.Attributes(admission.Update, spoken, current, w.dryRun)); err != nil {
 			return nil, err
 		}
 	}

@@ -94,6 +94,9 @@ func (h hook) Check(ctx context.Context, a *admission.Attributes) error {
 }
 
 func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started) step) error {
+	if a.Resource.Unhooked {
+		return nil
+	}
 	idle, err := h.plugin.opts.Objects(h.resource).Empty(ctx)
 	if idle || err != nil {
 		return err
