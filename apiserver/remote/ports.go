@@ -27,12 +27,15 @@ import (
 type PortOptions struct {
 	// Pod and UID are included in errors.
 	Pod, UID string
+	// Ports are the ports that the URL names. Clients with SPDY name theirs within the connection.
+	Ports []int32
 	// Forward serves one connection to a port until it ends or ctx ends.
 	Forward func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error
 }
 
 // ServePorts upgrades the request's connection to one that carries any number of
-// connections to ports: SPDY, or SPDY tunnelled through a WebSocket. It returns when the
+// connections to ports: SPDY, SPDY tunnelled through a WebSocket, or a WebSocket with channels, which has one connection
+// to each port of the URL. It returns when the
 // client has closed it, or the request's context has ended. It returns an error only
 // before it has sent a response.
 func ServePorts(w http.ResponseWriter, r *http.Request, o PortOptions) error {
@@ -43,8 +46,7 @@ func ServePorts(w http.ResponseWriter, r *http.Request, o PortOptions) error {
 	case wsstream.IsWebSocketRequestWithTunnelingProtocol(r):
 		conn, err = p.tunnel(w, r)
 	case wsstream.IsWebSocketRequest(r):
-		http.Error(w, "unable to upgrade: only the subprotocol "+tunnelProtocol+" is supported for port forwarding", http.StatusBadRequest)
-		return nil
+		return p.channels(w, r)
 	case httpstream.IsUpgradeRequest(r):
 		if _, err = httpstream.Handshake(r, w, []string{portforward.PortForwardV1Name}); err == nil {
 			conn = spdy.NewResponseUpgrader().UpgradeResponse(w, r, p.received)
@@ -204,7 +206,7 @@ func (p *ports) forward(ctx context.Context, joined *pair) {
 	if err == nil {
 		return
 	}
-	_, _ = io.Copy(joined.errors, strings.NewReader(fmt.Sprintf("error forwarding port %d to pod %s, uid %v: %v", port, p.Pod, p.UID, err)))
+	_, _ = io.Copy(joined.errors, strings.NewReader(p.failure(port, err)))
 	// Data sent to the port is lost: the client must reconnect.
 	_ = joined.data.Reset()
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +48,7 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 	}
 	ctx = klog.NewContext(ctx, s.opts.Logger)
 	return remote.ServePorts(w, rq.HTTP.WithContext(ctx), remote.PortOptions{
-		Pod: pod.Name + "_" + pod.Namespace, UID: string(pod.UID),
+		Pod: pod.Name + "_" + pod.Namespace, UID: string(pod.UID), Ports: opts.Ports,
 		Forward: func(ctx context.Context, port uint16, conn io.ReadWriteCloser) error {
 			address, err := s.hostOf(ctx, pod, int32(port))
 			if err != nil {
@@ -68,20 +66,6 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 			return nil
 		},
 	})
-}
-
-// wantedPorts returns the ports in the URL, for admission. Clients name the actual
-// ports within the connection.
-func wantedPorts(values []string) []int32 {
-	var ports []int32
-	for _, value := range values {
-		for name := range strings.SplitSeq(value, ",") {
-			if port, err := strconv.ParseInt(name, 10, 32); err == nil {
-				ports = append(ports, int32(port))
-			}
-		}
-	}
-	return ports
 }
 
 // openPorts returns the pod and the function that finds the handlers of its ports, or the process
