@@ -60,7 +60,7 @@ func TestAnswersAreUpstreams(t *testing.T) {
 		{"PATCH", deploymentsPath + "/d", `{"spec":{"template":{"spec":{"containers":[{"image":"j"}]}}}}`, "application/strategic-merge-patch+json", 500, "does not contain declared merge key: name"},
 		{"GET", mapsPath + "?fieldSelector=x%3Dy", "", "", 400, `\"x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"`},
 		{"GET", jobsPath + "?fieldSelector=x%3Dy", "", "", 400, `field label \"x\" not supported for Job`},
-		{"GET", "/api/v1/namespaces/default/services/none/proxy/", "", "", 404, `services \"none\" not found`},
+		{"GET", "/api/v1/namespaces/default/services/none/proxy/", "", "", 503, `no endpoints available for service \"none\"`},
 		{"POST", "/api/v1/namespaces/default/services?dryRun=All", `{"metadata":{"name":"s"},"spec":{"externalIPs":["1.2.3.4"],"ports":[{"port":80}]}}`, "", 201, `"externalTrafficPolicy":"Cluster"`},
 		{"POST", "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", `{"metadata":{"name":"n"},"spec":{"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"10.1.2.3/8"}}]}]}}`, "", 422, "must not have bits set beyond the prefix length"},
 	} {

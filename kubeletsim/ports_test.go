@@ -238,7 +238,7 @@ func TestProxy(t *testing.T) {
 		{"services", "web:81", "/", `no service port 81 found for service "web"`},
 		{"services", "mute", "/", refused},
 		{"services", "none", "/", `no endpoints available for service "none"`},
-		{"services", "nope", "/", `services "nope" not found`},
+		{"services", "nope", "/", `no endpoints available for service "nope"`},
 		{"nodes", "node-0", "/healthz", "ok"},
 		{"nodes", "node-0:10250", "/metrics", "kubelet_running_pods 2"},
 		{"nodes", "node-0", "/pods", `"name":"mute"`},

@@ -182,10 +182,13 @@ func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, po
 // the first endpoint of the port with a handler, or else the first endpoint.
 func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
 	service, err := read[*corev1.Service](ctx, s, "services", rq.Namespace, name)
-	if err != nil {
+	number, notNumber := strconv.ParseInt(port, 10, 64)
+	switch {
+	case apierrors.IsNotFound(err) && notNumber != nil:
+		return destination{}, noEndpoints(name) // upstream reads the Service only for a port's name
+	case err != nil:
 		return destination{}, err
-	}
-	if number, err := strconv.ParseInt(port, 10, 64); err == nil {
+	case notNumber == nil:
 		i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == number })
 		if i < 0 {
 			return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, name))
@@ -196,14 +199,11 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 		return destination{address: address, outside: true}, nil
 	}
 	endpoints, err := read[*corev1.Endpoints](ctx, s, "endpoints", rq.Namespace, name) // upstream's proxy reads them too
-	if apierrors.IsNotFound(err) {
-		return destination{}, apierrors.NewNotFound(corev1.Resource("services"), name)
+	if apierrors.IsNotFound(err) || err == nil && len(endpoints.Subsets) == 0 {
+		return destination{}, noEndpoints(name)
 	}
 	if err != nil {
 		return destination{}, err
-	}
-	if len(endpoints.Subsets) == 0 {
-		return destination{}, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 	}
 	var first destination
 	for _, subset := range endpoints.Subsets {
@@ -223,9 +223,13 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 		}
 	}
 	if first.address == "" {
-		return first, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", rq.Name))
+		return first, noEndpoints(rq.Name)
 	}
 	return first, nil
+}
+
+func noEndpoints(service string) error {
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service))
 }
 
 func (s *Server) endpoint(ctx context.Context, rq *Request, address *corev1.EndpointAddress, port string) (destination, error) {
