@@ -92,9 +92,10 @@ func (k versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersio
 		return nil, fmt.Errorf("%v is unstructured and is not suitable for converting to %q", from, target)
 	}
 	u, ok := in.(*unstructured.Unstructured)
-	v := k.versions[to.Version]
-	if !ok || v == nil || to.Group != k.definition.Spec.Group {
-		return nil, runtime.NewNotRegisteredErrForKind("custom resources", to)
+	if !ok || k.versions[to.Version] == nil || to.Group != k.definition.Spec.Group {
+		// Not a runtime.NotRegisteredError, which would make the library drop what a manager owns in this version: an
+		// apply beside it fails, as upstream.
+		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", to.GroupVersion())
 	}
 	if k.webhook() {
 		return k.call(u.DeepCopy(), to.GroupVersion())

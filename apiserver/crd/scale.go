@@ -28,9 +28,16 @@ func (v *oneVersion) subresources() []resources.Subresource {
 			GroupVersionKind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
 			Verbs:            resources.StatusVerbs,
 			New:              func() runtime.Object { return &autoscalingv1.Scale{} },
-			Get:              func(parent runtime.Object) (runtime.Object, error) { return scaleOf(s, parent) },
-			Update:           func(parent, sub runtime.Object) error { return rescale(s, parent, sub) },
-			Replicas:         steps(s.SpecReplicasPath),
+			Get: func(parent runtime.Object) (runtime.Object, error) {
+				scale, err := scaleOf(s, parent)
+				if err == nil && scale.Spec.Replicas == noReplicas {
+					err = apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", s.SpecReplicasPath))
+				}
+				return scale, err
+			},
+			GetForUpdate: func(parent runtime.Object) (runtime.Object, error) { return scaleOf(s, parent) },
+			Update:       func(parent, sub runtime.Object) error { return rescale(s, parent, sub) },
+			Replicas:     steps(s.SpecReplicasPath),
 		})
 	}
 	return all
@@ -43,15 +50,18 @@ func (v *oneVersion) scale() *apiextensionsv1.CustomResourceSubresourceScale {
 	return v.spec.Subresources.Scale
 }
 
+// noReplicas is the number of replicas in the scale of an object that has none.
+const noReplicas = math.MinInt32
+
 // scaleOf returns the scale of a custom object, by the paths in its definition.
-func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale, parent runtime.Object) (runtime.Object, error) {
+func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale, parent runtime.Object) (*autoscalingv1.Scale, error) {
 	u := parent.(*unstructured.Unstructured)
 	wanted, found, err := unstructured.NestedInt64(u.Object, steps(s.SpecReplicasPath)...)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	if !found {
-		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", s.SpecReplicasPath))
+		wanted = noReplicas
 	}
 	current, _, err := unstructured.NestedInt64(u.Object, steps(s.StatusReplicasPath)...)
 	if err != nil {
@@ -81,6 +91,9 @@ func rescale(s *apiextensionsv1.CustomResourceSubresourceScale, parent, sub runt
 		return apierrors.NewConflict(schema.GroupResource{Group: gv.Group, Resource: "scale"}, u.GetName(),
 			//lint:ignore ST1005 the API's text
 			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, u.GetUID()))
+	}
+	if scale.Spec.Replicas == noReplicas {
+		return apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", s.SpecReplicasPath))
 	}
 	if scale.Spec.Replicas < 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, scale.Name, field.ErrorList{

@@ -234,6 +234,8 @@ type Subresource struct {
 	AlsoVersions []schema.GroupVersion
 	// Get returns the subresource's object for its parent.
 	Get func(parent runtime.Object) (runtime.Object, error)
+	// GetForUpdate is Get for the object that an update starts from; nil: Get.
+	GetForUpdate func(parent runtime.Object) (runtime.Object, error)
 	// Update writes the subresource's object into its parent (a copy that it may modify).
 	// For the verb create it performs the action, and the response is a Status (binding).
 	Update func(parent, sub runtime.Object) error
@@ -276,6 +278,14 @@ func (s *Subresource) WriteInto(parent, sub runtime.Object, now time.Time) error
 		return s.UpdateAt(parent, sub, now)
 	}
 	return s.Update(parent, sub)
+}
+
+// ForUpdate returns the object that an update of the subresource starts from.
+func (s *Subresource) ForUpdate(parent runtime.Object) (runtime.Object, error) {
+	if s.GetForUpdate != nil {
+		return s.GetForUpdate(parent)
+	}
+	return s.Get(parent)
 }
 
 // IsStored reports whether objects of the row's kind are stored, by this row or by that of

@@ -70,11 +70,11 @@ func (rq *Call) speaksAnother() bool {
 // spokenAttributes returns the attributes for admission with both states of the parent
 // converted to the subresource's kind.
 func (rq *Call) spokenAttributes(parent, old runtime.Object, dryRun bool) (*admission.Attributes, error) {
-	now, err := rq.Sub.Get(parent)
+	now, err := rq.Sub.ForUpdate(parent)
 	if err != nil {
 		return nil, err
 	}
-	before, err := rq.Sub.Get(old)
+	before, err := rq.Sub.ForUpdate(old)
 	if err != nil {
 		return nil, err
 	}

@@ -203,7 +203,7 @@ func (rq *Call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 	current := old
 	if rq.Sub.Get != nil {
 		var err error
-		if current, err = rq.Sub.Get(old); err != nil {
+		if current, err = rq.Sub.ForUpdate(old); err != nil {
 			return nil, err
 		}
 	}
@@ -231,8 +231,8 @@ func (rq *Call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 			return nil, err
 		}
 	}
-	// The resourceVersion that the client saw is in the object that it sent.
-	if sent, err := meta.Accessor(spoken); err == nil {
+	// The resourceVersion that the client saw is in the object that it sent; without one, it scales any state.
+	if sent, err := meta.Accessor(spoken); err == nil && sent.GetResourceVersion() != "" {
 		m, err := meta.Accessor(parent)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
