@@ -10,6 +10,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/apiserver/verbs"
 )
 
 // authorize returns upstream's error if the user may not make a request. Every request
@@ -54,13 +55,22 @@ func (s *Server) noteDenied(ctx context.Context, user *auth.User, err error) {
 // authorizeCreate authorizes the creation of the resource of a request that has been
 // authorized with another verb.
 func (rq kindCall) authorizeCreate(ctx context.Context) error {
-	info, ok := apirequest.RequestInfoFrom(rq.HTTP.Context())
-	if !ok || info.Verb == request.VerbCreate {
+	if rq.Verb == request.VerbCreate {
 		return nil
 	}
-	asCreate := *info
-	asCreate.Verb = request.VerbCreate
-	return rq.server.authorize(ctx, rq.User, &asCreate)
+	_, err := rq.server.authorizeVerb(ctx, rq.Call, request.VerbCreate)
+	return err
+}
+
+// authorizeVerb authorizes another verb on the object of a call.
+func (s *Server) authorizeVerb(ctx context.Context, rq *verbs.Call, verb string) (reason string, err error) {
+	info, ok := apirequest.RequestInfoFrom(rq.HTTP.Context())
+	if !ok {
+		return "", nil
+	}
+	other := *info
+	other.Verb = verb
+	return s.decide(ctx, attributesOf(rq.User, &other))
 }
 
 // attributesOf returns what the Authorizer decides about.

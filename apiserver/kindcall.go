@@ -35,7 +35,7 @@ func (s *Server) kindCall(rq *verbs.Call) kindCall {
 func (s *Server) newVerbs() *verbs.Backend {
 	return &verbs.Backend{
 		Table: s.table, Objects: s.objects, Special: func(rq *verbs.Call) resources.Request { return s.kindCall(rq) },
-		Preparer: s.preparer, Fields: s.fields, Admission: s.admission, Writes: s.log, Expires: s.expirer.Wrote,
+		Preparer: s.preparer, Fields: s.fields, Admission: s.admission, Authorize: s.authorizeVerb, Writes: s.log, Expires: s.expirer.Wrote,
 		Pause: func(ctx context.Context, work *inflight.Work) context.Context {
 			if waits := s.opts.StoreWaits; waits != nil && waits() {
 				return s.withPause(ctx, work)

@@ -28,6 +28,9 @@ type Backend struct {
 	Preparer  *strategy.Preparer
 	Fields    *fieldmanager.Managers
 	Admission admission.Chain
+	// Authorize returns an error if the user of a call may not use another verb on its object, and the
+	// authorizer's reason.
+	Authorize func(ctx context.Context, rq *Call, verb string) (reason string, err error)
 	// Writes is the record of all writes.
 	Writes *writerecord.Log
 	// Expires is called after a write of an object that expires.

@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	upstream "k8s.io/apiserver/pkg/admission"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/request"
@@ -24,12 +27,37 @@ func serveDelete(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
+	if ptr.Deref(opts.IgnoreStoreReadErrorWithClusterBreakingPotential, false) {
+		return rq.deleteUnreadable(ctx, opts)
+	}
 	rq.warnOfOrphans(opts)
 	obj, gone, err := rq.Delete(ctx, opts)
 	if err != nil {
 		return err
 	}
-	return rq.answerDelete(obj, gone)
+	code := http.StatusOK
+	if !gone && opts.OrphanDependents != nil && !*opts.OrphanDependents { // old clients send it
+		code = http.StatusAccepted
+	}
+	return rq.answerDelete(code, obj, gone)
+}
+
+// unsafeDelete is the verb that a user needs, beside delete, to delete an object that cannot be read.
+const unsafeDelete = "unsafe-delete-ignore-read-errors"
+
+// deleteUnreadable deletes an object that cannot be read, without admission, preconditions and
+// finalizers, which need the object (KEP-3926).
+func (rq *Call) deleteUnreadable(ctx context.Context, opts *metav1.DeleteOptions) error {
+	rq.Audit.Annotate(rq.HTTP.Context(), "apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+	if reason, err := rq.backend.Authorize(ctx, rq, unsafeDelete); err != nil {
+		return upstream.NewForbidden(rq.Attributes(admission.Delete, nil, nil, false).Record(), fmt.Errorf("not permitted to do %q, reason: %s", unsafeDelete, reason))
+	}
+	if err := rq.Objects.RemoveUnreadable(ctx, rq.Key(), rq.Name, request.IsDryRun(opts.DryRun)); err != nil {
+		return err
+	}
+	return rq.WriteObject(http.StatusOK, response.StatusKind, &metav1.Status{
+		Status: metav1.StatusSuccess, Code: http.StatusOK, Details: &metav1.StatusDetails{Name: rq.Name, Kind: rq.Row.Kind},
+	})
 }
 
 // warnOfOrphans warns that a deletion orphans dependents although no policy was given.
@@ -154,6 +182,11 @@ func serveDeleteCollection(ctx context.Context, rq *Call) error {
 	deleteOpts, err := rq.DeleteOptions()
 	if err != nil {
 		return err
+	}
+	if ptr.Deref(deleteOpts.IgnoreStoreReadErrorWithClusterBreakingPotential, false) {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", field.ErrorList{
+			field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true, "is not allowed with DELETECOLLECTION, try again after removing the option"),
+		})
 	}
 	listOpts, err := rq.ListOptions()
 	if err != nil {
