@@ -64,11 +64,11 @@ func TestAccessReviewsRefused(t *testing.T) {
 	}{
 		"nothing": {
 			"subjectaccessreviews", `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{}}`, 422, metav1.StatusReasonInvalid,
-			`.authorization.k8s.io "" is invalid: [spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, spec.user: Invalid value: "": at least one of user or group must be specified]`,
+			`.authorization.k8s.io "" is invalid: [spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, spec.user: Invalid value: "": at least one of user or group must be specified]`,
 		},
 		"both": {
 			"selfsubjectaccessreviews", `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":{},"nonResourceAttributes":{"path":"/","verb":"get"}}}`, 422, metav1.StatusReasonInvalid,
-			`spec.nonResourceAttributes: Invalid value: {"path":"/","verb":"get"}: cannot be specified in combination with resourceAttributes`,
+			`spec: Invalid value: {"Path":"/","Verb":"get"}: exactly one of nonResourceAttributes or resourceAttributes must be specified`,
 		},
 		"a name": {
 			"selfsubjectaccessreviews", `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{"name":"x"},"spec":{"resourceAttributes":{}}}`, 422, metav1.StatusReasonInvalid,

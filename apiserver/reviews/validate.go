@@ -23,14 +23,14 @@ func validateAccess(resource *authorizationv1.ResourceAttributes, path *authoriz
 }
 
 func validateOneOf(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) field.ErrorList {
-	spec := field.NewPath("spec")
-	switch {
-	case resource != nil && path != nil:
-		return field.ErrorList{field.Invalid(spec.Child("nonResourceAttributes"), path, "cannot be specified in combination with resourceAttributes")}
-	case resource == nil && path == nil:
-		return field.ErrorList{field.Invalid(spec.Child("resourceAttributes"), path, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+	if (resource == nil) != (path == nil) {
+		return nil
 	}
-	return nil
+	var value any
+	if path != nil {
+		value = struct{ Path, Verb string }(*path) // as upstream shows it, whose type has no JSON names
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec"), value, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
 }
 
 func validateNoMetadata(m metav1.ObjectMeta, problem string) field.ErrorList {
