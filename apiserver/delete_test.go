@@ -62,6 +62,21 @@ func TestDeletePreconditions(t *testing.T) {
 	}
 }
 
+// Namespaces and definitions have another text for an unmet precondition.
+func TestDeletePreconditionsOfMarkedKinds(t *testing.T) {
+	h := start(t)
+	h.mustSend("POST", "/api/v1/namespaces", `{"metadata":{"name":"n"}}`)
+	h.mustSend("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"as.b.io"},"spec":{"group":"b.io","names":{"kind":"A","plural":"as"},
+		"scope":"Cluster","versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
+	for path, text := range map[string]string{
+		"/api/v1/namespaces/n": `on namespaces \"n\": Precondition failed: `,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/as.b.io": `on customresourcedefinitions.apiextensions.k8s.io \"as.b.io\": precondition failed: `,
+	} {
+		h.has(t, 409, text+"UID in precondition: x, UID in object meta: ", "DELETE", path, `{"preconditions":{"uid":"x"}}`)
+		h.has(t, 409, text+"ResourceVersion in precondition: 1, ResourceVersion in object meta: ", "DELETE", path, `{"preconditions":{"resourceVersion":"1"}}`)
+	}
+}
+
 // The response to a delete shows the state of the object.
 func TestDeleteAnswers(t *testing.T) {
 	h := start(t)

@@ -51,6 +51,7 @@ func Row(scheme *runtime.Scheme) *resources.Resource {
 			Warnings:                  warnings,
 			ForbidUnconditionalUpdate: true,
 			MarkDeleted:               markDeleted,
+			Unmet:                     "precondition failed",
 			NoDependents:              true,
 		},
 		Columns: definitionColumns,

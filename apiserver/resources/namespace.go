@@ -28,6 +28,7 @@ func namespaceRow() *Resource {
 			ValidateStatusUpdate: checkUpdate(validation.NamespaceStatus),
 			NameCheck:            apivalidation.ValidateNamespaceName,
 			MarkDeleted:          on(markNamespaceDeleted),
+			Unmet:                "Precondition failed",
 			Finalizing:           func(obj runtime.Object) bool { return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0 },
 		},
 		Subresources: []Subresource{

@@ -199,6 +199,9 @@ type Strategy struct {
 	// MarkDeleted changes an object, which has got a deletion timestamp, at its first delete, which
 	// never deletes it (a Namespace becomes Terminating).
 	MarkDeleted func(obj runtime.Object)
+	// Unmet begins the error text for an unmet precondition of a delete, in upstream's other words for some
+	// kinds.
+	Unmet string
 	// Finalizing reports finalizers beyond metadata.finalizers (a Namespace's spec).
 	Finalizing func(obj runtime.Object) bool
 	// OrphanByDefault reports that a delete without a propagation policy orphans

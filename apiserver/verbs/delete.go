@@ -165,15 +165,23 @@ func (rq *Call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) 
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	// Upstream puts the kind here where other errors have the resource.
-	kind := schema.GroupResource{Group: rq.Row.Group, Resource: rq.Row.Kind}
 	if p.UID != nil && *p.UID != m.GetUID() {
-		return apierrors.NewConflict(kind, rq.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, m.GetUID()))
+		return rq.unmet("UID", *p.UID, m.GetUID(), "The object might have been deleted and then recreated")
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != m.GetResourceVersion() {
-		return apierrors.NewConflict(kind, rq.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, m.GetResourceVersion()))
+		return rq.unmet("ResourceVersion", *p.ResourceVersion, m.GetResourceVersion(), "The object might have been modified")
 	}
 	return nil
+}
+
+// unmet returns the error for a precondition with another value than the object has.
+func (rq *Call) unmet(what string, wanted, is any, reason string) error {
+	if prefix := rq.Row.Strategy.Unmet; prefix != "" {
+		return apierrors.NewConflict(rq.Row.GroupResource(), rq.Name, fmt.Errorf("%s: %s in precondition: %v, %s in object meta: %v", prefix, what, wanted, what, is))
+	}
+	// Upstream puts the kind here where other errors have the resource.
+	kind := schema.GroupResource{Group: rq.Row.Group, Resource: rq.Row.Kind}
+	return apierrors.NewConflict(kind, rq.Name, fmt.Errorf("the %s in the precondition (%v) does not match the %s in record (%v). %s", what, wanted, what, is, reason))
 }
 
 // serveDeleteCollection serves DELETE on a collection: it deletes each selected object
