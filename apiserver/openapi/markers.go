@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -12,7 +13,7 @@ import (
 // markersText is a line-based table:
 //
 //	package PATH                    starts the types of a package
-//	enum TYPE VALUE...              the values of an enumeration
+//	enum TYPE VALUE...              the values of an enumeration, in quotes if they need them
 //	type TYPE [map=M] [union] [default=JSON]
 //	<tab>FIELD [optional|required] [discriminator] [list=L] [key=K]... [map=M] [default=JSON]
 //
@@ -71,7 +72,7 @@ func parseMarkers(text string) (*markers, error) {
 		case words[0] == "package" && len(words) == 2:
 			pkg, current = words[1], nil
 		case words[0] == "enum" && len(words) > 2:
-			m.enums[pkg+"."+words[1]] = unquoteEmpty(words[2:])
+			m.enums[pkg+"."+words[1]], err = enumValues(strings.TrimPrefix(line, "enum "+words[1]))
 		case words[0] == "type" && len(words) > 1:
 			current, err = parseTypeMarker(words[2:])
 			m.types[pkg+"."+words[1]] = current
@@ -126,13 +127,25 @@ func parseFieldMarker(words []string) (fieldMarker, error) {
 	return f, nil
 }
 
-func unquoteEmpty(values []string) []string {
-	for i, v := range values {
-		if v == `""` {
-			values[i] = ""
+// enumValues splits values at blanks that are not in quotes.
+func enumValues(text string) (values []string, err error) {
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		if text[0] != '"' {
+			value, rest, _ := strings.Cut(text, " ")
+			values, text = append(values, value), rest
+			continue
 		}
+		quoted, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading the value %s: %w", text, err)
+		}
+		value, err := strconv.Unquote(quoted)
+		if err != nil {
+			return nil, fmt.Errorf("reading the value %s: %w", quoted, err)
+		}
+		values, text = append(values, value), text[len(quoted):]
 	}
-	return values
+	return values, nil
 }
 
 // of returns the markers of a type; it is never nil.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -42,12 +43,19 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
+	all := map[string]*pkg{}
 	for _, d := range dirs {
 		p, err := parsePackage(filepath.Join(dir, d), path.Join(module, d))
 		if err != nil {
 			return err
 		}
-		p.write(&b)
+		all[p.path] = p
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := all[name].resolve(all); err != nil {
+			return err
+		}
+		all[name].write(&b)
 	}
 	if err := os.WriteFile(out, b.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("writing the markers: %w", err)

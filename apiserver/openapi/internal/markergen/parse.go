@@ -14,9 +14,10 @@ import (
 
 // pkg has the markers of one package.
 type pkg struct {
-	path   string
-	types  map[string]*typeMarkers
-	consts map[string]constant
+	path    string
+	types   map[string]*typeMarkers
+	consts  map[string]constant
+	imports map[string]string // the paths of the files' imports, by name
 }
 
 type typeMarkers struct {
@@ -40,7 +41,8 @@ type fieldMarkers struct {
 }
 
 type constant struct {
-	typeName, value string // the value is a Go literal
+	typeName string // "" if the value has none
+	value    ast.Expr
 }
 
 func parsePackage(dir, path string) (*pkg, error) {
@@ -48,7 +50,7 @@ func parsePackage(dir, path string) (*pkg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the files of %s: %w", path, err)
 	}
-	p := &pkg{path: path, types: map[string]*typeMarkers{}, consts: map[string]constant{}}
+	p := &pkg{path: path, types: map[string]*typeMarkers{}, consts: map[string]constant{}, imports: map[string]string{}}
 	fset := token.NewFileSet()
 	for _, name := range files {
 		if base := filepath.Base(name); strings.HasSuffix(base, "_test.go") || strings.Contains(base, "generated") {
@@ -64,7 +66,7 @@ func parsePackage(dir, path string) (*pkg, error) {
 			}
 		}
 	}
-	return p, p.resolve()
+	return p, nil
 }
 
 func (p *pkg) add(g *ast.GenDecl) {
@@ -76,17 +78,33 @@ func (p *pkg) add(g *ast.GenDecl) {
 				doc = g.Doc
 			}
 			p.addType(s, markers(doc))
-		case *ast.ValueSpec:
-			t, ok := s.Type.(*ast.Ident)
-			if g.Tok != token.CONST || !ok {
-				continue
+		case *ast.ImportSpec:
+			if imported, err := strconv.Unquote(s.Path.Value); err == nil && s.Name != nil {
+				p.imports[s.Name.Name] = imported
 			}
-			for i, n := range s.Names {
-				if l, ok := s.Values[i].(*ast.BasicLit); ok {
-					p.consts[n.Name] = constant{t.Name, l.Value}
-				}
+		case *ast.ValueSpec:
+			if g.Tok == token.CONST {
+				p.addConstants(s)
 			}
 		}
+	}
+}
+
+// addConstants adds constants whose type is named in front of the value, or by a conversion.
+func (p *pkg) addConstants(s *ast.ValueSpec) {
+	for i, n := range s.Names {
+		if i >= len(s.Values) {
+			return
+		}
+		c := constant{value: s.Values[i]}
+		named := s.Type
+		if call, ok := c.value.(*ast.CallExpr); ok && named == nil {
+			named = call.Fun
+		}
+		if t, ok := named.(*ast.Ident); ok {
+			c.typeName = t.Name
+		}
+		p.consts[n.Name] = c
 	}
 }
 
@@ -131,13 +149,14 @@ func newField(name string, omitempty bool, m map[string][]string) fieldMarkers {
 	}
 }
 
-// resolve collects the values of enums, and replaces references to constants.
-func (p *pkg) resolve() error {
-	for _, c := range p.consts {
+// resolve collects the values of enums, and replaces references to constants. It finds the
+// constants of other packages by their import paths.
+func (p *pkg) resolve(all map[string]*pkg) error {
+	for name, c := range p.consts {
 		if t := p.types[c.typeName]; t != nil && t.enum {
-			v, err := strconv.Unquote(c.value)
+			v, err := p.text(c.value, all)
 			if err != nil {
-				return fmt.Errorf("enum %s.%s: %w", p.path, c.typeName, err)
+				return fmt.Errorf("enum %s.%s: %s: %w", p.path, c.typeName, name, err)
 			}
 			t.values = append(t.values, v)
 		}
@@ -157,6 +176,32 @@ func (p *pkg) resolve() error {
 	return nil
 }
 
+// text returns the value of a constant expression: a string, a conversion, or the name of another
+// constant.
+func (p *pkg) text(value ast.Expr, all map[string]*pkg) (string, error) {
+	switch value := value.(type) {
+	case *ast.BasicLit:
+		return strconv.Unquote(value.Value)
+	case *ast.CallExpr:
+		if len(value.Args) == 1 {
+			return p.text(value.Args[0], all)
+		}
+	case *ast.Ident:
+		if c, ok := p.consts[value.Name]; ok {
+			return p.text(c.value, all)
+		}
+	case *ast.SelectorExpr:
+		in, ok := value.X.(*ast.Ident)
+		if !ok {
+			break
+		}
+		if of := all[p.imports[in.Name]]; of != nil {
+			return of.text(value.Sel, all)
+		}
+	}
+	return "", fmt.Errorf("a value of the form %T is not known", value)
+}
+
 // deref replaces "ref(Name)" by the constant's value.
 func (p *pkg) deref(value *string) error {
 	ref, ok := strings.CutPrefix(*value, "ref(")
@@ -164,11 +209,11 @@ func (p *pkg) deref(value *string) error {
 		return nil
 	}
 	name := strings.TrimSuffix(ref, ")")
-	c, ok := p.consts[name]
+	literal, ok := p.consts[name].value.(*ast.BasicLit)
 	if !ok {
-		return fmt.Errorf("default refers to the unknown constant %q", name)
+		return fmt.Errorf("default refers to %q, which is no constant with a literal", name)
 	}
-	*value = c.value
+	*value = literal.Value
 	return nil
 }
 

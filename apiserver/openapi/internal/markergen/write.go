@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ func (p *pkg) write(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.types)) {
 		t := p.types[name]
 		if t.enum && len(t.values) > 0 {
-			fmt.Fprintf(w, "enum %s %s\n", name, strings.Join(quoteEmpty(t.values), " "))
+			fmt.Fprintf(w, "enum %s %s\n", name, strings.Join(quote(t.values), " "))
 		}
 		lines := t.lines()
 		head := "type " + name
@@ -66,13 +67,13 @@ func (t *typeMarkers) lines() []string {
 	return lines
 }
 
-// quoteEmpty quotes empty enum values, so that they can be parsed.
-func quoteEmpty(values []string) []string {
+// quote quotes enum values that are empty or contain blanks, so that they can be parsed.
+func quote(values []string) []string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
 		quoted[i] = v
-		if v == "" {
-			quoted[i] = `""`
+		if v == "" || strings.Contains(v, " ") {
+			quoted[i] = strconv.Quote(v)
 		}
 	}
 	return quoted
