@@ -154,8 +154,10 @@ KWOK ?= v0.8.0
 bench-upstream: $(UPSTREAM_PROGRAMS) ## Compare with upstream's control plane and kwok, and measure further processes; LARGE=-large for 100,000 pods.
 	$(GO) test -run '^$$' -bench 'Upstream|Processes' -benchtime 1x -timeout 6h ./test/bench -upstream $(CURDIR)/bin/upstream -chart $(CURDIR)/docs/images/bench-upstream.svg $(LARGE)
 
+# Upstream's build sets its version like this.
 bin/upstream/kube-%: test/conformance/go.mod
-	$(GO) -C test/conformance build -ldflags="-s -w" -o ../../$@ k8s.io/kubernetes/cmd/$(@F)
+	version=$$($(GO) -C test/conformance list -m -f '{{.Version}}' k8s.io/kubernetes); minor=$${version#v1.}; at=k8s.io/component-base/version; \
+	$(GO) -C test/conformance build -ldflags="-s -w -X $$at.gitVersion=$$version -X $$at.gitMajor=1 -X $$at.gitMinor=$${minor%%.*} -X $$at.gitTreeState=clean" -o ../../$@ k8s.io/kubernetes/cmd/$(@F)
 
 bin/upstream/etcd: go.mod
 	$(GO) build -ldflags="-s -w" -o $@ go.etcd.io/etcd/server/v3
@@ -181,6 +183,12 @@ kubectl-suite: build ## Run kubectl's own test suite; KUBECTL_GROUPS="role clust
 .PHONY: rows
 rows: build ## Compare what is refused with what upstream's registries refuse.
 	$(GO) -C test/conformance test -count=1 ./rows
+
+RUN ?=
+
+.PHONY: wire
+wire: build bin/upstream/kube-apiserver bin/upstream/etcd ## Send thousands of requests to upstream's API server and to ours, and compare the answers; RUN="^pods.v1/" for some.
+	$(GO) run ./test/wire -run '$(RUN)' $(WIREFLAGS)
 
 CLUSTERS ?= 500
 SEED     ?= 1
