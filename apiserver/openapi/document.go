@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,30 +86,58 @@ func define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, er
 
 // v3 builds the document of one group and version.
 func (s *source) v3(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
-	rs := s.routes(gv)
+	document, err := s.documentOf(s.routes(gv))
+	if err != nil {
+		return nil, fmt.Errorf("building the OpenAPI v3 document of %s: %w", gv, err)
+	}
+	scopeKinds(document, gv)
+	return document, nil
+}
+
+// scoped are the kinds that every group and version has. A document of version 3 only says so of its own.
+var scoped = []any{"WatchEvent", "DeleteOptions"}
+
+// scopeKinds removes the kinds of other groups and versions from schemas, except for those of v1.
+func scopeKinds(document *spec3.OpenAPI, gv schema.GroupVersion) {
+	for _, described := range document.Components.Schemas {
+		kinds, _ := described.Extensions[extKind].([]any)
+		if len(kinds) < 2 || !slices.Contains(scoped, kinds[0].(map[string]any)["kind"]) {
+			continue
+		}
+		described.Extensions[extKind] = slices.DeleteFunc(slices.Clone(kinds), func(kind any) bool {
+			of := schema.GroupVersion{Group: kind.(map[string]any)["group"].(string), Version: kind.(map[string]any)["version"].(string)}
+			return of != gv && of != corev1.SchemeGroupVersion
+		})
+	}
+}
+
+// documentOf builds a document of version 3.
+func (s *source) documentOf(rs routes) (*spec3.OpenAPI, error) {
 	d, err := define(rs, refTo("#/components/schemas/"), false)
 	if err != nil {
 		return nil, err
 	}
-	document, err := builder3.BuildOpenAPISpecFromRoutes([]common.RouteContainer{rs}, &common.OpenAPIV3Config{
-		Info:        s.info(),
-		Definitions: d.byName,
+	return builder3.BuildOpenAPISpecFromRoutes([]common.RouteContainer{rs}, &common.OpenAPIV3Config{
+		Info:            s.info(),
+		Definitions:     d.byName,
+		SecuritySchemes: securitySchemes(),
+		DefaultSecurity: security(),
 		CommonResponses: map[int]*spec3.Response{
 			http.StatusUnauthorized: {ResponseProps: spec3.ResponseProps{Description: "Unauthorized"}},
 		},
 		GetOperationIDAndTagsFromRoute: idAndTags,
 		GetDefinitionName:              s.kinds(),
 	})
-	if err != nil {
-		return nil, fmt.Errorf("building the OpenAPI v3 document of %s: %w", gv, err)
-	}
-	return document, nil
 }
 
 // v2 builds the document of all groups. It has no defaults, because some clients
 // mistake them for values that were set.
 func (s *source) v2() (*spec.Swagger, error) {
 	var rs routes
+	general := s.general()
+	for _, path := range slices.Sorted(maps.Keys(general)) {
+		rs = append(rs, general[path]...)
+	}
 	for _, gv := range s.versions() {
 		rs = append(rs, s.routes(gv)...)
 	}
@@ -117,8 +146,10 @@ func (s *source) v2() (*spec.Swagger, error) {
 		return nil, err
 	}
 	document, err := builder.BuildOpenAPISpecFromRoutes([]common.RouteContainer{rs}, &common.Config{
-		ProtocolList: []string{"https"},
-		Info:         s.info(),
+		ProtocolList:        []string{"https"},
+		Info:                s.info(),
+		SecurityDefinitions: securityDefinitions(),
+		DefaultSecurity:     security(),
 		// This builder does not use Definitions.
 		GetDefinitions: func(common.ReferenceCallback) map[string]common.OpenAPIDefinition { return d.byName },
 		CommonResponses: map[int]spec.Response{

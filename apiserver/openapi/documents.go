@@ -30,7 +30,8 @@ const (
 type Documents struct {
 	source source
 	v2     *document
-	// v3 holds a document for each group and version by its path: "apis/apps/v1".
+	// v3 holds a document for each group and version by its path: "apis/apps/v1", and those of what belongs to
+	// none.
 	v3 map[string]*document
 	// index returns the list of those, with the hash of each.
 	index func() ([]byte, error)
@@ -44,6 +45,9 @@ func New(table *resources.Table, version string) *Documents {
 		v3:     map[string]*document{},
 	}
 	d.v2 = newDocument(func() (any, error) { return d.source.v2() }, protobufV2)
+	for path, rs := range d.source.general() {
+		d.v3[path] = newDocument(func() (any, error) { return d.source.documentOf(rs) }, protobufV3)
+	}
 	for _, gv := range d.source.versions() {
 		d.v3[strings.TrimPrefix(basePath(gv), "/")] = newDocument(func() (any, error) { return d.source.v3(gv) }, protobufV3)
 	}
@@ -55,6 +59,11 @@ func New(table *resources.Table, version string) *Documents {
 // the same rows in both are not rebuilt.
 func (d *Documents) With(table *resources.Table) *Documents {
 	other := New(table, d.source.version)
+	for path := range other.source.general() {
+		if known := d.v3[path]; known != nil {
+			other.v3[path] = known
+		}
+	}
 	for _, gv := range other.source.versions() {
 		path := strings.TrimPrefix(basePath(gv), "/")
 		if known := d.v3[path]; known != nil && slices.Equal(d.source.table.InVersion(gv), table.InVersion(gv)) {

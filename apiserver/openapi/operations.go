@@ -43,10 +43,14 @@ func routesOf(row *resources.Resource) routes {
 		if o.allows("list") {
 			o.list(o.base+"/"+row.Plural, "list"+o.prefix()+row.Kind+"ForAllNamespaces", nil)
 		}
+		o.watch("/"+row.Plural, o.prefix()+row.Kind+"ListForAllNamespaces", watchList, nil)
 	}
 	o.addCollection(collection, parameters)
 	named := append(slices.Clone(parameters), pathParameter("name", "The name of the "+row.Kind+"."))
 	o.addNamed(collection+"/{name}", named)
+	name := o.prefix() + o.scope + row.Kind
+	o.watch(strings.TrimPrefix(collection, o.base), name+"List", watchList, parameters)
+	o.watch(strings.TrimPrefix(collection, o.base)+"/{name}", name, "watch", named)
 	for i := range row.Subresources {
 		o.addSubresource(collection+"/{name}/"+row.Subresources[i].Name, &row.Subresources[i], named)
 	}
@@ -128,6 +132,23 @@ func (o *operations) list(path, id string, parameters []common.Parameter) {
 		parameters:  slices.Concat(parameters, queryParameters(metav1.ListOptions{})),
 		produces:    lists,
 		reply:       listModelOf(o.row),
+	})
+}
+
+// watchList is the action that watches several objects.
+const watchList = "watchlist"
+
+// watch adds an old path of watches, which custom kinds do not have in their documents.
+func (o *operations) watch(path, id, action string, parameters []common.Parameter) {
+	if o.row.Custom || !o.allows("watch") {
+		return
+	}
+	o.add(route{
+		method: http.MethodGet, path: o.base + "/watch" + path, id: "watch" + id, action: action,
+		description: "watch changes of " + o.row.Kind + " objects; deprecated: a list with the parameter watch does the same",
+		parameters:  slices.Concat(parameters, queryParameters(metav1.ListOptions{})),
+		produces:    lists,
+		reply:       &metav1.WatchEvent{},
 	})
 }
 
