@@ -33,6 +33,8 @@ type List struct {
 	// are nil if the client leaves them out.
 	Table *Table
 	Items Items
+	// NullItems says that a list without items has null in their place, as upstream's lists of metadata.
+	NullItems bool
 }
 
 // Table is what a Table has beside its rows.
@@ -74,9 +76,12 @@ func (l *List) encodeJSON(d *document) ([]byte, error) {
 	d.field("kind", l.Kind.Kind)
 	d.field("apiVersion", l.Kind.GroupVersion().String())
 	d.field("metadata", l.Meta)
-	if l.Table == nil {
+	switch {
+	case l.NullItems && l.Items.Len() == 0:
+		d.field("items", nil)
+	case l.Table == nil:
 		d.items("items", l.Items)
-	} else {
+	default:
 		d.field("columnDefinitions", l.Table.Columns)
 		d.items("rows", l.Items)
 	}

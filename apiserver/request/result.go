@@ -101,12 +101,15 @@ func (rq *Request) listOf(p *Page) (*codec.List, error) {
 			return nil, err
 		}
 		rows := rq.newRows(opts, p)
+		if rq.Sub == nil && rq.Row.CellsOf != nil {
+			rows.cells = rq.Row.CellsOf(p.Objects)
+		}
 		return &codec.List{Kind: rq.Target.As, Meta: p.Meta, Table: &codec.Table{Columns: rows.columns(opts)}, Items: rows}, nil
 	case kindPartial:
 		return nil, noTransform("you requested PartialObjectMetadata, but the requested object is a list (%s)", rq.shownType(true))
 	}
 	group := rq.Target.As.GroupVersion()
-	return &codec.List{Kind: group.WithKind("PartialObjectMetadataList"), Meta: p.Meta, Items: &partials{page: p, kind: group.WithKind(kindPartial)}}, nil
+	return &codec.List{Kind: group.WithKind("PartialObjectMetadataList"), Meta: p.Meta, Items: &partials{page: p, kind: group.WithKind(kindPartial)}, NullItems: true}, nil
 }
 
 // partials are the items of a PartialObjectMetadataList.

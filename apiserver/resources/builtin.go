@@ -175,7 +175,7 @@ func deviceRows() []*Resource {
 
 // shown sets a row's Table form.
 func (r *Resource) shown(t columns.Table) *Resource {
-	r.Columns, r.Cells = t.Columns, t.Cells
+	r.Columns, r.Cells, r.CellsOf = t.Columns, t.Cells, t.CellsOf
 	return r
 }
 

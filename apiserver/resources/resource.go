@@ -112,6 +112,8 @@ type Resource struct {
 	// Columns and Cells define the Table form; the default is name and age.
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
+	// CellsOf returns Cells for the objects of a list, where they depend on each other; nil means Cells.
+	CellsOf func(list []runtime.Object) func(obj runtime.Object, now time.Time) []any
 
 	Subresources []Subresource
 }

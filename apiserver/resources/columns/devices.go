@@ -11,7 +11,23 @@ import (
 func DeviceClass() Table { return Default() }
 
 // DeviceTaintRule is the Table of resource.k8s.io/v1 DeviceTaintRules.
-func DeviceTaintRule() Table { return Default() }
+func DeviceTaintRule() Table {
+	doc := resourcev1.DeviceTaint{}.SwaggerDoc()
+	return table(func(r *resourcev1.DeviceTaintRule, now time.Time) []any {
+		taint, added := r.Spec.Taint, ""
+		if taint.TimeAdded != nil {
+			added = age(*taint.TimeAdded, now)
+		}
+		return []any{r.Name, taint.Key, taint.Value, string(taint.Effect), added, age(r.CreationTimestamp, now)}
+	},
+		nameColumn(),
+		text("Key", doc["key"]),
+		text("Value", doc["value"]),
+		text("Effect", doc["effect"]),
+		text("TimeAdded", doc["timeAdded"]),
+		ageColumn(),
+	)
+}
 
 // ResourceClaimTemplate is the Table of resource.k8s.io/v1 ResourceClaimTemplates.
 func ResourceClaimTemplate() Table { return Default() }

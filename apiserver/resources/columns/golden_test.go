@@ -115,16 +115,23 @@ func readTable(t *testing.T, file string) (schema.GroupVersionKind, *metav1.Tabl
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	result := &metav1.Table{}
 	var kind schema.GroupVersionKind
+	var list []runtime.Object
 	for document := range strings.SplitSeq(string(data), "\n---\n") {
 		obj, gvk, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		table, known := tables[*gvk]
-		if !known {
+		if _, known := tables[*gvk]; !known {
 			t.Fatalf("%s: no table of %v", file, gvk)
 		}
-		kind, result.ColumnDefinitions = *gvk, table.Columns
+		kind, list = *gvk, append(list, obj)
+	}
+	table := tables[kind]
+	if table.CellsOf != nil {
+		table.Cells = table.CellsOf(list)
+	}
+	result.ColumnDefinitions = table.Columns
+	for _, obj := range list {
 		result.Rows = append(result.Rows, row(t, table, obj, now))
 	}
 	return kind, result

@@ -80,7 +80,11 @@ func IngressClass() Table {
 			}
 			parameters += "/" + ref.Name
 		}
-		return []any{c.Name, c.Spec.Controller, parameters, age(c.CreationTimestamp, now)}
+		name := c.Name
+		if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" {
+			name += markOfDefault
+		}
+		return []any{name, c.Spec.Controller, parameters, age(c.CreationTimestamp, now)}
 	},
 		nameColumn(),
 		text("Controller", doc["controller"]),

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // The annotations of the default class, for claims without a class.
@@ -16,20 +17,11 @@ const (
 	betaDefaultClassAnnotation = "storageclass.beta.kubernetes.io/is-default-class"
 )
 
-// StorageClass is the Table of storage.k8s.io/v1 StorageClasses.
+// StorageClass is the Table of storage.k8s.io/v1 StorageClasses. A list marks the class that claims
+// without one get.
 func StorageClass() Table {
 	doc := storagev1.StorageClass{}.SwaggerDoc()
-	return table(func(c *storagev1.StorageClass, now time.Time) []any {
-		name := c.Name
-		if c.Annotations[defaultClassAnnotation] == "true" || c.Annotations[betaDefaultClassAnnotation] == "true" {
-			name += " (default)"
-		}
-		reclaim := orElse(string(deref(c.ReclaimPolicy)), "Delete")
-		return []any{
-			name, c.Provisioner, reclaim, orElse(string(deref(c.VolumeBindingMode)), "Immediate"),
-			deref(c.AllowVolumeExpansion), age(c.CreationTimestamp, now),
-		}
-	},
+	t := table(func(c *storagev1.StorageClass, now time.Time) []any { return storageClassCells(c, c.Name, now) },
 		nameColumn(),
 		text("Provisioner", doc["provisioner"]),
 		text("ReclaimPolicy", doc["reclaimPolicy"]),
@@ -37,16 +29,50 @@ func StorageClass() Table {
 		text("AllowVolumeExpansion", doc["allowVolumeExpansion"]),
 		ageColumn(),
 	)
+	t.CellsOf = func(list []runtime.Object) func(runtime.Object, time.Time) []any {
+		chosen := defaultStorageClass(list)
+		return func(obj runtime.Object, now time.Time) []any {
+			c := obj.(*storagev1.StorageClass)
+			name := c.Name
+			if c == chosen {
+				name += markOfDefault
+			}
+			return storageClassCells(c, name, now)
+		}
+	}
+	return t
+}
+
+func storageClassCells(c *storagev1.StorageClass, name string, now time.Time) []any {
+	return []any{
+		name, c.Provisioner, orElse(string(deref(c.ReclaimPolicy)), "Delete"), orElse(string(deref(c.VolumeBindingMode)), "Immediate"),
+		deref(c.AllowVolumeExpansion), age(c.CreationTimestamp, now),
+	}
+}
+
+// markOfDefault follows the name of a default class.
+const markOfDefault = " (default)"
+
+// defaultStorageClass returns the newest class that is marked as the default, of those the first by
+// name; nil if there is none.
+func defaultStorageClass(list []runtime.Object) (chosen *storagev1.StorageClass) {
+	for _, obj := range list {
+		c, ok := obj.(*storagev1.StorageClass)
+		if !ok || c.Annotations[defaultClassAnnotation] != "true" && c.Annotations[betaDefaultClassAnnotation] != "true" {
+			continue
+		}
+		if chosen == nil || c.CreationTimestamp.After(chosen.CreationTimestamp.Time) ||
+			c.CreationTimestamp.Equal(&chosen.CreationTimestamp) && c.Name < chosen.Name {
+			chosen = c
+		}
+	}
+	return chosen
 }
 
 // VolumeAttributesClass is the Table of storage.k8s.io/v1 VolumeAttributesClasses.
 func VolumeAttributesClass() Table {
 	return table(func(c *storagev1.VolumeAttributesClass, now time.Time) []any {
-		name := c.Name
-		if c.Annotations[defaultClassAnnotation] == "true" {
-			name += " (default)"
-		}
-		return []any{name, c.DriverName, age(c.CreationTimestamp, now)}
+		return []any{c.Name, c.DriverName, age(c.CreationTimestamp, now)}
 	},
 		nameColumn(),
 		text("DriverName", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"]),

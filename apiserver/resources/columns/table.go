@@ -13,6 +13,8 @@ type Table struct {
 	Columns []metav1.TableColumnDefinition
 	// Cells panics for an object of another kind.
 	Cells func(obj runtime.Object, now time.Time) []any
+	// CellsOf returns Cells for the objects of a list, if they depend on each other; it may be nil.
+	CellsOf func(list []runtime.Object) func(obj runtime.Object, now time.Time) []any
 }
 
 type column = metav1.TableColumnDefinition
