@@ -93,7 +93,7 @@ func (s *Server) newDefinitions() *served.Definitions {
 		BuiltIn: s.table, Objects: s.objects, Definitions: s.stored[crd.Resource], Writer: ownWriter{s},
 		NewObjects: func(row *resources.Resource) *storage.Objects {
 			return storage.New(storage.Config{
-				Resource: row, Store: s.opts.Store, Decoder: s.decoder, Clock: s.opts.Clock, Ledger: s.opts.Ledger,
+				Resource: row, Store: s.opts.Store, Decoder: s.decoder, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Since: s.since,
 				Transformer: s.opts.Encryption.For(row.GroupResource()),
 			})
 		},

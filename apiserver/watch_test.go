@@ -328,3 +328,21 @@ func TestWatchPaths(t *testing.T) {
 		t.Errorf("an object by name is not watched: %+v", one)
 	}
 }
+
+// TestWatchFromBeforeTheCache checks that a watch may begin at a revision from before the first list of
+// its kind, by which the watch cache has started.
+func TestWatchFromBeforeTheCache(t *testing.T) {
+	h := start(t)
+	const path = "/apis/batch/v1/namespaces/default/cronjobs"
+	created := h.mustSend("POST", path, `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"early"},"spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"i"}]}}}}}}`)
+	var early metav1.PartialObjectMetadata
+	if err := json.Unmarshal(created.body, &early); err != nil {
+		t.Fatal(err)
+	}
+	h.mustSend("PATCH", path+"/early", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", "application/merge-patch+json")
+	h.mustSend("GET", path, "")
+	got := string(h.mustSend("GET", path+"?watch=1&timeoutSeconds=1&resourceVersion="+early.ResourceVersion, "").body)
+	if !strings.HasPrefix(got, `{"type":"MODIFIED"`) {
+		t.Errorf("a watch from the creation on has the events %s", got)
+	}
+}

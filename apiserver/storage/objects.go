@@ -37,6 +37,8 @@ type Config struct {
 	Decoder  *codec.Decoder
 	Clock    clock.Clock
 	Ledger   *clock.Ledger
+	// Since is the revision after which watches may begin, however late the first one comes.
+	Since int64
 	// Reserve is optional.
 	Reserve Reserve
 	// Transformer encrypts the stored values; nil: they are stored plain.
@@ -76,6 +78,7 @@ func New(cfg Config) *Objects {
 		Attrs:  o.attrs,
 		Clock:  cfg.Clock,
 		Ledger: cfg.Ledger,
+		Since:  cfg.Since,
 
 		WithRevision: WithRevision,
 	}
@@ -305,7 +308,7 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 	if dryRun {
 		_, _, err := o.read(ctx, key, name)
 		if err == nil {
-			return nil, apierrors.NewAlreadyExists(o.row.GroupResource(), name)
+			return nil, o.alreadyExists(ctx, key, name)
 		}
 		if !apierrors.IsNotFound(err) {
 			return nil, err
@@ -318,12 +321,26 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 	stored, err := o.put(ctx, key, obj, 0)
 	var conflict *store.ConflictError
 	if errors.As(err, &conflict) {
-		return nil, apierrors.NewAlreadyExists(o.row.GroupResource(), name)
+		return nil, o.alreadyExists(ctx, key, name)
 	}
 	if err != nil {
 		return nil, o.translate(err, name)
 	}
 	return stored, nil
+}
+
+// alreadyExists returns the error for a create of an object that exists, which says so if that one is
+// being deleted.
+func (o *Objects) alreadyExists(ctx context.Context, key, name string) error {
+	refused := apierrors.NewAlreadyExists(o.row.GroupResource(), name)
+	existing, _, err := o.read(ctx, key, name)
+	if err != nil {
+		return refused // it is gone
+	}
+	if m, err := meta.Accessor(existing); err == nil && m.GetDeletionTimestamp() != nil {
+		refused.ErrStatus.Message = "object is being deleted: " + refused.ErrStatus.Message
+	}
+	return refused
 }
 
 // asIfCreated returns the result of a dry run: as upstream, it keeps a resourceVersion that

@@ -162,6 +162,9 @@ func (c *Cache) start(from int64) (*gate, error) {
 		return nil, fmt.Errorf("reading the watch cache of %s: %w", c.cfg.Prefix, ErrClosed)
 	}
 	if c.stop == nil {
+		if c.cfg.Since > 0 && (from == 0 || from > c.cfg.Since) {
+			from = c.cfg.Since
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		c.stop = cancel
 		c.gate = newGate()

@@ -44,6 +44,10 @@ type Config struct {
 	Ledger *clock.Ledger
 	Logger klog.Logger
 
+	// Since is the revision after which a cache that starts later has the history, so that watches may begin
+	// there, as far as the store still has it and RingSize allows. 0 means that the history begins with the
+	// cache, or with the watch that starts it.
+	Since int64
 	// RingSize caps the number of changes kept for watches from past revisions. 0 means
 	// 16384.
 	RingSize int

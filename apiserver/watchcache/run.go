@@ -123,6 +123,9 @@ func (c *Cache) list(ctx context.Context, from int64) (entries []*Entry, revisio
 		if newest, err = c.newest(ctx); err != nil {
 			return nil, 0, 0, err
 		}
+		if oldest := newest - int64(c.cfg.RingSize) + 1; c.cfg.Since > 0 {
+			from = max(from, oldest)
+		}
 		if from <= newest && newest-from < int64(c.cfg.RingSize) {
 			entries, revision, err = c.listAt(ctx, from)
 			var compacted *store.CompactedError
