@@ -50,19 +50,21 @@ func prepareCSIDriverUpdate(d, old *storagev1.CSIDriver) {
 
 // csiNodeRow is the row of CSINodes, which describe the drivers on one node.
 func csiNodeRow() *Resource {
+	kind := storagev1.SchemeGroupVersion.WithKind("CSINode")
+	newNode := func() runtime.Object { return &storagev1.CSINode{} }
 	return &Resource{
-		GroupVersionKind: storagev1.SchemeGroupVersion.WithKind("CSINode"),
+		GroupVersionKind: kind,
 		Plural:           "csinodes",
-		New:              func() runtime.Object { return &storagev1.CSINode{} },
+		New:              newNode,
 		NewList:          func() runtime.Object { return &storagev1.CSINodeList{} },
 		Strategy: Strategy{
 			ReturnDeleted: true,
-			// The status belongs to an alpha feature (CSIVolumeHealth).
-			PrepareCreate:             on(func(n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} }),
-			PrepareUpdate:             onUpdate(func(n, old *storagev1.CSINode) { n.Status = old.Status }),
+			// The fields of the status belong to an alpha feature (CSIVolumeHealth).
+			PrepareStatusUpdate:       onUpdate(func(n, old *storagev1.CSINode) { n.Status = old.Status }),
 			Validate:                  check(validation.CSINode),
 			ValidateUpdate:            checkUpdate(validation.CSINodeUpdate),
 			ForbidUnconditionalUpdate: true,
 		},
+		Subresources: []Subresource{statusOf(kind, newNode)},
 	}
 }

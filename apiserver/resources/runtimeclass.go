@@ -20,6 +20,7 @@ func runtimeClassRow() *Resource {
 			Warnings:                  always(warnings.RuntimeClass),
 			Validate:                  check(validation.RuntimeClass),
 			ValidateUpdate:            checkUpdate(validation.RuntimeClassUpdate),
+			AllowCreateOnUpdate:       true,
 			ForbidUnconditionalUpdate: true,
 		},
 	}

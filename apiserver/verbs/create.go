@@ -36,6 +36,8 @@ func (rq *Call) createNew(ctx context.Context, obj runtime.Object, manager strin
 		return nil, apierrors.NewInternalError(err)
 	}
 	rq.DedupOwners(m)
+	m.SetDeletionTimestamp(nil) // before it gets an owner
+	m.SetDeletionGracePeriodSeconds(nil)
 	strategy.Default(rq.Row, obj)
 	rq.Name = m.GetName()
 	// As upstream: fields that admission and preparation set have no owner.

@@ -71,11 +71,11 @@ func servePatch(ctx context.Context, rq *Call) error {
 	default:
 		return rq.UnknownPatch()
 	}
-	if err != nil {
-		return err
-	}
-	patched := w.make
+	patched, unreadable := w.make, err
 	w.make = func(current runtime.Object) (runtime.Object, error) {
+		if unreadable != nil {
+			return nil, unreadable // not before the object is found
+		}
 		obj, err := patched(current)
 		if err != nil {
 			return nil, err

@@ -62,6 +62,9 @@ func (rq *Call) Serve() error {
 
 // findVerb returns the function that serves the request, or the error to respond with.
 func (rq *Call) findVerb() (verbFunc, error) {
+	if rq.Name != "" && rq.Sub == nil && rq.Row.Verbs != nil && !slices.ContainsFunc(rq.Row.Verbs, isOnNames) {
+		return nil, response.NotFound() // upstream has no route for the names of such a kind
+	}
 	if rq.HTTP.Method == http.MethodHead && !rq.Row.Custom && (rq.Sub == nil || !rq.Sub.AnyMethod) {
 		return nil, response.MethodNotAllowed() // as upstream, which routes built-in kinds by method
 	}
@@ -100,6 +103,11 @@ func (rq *Call) findVerb() (verbFunc, error) {
 		return serveDeleteCollection, nil
 	}
 	return nil, response.MethodNotAllowed()
+}
+
+// isOnNames reports whether a verb is about one object.
+func isOnNames(verb string) bool {
+	return verb == request.VerbGet || verb == request.VerbUpdate || verb == request.VerbPatch || verb == request.VerbDelete
 }
 
 // handlerOr returns the handler of a row, or generic if the row has none.

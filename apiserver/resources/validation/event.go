@@ -18,16 +18,7 @@ const (
 // Event validates an event as the older API does: it requires little,
 // because clients differ in the fields that they set.
 func Event(e *corev1.Event) field.ErrorList {
-	involved := e.InvolvedObject.Namespace
-	p := field.NewPath("involvedObject", "namespace")
-	switch {
-	case involved == "" && e.Namespace != metav1.NamespaceDefault:
-		// Events about cluster-scoped objects are in the default namespace.
-		return field.ErrorList{field.Invalid(p, involved, "does not match event.namespace")}
-	case involved != "" && involved != e.Namespace:
-		return field.ErrorList{field.Invalid(p, involved, "does not match event.namespace")}
-	}
-	return nil
+	return involvedNamespace(e.InvolvedObject.Namespace, e.Namespace, !e.EventTime.IsZero())
 }
 
 // EventsV1Event validates a new event of events.k8s.io/v1. Events created by the
@@ -71,12 +62,22 @@ func requiredShort(name, value string) field.ErrorList {
 	return nil
 }
 
+// validateRegarding names the field of the older API, as upstream, which validates after conversion.
 func validateRegarding(e *eventsv1.Event) field.ErrorList {
-	errs := Event(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace}, InvolvedObject: e.Regarding})
-	for i := range errs {
-		errs[i].Field = "regarding.namespace"
+	return involvedNamespace(e.Regarding.Namespace, e.Namespace, !e.EventTime.IsZero())
+}
+
+// involvedNamespace compares the namespace of an event and of its object. Events with an eventTime may be
+// about objects of other namespaces, and about cluster-scoped ones in two namespaces.
+func involvedNamespace(involved, namespace string, hasTime bool) field.ErrorList {
+	matches := involved == namespace || involved == "" && namespace == metav1.NamespaceDefault
+	if hasTime {
+		matches = involved != "" || namespace == metav1.NamespaceDefault || namespace == metav1.NamespaceSystem
 	}
-	return errs
+	if matches {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), involved, "does not match event.namespace")}
 }
 
 // EventsV1EventUpdate allows only the series of an event to change.
