@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/authz"
 	"minikcm.dev/minikcm/apiserver/encryption"
 	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/apiserver/metricsapi"
 	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/env"
@@ -160,13 +161,13 @@ func (c *Cluster) start(ctx context.Context) error {
 		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.ReloadEncryptionConfig,
 		Admission: c.opts.admission(), DefaultObjects: c.defaultObjects(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
-		RecordedWrites: c.opts.RecordedWrites, Resources: c.opts.resources(),
+		RecordedWrites: c.opts.RecordedWrites, Flags: c.opts.Flags, Resources: c.opts.resources(),
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, HistoryRevisions: c.opts.History.Revisions, HistoryDuration: c.opts.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Collected: c.collected, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.ServiceAccountTokens.Issuers, APIAudiences: c.opts.ServiceAccountTokens.Audiences,
-		Metrics: simulatedmetrics.New(c.clock, c.opts.Seed, c.kubelets.Rules),
+		Metrics: c.metricsSource(),
 	})
 	if err != nil {
 		return err
@@ -180,6 +181,14 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 	}
 	return c.begin(ctx, shared)
+}
+
+// metricsSource returns what the metrics APIs show, or nil without them.
+func (c *Cluster) metricsSource() metricsapi.Source {
+	if c.opts.NoMetricsAPI {
+		return nil
+	}
+	return simulatedmetrics.New(c.clock, c.opts.Seed, c.kubelets.Rules)
 }
 
 // begin starts what uses the API server, and returns when the nodes are Ready unless the options

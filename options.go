@@ -148,6 +148,12 @@ type Options struct {
 	// RecordedWrites is how many writes the write record keeps, the newest ones; 0 means
 	// 100,000. A write takes about 500 bytes.
 	RecordedWrites int
+	// NoMetricsAPI leaves out the metrics APIs (metrics.k8s.io and its siblings), which are a server of their own
+	// elsewhere.
+	NoMetricsAPI bool
+	// Flags are the values of the flags with which a program was started; the API server shows them at
+	// /flagz to who may read that.
+	Flags map[string]string
 	// KubeconfigPath is the file to which the administrator's kubeconfig is written, as JSON
 	// if its name ends in .json. An existing file is replaced only if minikcm wrote it; Close
 	// removes the file. If the path is empty, no file is written.

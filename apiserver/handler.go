@@ -37,6 +37,7 @@ func (s *Server) newHandler() http.Handler {
 		Table: func() *resources.Table { return s.current().Table }, Remote: s.aggregator.Remote, Priority: apiservices.GroupPriority,
 	}).Route(router)
 	s.routeHealth(router)
+	s.routeZPages(router)
 	router.PathPrefix("/openapi/").HandlerFunc(s.serveOpenAPI)
 	router.Handle("/metrics", s.metrics.Handler())
 	router.Handle("/metrics/slis", s.metrics.HealthHandler())
@@ -76,7 +77,9 @@ func (s *Server) filter(next http.Handler) http.Handler {
 			w, r, ctx, err = recording, audited, audited.Context(), cmp.Or(err, recordErr)
 		}
 		if err == nil {
-			user, err = s.impersonate(ctx, r.Header, user, info)
+			if user, err = s.impersonate(ctx, r.Header, user, info); err != nil {
+				setNoSniff(w)
+			}
 		}
 		if err != nil {
 			response.Error(w, r, err)
@@ -93,12 +96,17 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 		user := auth.FromContext(r.Context())
 		if err := s.authorizeAudited(r.Context(), user, info); err != nil {
 			s.noteDenied(r.Context(), user, err)
+			setNoSniff(w)
 			response.Error(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
+
+// setNoSniff marks a refusal, whose message has names from the request in it, as no other content than it
+// says.
+func setNoSniff(w http.ResponseWriter) { w.Header().Set("X-Content-Type-Options", "nosniff") }
 
 func setHeaders(w http.ResponseWriter, r *http.Request, ids *requestIDs) {
 	id := r.Header.Get("Audit-Id")

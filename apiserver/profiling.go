@@ -17,6 +17,6 @@ func routeProfiling(router *mux.Router) {
 	} {
 		router.HandleFunc(path, serve)
 	}
-	router.Handle("/debug/pprof", http.RedirectHandler("/debug/pprof/", http.StatusMovedPermanently))
+	router.Handle("/debug/pprof", http.RedirectHandler("/debug/pprof/", http.StatusFound))
 	router.PathPrefix("/debug/pprof/").HandlerFunc(pprof.Index)
 }

@@ -135,6 +135,8 @@ type Options struct {
 	Collected prometheus.Gatherer
 	// KubeVersion is the version in /version; empty means DefaultVersion.
 	KubeVersion string
+	// Flags are the values of the command's flags, which /flagz shows.
+	Flags map[string]string
 	// TokenKey signs the tokens of service accounts; nil means a new key, which
 	// invalidates all earlier tokens.
 	TokenKey *auth.TokenKey
@@ -236,6 +238,8 @@ type Server struct {
 	// recorder wraps the Authorizer of the options.
 	recorder *accessrecord.Recorder
 
+	// since is the store's revision when the server started.
+	since int64
 	ready atomic.Bool
 	// done is closed when the server stops; every watch then ends.
 	done     chan struct{}
@@ -283,6 +287,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the store's revision: %w", err)
 	}
+	s.since = revision
 	s.chance = clock.NewKeyed(opts.Random.Uint64() ^ uint64(revision)) // only the bits matter
 	s.addStorage()
 	if s.tokens, err = s.newTokens(); err != nil {
@@ -377,7 +382,7 @@ func (s *Server) addStorage() {
 		if row.Storage == nil && row.IsStored() {
 			s.stored[row.GVR()] = storage.New(storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
-				Reserve: s.reserveFor(row), Transformer: opts.Encryption.For(row.GroupResource()),
+				Since: s.since, Reserve: s.reserveFor(row), Transformer: opts.Encryption.For(row.GroupResource()),
 			})
 		}
 	}

@@ -71,7 +71,7 @@ func (s *Server) storedCore(plural string) *storage.Objects {
 // routeTokenDiscovery serves the documents with which clients verify tokens.
 func (s *Server) routeTokenDiscovery(router *mux.Router) {
 	serve := func(contentType string, document func(r *http.Request) ([]byte, error)) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
+		return response.Produces([]string{contentType}, func(w http.ResponseWriter, r *http.Request) {
 			data, err := document(r)
 			if err != nil {
 				response.Error(w, r, err)
@@ -80,14 +80,16 @@ func (s *Server) routeTokenDiscovery(router *mux.Router) {
 			w.Header().Set("Cache-Control", "public, max-age=3600")
 			w.Header().Set("Content-Type", contentType)
 			_, _ = w.Write(data)
-		}
+		})
 	}
-	router.HandleFunc(auth.ConfigurationPath, serve("application/json", func(r *http.Request) ([]byte, error) {
-		return s.tokens.Configuration(r.Host)
-	})).Methods(http.MethodGet, http.MethodHead)
-	router.HandleFunc(auth.KeySetPath, serve("application/jwk-set+json", func(*http.Request) ([]byte, error) {
-		return s.tokens.KeySet()
-	})).Methods(http.MethodGet, http.MethodHead)
+	for _, slash := range []string{"", "/"} {
+		router.HandleFunc(auth.ConfigurationPath+slash, serve("application/json", func(r *http.Request) ([]byte, error) {
+			return s.tokens.Configuration(r.Host)
+		}))
+		router.HandleFunc(auth.KeySetPath+slash, serve("application/jwk-set+json", func(*http.Request) ([]byte, error) {
+			return s.tokens.KeySet()
+		}))
+	}
 }
 
 // lastUsedLabel has the day on which a secret's token was last used (KEP-2799).

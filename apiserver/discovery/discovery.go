@@ -47,11 +47,11 @@ var aggregatedKind = apidiscovery.SchemeGroupVersion.WithKind("APIGroupDiscovery
 // Route adds the paths of discovery to router.
 func (d *Discovery) Route(router *mux.Router) {
 	for _, slash := range []string{"", "/"} {
-		router.HandleFunc("/api"+slash, response.GetOnly(d.serveCore))
+		router.HandleFunc("/api"+slash, response.Produces(codec.Supported(), d.serveCore))
 		router.HandleFunc("/apis"+slash, d.serveGroups)
-		router.HandleFunc("/api/{version}"+slash, response.GetOnly(d.serveVersion))
-		router.HandleFunc("/apis/{group}"+slash, response.GetOnly(d.serveGroup))
-		router.HandleFunc("/apis/{group}/{version}"+slash, response.GetOnly(d.serveVersion))
+		router.HandleFunc("/api/{version}"+slash, response.Produces(codec.Supported(), d.serveVersion))
+		router.HandleFunc("/apis/{group}"+slash, d.serveGroup)
+		router.HandleFunc("/apis/{group}/{version}"+slash, response.Produces(codec.Supported(), d.serveVersion))
 	}
 }
 
@@ -105,7 +105,7 @@ func (d *Discovery) serveEither(w http.ResponseWriter, r *http.Request, plain fu
 	response.Bytes(w, r, http.StatusOK, contentType, document.data)
 }
 
-// serveGroup answers GET /apis/GROUP.
+// serveGroup answers any method on /apis/GROUP, as upstream.
 func (d *Discovery) serveGroup(w http.ResponseWriter, r *http.Request) {
 	name := mux.Vars(r)["group"]
 	groups := d.groups(d.table(), d.remote())
@@ -221,6 +221,9 @@ func storageVersionHash(row *resources.Resource) string {
 		return ""
 	}
 	kind := row.GroupVersionKind
+	if row.StoredVersion != "" {
+		kind.Version = row.StoredVersion
+	}
 	if row.Storage != nil {
 		kind = row.Storage.Resource.GroupVersion().WithKind(row.Kind)
 	}
@@ -249,17 +252,22 @@ func aggregatedResource(row *resources.Resource) apidiscovery.APIResourceDiscove
 		scope = apidiscovery.ScopeNamespace
 	}
 	resource := apidiscovery.APIResourceDiscovery{
-		Resource: row.Plural, SingularResource: row.Singular, Scope: scope, ResponseKind: metaKind(row.GroupVersionKind),
+		Resource: row.Plural, SingularResource: row.Singular, Scope: scope, ResponseKind: responseKind(row, row.GroupVersionKind),
 		Verbs: row.Verbs, ShortNames: row.ShortNames, Categories: row.Categories,
 	}
 	for _, sub := range row.Subresources {
 		resource.Subresources = append(resource.Subresources, apidiscovery.APISubresourceDiscovery{
-			Subresource: sub.Name, ResponseKind: metaKind(subresourceKind(row, &sub)), Verbs: sub.Verbs,
+			Subresource: sub.Name, ResponseKind: responseKind(row, subresourceKind(row, &sub)), Verbs: sub.Verbs,
 		})
 	}
 	return resource
 }
 
-func metaKind(kind schema.GroupVersionKind) *metav1.GroupVersionKind {
+// responseKind returns a kind with its group and version, except where they are the row's. Custom
+// kinds always have them.
+func responseKind(row *resources.Resource, kind schema.GroupVersionKind) *metav1.GroupVersionKind {
+	if kind.GroupVersion() == row.GroupVersion() && !row.Custom {
+		return &metav1.GroupVersionKind{Kind: kind.Kind}
+	}
 	return &metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
 }

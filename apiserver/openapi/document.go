@@ -7,12 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionv1beta1 "k8s.io/api/admission/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiregistrationv1beta1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1beta1"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
@@ -63,8 +68,13 @@ func (s *source) versions() []schema.GroupVersion {
 	return all
 }
 
+// info names the version without its patch, as upstream.
 func (s *source) info() *spec.Info {
-	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: s.version}}
+	version := strings.TrimPrefix(s.version, "v")
+	if parts := strings.SplitN(version, ".", 3); len(parts) > 2 {
+		version = parts[0] + "." + parts[1]
+	}
+	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: version}}
 }
 
 // define builds the schemas that operations refer to.
@@ -181,7 +191,10 @@ func idAndTags(r common.Route) (string, []string, error) {
 func (s *source) kinds() func(name string) (string, spec.Extensions) {
 	byName := map[string][]any{}
 	known := maps.Clone(s.scheme.AllKnownTypes())
-	for _, add := range []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		apiextensionsv1.AddToScheme, apiextensionsv1beta1.AddToScheme, apiregistrationv1.AddToScheme, apiregistrationv1beta1.AddToScheme,
+		admissionv1.AddToScheme, admissionv1beta1.AddToScheme, imagepolicyv1alpha1.AddToScheme,
+	} {
 		extensions := runtime.NewScheme()
 		if err := add(extensions); err == nil {
 			maps.Copy(known, extensions.AllKnownTypes())

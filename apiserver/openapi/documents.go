@@ -1,14 +1,18 @@
 package openapi
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha512"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
@@ -44,7 +48,7 @@ func New(table *resources.Table, version string) *Documents {
 		source: source{table: table, scheme: scheme.Scheme, version: version},
 		v3:     map[string]*document{},
 	}
-	d.v2 = newDocument(func() (any, error) { return d.source.v2() }, protobufV2)
+	d.v2 = newDocument(func() (any, error) { return d.source.v2() }, protobufV2).compressed()
 	for path, rs := range d.source.general() {
 		d.v3[path] = newDocument(func() (any, error) { return d.source.documentOf(rs) }, protobufV3)
 	}
@@ -86,20 +90,18 @@ func (d *Documents) WithIndex(change func(index []byte) ([]byte, error)) *Docume
 	return &other
 }
 
-// ServeHTTP serves /openapi/v2, /openapi/v3 and the paths beneath the latter.
+// ServeHTTP serves /openapi/v2, /openapi/v3 and the paths beneath the latter, by any method.
 func (d *Documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return
-	}
-	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
-	case path == pathV2:
+	beneath, isBeneath := strings.CutPrefix(r.URL.Path, pathV3+"/")
+	switch {
+	case r.URL.Path == pathV2:
 		d.v2.serve(w, r, formatsV2)
-	case path == pathV3:
+	case r.URL.Path == pathV3:
 		d.serveIndex(w, r)
-	case d.v3[strings.TrimPrefix(path, pathV3+"/")] != nil:
-		d.serveVersion(w, r, strings.TrimPrefix(path, pathV3+"/"))
+	case d.v3[beneath] != nil:
+		d.serveVersion(w, r, beneath)
+	case isBeneath:
+		w.WriteHeader(http.StatusNotFound)
 	default:
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	}
@@ -116,6 +118,9 @@ func (d *Documents) serveVersion(w http.ResponseWriter, r *http.Request, path st
 			fail(w, err)
 			return
 		case hash != asked:
+			w.Header().Set("Etag", strconv.Quote(hash))
+			w.Header().Set("Content-Type", mediaJSON)
+			w.Header().Add("Vary", "Accept")
 			http.Redirect(w, r, hashedURL(path, hash), http.StatusMovedPermanently)
 			return
 		}
@@ -130,7 +135,8 @@ func (d *Documents) serveIndex(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	send(w, r, mediaJSON, data, hashOf(data))
+	// As upstream, without a hash, and with the type that Go finds.
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
 func (d *Documents) makeIndex() ([]byte, error) {
@@ -156,6 +162,8 @@ type document struct {
 	json     func() ([]byte, error)
 	protobuf func() ([]byte, error)
 	hash     func() (string, error)
+	// gzipped returns the document as compressed JSON, which only version 2 has.
+	gzipped func() ([]byte, error)
 }
 
 func newDocument(build func() (any, error), toProtobuf func(json []byte) ([]byte, error)) *document {
@@ -177,6 +185,26 @@ func newDocument(build func() (any, error), toProtobuf func(json []byte) ([]byte
 	d.hash = sync.OnceValues(func() (string, error) {
 		data, err := d.json()
 		return hashOf(data), err
+	})
+	return d
+}
+
+// compressed adds the compressed form, which is made when it is first requested.
+func (d *document) compressed() *document {
+	d.gzipped = sync.OnceValues(func() ([]byte, error) {
+		data, err := d.json()
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		if _, err := w.Write(data); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		return out.Bytes(), nil
 	})
 	return d
 }

@@ -1,9 +1,11 @@
 package openapi
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/munnerz/goautoneg"
 )
@@ -51,6 +53,9 @@ func choose(accept string, formats []format) (chosen format, ok bool) {
 }
 
 func (d *document) serve(w http.ResponseWriter, r *http.Request, formats []format) {
+	if d.gzipped != nil {
+		w.Header().Add("Vary", "Accept-Encoding")
+	}
 	w.Header().Add("Vary", "Accept")
 	f, ok := choose(r.Header.Get("Accept"), formats)
 	if !ok {
@@ -60,6 +65,9 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request, formats []forma
 	encode := d.json
 	if f.protobuf {
 		encode = d.protobuf
+	} else if d.gzipped != nil && acceptsGzip(r) {
+		encode = d.gzipped
+		w.Header().Set("Content-Encoding", "gzip")
 	}
 	data, err := encode()
 	if err != nil {
@@ -74,20 +82,21 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request, formats []forma
 	send(w, r, f.answered, data, hash)
 }
 
-// send sends data, or a 304 if the client has it already.
+// acceptsGzip reports whether a client names gzip without a preference.
+func acceptsGzip(r *http.Request) bool {
+	for encoding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(encoding) == "gzip" {
+			return true
+		}
+	}
+	return false
+}
+
+// send sends data or the part of it that is requested, or a 304 if the client has it already.
 func send(w http.ResponseWriter, r *http.Request, contentType string, data []byte, hash string) {
-	etag := strconv.Quote(hash)
-	w.Header().Set("Etag", etag)
-	if r.Header.Get("If-None-Match") == etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
+	w.Header().Set("Etag", strconv.Quote(hash))
 	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	if r.Method != http.MethodHead {
-		// A write fails only if the client has disconnected.
-		_, _ = w.Write(data)
-	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
 func fail(w http.ResponseWriter, err error) {

@@ -66,6 +66,6 @@ func (d *Documents) WithRemote(remotes []*Remote) *Documents {
 			}
 		}
 		return merged, nil
-	}, protobufV2)
+	}, protobufV2).compressed()
 	return &other
 }

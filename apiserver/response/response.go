@@ -133,14 +133,15 @@ func StatusOf(err error) metav1.Status {
 	return apierrors.NewInternalError(err).ErrStatus
 }
 
-// Error responds with the Status of err, in a format that the client accepts.
+// Error responds with the Status of err, in a format that the client accepts. A Status has no other
+// form, such as a table: to a client that accepts nothing else it is sent as JSON.
 func Error(w http.ResponseWriter, r *http.Request, err error) {
 	status := StatusOf(err)
 	audit.From(r.Context()).Response(r.Context(), StatusKind, &status)
 	if seconds := retryAfter(&status); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
-	target, ok := codec.Negotiate(r.Header.Get("Accept"), codec.AllowTransforms)
+	target, ok := codec.Negotiate(r.Header.Get("Accept"), nil)
 	data, encodeErr := codec.Encode(target.Media, StatusKind, &status)
 	if encodeErr != nil {
 		http.Error(w, encodeErr.Error(), http.StatusInternalServerError)

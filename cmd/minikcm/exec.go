@@ -48,6 +48,7 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	opts.KubeconfigPath = filepath.Join(dir, "kubeconfig")
+	opts.Flags = flagValues(cmd)
 	cluster, err := minikcm.Start(cmd.Context(), opts)
 	if err != nil {
 		return startError(cmd.Context(), err)

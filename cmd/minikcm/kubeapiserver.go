@@ -111,7 +111,7 @@ func (f *apiServerFlags) register(flags *pflag.FlagSet) {
 func (f *apiServerFlags) options() (opts minikcm.Options, err error) {
 	opts = minikcm.Options{
 		Port: f.port, Logger: klog.Background(), ServiceAccountTokens: f.tokens,
-		Controllers: []string{"-*"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone,
+		Controllers: []string{"-*"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone, NoMetricsAPI: true,
 	}
 	if err := f.serverFlags.set(&opts); err != nil {
 		return opts, err
@@ -187,7 +187,7 @@ func extrasFromEnv(opts *minikcm.Options, lookup func(string) (string, bool)) er
 			return fmt.Errorf("MINIKCM_NODES=%s must be a number between 0 and %d", text, minikcm.MaxNodes)
 		}
 		if nodes > 0 {
-			opts.Nodes, opts.NoScheduler, opts.ManageNodes = nodes, false, ""
+			opts.Nodes, opts.NoScheduler, opts.ManageNodes, opts.NoMetricsAPI = nodes, false, "", false
 		}
 	}
 	if text, ok := lookup("MINIKCM_SEED"); ok && text != "" {
@@ -198,6 +198,13 @@ func extrasFromEnv(opts *minikcm.Options, lookup func(string) (string, bool)) er
 		opts.Seed = seed
 	}
 	return nil
+}
+
+// flagValues returns the values of a command's flags.
+func flagValues(cmd *cobra.Command) map[string]string {
+	values := map[string]string{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { values[f.Name] = f.Value.String() })
+	return values
 }
 
 // selection splits a list of controllers. The suffix -controller of a name may be omitted.
@@ -216,6 +223,7 @@ func selection(text string) []string {
 // serveAPI serves until the command is interrupted or the cluster fails, and saves the record of
 // writes to a file then, if there is one.
 func serveAPI(cmd *cobra.Command, opts minikcm.Options, writes string) (err error) {
+	opts.Flags = flagValues(cmd)
 	cluster, err := minikcm.Start(cmd.Context(), opts)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %d of %s is in use: choose another --secure-port, or stop the process that listens on it", opts.Port, opts.BindAddress)

@@ -36,7 +36,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
 		return err
 	}
-	opts.Notices = notices(cmd.ErrOrStderr())
+	opts.Notices, opts.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
 	u := &upCluster{opts: opts, chaosMesh: with.chaosMesh, resets: newResets(&opts)}
 	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension())
 	u.opts.Gatherer = serving.Gatherer(func() []manager.Status {
