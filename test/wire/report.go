@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"minikcm.dev/minikcm/test/wire/exchange"
 )
@@ -22,6 +23,8 @@ type report struct {
 	areas map[string]*figures
 	// kinds groups the differences that are alike.
 	kinds map[string]*alike
+	// slow names the requests that took more than slowAnswer.
+	slow []string
 	// different are the results with differences that are not known.
 	different []exchange.Result
 }
@@ -39,7 +42,13 @@ func newReport(known []*known) *report {
 	return &report{known: known, areas: map[string]*figures{}, kinds: map[string]*alike{}}
 }
 
+// slowAnswer is the time above which a request is named in the report.
+const slowAnswer = 2 * time.Second
+
 func (r *report) add(result exchange.Result) {
+	if result.Took > slowAnswer {
+		r.slow = append(r.slow, fmt.Sprintf("%v: %s", result.Took.Round(time.Second/10), result.Name))
+	}
 	if result.Setup {
 		return
 	}
@@ -103,6 +112,9 @@ func (r *report) write(path string) error {
 	}
 	out := bufio.NewWriter(file)
 	r.writeGroups(out, 8)
+	if len(r.slow) > 0 {
+		fmt.Fprintf(out, "\nslow answers:\n%s\n", strings.Join(r.slow, "\n"))
+	}
 	for _, result := range r.different {
 		fmt.Fprintf(out, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 100), result.Name, result.Request)
 		for i, d := range result.Differences {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"minikcm.dev/minikcm/test/wire/exchange"
@@ -14,12 +15,12 @@ import (
 const sideBySide = 64
 
 // send returns the results of the requests that match, in the order of the cases. The other
-// requests of a case that has a match are sent, too, and all of the first case, which prepares
-// the rest.
-func send(ctx context.Context, pair exchange.Pair, cases []exchange.Case, only *regexp.Regexp) iter.Seq[exchange.Result] {
+// requests of a case that has a match are sent, too, and all of the cases that prepare others. Of
+// the cases that match, one of every part runs.
+func send(ctx context.Context, pair exchange.Pair, cases []exchange.Case, only *regexp.Regexp, part int) iter.Seq[exchange.Result] {
 	var selected []exchange.Case
 	for i, c := range cases {
-		if i == 0 || slices.ContainsFunc(c.Requests, func(r exchange.Request) bool { return only.MatchString(c.Name + "/" + r.Name) }) {
+		if i == 0 || strings.HasPrefix(c.Name, "custom/") || (part <= 1 || i%part == 0) && slices.ContainsFunc(c.Requests, func(r exchange.Request) bool { return only.MatchString(c.Name + "/" + r.Name) }) {
 			selected = append(selected, c)
 		}
 	}

@@ -29,6 +29,8 @@ type Result struct {
 	Differences       []Difference
 	// Setup is whether the answers do not count.
 	Setup bool
+	// Took is the time of the slower server.
+	Took time.Duration
 }
 
 // Run sends the requests of a case, one after another, each to both servers at once.
@@ -38,11 +40,12 @@ func (p Pair) Run(ctx context.Context, c Case) []Result {
 	for i := range c.Requests {
 		r := &c.Requests[i]
 		var toUpstream, toMinikcm sent
+		elapsed := clock.Stopwatch()
 		var both sync.WaitGroup
 		both.Go(func() { toUpstream = upstream.send(ctx, r) })
 		both.Go(func() { toMinikcm = minikcm.send(ctx, r) })
 		both.Wait()
-		result := Result{Name: c.Name + "/" + r.Name, Area: c.Area(), Request: toUpstream.request, Upstream: toUpstream.show(), Minikcm: toMinikcm.show(), Setup: r.Setup}
+		result := Result{Name: c.Name + "/" + r.Name, Area: c.Area(), Request: toUpstream.request, Upstream: toUpstream.show(), Minikcm: toMinikcm.show(), Setup: r.Setup, Took: elapsed()}
 		result.Differences = compare(toUpstream, toMinikcm)
 		results = append(results, result)
 	}

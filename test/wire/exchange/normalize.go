@@ -33,7 +33,11 @@ var (
 	timestamp = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})`)
 	allocated = regexp.MustCompile(`\b10\.96\.[0-9]{1,3}\.[0-9]{1,3}\b`)
 	volume    = regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`)
-	token     = regexp.MustCompile(`^eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+$`)
+	// made matches the names that servers generate for the prefix of the requests.
+	made = regexp.MustCompile(`\b([Mm]ade-)[a-z0-9]{5}\b`)
+	// age matches a cell of a table.
+	age   = regexp.MustCompile(`^[0-9]+[smh]([0-9]+s)?$`)
+	token = regexp.MustCompile(`^eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+$`)
 	// revision matches the revisions that messages contain.
 	revision = regexp.MustCompile(`(ResourceVersion in (?:the precondition|record) \(|current: |resource version: |compacted revision )[0-9]+`)
 )
@@ -159,6 +163,8 @@ func (s *session) replace(text string) string {
 	})
 	text = allocated.ReplaceAllString(text, "<cluster IP>")
 	text = volume.ReplaceAllString(text, "kube-api-access-<generated>")
+	text = made.ReplaceAllString(text, "${1}<generated>")
+	text = age.ReplaceAllString(text, "<age>")
 	text = revision.ReplaceAllString(text, "${1}<version>")
 	if s.server.host != nil {
 		text = s.server.host.ReplaceAllString(text, "<host>")

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -90,6 +94,19 @@ func frames(media string, body []byte) (events []any) {
 	}
 }
 
+// kinds returns the kinds that protobuf may contain.
+var kinds = sync.OnceValue(func() *runtime.Scheme {
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, metav1.AddMetaToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme, apidiscoveryv2.AddToScheme,
+	} {
+		if err := add(known); err != nil {
+			panic(err) // of the libraries
+		}
+	}
+	return known
+})
+
 var protobufPrefix = []byte("k8s\x00")
 
 // protobufDocument decodes Kubernetes' envelope and the message in it.
@@ -107,7 +124,8 @@ func protobufDocument(body []byte) any {
 		out["type"], out["object"] = event.Type, document(Protobuf, event.Object.Raw)
 		return out
 	}
-	object, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(body, nil, nil)
+	known := kinds()
+	object, _, err := protobuf.NewSerializer(known, known).Decode(body, nil, nil)
 	if err != nil {
 		out["error"] = err.Error()
 		out["raw"] = string(envelope.Raw)

@@ -50,7 +50,41 @@ func (k *Kind) createMistakes(m Manifest) exchange.Case {
 	c := exchange.Case{Name: k.ID() + "/create mistakes"}
 	object := k.Object(m)
 	path := k.List() + "?dryRun=All"
-	for _, b := range []struct{ name, body string }{
+	for _, b := range k.bodyMistakes(object) {
+		c.Add(post(b.name, path, b.body))
+	}
+	for _, change := range k.changeMistakes() {
+		changed := clone(object)
+		change.make(changed)
+		c.Add(post(change.name, path, text(changed)))
+	}
+	for _, contentType := range []string{"", "text/plain", "application/xml", "application/json; charset=utf-8", "application/JSON", "application/cbor", exchange.Protobuf, exchange.YAML, "json", "application/json, text/plain", mergePatch, "*/*"} {
+		r := post("content type "+contentType, path, text(object))
+		r.Header = map[string]string{"Content-Type": contentType}
+		c.Add(r)
+	}
+	return c
+}
+
+func owner(name string, controller bool) map[string]any {
+	o := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": "00000000-0000-0000-0000-00000000000" + name}
+	if controller {
+		o["controller"] = true
+	}
+	return o
+}
+
+func blocking(owner map[string]any) map[string]any {
+	owner["blockOwnerDeletion"] = true
+	return owner
+}
+
+// mistake is a body that cannot be created.
+type mistake struct{ name, body string }
+
+// bodyMistakes are bodies that are no object of the kind.
+func (k *Kind) bodyMistakes(object map[string]any) []mistake {
+	return []mistake{
 		{"nothing", ""},
 		{"white space", " "},
 		{"null", "null"},
@@ -68,13 +102,18 @@ func (k *Kind) createMistakes(m Manifest) exchange.Case {
 		{"only the kind", `{"kind":"` + k.Kind + `"}`},
 		{"kind and version", `{"apiVersion":"` + k.APIVersion() + `","kind":"` + k.Kind + `"}`},
 		{"protobuf's prefix", "k8s\x00"},
-	} {
-		c.Add(post(b.name, path, b.body))
 	}
-	for _, change := range []struct {
-		name string
-		make func(map[string]any)
-	}{
+}
+
+// wrong is a change that makes an object invalid, or odd.
+type wrong struct {
+	name string
+	make func(map[string]any)
+}
+
+// changeMistakes are changes of what an object says that it is, and of the rest of it.
+func (k *Kind) changeMistakes() []wrong {
+	return append([]wrong{
 		{"another kind", func(o map[string]any) { o["kind"] = "Other" }},
 		{"kind in lower case", func(o map[string]any) { o["kind"] = strings.ToLower(k.Kind) }},
 		{"no kind", func(o map[string]any) { delete(o, "kind") }},
@@ -83,6 +122,16 @@ func (k *Kind) createMistakes(m Manifest) exchange.Case {
 		{"a version that does not exist", func(o map[string]any) { o["apiVersion"] = strings.TrimSuffix(k.APIVersion(), k.Version) + "v9" }},
 		{"no version", func(o map[string]any) { delete(o, "apiVersion") }},
 		{"a version with two slashes", func(o map[string]any) { o["apiVersion"] = "a/b/c" }},
+		{"a status", func(o map[string]any) { o["status"] = map[string]any{"unknown": 1} }},
+		{"spec is a list", func(o map[string]any) { o["spec"] = []any{} }},
+		{"spec is a string", func(o map[string]any) { o["spec"] = "x" }},
+		{"no spec", func(o map[string]any) { delete(o, "spec") }},
+	}, metadataMistakes(k.APIVersion())...)
+}
+
+// metadataMistakes are changes of the metadata.
+func metadataMistakes(apiVersion string) []wrong {
+	return []wrong{
 		{"no metadata", func(o map[string]any) { delete(o, "metadata") }},
 		{"metadata is null", func(o map[string]any) { o["metadata"] = nil }},
 		{"metadata is a list", func(o map[string]any) { o["metadata"] = []any{} }},
@@ -126,34 +175,7 @@ func (k *Kind) createMistakes(m Manifest) exchange.Case {
 		{"two controllers", metadata("ownerReferences", []any{owner("a", true), owner("b", true)})},
 		{"the same owner twice", metadata("ownerReferences", []any{owner("a", false), owner("a", false)})},
 		{"an owner that blocks", metadata("ownerReferences", []any{blocking(owner("a", true))})},
-		{"managed fields", metadata("managedFields", []any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": k.APIVersion(), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}})},
+		{"managed fields", metadata("managedFields", []any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": apiVersion, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}})},
 		{"wrong managed fields", metadata("managedFields", []any{map[string]any{"manager": "m", "operation": "x"}})},
-		{"a status", func(o map[string]any) { o["status"] = map[string]any{"unknown": 1} }},
-		{"spec is a list", func(o map[string]any) { o["spec"] = []any{} }},
-		{"spec is a string", func(o map[string]any) { o["spec"] = "x" }},
-		{"no spec", func(o map[string]any) { delete(o, "spec") }},
-	} {
-		changed := clone(object)
-		change.make(changed)
-		c.Add(post(change.name, path, text(changed)))
 	}
-	for _, contentType := range []string{"", "text/plain", "application/xml", "application/json; charset=utf-8", "application/JSON", "application/cbor", exchange.Protobuf, exchange.YAML, "json", "application/json, text/plain", mergePatch, "*/*"} {
-		r := post("content type "+contentType, path, text(object))
-		r.Header = map[string]string{"Content-Type": contentType}
-		c.Add(r)
-	}
-	return c
-}
-
-func owner(name string, controller bool) map[string]any {
-	o := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": "00000000-0000-0000-0000-00000000000" + name}
-	if controller {
-		o["controller"] = true
-	}
-	return o
-}
-
-func blocking(owner map[string]any) map[string]any {
-	owner["blockOwnerDeletion"] = true
-	return owner
 }

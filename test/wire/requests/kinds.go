@@ -112,7 +112,7 @@ func ofKind(manifests []Manifest, apiVersion, kind string) (found []Manifest) {
 			found = append(found, m)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Manifest) int { return len(a.Name) - len(b.Name) })
+	slices.SortStableFunc(found, func(a, b Manifest) int { return len(text(a.Object)) - len(text(b.Object)) })
 	return found
 }
 

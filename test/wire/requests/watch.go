@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"strings"
+
 	"minikcm.dev/minikcm/test/wire/exchange"
 )
 
@@ -43,6 +45,9 @@ func (k *Kind) watches(m Manifest) []exchange.Case {
 		"resourceVersion=x", "resourceVersion=-1", "resourceVersion=1", "resourceVersion=99999999999&timeoutSeconds=1", "sendInitialEvents=true", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "sendInitialEvents=true&resourceVersionMatch=Exact",
 		"sendInitialEvents=false", "resourceVersionMatch=NotOlderThan", "timeoutSeconds=x", "fieldSelector=unknown%3Dx", "labelSelector=%21%21", "limit=1&timeoutSeconds=1", "continue=x&timeoutSeconds=1",
 	} {
+		if !strings.Contains(query, "timeoutSeconds") {
+			query += "&timeoutSeconds=1"
+		}
 		past.Add(get("watch with "+query, k.List()+"?watch=true&labelSelector=wire%3Dnothing&"+query))
 	}
 	now := exchange.Case{Name: k.ID() + "/watch now", Parallel: true}
