@@ -53,9 +53,12 @@ func NeedsCleanup(d *apiextensionsv1.CustomResourceDefinition) bool {
 	return Terminating(d) && apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
-// markDeleted marks a definition for deletion.
+// markDeleted marks a definition for deletion. As upstream, it gets neither a grace period nor a new
+// generation.
 func markDeleted(obj runtime.Object) {
 	d := obj.(*apiextensionsv1.CustomResourceDefinition)
+	d.DeletionGracePeriodSeconds = nil
+	d.Generation--
 	if !apihelpers.CRDHasFinalizer(d, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		d.Finalizers = append(slices.Clip(d.Finalizers), apiextensionsv1.CustomResourceCleanupFinalizer)
 	}

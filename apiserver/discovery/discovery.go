@@ -135,7 +135,9 @@ func (d *Discovery) serveVersion(w http.ResponseWriter, r *http.Request) {
 	for _, row := range rows {
 		list.APIResources = append(list.APIResources, apiResources(row)...)
 	}
-	sort.SliceStable(list.APIResources, func(i, j int) bool { return list.APIResources[i].Name < list.APIResources[j].Name })
+	if !rows[0].Custom { // subresources of custom kinds are in another order
+		sort.SliceStable(list.APIResources, func(i, j int) bool { return list.APIResources[i].Name < list.APIResources[j].Name })
+	}
 	d.servePlain(w, r, list)
 }
 

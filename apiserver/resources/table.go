@@ -114,6 +114,9 @@ func (r *Resource) complete() {
 	if r.ListKind == "" {
 		r.ListKind = r.Kind + "List"
 	}
+	if r.Verbs == nil && r.Custom {
+		r.Verbs = customVerbs
+	}
 	if r.Verbs == nil {
 		r.Verbs = AllVerbs
 	}
@@ -121,6 +124,9 @@ func (r *Resource) complete() {
 		r.StoragePrefix = r.Plural
 	}
 }
+
+// customVerbs are AllVerbs in upstream's order for custom kinds.
+var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
 // groupOrder is upstream's order of groups: by descending priority of their
 // APIServices. Other groups follow by name.

@@ -126,12 +126,16 @@ func (c *Cache) list(ctx context.Context, from int64) (entries []*Entry, revisio
 		if oldest := newest - int64(c.cfg.RingSize) + 1; c.cfg.Since > 0 {
 			from = max(from, oldest)
 		}
-		if from <= newest && newest-from < int64(c.cfg.RingSize) {
+		for from <= newest && newest-from < int64(c.cfg.RingSize) {
 			entries, revision, err = c.listAt(ctx, from)
 			var compacted *store.CompactedError
 			if err == nil || !errors.As(err, &compacted) {
 				return entries, revision, newest, err
 			}
+			if c.cfg.Since == 0 || compacted.Compacted <= from {
+				break
+			}
+			from = compacted.Compacted // the oldest history that there is
 		}
 	}
 	entries, revision, err = c.listAt(ctx, 0)

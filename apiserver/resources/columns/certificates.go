@@ -5,7 +5,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	nodev1 "k8s.io/api/node/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
@@ -65,15 +65,13 @@ func ClusterTrustBundle() Table {
 // PodCertificateRequest is the Table of certificates.k8s.io/v1 PodCertificateRequests.
 func PodCertificateRequest() Table {
 	doc := certificatesv1.PodCertificateRequestSpec{}.SwaggerDoc()
-	return table(func(r *certificatesv1.PodCertificateRequest, now time.Time) []any {
+	return table(func(r *certificatesv1.PodCertificateRequest, _ time.Time) []any {
 		state := "Pending"
-		for _, c := range r.Status.Conditions {
-			if c.Status == metav1.ConditionTrue {
-				state = c.Type
-			}
+		for _, c := range r.Status.Conditions { // there is one at most, and it is True
+			state = c.Type
 		}
 		return []any{
-			r.Name, r.Spec.PodName, r.Spec.ServiceAccountName, string(r.Spec.NodeName), r.Spec.SignerName, state, age(r.CreationTimestamp, now),
+			r.Name, r.Spec.PodName, r.Spec.ServiceAccountName, string(r.Spec.NodeName), r.Spec.SignerName, state, labels.FormatLabels(r.Spec.UnverifiedUserAnnotations),
 		}
 	},
 		nameColumn(),
@@ -82,7 +80,7 @@ func PodCertificateRequest() Table {
 		text("NodeName", doc["nodeName"]),
 		text("SignerName", doc["signerName"]),
 		text("State", "Whether the certificate was issued, denied, or could not be made."),
-		ageColumn(),
+		text("UnverifiedUserAnnotations", doc["unverifiedUserAnnotations"]),
 	)
 }
 

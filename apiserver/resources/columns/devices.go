@@ -63,7 +63,7 @@ func claimState(c *resourcev1.ResourceClaim) string {
 func ResourceSlice() Table {
 	doc := resourcev1.ResourceSliceSpec{}.SwaggerDoc()
 	return table(func(s *resourcev1.ResourceSlice, now time.Time) []any {
-		return []any{s.Name, orElse(deref(s.Spec.NodeName), unset), s.Spec.Driver, s.Spec.Pool.Name, age(s.CreationTimestamp, now)}
+		return []any{s.Name, deref(s.Spec.NodeName), s.Spec.Driver, s.Spec.Pool.Name, age(s.CreationTimestamp, now)}
 	},
 		nameColumn(),
 		text("Node", doc["nodeName"]),

@@ -27,7 +27,7 @@ func FlowSchema() Table {
 	},
 		nameColumn(),
 		text("PriorityLevel", doc["priorityLevelConfiguration"]),
-		integer("MatchingPrecedence", doc["matchingPrecedence"]),
+		text("MatchingPrecedence", doc["matchingPrecedence"]),
 		text("DistinguisherMethod", doc["distinguisherMethod"]),
 		ageColumn(),
 		text("MissingPL", "Whether there is no such priority level."),

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -131,20 +130,7 @@ func CSINode() Table {
 }
 
 // CSIStorageCapacity is the Table of storage.k8s.io/v1 CSIStorageCapacities.
-func CSIStorageCapacity() Table {
-	doc := storagev1.CSIStorageCapacity{}.SwaggerDoc()
-	return table(func(c *storagev1.CSIStorageCapacity, _ time.Time) []any {
-		capacity := unset
-		if c.Capacity != nil {
-			capacity = c.Capacity.String()
-		}
-		return []any{c.Name, c.StorageClassName, capacity}
-	},
-		nameColumn(),
-		text("StorageClassName", doc["storageClassName"]),
-		text("Capacity", doc["capacity"]),
-	)
-}
+func CSIStorageCapacity() Table { return Plain() }
 
 // VolumeAttachment is the Table of storage.k8s.io/v1 VolumeAttachments.
 func VolumeAttachment() Table {
@@ -152,14 +138,14 @@ func VolumeAttachment() Table {
 	return table(func(a *storagev1.VolumeAttachment, now time.Time) []any {
 		return []any{
 			a.Name, a.Spec.Attacher, deref(a.Spec.Source.PersistentVolumeName), a.Spec.NodeName,
-			strconv.FormatBool(a.Status.Attached), age(a.CreationTimestamp, now),
+			a.Status.Attached, age(a.CreationTimestamp, now),
 		}
 	},
 		nameColumn(),
-		text("Attacher", doc["attacher"]),
+		column{Name: "Attacher", Type: "string", Format: "name", Description: doc["attacher"]},
 		text("PV", source["persistentVolumeName"]),
 		text("Node", doc["nodeName"]),
-		text("Attached", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"]),
+		boolean("Attached", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"]),
 		ageColumn(),
 	)
 }

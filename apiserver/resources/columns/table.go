@@ -38,6 +38,17 @@ func Default() Table {
 	}, nameColumn(), ageColumn())
 }
 
+// Plain is the Table of kinds for which upstream has no printer: name and time of creation.
+func Plain() Table {
+	return table(func(obj runtime.Object, _ time.Time) []any {
+		m, ok := obj.(metav1.Object)
+		if !ok {
+			return []any{"", unknown}
+		}
+		return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}
+	}, nameColumn(), column{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]})
+}
+
 func nameColumn() column {
 	return column{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
 }

@@ -37,17 +37,28 @@ type Result struct {
 func (p Pair) Run(ctx context.Context, c Case) []Result {
 	upstream, minikcm := newSession(p.Upstream), newSession(p.Minikcm)
 	results := make([]Result, 0, len(c.Requests))
-	for i := range c.Requests {
-		r := &c.Requests[i]
-		var toUpstream, toMinikcm sent
-		elapsed := clock.Stopwatch()
-		var both sync.WaitGroup
-		both.Go(func() { toUpstream = upstream.send(ctx, r) })
-		both.Go(func() { toMinikcm = minikcm.send(ctx, r) })
-		both.Wait()
-		result := Result{Name: c.Name + "/" + r.Name, Area: c.Area(), Request: toUpstream.request, Upstream: toUpstream.show(), Minikcm: toMinikcm.show(), Setup: r.Setup, Took: elapsed()}
-		result.Differences = compare(toUpstream, toMinikcm)
-		results = append(results, result)
+	for next := 0; next < len(c.Requests); {
+		group := c.Requests[next : next+1]
+		for group[0].Waits && next+len(group) < len(c.Requests) && c.Requests[next+len(group)].Waits {
+			group = c.Requests[next : next+len(group)+1]
+		}
+		next += len(group)
+		toUpstream, toMinikcm := make([]sent, len(group)), make([]sent, len(group))
+		var all sync.WaitGroup
+		for i := range group {
+			all.Go(func() { toUpstream[i] = upstream.send(ctx, &group[i]) })
+			all.Go(func() { toMinikcm[i] = minikcm.send(ctx, &group[i]) })
+		}
+		all.Wait()
+		for i := range group {
+			r, u, m := &group[i], &toUpstream[i], &toMinikcm[i]
+			upstream.read(r, u)
+			minikcm.read(r, m)
+			results = append(results, Result{
+				Name: c.Name + "/" + r.Name, Area: c.Area(), Request: u.request, Upstream: u.show(), Minikcm: m.show(),
+				Setup: r.Setup, Took: max(u.took, m.took), Differences: compare(u, m),
+			})
+		}
 	}
 	return results
 }
@@ -56,10 +67,12 @@ func (p Pair) Run(ctx context.Context, c Case) []Result {
 type sent struct {
 	request string
 	answer  answer
+	took    time.Duration
 	header  map[string]string
 	body    any
 }
 
+// send sends a request. It does not change the session.
 func (s *session) send(ctx context.Context, r *Request) sent {
 	path, header := s.expand(r.Path), maps.Clone(r.Header)
 	for name, value := range header {
@@ -69,19 +82,25 @@ func (s *session) send(ctx context.Context, r *Request) sent {
 	if err != nil {
 		return sent{answer: answer{err: err}}
 	}
+	elapsed := clock.Stopwatch()
 	out := sent{request: showRequest(r.Method, path, header, body), answer: s.server.send(ctx, r.Method, path, body, header)}
-	for elapsed := clock.Stopwatch(); r.Until != 0 && out.answer.status != r.Until && elapsed() < requestTime; {
+	for r.Until != 0 && out.answer.status != r.Until && elapsed() < requestTime {
 		<-clock.Real().After(20 * time.Millisecond)
 		out.answer = s.server.send(ctx, r.Method, path, body, header)
 	}
+	out.took = elapsed()
+	return out
+}
+
+// read keeps an answer for later requests, and replaces what the server chose in it.
+func (s *session) read(r *Request, out *sent) {
 	s.bodies[r.Name] = out.answer.body
 	if out.answer.err != nil {
-		return out
+		return
 	}
 	tree := out.answer.tree()
 	s.learn(tree)
 	out.body, out.header = s.normal(tree), s.headers(out.answer.header)
-	return out
 }
 
 // uncompared are headers that depend on the machine or on the length of numbers.
@@ -104,7 +123,7 @@ func (s *session) headers(header http.Header) map[string]string {
 	return out
 }
 
-func compare(upstream, minikcm sent) (found []Difference) {
+func compare(upstream, minikcm *sent) (found []Difference) {
 	if upstream.answer.err != nil || minikcm.answer.err != nil {
 		a, b := errorText(upstream.answer.err), errorText(minikcm.answer.err)
 		if a != b {
@@ -165,7 +184,7 @@ func showRequest(method, path string, header map[string]string, body string) str
 	return out.String()
 }
 
-func (s sent) show() string {
+func (s *sent) show() string {
 	if s.answer.err != nil {
 		return s.answer.err.Error() + "\n"
 	}

@@ -23,8 +23,9 @@ type Request struct {
 	Change func(object map[string]any)
 	// Until is the status to wait for: the request is sent again until it is answered so.
 	Until int
-	// Watch marks a stream of events, which ends at its timeoutSeconds.
-	Watch bool
+	// Waits marks a request that takes its time, such as a watch until its timeoutSeconds. Those that
+	// follow each other are sent at once.
+	Waits bool
 	// Setup marks a request whose answer is not compared, since it only prepares others.
 	Setup bool
 }

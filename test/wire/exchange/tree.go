@@ -75,7 +75,7 @@ func frames(media string, body []byte) (events []any) {
 			if uint64(size) > uint64(len(body)-4) {
 				return append(events, fmt.Sprintf("an event of %d bytes in %d", size, len(body)))
 			}
-			events = append(events, document(media, body[4:4+size]))
+			events = append(events, eventOf(media, body[4:4+size]))
 			body = body[4+size:]
 		}
 		return events
@@ -92,6 +92,15 @@ func frames(media string, body []byte) (events []any) {
 		}
 		events = append(events, event)
 	}
+}
+
+// eventOf decodes an event of a watch. In protobuf, events have no envelope, but their objects do.
+func eventOf(media string, frame []byte) any {
+	var event metav1.WatchEvent
+	if media != Protobuf || bytes.HasPrefix(frame, protobufPrefix) || event.Unmarshal(frame) != nil {
+		return document(media, frame)
+	}
+	return map[string]any{"type": event.Type, "object": document(Protobuf, event.Object.Raw)}
 }
 
 // kinds returns the kinds that protobuf may contain.
@@ -116,14 +125,6 @@ func protobufDocument(body []byte) any {
 		return "protobuf: " + err.Error()
 	}
 	out := map[string]any{"typeMeta": map[string]any{"apiVersion": envelope.APIVersion, "kind": envelope.Kind}, "contentType": envelope.ContentType, "contentEncoding": envelope.ContentEncoding}
-	if envelope.Kind == "WatchEvent" {
-		var event metav1.WatchEvent
-		if err := event.Unmarshal(envelope.Raw); err != nil {
-			return "protobuf: " + err.Error()
-		}
-		out["type"], out["object"] = event.Type, document(Protobuf, event.Object.Raw)
-		return out
-	}
 	known := kinds()
 	object, _, err := protobuf.NewSerializer(known, known).Decode(body, nil, nil)
 	if err != nil {

@@ -14,9 +14,13 @@ func All(kinds []Kind, schemas Schemas) []exchange.Case {
 		cases = append(cases, kinds[i].all(schemas)...)
 	}
 	cases = append(cases, custom()...)
+	watched := map[string]bool{}
 	for i := range kinds {
 		if k := &kinds[i]; len(k.Manifests) > 0 && k.Has("watch") {
-			cases = append(cases, k.watches(k.Manifests[0])...)
+			c := k.watches(k.Manifests[0])
+			// Two versions of a kind have the same objects.
+			c.Parallel, watched[k.Kind] = !watched[k.Kind], true
+			cases = append(cases, c)
 		}
 	}
 	return cases
@@ -85,6 +89,12 @@ func del(name, path, body string) exchange.Request {
 func setup(r exchange.Request) exchange.Request {
 	r.Setup = true
 	return r
+}
+
+// remove deletes an object that the case has created, although nothing removes its finalizers.
+func remove(c *exchange.Case, name, item string) {
+	c.Add(setup(del(name, item+"?gracePeriodSeconds=0", "")))
+	c.Add(setup(patch(name+" and its finalizers", item, mergePatch, `{"metadata":{"finalizers":null}}`)))
 }
 
 // Media types of patches.

@@ -74,7 +74,7 @@ func custom() (cases []exchange.Case) {
 			k.Subresources = []Subresource{{Name: "status", Kind: "Gadget", Verbs: verbs}, {Name: "scale", Kind: "Scale", Verbs: verbs}}
 		}
 		cases = append(cases, k.all(nil)...)
-		cases = append(cases, k.watches(m)...)
+		cases = append(cases, k.watches(m))
 	}
 	cases = append(cases, customMistakes())
 	return append(cases, remove)

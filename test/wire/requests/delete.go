@@ -65,7 +65,7 @@ func (k *Kind) deleteOptions(m Manifest) exchange.Case {
 	c.Add(getDeletedAs("as protobuf", item+"?dryRun=All", exchange.Protobuf))
 	c.Add(getDeletedAs("as YAML", item+"?dryRun=All", exchange.YAML))
 	c.Add(getDeletedAs("as text", item+"?dryRun=All", "text/plain"))
-	c.Add(setup(del("delete", item, "")))
+	remove(&c, "delete", item)
 	for _, policy := range []string{"Foreground", "Orphan", "Background"} {
 		c.Add(setup(post("create for "+policy, k.List(), body)))
 		c.Add(del(policy, item+"?propagationPolicy="+policy, ""))
@@ -75,7 +75,7 @@ func (k *Kind) deleteOptions(m Manifest) exchange.Case {
 		c.Add(patch("add a finalizer after "+policy, item, mergePatch, `{"metadata":{"finalizers":["example.com/late"]}}`))
 		c.Add(patch("remove finalizers after "+policy, item, mergePatch, `{"metadata":{"finalizers":null}}`))
 		c.Add(get("gone after "+policy, item))
-		c.Add(setup(del("clean up after "+policy, item+"?gracePeriodSeconds=0", "")))
+		remove(&c, "clean up after "+policy, item)
 	}
 	held := withMetadata(object, "finalizers", []any{"example.com/hold"})
 	c.Add(setup(post("create with a finalizer", k.List(), text(held))))
@@ -83,7 +83,7 @@ func (k *Kind) deleteOptions(m Manifest) exchange.Case {
 	c.Add(get("get with a finalizer", item))
 	c.Add(patch("release", item, jsonPatch, `[{"op":"remove","path":"/metadata/finalizers"}]`))
 	c.Add(get("get released", item))
-	c.Add(setup(del("clean up", item+"?gracePeriodSeconds=0", "")))
+	remove(&c, "clean up", item)
 	return c
 }
 
@@ -113,6 +113,6 @@ func (k *Kind) deleteCollection(m Manifest) exchange.Case {
 	c.Add(getDeletedAs("as protobuf", k.List()+selected+"&dryRun=All", exchange.Protobuf))
 	c.Add(del("delete", k.List()+selected, ""))
 	c.Add(get("list", k.List()+selected))
-	c.Add(setup(del("clean up", k.item(object)+"?gracePeriodSeconds=0", "")))
+	remove(&c, "clean up", k.item(object))
 	return c
 }

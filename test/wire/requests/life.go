@@ -31,6 +31,7 @@ func (k *Kind) life(m Manifest) exchange.Case {
 	c.Add(del("delete", item, ""))
 	c.Add(get("get deleted", item))
 	c.Add(del("delete again", item, ""))
+	remove(&c, "remove", item)
 	return c
 }
 

@@ -10,13 +10,13 @@ import (
 var listQueries = []string{
 	"limit=1", "limit=2", "limit=100", "limit=0", "limit=-1", "limit=x", "limit=", "limit=1.5", "limit=9223372036854775808",
 	"continue=x", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJ4In0", "continue=", "limit=1&continue=x&resourceVersion=1",
-	"resourceVersion=0", "resourceVersion=1", "resourceVersion=x", "resourceVersion=-1", "resourceVersion=", "resourceVersion=99999999999",
+	"resourceVersion=0", "resourceVersion=1", "resourceVersion=x", "resourceVersion=-1", "resourceVersion=",
 	"resourceVersion=0&resourceVersionMatch=NotOlderThan", "resourceVersion=0&resourceVersionMatch=Exact", "resourceVersion=1&resourceVersionMatch=NotOlderThan",
 	"resourceVersionMatch=NotOlderThan", "resourceVersionMatch=Exact", "resourceVersionMatch=x", "resourceVersionMatch=", "resourceVersion=1&resourceVersionMatch=x",
 	"resourceVersion=${create a:metadata.resourceVersion}&resourceVersionMatch=Exact", "resourceVersion=${create a:metadata.resourceVersion}&resourceVersionMatch=NotOlderThan",
 	"resourceVersion=${create a:metadata.resourceVersion}", "limit=1&resourceVersion=0", "limit=1&resourceVersion=${create a:metadata.resourceVersion}&resourceVersionMatch=Exact",
 	"timeoutSeconds=1", "timeoutSeconds=x", "timeoutSeconds=-1", "allowWatchBookmarks=true", "allowWatchBookmarks=x", "sendInitialEvents=true", "sendInitialEvents=false", "sendInitialEvents=x",
-	"watch=false", "watch=x", "watch=", "watch=0", "shardSelector=x", "unknown=1", "pretty=true", "includeObject=Object",
+	"watch=false", "watch=0", "shardSelector=x", "unknown=1", "pretty=true", "includeObject=Object",
 	"fieldSelector=metadata.name%3Da", "fieldSelector=metadata.name%21%3Da", "fieldSelector=metadata.name%3D%3Da", "fieldSelector=metadata.namespace%3Dwire", "fieldSelector=metadata.namespace%3Dx",
 	"fieldSelector=metadata.uid%3Dx", "fieldSelector=unknown%3Dx", "fieldSelector=spec.nodeName%3D", "fieldSelector=status.phase%3DRunning", "fieldSelector=x", "fieldSelector=%3D", "fieldSelector=,", "fieldSelector=",
 	"fieldSelector=metadata.name%3Da,metadata.name%3Db", "fieldSelector=metadata.name%3Da%5C,b", "fieldSelector=metadata.name%20in%20(a)",
@@ -54,6 +54,6 @@ func (k *Kind) lists(m Manifest) exchange.Case {
 		c.Add(getAs("nothing as "+a.name, k.List()+"?labelSelector=wire%3Dnothing", a.accept))
 	}
 	c.Add(exchange.Request{Name: "compressed", Method: "GET", Path: k.List() + selected, Header: map[string]string{"Accept-Encoding": "gzip"}})
-	c.Add(setup(del("delete", k.item(object)+"?gracePeriodSeconds=0", "")))
+	remove(&c, "delete", k.item(object))
 	return c
 }

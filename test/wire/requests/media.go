@@ -62,6 +62,6 @@ func (k *Kind) media(m Manifest) exchange.Case {
 	c.Add(exchange.Request{Name: "get compressed", Method: "GET", Path: item, Header: map[string]string{"Accept-Encoding": "gzip"}})
 	c.Add(get("get pretty", item+"?pretty=true"))
 	c.Add(get("get pretty 0", item+"?pretty=0"))
-	c.Add(setup(del("delete", item, "")))
+	remove(&c, "delete", item)
 	return c
 }

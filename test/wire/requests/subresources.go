@@ -37,7 +37,7 @@ func (k *Kind) subresources(m Manifest) (cases []exchange.Case) {
 		}
 		c.Add(get("get with a slash", path+"/"))
 		c.Add(get("get of what does not exist", k.List()+"/missing/"+sub.Name))
-		c.Add(setup(del("delete", item+"?gracePeriodSeconds=0", "")))
+		remove(&c, "delete", item)
 		cases = append(cases, c)
 	}
 	return cases

@@ -8,19 +8,16 @@ import (
 
 // watches watches what happened to an object, from its creation to its end, in every form. They
 // end after a second.
-func (k *Kind) watches(m Manifest) []exchange.Case {
+func (k *Kind) watches(m Manifest) exchange.Case {
 	object := withMetadata(k.Object(m), "labels", map[string]any{"wire": "watch"})
 	item := k.item(object)
-	history := func(c *exchange.Case) {
-		c.Add(setup(post("create", k.List(), text(object))))
-		c.Add(setup(patch("change", item, mergePatch, `{"metadata":{"annotations":{"a":"b"}}}`)))
-		c.Add(setup(patch("leave", item, mergePatch, `{"metadata":{"labels":{"wire":"left"}}}`)))
-		c.Add(setup(patch("return", item, mergePatch, `{"metadata":{"labels":{"wire":"watch"}}}`)))
-		c.Add(setup(del("delete", item+"?gracePeriodSeconds=0", "")))
-	}
 	const from = "?watch=true&timeoutSeconds=1&labelSelector=wire%3Dwatch&resourceVersion=${create:metadata.resourceVersion}"
-	past := exchange.Case{Name: k.ID() + "/watch", Parallel: true}
-	history(&past)
+	c := exchange.Case{Name: k.ID() + "/watch", Parallel: true}
+	c.Add(setup(post("create", k.List(), text(object))))
+	c.Add(setup(patch("change", item, mergePatch, `{"metadata":{"annotations":{"a":"b"}}}`)))
+	c.Add(setup(patch("leave", item, mergePatch, `{"metadata":{"labels":{"wire":"left"}}}`)))
+	c.Add(setup(patch("return", item, mergePatch, `{"metadata":{"labels":{"wire":"watch"}}}`)))
+	remove(&c, "delete", item)
 	for _, w := range []struct{ name, query, accept string }{
 		{"JSON", "", ""},
 		{"bookmarks", "&allowWatchBookmarks=true", ""},
@@ -32,28 +29,37 @@ func (k *Kind) watches(m Manifest) []exchange.Case {
 		{"JSON stream", "", "application/json;stream=watch"},
 		{"one name", "&fieldSelector=metadata.name%3D" + nameOf(object), ""},
 	} {
-		r := exchange.Request{Name: w.name, Method: "GET", Path: k.List() + from + w.query, Watch: true}
+		r := exchange.Request{Name: w.name, Method: "GET", Path: k.List() + from + w.query, Waits: true}
 		if w.accept != "" {
 			r.Header = map[string]string{"Accept": w.accept}
 		}
-		past.Add(r)
+		c.Add(r)
 	}
-	past.Add(get("old path", k.Root()+"/watch"+k.List()[len(k.Root()):]+from))
-	past.Add(get("old path of a name", k.Root()+"/watch"+item[len(k.Root()):]+from))
-	past.Add(get("name", item+from))
+	c.Add(waits("old path", k.Root()+"/watch"+k.List()[len(k.Root()):]+from))
+	c.Add(waits("old path of a name", k.Root()+"/watch"+item[len(k.Root()):]+from))
+	c.Add(waits("name", item+from))
 	for _, query := range []string{
-		"resourceVersion=x", "resourceVersion=-1", "resourceVersion=1", "resourceVersion=99999999999&timeoutSeconds=1", "sendInitialEvents=true", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "sendInitialEvents=true&resourceVersionMatch=Exact",
-		"sendInitialEvents=false", "resourceVersionMatch=NotOlderThan", "timeoutSeconds=x", "fieldSelector=unknown%3Dx", "labelSelector=%21%21", "limit=1&timeoutSeconds=1", "continue=x&timeoutSeconds=1",
+		"resourceVersion=x", "resourceVersion=-1", "resourceVersion=1", "resourceVersion=99999999999", "sendInitialEvents=true", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "sendInitialEvents=true&resourceVersionMatch=Exact",
+		"sendInitialEvents=false", "resourceVersionMatch=NotOlderThan", "timeoutSeconds=x", "fieldSelector=unknown%3Dx", "labelSelector=%21%21", "limit=1", "continue=x",
 	} {
 		if !strings.Contains(query, "timeoutSeconds") {
 			query += "&timeoutSeconds=1"
 		}
-		past.Add(get("watch with "+query, k.List()+"?watch=true&labelSelector=wire%3Dnothing&"+query))
+		c.Add(waits("watch with "+query, k.List()+"?watch=true&labelSelector=wire%3Dnothing&"+query))
 	}
-	now := exchange.Case{Name: k.ID() + "/watch now", Parallel: true}
-	now.Add(setup(post("create", k.List(), text(object))))
+	for _, query := range []string{"watch=", "watch=x", "watch=TRUE", "resourceVersion=99999999999"} {
+		c.Add(waits("list with "+query, k.List()+"?labelSelector=wire%3Dnothing&timeoutSeconds=1&"+query))
+	}
+	c.Add(setup(post("create again", k.List(), text(object))))
 	const initial = "?watch=true&timeoutSeconds=1&labelSelector=wire%3Dwatch&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
-	now.Add(exchange.Request{Name: "initial events", Method: "GET", Path: k.List() + initial, Watch: true})
-	now.Add(setup(del("delete", item+"?gracePeriodSeconds=0", "")))
-	return []exchange.Case{past, now}
+	c.Add(waits("initial events", k.List()+initial))
+	remove(&c, "delete again", item)
+	return c
+}
+
+// waits is a read that takes its time.
+func waits(name, path string) exchange.Request {
+	r := get(name, path)
+	r.Waits = true
+	return r
 }
