@@ -24,8 +24,8 @@
 //     RANDOM follows from the cluster's seed.
 //   - its command, if its program is a simulated one (see package box) or comes from a volume.
 //     A command that uses files, pipes, functions or values that only the cluster knows is run
-//     on the cluster's clock, on the files that exec sees (package containers). If it starts a
-//     program that does not exist, the next rule applies from then on.
+//     on the cluster's clock, on the files that exec sees (package containers). If it has run a
+//     program of which nothing is known and passed, the next rule applies from then on (package unknown).
 //   - the image, if it is Kubernetes' pause image and there is no command: it runs until it is
 //     stopped.
 //   - otherwise an init container takes Latencies.InitRun; a container of a pod that a Job
@@ -38,7 +38,8 @@
 // whenever its log is read, so a log costs nothing until then; a reader that follows gets
 // line by line. The annotation minikcm.dev/log replaces that output, and
 // minikcm.dev/log-every: 10s repeats it. A container with an unknown command, or with the
-// image's own, writes nothing. The present and the last run have a log of up to 10,000 lines
+// image's own, writes nothing, so its log only says that it has started. What was assumed of an image's
+// content (package unknown) is in the log, too. The present and the last run have a log of up to 10,000 lines
 // each. A script that keeps changing variables is followed for two million commands.
 //
 // # Commands and ports

@@ -78,7 +78,7 @@ func TestScriptsUseFiles(t *testing.T) {
 		{script: `trap 'echo bye' EXIT; f() { echo "f $1"; return 6; }; f x`, code: 6, log: "f x\nbye\n"},
 		{script: `echo $COLOR | tr a-z A-Z; cat /data/COLOR; test "$COLOR" = red`, volume: settings, code: 1, log: "BLUE\nblue"},
 		{words: []string{"/data/run.sh", "sky"}, volume: settings, code: 4, log: "sky blue\n"},
-		{script: `set -e; cat /none; echo not here`, code: 1, log: "cat: /none: No such file or directory\n"},
+		{script: `set -e; cat /tmp/none; echo not here`, code: 1, log: "cat: /tmp/none: No such file or directory\n"},
 		{words: []string{"cat", "/etc/hostname"}, log: "script-8\n"},
 	} {
 		name := fmt.Sprintf("script-%d", i)

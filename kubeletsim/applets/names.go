@@ -6,14 +6,15 @@ import "slices"
 // Package box implements them.
 func Names() []string {
 	return []string{
-		"[", "ash", "base64", "basename", "bash", "busybox", "cat", "chmod", "chown", "clear",
-		"cp", "cut", "dash", "date", "df", "dirname", "du", "echo", "egrep", "env", "expr",
-		"false", "find", "grep", "head", "hostname", "id", "kill", "ln", "ls", "md5sum",
-		"minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nl", "nproc", "printenv", "printf", "ps", "pwd",
-		"readlink", "realpath", "rev", "rm", "rmdir", "seq", "sh", "sha256sum", "sleep", "sort",
-		"stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee", "test", "time", "timeout", "touch", "tr",
-		"true", "tty", "umask", "uname", "uniq", "uptime", "usleep", "wc", "which", "whoami",
-		"xargs", "yes",
+		"[", "ash", "base64", "basename", "bash", "busybox", "cat", "chgrp", "chmod", "chown", "clear",
+		"cmp", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
+		"expr", "false", "fgrep", "find", "flock", "grep", "head", "hostname", "id", "install", "kill",
+		"ln", "logger", "ls", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nice",
+		"nl", "nohup", "nproc", "paste", "pgrep", "pidof", "printenv", "printf", "ps", "pwd", "readlink",
+		"realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha256sum",
+		"sha512sum", "sleep", "sort", "stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee",
+		"test", "time", "timeout", "touch", "tr", "true", "truncate", "tty", "umask", "uname", "uniq",
+		"unlink", "uptime", "usleep", "wc", "which", "whoami", "xargs", "yes",
 	}
 }
 

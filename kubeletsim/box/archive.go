@@ -27,11 +27,25 @@ func tar(ctx context.Context, p *proc) int {
 	default:
 		return p.fail("one of c, x and t is needed")
 	}
+	if p.guess.made {
+		p.guess.hides = o.mode == 't' || o.toOut
+		if o.mode == 'x' { // anything may have come out of it
+			err = p.machine.Files.Obscure(p.path(o.dir))
+		}
+		return oneIf(err != nil)
+	}
 	if err != nil {
 		if errors.Is(err, errDelayed) {
 			return p.fail("%v", err)
 		}
 		return p.fail("%s", reason(err))
+	}
+	return 0
+}
+
+func oneIf(yes bool) int {
+	if yes {
+		return 1
 	}
 	return 0
 }
@@ -89,7 +103,7 @@ func (p *proc) tarOptions() (o tarOptions, ok bool) {
 				o.toOut = true
 			case 'm', 'p', 'o', 'k', 'h':
 			default:
-				p.fail("invalid option: %c", c)
+				p.unsupported("-" + string(c))
 				return o, false
 			}
 			if takes {

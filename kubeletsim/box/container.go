@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/kubeletsim/shell"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // A session is the shell.Container of its shells.
@@ -41,9 +42,15 @@ func (s *session) Open(name string, flag int, perm fs.FileMode) (shell.File, err
 			return outputFile{out}, nil
 		}
 	}
+	if c := s.connect(name); c != nil {
+		return c, nil
+	}
 	f, err := s.machine.Files.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
+	}
+	if f.Assumed() {
+		s.Assume(unknown.Show(name) + " exists")
 	}
 	return f, nil
 }
@@ -82,12 +89,17 @@ func (s *session) Find(name, dir, search string) string {
 			candidates = append(candidates, path.Join(absolute(dir, in), name))
 		}
 	}
+	perhaps := ""
 	for _, file := range candidates {
-		if info, err := s.machine.Files.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+		info, err := s.machine.Files.Stat(file)
+		if err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return file
 		}
+		if errors.Is(err, unknown.ErrFile) {
+			perhaps = unknown.Text
+		}
 	}
-	return ""
+	return perhaps
 }
 
 // Kill implements shell.Container.
@@ -95,12 +107,12 @@ func (s *session) Kill(ctx context.Context, c *shell.Program) int {
 	p := s.newProc(ctx, c.Args, c.Env, c.Dir)
 	p.stdout, p.stderr = c.Out, c.Err
 	p.bind(ctx)
-	return kill(ctx, p)
+	return p.execute(ctx, kill)
 }
 
 // Spawn implements shell.Container. A job ends with the command at the latest: Run waits for it.
 func (s *session) Spawn(ctx context.Context, do func(ctx context.Context)) (cancel func()) {
-	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, end := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), backgroundKey{}, true))
 	s.mu.Lock()
 	s.ends = append(s.ends, end)
 	over := s.over

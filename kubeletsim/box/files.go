@@ -2,20 +2,29 @@ package box
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/applets"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 func mkdir(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("pv", "m")
+	flags, names, ok := p.parse("pvZ", "m")
 	if !ok {
 		return 1
+	}
+	mode := fs.FileMode(0o755)
+	if has(flags, 'm') {
+		if mode, ok = newMode(0o777, flags['m']); !ok {
+			return p.fail("invalid mode '%s'", flags['m'])
+		}
 	}
 	code := 0
 	for _, name := range names {
@@ -23,15 +32,18 @@ func mkdir(_ context.Context, p *proc) int {
 		if has(flags, 'p') {
 			do = p.machine.Files.MkdirAll
 		}
-		if err := do(p.path(name), 0o755); err != nil {
+		_, missing := p.machine.Files.Stat(p.path(name))
+		if err := do(p.path(name), mode); err != nil {
 			code = p.fail("can't create directory '%s': %s", name, reason(err))
+		} else if has(flags, 'v') && missing != nil {
+			p.print("created directory: '%s'\n", name)
 		}
 	}
 	return code
 }
 
 func rm(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("rRfiv", "")
+	flags, names, ok := p.parse("rRfivdIx", "")
 	if !ok {
 		return 1
 	}
@@ -39,10 +51,12 @@ func rm(_ context.Context, p *proc) int {
 	for _, name := range names {
 		info, err := p.machine.Files.Lstat(p.path(name))
 		switch {
+		case errors.Is(err, unknown.ErrFile):
+			err = p.machine.Files.RemoveAll(p.path(name)) // it is not there from now on
 		case err != nil:
 		case has(flags, 'r') || has(flags, 'R'):
 			err = p.machine.Files.RemoveAll(p.path(name))
-		case info.IsDir():
+		case info.IsDir() && !has(flags, 'd'):
 			code = p.fail("'%s' is a directory", name)
 			continue
 		default:
@@ -56,9 +70,17 @@ func rm(_ context.Context, p *proc) int {
 }
 
 func rmdir(_ context.Context, p *proc) int {
+	_, names, ok := p.parse("pv", "")
+	if !ok {
+		return 1
+	}
 	code := 0
-	for _, name := range p.args[1:] {
+	for _, name := range names {
 		info, err := p.machine.Files.Lstat(p.path(name))
+		if errors.Is(err, unknown.ErrFile) {
+			err = p.machine.Files.Remove(p.path(name))
+			continue
+		}
 		if err == nil && !info.IsDir() {
 			code = p.fail("'%s': Not a directory", name)
 			continue
@@ -81,171 +103,28 @@ func (p *proc) into(name, target string) string {
 	return p.path(target)
 }
 
-// targets checks the arguments of programs that take files and a target.
-func (p *proc) targets(names []string) (from []string, to string, ok bool) {
-	if len(names) < 2 {
-		p.fail("missing file operand")
-		return nil, "", false
-	}
-	from, to = names[:len(names)-1], names[len(names)-1]
-	if len(from) > 1 {
-		if info, err := p.machine.Files.Stat(p.path(to)); err != nil || !info.IsDir() {
-			p.fail("target '%s' is not a directory", to)
-			return nil, "", false
-		}
-	}
-	return from, to, true
-}
-
-func cp(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("rRafpdv", "")
-	if !ok {
-		return 1
-	}
-	from, to, ok := p.targets(names)
-	if !ok {
-		return 1
-	}
-	deep := has(flags, 'r') || has(flags, 'R') || has(flags, 'a')
-	code := 0
-	for _, name := range from {
-		if err := p.copyTo(ctx, p.path(name), p.into(name, to), deep); err != nil {
-			code = p.failPath(name, err)
-		}
-	}
-	return code
-}
-
-func (p *proc) copyTo(ctx context.Context, from, to string, deep bool) error {
-	files := p.machine.Files
-	info, err := files.Stat(from)
-	switch {
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return p.copyFile(ctx, from, to, info.Mode())
-	case !deep:
-		return fmt.Errorf("omitting directory")
-	case strings.HasPrefix(to+"/", from+"/"):
-		return fmt.Errorf("cannot copy a directory into itself")
-	}
-	entries, err := files.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	if err := files.MkdirAll(to, info.Mode().Perm()); err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if err := p.copyTo(ctx, path.Join(from, entry.Name()), path.Join(to, entry.Name()), true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *proc) copyFile(ctx context.Context, from, to string, mode fs.FileMode) error {
-	if from == to {
-		return fmt.Errorf("'%s' and '%s' are the same file", from, to)
-	}
-	f, err := p.open(ctx, from)
-	if err != nil {
-		return err
-	}
-	return p.writeFile(to, f, mode)
-}
-
-func (p *proc) writeFile(name string, r io.Reader, mode fs.FileMode) error {
-	f, err := p.machine.Files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode.Perm())
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	return err
-}
-
-func mv(_ context.Context, p *proc) int {
-	_, names, ok := p.parse("fnv", "")
-	if !ok {
-		return 1
-	}
-	from, to, ok := p.targets(names)
-	if !ok {
-		return 1
-	}
-	code := 0
-	for _, name := range from {
-		if err := p.machine.Files.Rename(p.path(name), p.into(name, to)); err != nil {
-			code = p.fail("can't rename '%s': %s", name, reason(err))
-		}
-	}
-	return code
-}
-
 func touch(_ context.Context, p *proc) int {
-	_, names, ok := p.parse("cam", "dr")
+	flags, names, ok := p.parse("camhf", "drt")
 	if !ok {
 		return 1
+	}
+	at := p.machine.Clock.Now()
+	if text, given := flags['d']; given {
+		if at, ok = applets.ParseDate(text, at); !ok {
+			return p.fail("invalid date format '%s'", text)
+		}
 	}
 	code := 0
 	for _, name := range names {
+		if _, err := p.machine.Files.Stat(p.path(name)); has(flags, 'c') && err != nil {
+			continue
+		}
 		f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY|os.O_CREATE, 0o644)
 		if err == nil {
 			_ = f.Close()
-			err = p.machine.Files.Chtimes(p.path(name), p.machine.Clock.Now())
+			err = p.machine.Files.Chtimes(p.path(name), at)
 		}
 		if err != nil {
-			code = p.failPath(name, err)
-		}
-	}
-	return code
-}
-
-func ln(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("sfn", "")
-	if !ok {
-		return 1
-	}
-	if !has(flags, 's') {
-		return p.fail("hard links are not simulated; use -s")
-	}
-	if len(names) == 1 {
-		names = append(names, ".")
-	}
-	from, to, ok := p.targets(names)
-	if !ok {
-		return 1
-	}
-	code := 0
-	for _, name := range from {
-		link := p.into(name, to)
-		if has(flags, 'f') {
-			_ = p.machine.Files.Remove(link)
-		}
-		if err := p.machine.Files.Symlink(name, link); err != nil {
-			code = p.failPath(link, err)
-		}
-	}
-	return code
-}
-
-func chmod(_ context.Context, p *proc) int {
-	_, names, ok := p.parse("Rvf", "")
-	if !ok || len(names) < 2 {
-		return p.fail("a mode and a file are needed")
-	}
-	code := 0
-	for _, name := range names[1:] {
-		info, err := p.machine.Files.Stat(p.path(name))
-		if err != nil {
-			code = p.failPath(name, err)
-			continue
-		}
-		perm, ok := newMode(info.Mode().Perm(), names[0])
-		if !ok {
-			return p.fail("invalid mode '%s'", names[0])
-		}
-		if err := p.machine.Files.Chmod(p.path(name), perm); err != nil {
 			code = p.failPath(name, err)
 		}
 	}
@@ -305,44 +184,41 @@ func newMode(old fs.FileMode, text string) (fs.FileMode, bool) {
 	return old, true
 }
 
-// chown changes nothing: all belongs to root.
-func chown(_ context.Context, p *proc) int {
-	_, names, ok := p.parse("Rvfh", "")
-	if !ok || len(names) < 2 {
-		return p.fail("an owner and a file are needed")
-	}
-	code := 0
-	for _, name := range names[1:] {
-		if _, err := p.machine.Files.Lstat(p.path(name)); err != nil {
-			code = p.failPath(name, err)
-		}
-	}
-	return code
-}
-
 func mktemp(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("dqu", "pt")
+	flags, names, ok := p.parse("dqut", "p")
 	if !ok {
 		return 1
 	}
 	dir := "/tmp"
-	if has(flags, 'p') {
-		dir = flags['p']
+	if set := p.env["TMPDIR"]; set != "" {
+		dir = set
+	}
+	if value := flags['p']; value != "" && value != "set" {
+		dir = value
 	}
 	template := path.Join(dir, "tmp.XXXXXX")
-	if len(names) > 0 {
+	switch {
+	case len(names) > 0 && (has(flags, 't') || has(flags, 'p')):
+		template = path.Join(dir, names[0])
+	case len(names) > 0:
 		template = names[0]
+	}
+	suffix := flags['s']
+	if i := strings.LastIndexByte(template, 'X'); i >= 0 {
+		template, suffix = template[:i+1], template[i+1:]+suffix
 	}
 	base := strings.TrimRight(template, "X")
 	for i := range 1000000 {
-		name := fmt.Sprintf("%s%06d", base, i)
+		name := fmt.Sprintf("%s%06d%s", base, i, suffix)
 		if _, err := p.machine.Files.Lstat(p.path(name)); err == nil {
 			continue
 		}
 		var err error
-		if has(flags, 'd') {
+		switch {
+		case has(flags, 'u'):
+		case has(flags, 'd'):
 			err = p.machine.Files.Mkdir(p.path(name), 0o700)
-		} else {
+		default:
 			err = p.writeFile(p.path(name), strings.NewReader(""), 0o600)
 		}
 		if err != nil {
@@ -377,15 +253,18 @@ func dirname(_ context.Context, p *proc) int {
 }
 
 func readlink(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("fnve", "")
+	flags, names, ok := p.parse("fnvemqsz", "")
 	if !ok {
 		return 1
 	}
-	if has(flags, 'f') || has(flags, 'e') {
+	if has(flags, 'f') || has(flags, 'e') || has(flags, 'm') {
 		return realpath(ctx, p)
 	}
 	for _, name := range names {
 		target, err := p.machine.Files.Readlink(p.path(name))
+		if errors.Is(err, unknown.ErrFile) {
+			return p.unsure(name)
+		}
 		if err != nil {
 			return 1
 		}
@@ -395,13 +274,18 @@ func readlink(ctx context.Context, p *proc) int {
 }
 
 func realpath(_ context.Context, p *proc) int {
-	_, names, ok := p.parse("fnveqsm", "")
+	flags, names, ok := p.parse("fnveqsmLPz", "")
 	if !ok {
 		return 1
 	}
 	code := 0
 	for _, name := range names {
 		resolved, err := p.machine.Files.Resolve(p.path(name))
+		if os.IsNotExist(err) && !has(flags, 'e') { // only the last part is missing, or that does not matter
+			if _, above := p.machine.Files.Stat(path.Dir(p.path(name))); above == nil || has(flags, 'm') {
+				resolved, err = p.path(name), nil
+			}
+		}
 		if err != nil {
 			code = p.failPath(name, err)
 			continue

@@ -15,7 +15,7 @@ const followEvery = time.Second
 // follows returns what tail -f or -F does after writing the ends of files: it writes what is
 // appended to them. It is nil without these flags.
 func (p *proc) follows(names []string) func(ctx context.Context) int {
-	flags, _, _ := options(p.args[1:], "fFqv0123456789", "nc")
+	flags, _, _ := options(p.args[1:], "fFqv_0123456789", "ncs", longOptions("tail"))
 	if !has(flags, 'f') && !has(flags, 'F') || len(names) == 0 {
 		return nil
 	}

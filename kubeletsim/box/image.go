@@ -6,11 +6,18 @@ import (
 )
 
 // NewImage makes the root file system of a container: the programs, and what every
-// image has. Hostname, hosts and resolv.conf are for the caller to add.
-func NewImage(space *memfs.Space) *memfs.Tree {
+// image has. known is whether there is nothing else in it. Hostname, hosts and resolv.conf are for the caller
+// to add.
+func NewImage(space *memfs.Space, known bool) *memfs.Tree {
 	t := space.NewTree(0o755)
-	for _, dir := range []string{"dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr/bin", "usr/local/bin", "usr/sbin", "var/log", "var/tmp"} {
+	if !known {
+		t = space.NewPartialTree(0o755)
+	}
+	for _, dir := range []string{"dev", "etc", "home", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr/bin", "usr/local/bin", "usr/sbin", "var/log"} {
 		t.PutDir(dir, 0o755)
+	}
+	for _, dir := range []string{"dev/shm", "mnt", "tmp", "var/tmp"} { // images have nothing there
+		t.PutCompleteDir(dir, 0o755)
 	}
 	t.Put(boxPath, 0o755, []byte(binary))
 	for _, name := range applets.Names() {
@@ -19,7 +26,7 @@ func NewImage(space *memfs.Space) *memfs.Tree {
 		}
 	}
 	t.Link("usr/bin/env", "/bin/env")
-	for _, device := range []string{"null", "zero", "full", "tty"} {
+	for _, device := range []string{"null", "zero", "full", "tty", "random", "urandom"} {
 		t.PutDevice("dev/" + device)
 	}
 	t.Link("dev/stdin", "/proc/self/fd/0")

@@ -67,6 +67,34 @@ func (p *proc) allLines(ctx context.Context, names []string) ([]string, int) {
 	return lines, code
 }
 
+// allLinesBut writes the lines of an input but the last n.
+func (p *proc) allLinesBut(r io.Reader, n int) error {
+	var held []string
+	return p.eachLine(r, func(line string) error {
+		if err := p.keep(len(line) + lineBytes); err != nil {
+			return err
+		}
+		if held = append(held, line); len(held) <= n {
+			return nil
+		}
+		first := held[0]
+		held = held[1:]
+		p.drop(len(first) + lineBytes)
+		_, err := io.WriteString(p.out, first)
+		return err
+	})
+}
+
+// allBut writes an input but its last n bytes.
+func (p *proc) allBut(r io.Reader, n int) error {
+	data, err := p.readAll(r)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(data[:max(0, len(data)-n)])
+	return err
+}
+
 // lastLines writes the last n lines of an input. It keeps no others.
 func (p *proc) lastLines(r io.Reader, n int) error {
 	type kept struct {

@@ -2,16 +2,19 @@ package box
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 func ls(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("laA1dhRtrSpFnio", "")
+	flags, names, ok := p.parse("laA1dhRtrSpFnioscugGBCZUXL", "")
 	if !ok {
 		return 1
 	}
@@ -85,6 +88,9 @@ func (p *proc) listDir(dir string, flags map[byte]string, titled, apart bool) er
 		p.print("total %d\n", 4*len(infos))
 	}
 	p.list(infos, flags, dir)
+	if p.machine.Files.Partial(p.path(dir)) {
+		p.print(unknown.Line)
+	}
 	if !has(flags, 'R') {
 		return nil
 	}
@@ -207,13 +213,20 @@ func kindText(mode fs.FileMode) string {
 }
 
 func stat(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("Lt", "c")
+	flags, names, ok := p.parse("Lt", "cP")
 	if !ok {
 		return 1
 	}
+	if has(flags, 'f') || has(flags, 't') {
+		return p.unsupported("-f")
+	}
+	end := "\n"
 	format := "  File: %n\n  Size: %s\t%F\nAccess: (%a/%A)  Uid: (    0/    root)   Gid: (    0/    root)\nModify: %y"
 	if has(flags, 'c') {
 		format = flags['c']
+	}
+	if has(flags, 'P') {
+		format, end = flags['P'], ""
 	}
 	code := 0
 	for _, name := range names {
@@ -222,11 +235,15 @@ func stat(_ context.Context, p *proc) int {
 			look = p.machine.Files.Stat
 		}
 		info, err := look(p.path(name))
+		if errors.Is(err, unknown.ErrFile) {
+			code = p.unsure(name)
+			continue
+		}
 		if err != nil {
 			code = p.fail("can't stat '%s': %s", name, reason(err))
 			continue
 		}
-		p.print("%s\n", showStat(format, info, name))
+		p.print("%s%s", showStat(format, info, name), end)
 	}
 	return code
 }
@@ -271,73 +288,6 @@ func (p *proc) filesBeneath(names []string) []string {
 	return files
 }
 
-func find(_ context.Context, p *proc) int {
-	args := p.args[1:]
-	var roots []string
-	for len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		roots, args = append(roots, args[0]), args[1:]
-	}
-	if len(roots) == 0 {
-		roots = []string{"."}
-	}
-	pattern, kind, deepest, shallowest, delete := "*", "", 1<<30, 0, false
-	for ; len(args) > 0; args = args[1:] {
-		value := ""
-		if len(args) > 1 {
-			value = args[1]
-		}
-		switch args[0] {
-		case "-print":
-			continue
-		case "-delete":
-			delete = true
-			continue
-		case "-name":
-			pattern = value
-		case "-type":
-			kind = value
-		case "-maxdepth":
-			deepest = int(leadingNumber(value))
-		case "-mindepth":
-			shallowest = int(leadingNumber(value))
-		default:
-			return p.fail("unrecognized: %s", args[0])
-		}
-		if len(args) < 2 {
-			return p.fail("%s requires an argument", args[0])
-		}
-		args = args[1:]
-	}
-	code := 0
-	var found []string
-	for _, root := range roots {
-		err := p.walk(root, 0, func(name string, info fs.FileInfo, depth int) error {
-			if depth > 0 && (strings.HasPrefix(root, "./") || root == ".") && !strings.HasPrefix(name, "./") {
-				name = "./" + name
-			}
-			matched, err := path.Match(pattern, path.Base(name))
-			if err != nil || !matched || depth > deepest || depth < shallowest || kind != "" && kind != kindLetter(info.Mode()) {
-				return nil // a bad pattern matches nothing
-			}
-			found = append(found, name)
-			return nil
-		})
-		if err != nil {
-			code = p.failPath(root, err)
-		}
-	}
-	if !delete {
-		p.printLines(found)
-		return code
-	}
-	for _, name := range slices.Backward(found) {
-		if err := p.machine.Files.Remove(p.path(name)); err != nil {
-			code = p.failPath(name, err)
-		}
-	}
-	return code
-}
-
 func kindLetter(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -351,7 +301,7 @@ func kindLetter(mode fs.FileMode) string {
 }
 
 func du(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("shkam", "d")
+	flags, names, ok := p.parse("shkambxcHL", "d")
 	if !ok {
 		return 1
 	}
@@ -370,8 +320,13 @@ func du(_ context.Context, p *proc) int {
 			continue
 		}
 		shown := fmt.Sprint(total / 1024)
-		if has(flags, 'h') {
+		switch {
+		case has(flags, 'h'):
 			shown = size(total, true)
+		case has(flags, 'b'):
+			shown = fmt.Sprint(total)
+		case has(flags, 'm'):
+			shown = fmt.Sprint(total >> 20)
 		}
 		p.print("%s\t%s\n", shown, name)
 	}
@@ -379,10 +334,27 @@ func du(_ context.Context, p *proc) int {
 }
 
 func df(_ context.Context, p *proc) int {
+	flags, names, ok := p.parse("hPkmTai", "tB")
+	if !ok {
+		return 1
+	}
+	if has(flags, 'o') || has(flags, 'i') {
+		return p.unsupported("--output")
+	}
 	used, limit := p.machine.Files.Usage()
+	show := func(n int64) string {
+		if has(flags, 'h') {
+			return size(n, true)
+		}
+		return fmt.Sprint(n / 1024)
+	}
+	points := append([]string{"/"}, p.machine.Files.MountPoints()...)
+	if len(names) > 0 {
+		points = points[:1]
+	}
 	p.print("%-20s %10s %9s %9s %4s %s\n", "Filesystem", "1K-blocks", "Used", "Available", "Use%", "Mounted on")
-	for _, at := range append([]string{"/"}, p.machine.Files.MountPoints()...) {
-		p.print("%-20s %10d %9d %9d %3d%% %s\n", "memory", limit/1024, used/1024, (limit-used)/1024, used*100/limit, at)
+	for _, at := range points {
+		p.print("%-20s %10s %9s %9s %3d%% %s\n", "memory", show(limit), show(used), show(limit-used), used*100/limit, at)
 	}
 	return 0
 }

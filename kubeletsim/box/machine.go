@@ -13,6 +13,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/shell"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // Machine is the environment that a command runs in.
@@ -37,6 +38,12 @@ type Machine struct {
 	Output func(fd string) io.Writer
 	// Certgen is the program minikcm-certgen, which uses the API; nil: it fails.
 	Certgen func(ctx context.Context, args []string, out, errOut io.Writer) int
+	// Unknown means that nothing describes the content of the container's image: a program that is not here
+	// may be there. Assumed is called with what is assumed of it; it may be nil.
+	Unknown bool
+	Assumed func(what string)
+	// Lasts means that an unknown program runs until it is stopped, as the process of a server does.
+	Lasts bool
 	// Memory is the container's; nil: unlimited. A command that needs more is killed.
 	Memory *shell.Budget
 	// Share is the part of the processors that the cluster's commands use; nil: unlimited.
@@ -114,6 +121,7 @@ func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code
 	front, done := s.interrupts.foreground(ctx)
 	defer done()
 	code, err = s.protected(front, run, p)
+	code = unknown.Exit(code)
 	switch {
 	case s.killed.Load():
 		if m.Killed != nil {
@@ -138,13 +146,16 @@ func (s *session) protected(ctx context.Context, run program, p *proc) (code int
 		}
 	}()
 	defer p.free()
-	return run(ctx, p), nil
+	return p.execute(ctx, run), nil
 }
 
 // result returns what Main.Ended is given.
 func (s *session) result(code int, err error) (int, error) {
 	if s.killed.Load() {
 		return exitKilled, ErrOutOfMemory
+	}
+	if err == nil && code == 0 && s.foreign.Load() {
+		return code, ErrAssumed
 	}
 	return code, err
 }
@@ -176,6 +187,8 @@ type session struct {
 	// cancel ends the command. killed is whether it has needed too much memory.
 	cancel context.CancelFunc
 	killed atomic.Bool
+	// foreign is whether it has run a program of which nothing is known.
+	foreign atomic.Bool
 	// jobs are the goroutines of background jobs, ends what ends them.
 	jobs sync.WaitGroup
 	mu   sync.Mutex
@@ -184,11 +197,11 @@ type session struct {
 }
 
 func (s *session) open(ctx context.Context, streams Streams) {
-	out := &lockedWriter{w: streams.Out}
+	out := newLockedWriter(streams.Out)
 	if s.tty {
 		out.newline = "\r\n"
 	}
-	s.out, s.err = out, &lockedWriter{w: streams.Err}
+	s.out, s.err = out, newLockedWriter(streams.Err)
 	if s.tty {
 		s.err = out
 	}
@@ -210,6 +223,8 @@ func (s *session) open(ctx context.Context, streams Streams) {
 }
 
 func (s *session) close() {
+	s.out.end()
+	s.err.end()
 	if s.input != nil {
 		s.input.end()
 	}
@@ -269,11 +284,28 @@ func (l *lockedWriter) WriteContext(ctx context.Context, p []byte) (int, error) 
 	return l.Write(p)
 }
 
-// lockedWriter serializes writes of a command's parts, and translates line ends for a terminal.
+// lockedWriter serializes writes of a command's parts, shows unknown text, and translates line ends for a
+// terminal.
 type lockedWriter struct {
 	mu      sync.Mutex
-	w       io.Writer
+	w       *unknown.Writer
 	newline string
+}
+
+func newLockedWriter(w io.Writer) *lockedWriter {
+	if w == nil {
+		return &lockedWriter{}
+	}
+	return &lockedWriter{w: unknown.NewWriter(w)}
+}
+
+// end writes what is held back.
+func (l *lockedWriter) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.w != nil {
+		_ = l.w.Close()
+	}
 }
 
 func (l *lockedWriter) Write(p []byte) (int, error) {

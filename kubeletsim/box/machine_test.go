@@ -16,7 +16,7 @@ import (
 
 func newMachine(c clock.Clock, ledger *clock.Ledger) *Machine {
 	space := memfs.NewSpace(c.Now, 0)
-	image := NewImage(space)
+	image := NewImage(space, true)
 	image.Put("etc/hostname", 0o644, []byte("web\n"))
 	return &Machine{
 		Files: memfs.NewView(image), Clock: c, Ledger: ledger, Hostname: "web", Env: []string{"COLOR=blue"},

@@ -17,10 +17,9 @@ type Main struct {
 	Work *inflight.Work
 	// Ended is called with the command's result, while the ledger still counts the command.
 	Ended func(code int, err error)
-	// Lost is called when the command cannot be simulated any further: it starts a program that
-	// does not exist, or spins, that is, executes maxCommands without letting time pass. The
-	// command then blocks until its context ends.
-	Lost func(spins bool)
+	// Lost is called when the command cannot be simulated any further: it spins, that is, executes
+	// maxCommands without letting time pass. The command then blocks until its context ends.
+	Lost func()
 	// Traps is called when the first signal handler is set, or the last is removed.
 	Traps func(any bool)
 
@@ -108,11 +107,11 @@ func (m *Main) spend() bool {
 }
 
 // lost blocks the main process until ctx ends; false for any other command.
-func (s *session) lost(ctx context.Context, spins bool) bool {
+func (s *session) lost(ctx context.Context) bool {
 	if s.machine.Main == nil || s.machine.Main.Lost == nil {
 		return false
 	}
-	s.machine.Main.Lost(spins)
+	s.machine.Main.Lost()
 	shell.TurnOf(ctx).End()
 	(&absence{attention: &s.attention}).leave()
 	<-ctx.Done()
@@ -126,7 +125,7 @@ func (s *session) Before(ctx context.Context, subshell bool) ([]string, error) {
 	if m == nil {
 		return nil, nil
 	}
-	if !m.spend() && s.lost(ctx, true) {
+	if !m.spend() && s.lost(ctx) {
 		return nil, ctx.Err()
 	}
 	if subshell {

@@ -11,7 +11,9 @@ import (
 	"path"
 	"strings"
 
+	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/shell"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // proc is one running program.
@@ -29,24 +31,26 @@ type proc struct {
 	pid      int
 	// shell is the name of the shell that the program is, or that has started it; empty: sh.
 	shell string
+	// guess is what the program has to do with unknown text.
+	guess *guess
 	// held is the memory that the program has reserved.
 	held int64
 }
 
 // newProc returns a program without streams: see bind.
 func (s *session) newProc(ctx context.Context, args []string, env map[string]string, dir string) *proc {
-	return &proc{session: s, args: args, env: env, dir: dir}
+	return &proc{session: s, args: args, env: env, dir: dir, guess: &guess{}}
 }
 
 // bind makes out and err write with a context.
 func (p *proc) bind(ctx context.Context) {
-	p.out, p.err = boundWriter(ctx, p.stdout), boundWriter(ctx, p.stderr)
+	p.out, p.err = guessWriter{p.guess, boundWriter(ctx, p.stdout)}, boundWriter(ctx, p.stderr)
 }
 
 // inner returns a program that p starts in its place, with p's streams.
 func (p *proc) inner(ctx context.Context, args []string, env map[string]string) *proc {
 	c := *p
-	c.args, c.env, c.held = args, env, 0
+	c.args, c.env, c.held, c.guess = args, env, 0, &guess{}
 	c.bind(ctx)
 	return &c
 }
@@ -100,25 +104,40 @@ func (p *proc) find() (program, error) {
 
 func (p *proc) lookup(name string) (program, error) {
 	if strings.Contains(name, "/") {
-		return p.load(p.path(name), path.Base(name))
+		run, err := p.load(p.path(name), path.Base(name))
+		if errors.Is(err, unknown.ErrFile) {
+			err = nil
+		}
+		return run, err
 	}
-	found := errNotFound
-	for _, dir := range strings.Split(p.env["PATH"], ":") {
+	found, perhaps := errNotFound, program(nil)
+	for _, dir := range strings.Split(cmp.Or(p.env["PATH"], defaultPath), ":") {
 		run, err := p.load(path.Join(p.path(dir), name), name)
 		switch {
+		case errors.Is(err, unknown.ErrFile):
+			perhaps = run
 		case err == nil:
 			return run, nil
 		case errors.Is(err, fs.ErrPermission):
 			found = err
 		}
 	}
+	if perhaps != nil {
+		return perhaps, nil
+	}
 	return nil, found
 }
 
-// load returns the program of a file: a simulated one, or a script.
+// load returns the program of a file: a simulated one, or a script. With the error unknown.ErrFile, it is what
+// is assumed of a file that may be there: a program has the name that it is known by.
 func (p *proc) load(file, name string) (program, error) {
 	info, err := p.machine.Files.Stat(file)
 	switch {
+	case errors.Is(err, unknown.ErrFile):
+		if run := programs()[name]; run != nil {
+			return run, err
+		}
+		return foreign, err
 	case err != nil:
 		return nil, err
 	case info.IsDir() || info.Mode()&0o111 == 0:
@@ -135,6 +154,9 @@ func (p *proc) load(file, name string) (program, error) {
 		if err != nil {
 			p.complain("%s: %s", p.args[0], reason(err))
 			return exitNotExecutable
+		}
+		if unknown.Is(string(data)) || p.guess.made && !strings.HasPrefix(string(data), "#!") {
+			return foreign(ctx, p)
 		}
 		return p.runScript(ctx, string(data), shellFlags{args: p.args[1:], name: p.args[0]})
 	}, nil
@@ -167,14 +189,11 @@ func (s *session) Run(ctx context.Context, c *shell.Program) (int, error) {
 		p.complain("%s: Permission denied", c.Args[0])
 		return exitNotExecutable, nil
 	default:
-		if s.lost(ctx, false) {
-			return 0, ctx.Err()
-		}
 		p.complain("%s: not found", c.Args[0])
 		return exitNotFound, nil
 	}
-	code := run(ctx, p)
-	return code & 0xff, ctx.Err() // exit codes are bytes
+	code := p.execute(ctx, run)
+	return code & (unknown.Status | 0xff), ctx.Err() // exit codes are bytes
 }
 
 // complain writes a shell's error message, which begins with its name as in BusyBox's.
@@ -189,7 +208,12 @@ func (p *proc) fail(format string, args ...any) int {
 }
 
 // failPath is fail for an error of a file.
-func (p *proc) failPath(name string, err error) int { return p.fail("%s: %s", name, reason(err)) }
+func (p *proc) failPath(name string, err error) int {
+	if errors.Is(err, unknown.ErrFile) {
+		return p.unsure(name)
+	}
+	return p.fail("%s: %s", name, reason(err))
+}
 
 // reason returns the C library's text for an error.
 func reason(err error) string {
@@ -221,7 +245,7 @@ func (p *proc) stdin(ctx context.Context) io.Reader {
 	if p.in == nil {
 		return strings.NewReader("")
 	}
-	return boundReader(ctx, p.in)
+	return &guessReader{guess: p.guess, r: boundReader(ctx, p.in)}
 }
 
 // open opens a file to read; "-" is the standard input.
@@ -230,20 +254,29 @@ func (p *proc) open(ctx context.Context, name string) (io.Reader, error) {
 	case "-", "/dev/stdin":
 		return p.stdin(ctx), nil
 	}
-	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
+	f, err := p.openFile(p.path(name))
 	if err != nil {
 		return nil, err
 	}
-	return boundReader(ctx, plainReader{f}), nil
+	return &guessReader{guess: p.guess, r: boundReader(ctx, plainReader{f})}, nil
 }
 
 // readFile reads a file at once. Its memory is kept until the program's end.
 func (p *proc) readFile(ctx context.Context, name string) ([]byte, error) {
-	f, err := p.machine.Files.OpenFile(p.path(name), os.O_RDONLY, 0)
+	f, err := p.open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return p.readAll(boundReader(ctx, plainReader{f}))
+	return p.readAll(f)
+}
+
+// openFile opens a file to be read. It notes that a file of unknown content is assumed to be there.
+func (s *session) openFile(name string) (*memfs.File, error) {
+	f, err := s.machine.Files.OpenFile(name, os.O_RDONLY, 0)
+	if err == nil && f.Assumed() {
+		s.Assume(unknown.Show(name) + " exists")
+	}
+	return f, err
 }
 
 // readAll reads an input to its end. Its memory is kept until the program's end.

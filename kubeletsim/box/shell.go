@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"minikcm.dev/minikcm/kubeletsim/shell"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // shellFlags are the arguments of a shell.
@@ -31,25 +32,29 @@ func runShell(ctx context.Context, p *proc) int {
 			args = args[1:]
 			break
 		}
-		if args[0] == "--login" || args[0] == "--norc" || args[0] == "--noprofile" {
+		if args[0] == "--login" || args[0] == "--norc" || args[0] == "--noprofile" || args[0] == "--posix" {
 			continue
 		}
-		if args[0] == "-o" && len(args) > 1 {
-			flags.set = append(flags.set, "-o", args[1])
-			args = args[1:]
-			continue
-		}
-		for _, c := range args[0][1:] {
+		word := args[0]
+		for _, c := range word[1:] {
 			switch c {
+			case 'o', 'O':
+				if len(args) < 2 {
+					p.complain("%s: option requires an argument", word)
+					return 2
+				}
+				if args = args[1:]; c == 'o' {
+					flags.set = append(flags.set, word[:1]+"o", args[0])
+				}
 			case 'c':
 				command = true
 			case 'i':
 				interactive = true
-			case 'l', 's':
-			case 'e', 'u', 'x', 'f', 'a', 'n':
-				flags.set = append(flags.set, args[0][:1]+string(c))
+			case 'l', 's', 'h', 'm', 'B', 'b', 'p', 'E', 'T', 'v':
+			case 'e', 'u', 'x', 'f', 'a', 'n', 'C':
+				flags.set = append(flags.set, word[:1]+string(c))
 			default:
-				p.complain("%s: invalid option", args[0])
+				p.complain("%s: invalid option", word)
 				return 2
 			}
 		}
@@ -69,6 +74,9 @@ func runShell(ctx context.Context, p *proc) int {
 		if err != nil {
 			p.complain("can't open '%s': %s", args[0], reason(err))
 			return 2
+		}
+		if unknown.Is(string(data)) {
+			return foreign(ctx, p.inner(ctx, args, p.env))
 		}
 		flags.name, flags.args = args[0], args[1:]
 		p.shell = flags.name

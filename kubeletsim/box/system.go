@@ -3,6 +3,7 @@ package box
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
@@ -12,37 +13,76 @@ import (
 
 	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/span"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 func date(_ context.Context, p *proc) int {
 	format := "%a %b %e %H:%M:%S UTC %Y"
-	at := p.machine.Clock.Now()
+	now := p.machine.Clock.Now()
+	at := now
 	for args := p.args[1:]; len(args) > 0; args = args[1:] {
-		switch arg := args[0]; {
-		case arg == "-u" || arg == "--utc":
-		case arg == "-R":
+		arg := args[0]
+		text, given := strings.CutPrefix(arg, "--date=")
+		if (arg == "-d" || arg == "--date") && len(args) > 1 {
+			text, given, args = args[1], true, args[1:]
+		} else if rest, joined := strings.CutPrefix(arg, "-d"); joined && rest != "" {
+			text, given = rest, true
+		}
+		ok := true
+		switch {
+		case given:
+			if unknown.In(text) {
+				p.guess.made = true
+				return 1
+			}
+			if at, ok = applets.ParseDate(text, now); !ok {
+				return p.fail("invalid date '%s'", text)
+			}
+		case arg == "-u" || arg == "--utc" || arg == "--universal":
+		case arg == "-R" || arg == "--rfc-email" || arg == "--rfc-2822":
 			format = "%a, %d %b %Y %H:%M:%S +0000"
-		case strings.HasPrefix(arg, "-I") || strings.HasPrefix(arg, "--iso-8601"):
-			format = "%F"
-			if strings.HasSuffix(arg, "s") || strings.HasSuffix(arg, "seconds") {
-				format = "%FT%T+00:00"
-			}
-		case (arg == "-d" || arg == "-r") && len(args) > 1:
-			seconds, err := strconv.ParseInt(strings.TrimPrefix(args[1], "@"), 10, 64)
-			if err != nil {
-				return p.fail("invalid date '%s'", args[1])
-			}
-			at = time.Unix(seconds, 0)
+		case strings.HasPrefix(arg, "-I") || strings.HasPrefix(arg, "--iso-8601") || strings.HasPrefix(arg, "--rfc-3339"):
+			format = isoFormat(arg)
+		case arg == "-r" && len(args) > 1:
 			args = args[1:]
+			if at, ok = p.referenceTime(args[0]); !ok {
+				return p.fail("invalid date '%s'", args[0])
+			}
 		case strings.HasPrefix(arg, "+"):
 			format = arg[1:]
 		default:
-			return p.fail("unrecognized option: %s", arg)
+			return p.unsupported(arg)
 		}
 	}
 	text, _ := applets.FormatDate(at.UTC(), format)
 	p.print("%s\n", text)
 	return 0
+}
+
+// isoFormat returns the format of -I, --iso-8601 and --rfc-3339 with a precision.
+func isoFormat(arg string) string {
+	between := "T"
+	if strings.HasPrefix(arg, "--rfc") {
+		between = " "
+	}
+	switch {
+	case strings.HasSuffix(arg, "ns"):
+		return "%F" + between + "%T.%N+00:00"
+	case strings.HasSuffix(arg, "seconds"), arg == "-Is":
+		return "%F" + between + "%T+00:00"
+	case strings.HasSuffix(arg, "minutes"), arg == "-Im":
+		return "%F" + between + "%H:%M+00:00"
+	}
+	return "%F"
+}
+
+// referenceTime returns the time of date -r: that of a file, or seconds.
+func (p *proc) referenceTime(arg string) (time.Time, bool) {
+	if info, err := p.machine.Files.Stat(p.path(arg)); err == nil {
+		return info.ModTime(), true
+	}
+	seconds, err := strconv.ParseInt(arg, 10, 64)
+	return time.Unix(seconds, 0), err == nil
 }
 
 func sleep(ctx context.Context, p *proc) int {
@@ -70,8 +110,23 @@ func sleep(ctx context.Context, p *proc) int {
 }
 
 func seq(_ context.Context, p *proc) int {
+	separator, wide, args := "\n", false, p.args[1:]
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && (args[0][1] < '0' || args[0][1] > '9') && args[0][1] != '.' {
+		switch flag := args[0]; {
+		case flag == "-w" || flag == "--equal-width":
+			wide = true
+		case flag == "-s" && len(args) > 1:
+			args = args[1:]
+			separator = args[0]
+		case strings.HasPrefix(flag, "-s"):
+			separator = flag[2:]
+		default:
+			return p.unsupported(flag)
+		}
+		args = args[1:]
+	}
 	var numbers []float64
-	for _, arg := range p.args[1:] {
+	for _, arg := range args {
 		n, err := strconv.ParseFloat(arg, 64)
 		if err != nil {
 			return p.fail("invalid number '%s'", arg)
@@ -92,12 +147,28 @@ func seq(_ context.Context, p *proc) int {
 	if step == 0 {
 		return p.fail("the step must not be 0")
 	}
+	width := 0
+	if wide {
+		width = max(len(strconv.FormatFloat(first, 'f', -1, 64)), len(strconv.FormatFloat(last, 'f', -1, 64)))
+	}
 	for i := 0; ; i++ {
 		n := first + float64(i)*step
 		if step > 0 && n > last || step < 0 && n < last {
+			if i > 0 && separator != "\n" {
+				p.print("\n")
+			}
 			return 0
 		}
-		if _, err := fmt.Fprintln(p.out, strconv.FormatFloat(n, 'g', -1, 64)); err != nil {
+		text := strconv.FormatFloat(n, 'f', -1, 64)
+		if missing := width - len(text); missing > 0 {
+			text = strings.Repeat("0", missing) + text
+		}
+		if i > 0 && separator != "\n" {
+			text = separator + text
+		} else if separator == "\n" {
+			text += separator
+		}
+		if _, err := io.WriteString(p.out, text); err != nil {
 			return 1
 		}
 	}
@@ -175,17 +246,25 @@ func env(ctx context.Context, p *proc) int {
 	for len(args) > 0 {
 		name, value, assigns := strings.Cut(args[0], "=")
 		switch {
-		case args[0] == "-i" || args[0] == "-":
+		case args[0] == "-i" || args[0] == "-" || args[0] == "--ignore-environment":
 			clear(vars)
-		case args[0] == "-0":
+		case args[0] == "-0" || args[0] == "--null":
 			end = "\x00"
 		case args[0] == "-u" && len(args) > 1:
 			args = args[1:]
 			delete(vars, args[0])
+		case name == "--unset":
+			delete(vars, value)
+		case (args[0] == "-C" || args[0] == "--chdir") && len(args) > 1:
+			args = args[1:]
+			p.dir = p.path(args[0])
+		case args[0] == "-S" && len(args) > 1:
+			args = append([]string{""}, append(strings.Fields(args[1]), args[2:]...)...)
+		case args[0] == "--":
 		case assigns:
 			vars[name] = value
 		case strings.HasPrefix(args[0], "-"):
-			return p.fail("unrecognized option: %s", args[0])
+			return p.unsupported(args[0])
 		default:
 			return p.become(ctx, p.inner(ctx, args, vars))
 		}
@@ -215,16 +294,15 @@ func printenv(ctx context.Context, p *proc) int {
 
 func which(_ context.Context, p *proc) int {
 	code := 0
-next:
 	for _, name := range p.args[1:] {
-		for _, dir := range strings.Split(p.env["PATH"], ":") {
-			file := path.Join(dir, name)
-			if info, err := p.machine.Files.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-				p.print("%s\n", file)
-				continue next
-			}
+		switch file := p.Find(name, p.dir, p.env["PATH"]); {
+		case unknown.In(file):
+			code = p.unsure(name)
+		case file == "":
+			code = 1
+		default:
+			p.print("%s\n", file)
 		}
-		code = 1
 	}
 	return code
 }
@@ -238,6 +316,9 @@ func ps(_ context.Context, p *proc) int {
 		next = max(next, process.PID+1)
 	}
 	p.print("%5d %-8s  0:00 %s\n", next, p.ownerName(), strings.Join(p.args, " "))
+	if p.machine.Unknown { // the container's own process may have started others
+		p.print(unknown.Line)
+	}
 	return 0
 }
 
@@ -358,13 +439,24 @@ const yesBlock = 4096
 
 func timeout(ctx context.Context, p *proc) int {
 	args := p.args[1:]
-	for len(args) > 1 && (args[0] == "-s" || args[0] == "-k") {
-		args = args[2:]
+	preserve := false
+	for len(args) > 1 && len(args[0]) > 1 && args[0][0] == '-' {
+		flag := args[0]
+		if args = args[1:]; flag == "--" {
+			break
+		}
+		preserve = preserve || flag == "--preserve-status" || flag == "-p"
+		if flag == "-s" || flag == "-k" || flag == "--signal" || flag == "--kill-after" {
+			args = args[1:]
+		}
 	}
 	if len(args) < 2 {
 		return p.fail("a time and a command are needed")
 	}
 	limit, err := applets.ParseSleep(args[0])
+	if unknown.In(args[0]) {
+		limit, err = span.Forever, nil
+	}
 	if err != nil {
 		return p.fail("invalid number '%s'", args[0])
 	}
@@ -376,10 +468,20 @@ func timeout(ctx context.Context, p *proc) int {
 	})
 	code := p.become(ctx, p.inner(ctx, args[1:], p.env))
 	if !timer.Stop() {
-		return 143
+		if preserve {
+			return exitTerminated
+		}
+		return exitTimeout
 	}
 	return code
 }
+
+// exitTimeout is the exit code of timeout for a command that took too long, and exitTerminated that of the
+// command.
+const (
+	exitTimeout    = 124
+	exitTerminated = 143
+)
 
 func timed(ctx context.Context, p *proc) int {
 	if len(p.args) < 2 {

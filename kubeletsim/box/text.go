@@ -3,10 +3,7 @@ package box
 import (
 	"cmp"
 	"context"
-	"crypto/md5" // md5sum is asked for it
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +14,12 @@ import (
 	"strconv"
 	"strings"
 
+	"minikcm.dev/minikcm/kubeletsim/applets"
 	"minikcm.dev/minikcm/kubeletsim/shell"
 )
 
 func cat(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("nuevtA", "")
+	flags, names, ok := p.parse("nuevtAbs", "")
 	if !ok {
 		return 1
 	}
@@ -45,9 +43,9 @@ func (p *proc) count() (n int, bytesWanted, fromStart bool, names []string, ok b
 	if len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && args[0][1] >= '0' && args[0][1] <= '9' {
 		args[0] = "-n" + args[0][1:]
 	}
-	flags, names, unknown := options(args, "fFqv", "nc")
-	if unknown != "" {
-		p.fail("unrecognized option: %s", unknown)
+	flags, names, other := options(args, "fFqv_", "ncs", longOptions(path.Base(p.args[0])))
+	if other != "" {
+		p.unsupported(other)
 		return 0, false, false, nil, false
 	}
 	text := "10"
@@ -58,8 +56,12 @@ func (p *proc) count() (n int, bytesWanted, fromStart bool, names []string, ok b
 		text, bytesWanted = flags['c'], true
 	}
 	fromStart = strings.HasPrefix(text, "+")
-	n, err := strconv.Atoi(strings.TrimPrefix(text, "+"))
-	if err != nil || n < 0 {
+	size, valid := applets.ParseSize(strings.TrimLeft(text, "+-"))
+	n = int(size)
+	if strings.HasPrefix(text, "-") && path.Base(p.args[0]) == "head" {
+		n = -n
+	}
+	if !valid {
 		p.fail("invalid number '%s'", text)
 		return 0, false, false, nil, false
 	}
@@ -75,7 +77,12 @@ func head(ctx context.Context, p *proc) int {
 		if len(names) > 1 {
 			p.print("==> %s <==\n", name)
 		}
-		if inBytes {
+		switch {
+		case n < 0 && inBytes:
+			return p.allBut(r, -n)
+		case n < 0:
+			return p.allLinesBut(r, -n)
+		case inBytes:
 			_, err := io.Copy(p.out, io.LimitReader(r, int64(n)))
 			return err
 		}
@@ -200,9 +207,22 @@ func countText(r io.Reader) (lines, words, size int, err error) {
 }
 
 func grep(ctx context.Context, p *proc) int {
-	flags, rest, ok := p.parse("ivnclqoEFwxhHrs", "e")
+	flags, rest, ok := p.parse("ivnclqoEFGPwxhHrRsazL", "efmABC")
 	if !ok {
 		return 2
+	}
+	for _, option := range []byte("fABCz") {
+		if has(flags, option) {
+			p.unsupported("-" + string(option))
+			return 2
+		}
+	}
+	if has(flags, 'R') {
+		flags['r'] = "set"
+	}
+	limit := -1
+	if has(flags, 'm') {
+		limit = int(leadingNumber(flags['m']))
 	}
 	pattern, given := flags['e']
 	if !given {
@@ -213,6 +233,10 @@ func grep(ctx context.Context, p *proc) int {
 		pattern, rest = rest[0], rest[1:]
 	}
 	match, err := compilePattern(pattern, flags, path.Base(p.args[0]) == "egrep")
+	if err != nil && has(flags, 'P') {
+		p.unsupported("-P " + pattern)
+		return 2
+	}
 	if err != nil {
 		p.fail("bad regex '%s'", pattern)
 		return 2
@@ -234,9 +258,12 @@ func grep(ctx context.Context, p *proc) int {
 			if found, err := shell.FindSubmatch(ctx, match, line); err != nil || (found != nil) == has(flags, 'v') {
 				return err
 			}
+			if limit >= 0 && n >= limit {
+				return io.EOF
+			}
 			n++
 			switch {
-			case has(flags, 'q') || has(flags, 'c') || has(flags, 'l'):
+			case has(flags, 'q') || has(flags, 'c') || has(flags, 'l') || has(flags, 'L'):
 			case has(flags, 'o'):
 				if err := p.keep(lineBytes * len(line)); err != nil {
 					return err
@@ -250,12 +277,15 @@ func grep(ctx context.Context, p *proc) int {
 			}
 			return nil
 		})
-		found = found || n > 0
+		if err == io.EOF {
+			err = nil
+		}
+		found = found || n > 0 != has(flags, 'L')
 		switch {
 		case has(flags, 'q'):
 		case has(flags, 'c'):
 			p.print("%s%d\n", title, n)
-		case has(flags, 'l') && n > 0:
+		case has(flags, 'l') && n > 0, has(flags, 'L') && n == 0:
 			p.print("%s\n", name)
 		}
 		return err
@@ -280,6 +310,8 @@ func compilePattern(pattern string, flags map[byte]string, extended bool) (*rege
 	switch {
 	case has(flags, 'F'):
 		pattern = regexp.QuoteMeta(pattern)
+	case has(flags, 'P'):
+		pattern = strings.ReplaceAll(pattern, `\h`, `[ \t]`)
 	case !extended && !has(flags, 'E'):
 		pattern = fromBasic(pattern)
 	}
@@ -319,17 +351,32 @@ func fromBasic(pattern string) string {
 }
 
 func sortLines(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("rnuf", "kt")
+	flags, names, ok := p.parse("rnufVhgsbdiMz", "ktoSTm")
 	if !ok {
 		return 1
 	}
+	if has(flags, 'z') {
+		return p.unsupported("-z")
+	}
 	lines, code := p.allLines(ctx, names)
+	for _, flag := range "nrVhgfb" { // those of the key, as in -k2,2n
+		if strings.ContainsRune(flags['k'], flag) {
+			flags[byte(flag)] = "set"
+		}
+	}
 	key := sortKey(flags)
 	step := p.stepper(ctx)
 	compare := func(a, b string) int {
 		a, b = key(a), key(b)
-		if has(flags, 'n') {
-			return cmp.Compare(leadingNumber(a), leadingNumber(b))
+		switch {
+		case has(flags, 'V'):
+			return applets.CompareVersions(a, b)
+		case has(flags, 'h'):
+			return cmp.Compare(humanNumber(a), humanNumber(b))
+		case has(flags, 'n'), has(flags, 'g'):
+			return cmp.Compare(humanNumber(strings.TrimRight(a, "kKMGT")), humanNumber(strings.TrimRight(b, "kKMGT")))
+		case has(flags, 'f'):
+			a, b = strings.ToUpper(a), strings.ToUpper(b)
 		}
 		return strings.Compare(a, b)
 	}
@@ -345,8 +392,31 @@ func sortLines(ctx context.Context, p *proc) int {
 	if has(flags, 'u') {
 		lines = slices.CompactFunc(lines, func(a, b string) bool { return compare(a, b) == 0 })
 	}
+	if has(flags, 'o') {
+		if err := p.writeFile(p.path(flags['o']), strings.NewReader(strings.Join(append(lines, ""), "\n")), 0o644); err != nil {
+			return p.failPath(flags['o'], err)
+		}
+		return code
+	}
 	p.printLines(lines)
 	return code
+}
+
+// humanNumber reads a number that a line begins with, with a unit as of du -h.
+func humanNumber(text string) float64 {
+	text = strings.TrimLeft(text, " \t")
+	end := 0
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] == '.' || end == 0 && text[end] == '-') {
+		end++
+	}
+	n, _ := strconv.ParseFloat(text[:end], 64)
+	if end < len(text) {
+		for i := range strings.IndexByte("KMGTPE", text[end]&^0x20) + 1 {
+			_ = i
+			n *= 1024
+		}
+	}
+	return n
 }
 
 // stepper returns a func that takes a step of the program's turn every so often. It returns false once
@@ -361,11 +431,13 @@ func (p *proc) stepper(ctx context.Context) func() bool {
 	}
 }
 
-// sortKey is what sort compares of a line: the whole, or from the field -k on.
+// sortKey is what sort compares of a line: the whole, or from the field -k on, to the second of its fields.
 func sortKey(flags map[byte]string) func(line string) string {
 	field := int(leadingNumber(flags['k']))
+	_, to, bounded := strings.Cut(flags['k'], ",")
+	last := int(leadingNumber(to))
 	return func(line string) string {
-		if field <= 1 {
+		if field <= 1 && !bounded {
 			return line
 		}
 		fields := strings.Fields(line)
@@ -375,7 +447,10 @@ func sortKey(flags map[byte]string) func(line string) string {
 		if field > len(fields) {
 			return ""
 		}
-		return strings.Join(fields[field-1:], " ")
+		if bounded && last >= field {
+			fields = fields[:min(last, len(fields))]
+		}
+		return strings.Join(fields[max(field, 1)-1:], " ")
 	}
 }
 
@@ -398,7 +473,7 @@ func leadingNumber(text string) int64 {
 }
 
 func uniq(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("cdu", "")
+	flags, names, ok := p.parse("cdui", "")
 	if !ok {
 		return 1
 	}
@@ -467,7 +542,7 @@ func nl(ctx context.Context, p *proc) int {
 }
 
 func tee(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("ai", "")
+	flags, names, ok := p.parse("aip", "")
 	if !ok {
 		return 1
 	}
@@ -492,7 +567,7 @@ func tee(ctx context.Context, p *proc) int {
 }
 
 func encode64(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("d", "w")
+	flags, names, ok := p.parse("diD", "w")
 	if !ok {
 		return 1
 	}
@@ -530,18 +605,4 @@ func (p *proc) writeBase64(r io.Reader, lines bool) error {
 			return err
 		}
 	}
-}
-
-func sum(ctx context.Context, p *proc) int {
-	return p.inputs(ctx, p.args[1:], func(name string, r io.Reader) error {
-		digest := sha256.New()
-		if path.Base(p.args[0]) == "md5sum" {
-			digest = md5.New() // as above
-		}
-		if _, err := io.Copy(digest, r); err != nil {
-			return err
-		}
-		p.print("%s  %s\n", hex.EncodeToString(digest.Sum(nil)), name)
-		return nil
-	})
 }

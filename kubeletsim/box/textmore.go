@@ -6,10 +6,12 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 func cut(ctx context.Context, p *proc) int {
-	flags, names, ok := p.parse("s", "dfcb")
+	flags, names, ok := p.parse("snC", "dfcbo")
 	if !ok {
 		return 1
 	}
@@ -21,6 +23,14 @@ func cut(ctx context.Context, p *proc) int {
 	separator := "\t"
 	if has(flags, 'd') {
 		separator = flags['d']
+	}
+	joint := separator
+	if has(flags, 'o') {
+		joint = flags['o']
+	}
+	if has(flags, 'C') {
+		picked := chosen
+		chosen = func(n int) bool { return !picked(n) }
 	}
 	return p.eachOf(ctx, names, func(line string) error {
 		if err := p.keep(lineBytes * len(line)); err != nil {
@@ -37,7 +47,9 @@ func cut(ctx context.Context, p *proc) int {
 				return err
 			}
 		} else {
-			separator = ""
+			if !has(flags, 'o') {
+				joint = ""
+			}
 			parts = strings.Split(line, "")
 		}
 		var kept []string
@@ -46,7 +58,7 @@ func cut(ctx context.Context, p *proc) int {
 				kept = append(kept, part)
 			}
 		}
-		_, err := io.WriteString(p.out, strings.Join(kept, separator)+"\n")
+		_, err := io.WriteString(p.out, strings.Join(kept, joint)+"\n")
 		return err
 	})
 }
@@ -88,9 +100,12 @@ func parseList(text string) (chosen func(n int) bool, ok bool) {
 }
 
 func tr(ctx context.Context, p *proc) int {
-	flags, sets, ok := p.parse("dsc", "")
+	flags, sets, ok := p.parse("dscCt", "")
 	if !ok || len(sets) == 0 || len(sets) == 1 && !has(flags, 'd') && !has(flags, 's') {
 		return p.fail("two sets of characters are needed")
+	}
+	if has(flags, 'C') {
+		flags['c'] = "set"
 	}
 	from, to := characters(sets[0]), []rune(nil)
 	if len(sets) > 1 {
@@ -111,6 +126,10 @@ func tr(ctx context.Context, p *proc) int {
 		c, _, err := in.ReadRune()
 		if err != nil {
 			break
+		}
+		if string(c) == unknown.Text {
+			_, _ = out.WriteRune(c)
+			continue
 		}
 		i, member := place[c]
 		if has(flags, 'c') {
@@ -169,7 +188,7 @@ func characters(set string) []rune {
 const maxArguments = 5000
 
 func xargs(ctx context.Context, p *proc) int {
-	command, limit, replace := p.args[1:], maxArguments, ""
+	command, limit, replace, separators := p.args[1:], maxArguments, "", " \t\n\x00"
 flags:
 	for len(command) > 0 {
 		switch flag := command[0]; {
@@ -184,8 +203,24 @@ flags:
 				limit = n
 			}
 			command = command[2:]
-		case flag == "-r" || flag == "-0":
+		case flag == "-r" || flag == "--no-run-if-empty":
 			command = command[1:]
+		case flag == "-0" || flag == "--null":
+			separators, command = "\x00", command[1:]
+		case flag == "-r0" || flag == "-0r":
+			separators, command = "\x00", command[1:]
+		case flag == "-t" || flag == "-x":
+			command = command[1:]
+		case flag == "-d" && len(command) > 1:
+			separators = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00").Replace(command[1])
+			command = command[2:]
+		case len(flag) > 2 && flag[0] == '-' && strings.IndexByte("nILPd", flag[1]) >= 0: // -n1, -I{}
+			command = append([]string{flag[:2], flag[2:]}, command[1:]...)
+		case flag == "--":
+			command = command[1:]
+			break flags
+		case len(flag) > 1 && flag[0] == '-':
+			return p.unsupported(flag)
 		default:
 			break flags
 		}
@@ -200,7 +235,10 @@ flags:
 	if err != nil {
 		return 1
 	}
-	items := strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune(" \t\n\x00", r) })
+	if replace != "" && separators == " \t\n\x00" {
+		separators = "\n\x00" // an item is a line
+	}
+	items := strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune(separators, r) })
 	code := 0
 	for len(items) > 0 && ctx.Err() == nil {
 		n := min(limit, len(items))
@@ -215,7 +253,9 @@ flags:
 			}
 		}
 		items = items[n:]
-		if got := p.run(ctx, args, p.env); got != 0 {
+		if got := p.run(ctx, args, p.env); !unknown.Known(got) {
+			code = max(code, unknown.Succeeded)
+		} else if got != 0 {
 			code = 123
 		}
 	}
@@ -243,5 +283,5 @@ func (p *proc) become(ctx context.Context, inner *proc) int {
 		p.fail("can't execute '%s': No such file or directory", inner.args[0])
 		return exitNotFound
 	}
-	return run(ctx, inner)
+	return inner.execute(ctx, run)
 }

@@ -39,6 +39,8 @@ type containerRoot struct {
 	tree *memfs.Tree
 	// memory pays for the commands and for the files that they write.
 	memory *shell.Budget
+	// assumptions are what has been assumed of the image.
+	assumptions *assumptions
 }
 
 // Free releases the pod's files and ends its processes.
@@ -130,7 +132,7 @@ func (f *Files) volume(space *memfs.Space, name string) *memfs.Tree {
 }
 
 // root returns a container's root file system, which is new for each run.
-func (f *Files) root(space *memfs.Space, name, id string, files map[string]images.File, memory func() *shell.Budget) containerRoot {
+func (f *Files) root(space *memfs.Space, name, id string, known bool, files map[string]images.File, memory func() *shell.Budget) containerRoot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.roots == nil {
@@ -141,7 +143,7 @@ func (f *Files) root(space *memfs.Space, name, id string, files map[string]image
 		if root.tree != nil {
 			root.tree.Free()
 		}
-		root = containerRoot{id, box.NewImage(space), memory()}
+		root = containerRoot{id, box.NewImage(space, known), memory(), newAssumptions()}
 		for _, path := range slices.Sorted(maps.Keys(files)) {
 			root.tree.Put(path, files[path].Mode, []byte(files[path].Text))
 		}

@@ -21,8 +21,8 @@ import (
 
 // liveRun is the process of a container whose command is not predictable. Package box runs it
 // from the container's start until its end, on the container's files, which exec sees too, and
-// on the cluster's clock. If it starts a program that does not exist, the container continues
-// as one with an unknown command.
+// on the cluster's clock. If it has run a program of which nothing is known, the container continues
+// after it as one with an unknown command.
 type liveRun struct {
 	// id is the container ID of the run.
 	id     string
@@ -121,13 +121,7 @@ func (rt *Runtime) beginRun(ctx context.Context, in *Ref) {
 	run := &liveRun{id: in.id, cancel: cancel, log: logs.NewBuffer(rt.opts.Clock.Now)}
 	run.main = &box.Main{
 		Ended: func(code int, err error) { in.runEnded(ctx, run, code, err) },
-		Lost: func(spins bool) {
-			if spins {
-				in.note(lifecycle.Spinning)
-			} else {
-				in.note(lifecycle.Lost)
-			}
-		},
+		Lost:  func() { in.note(lifecycle.Spinning) },
 		Traps: func(any bool) {
 			if any {
 				in.note(lifecycle.TrapsSet)
@@ -173,7 +167,7 @@ func (in *Ref) runEnded(ctx context.Context, run *liveRun, code int, err error) 
 	var notStarted *box.NotStartedError
 	switch {
 	case ctx.Err() != nil:
-	case errors.As(err, &notStarted):
+	case errors.As(err, &notStarted), errors.Is(err, box.ErrAssumed):
 		in.note(lifecycle.Lost)
 	case errors.Is(err, box.ErrOutOfMemory):
 		in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})

@@ -52,7 +52,7 @@ func (in *Ref) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.Occurren
 const maxProbeOutput = 10 << 10
 
 // probeCommand runs a probe's command in the container. A command that cannot be simulated
-// succeeds.
+// succeeds; the result of one that is known not to exist is thrown away.
 func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,14 +76,16 @@ func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, kind lifec
 	own := *machine
 	own.Main = &box.Main{
 		Work: work,
-		Lost: func(bool) {
+		Lost: func() {
 			answer(lifecycle.ProbeSucceeded, "")
 			cancel()
 		},
 		Ended: func(code int, err error) {
 			var notStarted *box.NotStartedError
 			switch {
-			case errors.As(err, &notStarted) || err == nil && code == 0:
+			case errors.As(err, &notStarted):
+				answer(lifecycle.ProbeSkipped, "rpc error: code = Unknown desc = failed to exec in container: failed to start exec: "+err.Error())
+			case errors.Is(err, box.ErrAssumed), err == nil && code == 0:
 				answer(lifecycle.ProbeSucceeded, "")
 			case err != nil && !errors.Is(err, box.ErrOutOfMemory):
 				answer(lifecycle.ProbeSkipped, "")

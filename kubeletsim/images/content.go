@@ -17,6 +17,10 @@ const (
 	keyEntrypoint = "entrypoint"
 	keyArgs       = "args"
 	keyUser       = "user"
+	// keyContent says whether the content of the image is contentKnown, or contentUnknown.
+	keyContent     = "content"
+	contentKnown   = "known"
+	contentUnknown = "unknown"
 	// programPrefix is the beginning of the keys of programs, before their names.
 	programPrefix = "program."
 	// programDir is where an image's programs are, besides the folder of its entrypoint.
@@ -30,6 +34,8 @@ type Content struct {
 	Entrypoint, Args []string
 	// UID and GID are the image's user; nil: root.
 	UID, GID *int64
+	// Known means that a profile describes the image, so that nothing else is in it.
+	Known bool
 	// programs are scripts for the simulated shell, by name.
 	programs map[string]string
 }
@@ -38,6 +44,7 @@ func contentOf(data map[string]string) Content {
 	c := Content{Entrypoint: lines(data[keyEntrypoint]), Args: lines(data[keyArgs])}
 	user, group, _ := strings.Cut(strings.TrimSpace(data[keyUser]), ":")
 	c.UID, c.GID = idOf(user), idOf(group)
+	c.Known = describes(data)
 	for key, text := range data {
 		if name, ok := strings.CutPrefix(key, programPrefix); ok && name != "" {
 			if c.programs == nil {
@@ -47,6 +54,25 @@ func contentOf(data map[string]string) Content {
 		}
 	}
 	return c
+}
+
+// describes reports whether a profile describes what is in the image, and not only its pulls. The key content
+// says so where that is not meant.
+func describes(data map[string]string) bool {
+	switch strings.TrimSpace(data[keyContent]) {
+	case contentKnown:
+		return true
+	case contentUnknown:
+		return false
+	}
+	for key := range data {
+		switch key {
+		case "image", "command", "size", "pull-error", "pull-duration":
+		default:
+			return true
+		}
+	}
+	return len(data) == 1
 }
 
 // lines returns the words of a text with one word a line.
@@ -75,6 +101,7 @@ func (c *Content) under(other *Content) {
 	if c.UID == nil {
 		c.UID, c.GID = other.UID, other.GID
 	}
+	c.Known = c.Known || other.Known
 	if len(other.programs) > 0 {
 		all := maps.Clone(other.programs)
 		maps.Copy(all, c.programs)

@@ -25,7 +25,9 @@ import (
 //     size: that of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
 //     the image, whatever the command;
 //   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
-//     or UID:GID; program.NAME: a script that is the image's program NAME (Content).
+//     or UID:GID; program.NAME: a script that is the image's program NAME (Content);
+//   - content: known or unknown. By default, a profile that declares anything but pulls describes all that is
+//     in the image.
 //
 // A pod's own annotations take precedence, then the ConfigMaps in the order of their names.
 const LabelImage = "minikcm.dev/image"
@@ -132,6 +134,12 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	own, added := pod.Annotations, map[string]string(nil)
 	for _, ref := range podspec.Containers(pod) {
 		for _, page := range b.order {
+			if page.content.Known && page.isOf(ref.Container) {
+				if added == nil {
+					added = map[string]string{}
+				}
+				added[podspec.AnnotationKnownContent(ref.Name)] = ""
+			}
 			for key, value := range page.annotationsFor(ref.Container) {
 				name := key + "." + ref.Name
 				_, declared := own[name]

@@ -72,6 +72,11 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 	return b
 }
 
+// DefaultRun is the duration of a run of a container whose command is unknown: span.Forever, or less.
+func DefaultRun(pod *corev1.Pod, kind podspec.Kind) time.Duration {
+	return defaultRun(pod, kind, &Latencies{})
+}
+
 // defaultRun is the duration of a run that neither an annotation nor the command determines.
 func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duration {
 	switch {
@@ -105,9 +110,7 @@ func preStop(c *corev1.Container) time.Duration {
 	case hook.Sleep != nil:
 		return time.Duration(hook.Sleep.Seconds) * time.Second
 	case hook.Exec != nil:
-		if _, runs, ok := script.Interpret(hook.Exec.Command, nil); ok {
-			return runs
-		}
+		return script.Takes(hook.Exec.Command)
 	}
 	return 0
 }

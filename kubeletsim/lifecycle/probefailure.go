@@ -36,7 +36,7 @@ func needsRun(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe) bool 
 	}
 	switch {
 	case probe.Exec != nil:
-		return script.Runnable(ref.Container, probe.Exec.Command)
+		return podspec.KnownContent(pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
 	case probe.HTTPGet != nil:
 		a, _, ok := responses.ProbedHTTP(pod, ref, probe.HTTPGet)
 		return ok && a.Root != ""

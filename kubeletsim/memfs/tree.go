@@ -20,6 +20,8 @@ type Space struct {
 	now   func() time.Time
 	limit int64
 	used  int64
+	// drawn counts the sources of random bytes.
+	drawn uint64
 }
 
 // NewSpace returns a space whose files get their times from now. A limit of 0 is DefaultLimit;
@@ -78,7 +80,7 @@ func (t *Tree) PutDir(name string, perm fs.FileMode) {
 	defer t.space.mu.Unlock()
 	dir, base := t.parent(name)
 	if dir.children[base] == nil {
-		dir.set(base, t.space.newNode(fs.ModeDir|perm.Perm()))
+		dir.set(base, dir.sub(t.space, perm))
 	}
 }
 
@@ -107,7 +109,7 @@ func (t *Tree) parent(name string) (*node, string) {
 	for _, part := range parts[:len(parts)-1] {
 		child := dir.children[part]
 		if child == nil || !child.mode.IsDir() {
-			child = t.space.newNode(fs.ModeDir | 0o755)
+			child = dir.sub(t.space, 0o755)
 			dir.set(part, child)
 		}
 		dir = child
@@ -126,6 +128,9 @@ type node struct {
 	data     []byte
 	target   string
 	children map[string]*node
+	// partial means that a directory may have entries that are not among children, except for absent.
+	partial bool
+	absent  map[string]bool
 	// charged is what was reserved for the node, and release gives it back.
 	charged int64
 	payer   *Payer
@@ -144,6 +149,7 @@ func (s *Space) newNode(mode fs.FileMode) *node {
 
 func (n *node) set(name string, child *node) {
 	n.children[name] = child
+	delete(n.absent, name)
 	child.of = n.of
 	n.modified = child.modified
 }

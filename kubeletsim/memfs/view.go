@@ -1,15 +1,22 @@
 package memfs
 
 import (
+	"encoding/binary"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
+
+// errReadOnly is the error of a change in a file system that is read-only.
+const errReadOnly = syscall.EROFS
 
 const (
 	// maxLinks bounds the symbolic links on one path.
@@ -48,7 +55,7 @@ func (v *View) Mount(at string, tree *Tree, sub string, readOnly bool) {
 	if trimmed := strings.Trim(path.Clean("/"+sub), "/"); trimmed != "" {
 		dir, base := tree.parent(sub)
 		if dir.children[base] == nil {
-			dir.set(base, v.space.newNode(fs.ModeDir|0o755))
+			dir.set(base, dir.sub(v.space, 0o755))
 		}
 		root = dir.children[base]
 	}
@@ -76,10 +83,13 @@ type found struct {
 	// path is the path without links.
 	path     string
 	readOnly bool
+	// unknown means that there is no node, but may be one. beyond are the names that follow base then.
+	unknown bool
+	beyond  []string
 }
 
 // find walks along an absolute path. follow says whether a link at its end is
-// followed. Only the last name may be missing.
+// followed. Only the last name may be missing, unless what is missing is unknown.
 func (v *View) find(name string, follow bool) (found, error) {
 	at := found{node: v.root, path: "/", readOnly: v.readOnly}
 	if len(name) > maxPath {
@@ -91,10 +101,15 @@ func (v *View) find(name string, follow bool) (found, error) {
 	}
 	links := 0
 	for i := 0; i < len(parts); i++ {
+		if at.unknown {
+			at.beyond = parts[i:]
+			at.path = path.Join(at.path, path.Join(parts[i:]...))
+			return at, nil
+		}
 		if at.node == nil {
 			return at, syscall.ENOENT
 		}
-		if !at.node.mode.IsDir() {
+		if !at.node.walkable() {
 			return at, syscall.ENOTDIR
 		}
 		next := found{dir: at.node, base: parts[i], path: path.Join(at.path, parts[i]), readOnly: at.readOnly}
@@ -102,6 +117,7 @@ func (v *View) find(name string, follow bool) (found, error) {
 		if m, ok := v.mounts[next.path]; ok {
 			next.node, next.readOnly = m.root, m.readOnly
 		}
+		next.unknown = next.node == nil && at.node.mayHave(parts[i])
 		if next.node != nil && next.node.mode&fs.ModeSymlink != 0 && (follow || i < len(parts)-1) {
 			if links++; links > maxLinks {
 				return next, syscall.ELOOP
@@ -123,6 +139,17 @@ func (v *View) find(name string, follow bool) (found, error) {
 	return at, nil
 }
 
+// missing returns the error for a file that is not there, or may not be; nil if it is.
+func (at *found) missing() error {
+	switch {
+	case at.unknown:
+		return unknown.ErrFile
+	case at.node == nil:
+		return syscall.ENOENT
+	}
+	return nil
+}
+
 func pathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -140,8 +167,8 @@ func (v *View) stat(op, name string, follow bool) (fs.FileInfo, error) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, follow)
-	if err == nil && at.node == nil {
-		err = syscall.ENOENT
+	if err == nil {
+		err = at.missing()
 	}
 	if err != nil {
 		return nil, pathError(op, name, err)
@@ -154,10 +181,11 @@ func (v *View) Readlink(name string) (string, error) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, false)
+	if err == nil {
+		err = at.missing()
+	}
 	switch {
 	case err != nil:
-	case at.node == nil:
-		err = syscall.ENOENT
 	case at.node.mode&fs.ModeSymlink == 0:
 		err = syscall.EINVAL
 	default:
@@ -171,11 +199,10 @@ func (v *View) ReadDir(name string) ([]fs.DirEntry, error) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, true)
-	switch {
-	case err != nil:
-	case at.node == nil:
-		err = syscall.ENOENT
-	case !at.node.mode.IsDir():
+	if err == nil {
+		err = at.missing()
+	}
+	if err == nil && !at.node.walkable() {
 		err = syscall.ENOTDIR
 	}
 	if err != nil {
@@ -208,10 +235,12 @@ func (v *View) open(name string, flag int, perm fs.FileMode) (*File, error) {
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
 	device := at.node != nil && at.node.mode&fs.ModeDevice != 0
 	switch {
+	case at.unknown:
+		return v.openUnknown(at, flag, perm)
 	case at.node == nil && flag&os.O_CREATE == 0:
 		return nil, syscall.ENOENT
 	case at.readOnly && writes && !device:
-		return nil, syscall.EROFS
+		return nil, errReadOnly
 	case at.node == nil:
 		if at.node, err = v.newNode(perm.Perm(), at.base); err != nil {
 			return nil, err
@@ -236,7 +265,7 @@ func (v *View) newNode(mode fs.FileMode, text string) (*node, error) {
 	return n, n.charge(v.payer, int64(nodeBytes+len(text)))
 }
 
-// change is what a func does in the directory that a path leads to.
+// change is what a func does in the directory that a path leads to. If that is unknown, it is made first.
 func (v *View) change(op, name string, do func(at found) error) error {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
@@ -246,15 +275,20 @@ func (v *View) change(op, name string, do func(at found) error) error {
 	case at.dir == nil:
 		err = syscall.EBUSY
 	case at.readOnly:
-		err = syscall.EROFS
+		err = errReadOnly
 	default:
-		err = do(at)
+		if at, err = v.materialize(at); err == nil {
+			err = do(at)
+		}
 	}
 	return pathError(op, name, err)
 }
 
 // Mkdir makes one directory.
-func (v *View) Mkdir(name string, perm fs.FileMode) error {
+func (v *View) Mkdir(name string, perm fs.FileMode) error { return v.mkdir(name, perm, false) }
+
+// mkdir is Mkdir. keeps is whether a directory that may have been there keeps what is in it.
+func (v *View) mkdir(name string, perm fs.FileMode, keeps bool) error {
 	return v.change("mkdir", name, func(at found) error {
 		if at.node != nil {
 			return syscall.EEXIST
@@ -263,6 +297,7 @@ func (v *View) Mkdir(name string, perm fs.FileMode) error {
 		if err != nil {
 			return err
 		}
+		dir.partial = at.unknown && keeps
 		at.dir.set(at.base, dir)
 		return nil
 	})
@@ -283,7 +318,7 @@ func (v *View) MkdirAll(name string, perm fs.FileMode) error {
 	if err := v.MkdirAll(path.Dir(name), perm); err != nil {
 		return err
 	}
-	return v.Mkdir(name, perm)
+	return v.mkdir(name, perm, true)
 }
 
 // Symlink makes a link.
@@ -314,6 +349,9 @@ func (v *View) RemoveAll(name string) error { return v.remove(name, true) }
 func (v *View) remove(name string, all bool) error {
 	return v.change("remove", name, func(at found) error {
 		switch {
+		case at.unknown:
+			at.dir.forgo(at.base)
+			return nil
 		case at.node == nil:
 			return syscall.ENOENT
 		case v.busy(at.path):
@@ -325,6 +363,7 @@ func (v *View) remove(name string, all bool) error {
 		at.node.forget()
 		at.node.release()
 		delete(at.dir.children, at.base)
+		at.dir.forgo(at.base)
 		at.dir.modified = v.space.now()
 		return nil
 	})
@@ -344,15 +383,23 @@ func (v *View) busy(name string) bool {
 func (v *View) Rename(from, to string) error {
 	return v.change("rename", from, func(at found) error {
 		target, err := v.find(to, false)
+		if err == nil && !target.readOnly {
+			target, err = v.materialize(target)
+		}
 		switch {
 		case err != nil:
 			return err
+		case at.unknown && target.dir != nil && !target.readOnly && target.node == nil:
+			at.dir.forgo(at.base)
+			return v.putUnknown(target)
+		case at.unknown:
+			return unknown.ErrFile
 		case at.node == nil:
 			return syscall.ENOENT
 		case target.dir == nil || v.busy(at.path) || v.busy(target.path):
 			return syscall.EBUSY
 		case target.readOnly:
-			return syscall.EROFS
+			return errReadOnly
 		case strings.HasPrefix(target.path+"/", at.path+"/"):
 			if target.path == at.path {
 				return nil
@@ -369,8 +416,10 @@ func (v *View) Rename(from, to string) error {
 			at.node.moveTo(target.dir.of)
 		}
 		delete(at.dir.children, at.base)
+		at.dir.forgo(at.base)
 		at.dir.modified = v.space.now()
 		target.dir.children[target.base] = at.node
+		delete(target.dir.absent, target.base)
 		target.dir.modified = v.space.now()
 		return nil
 	})
@@ -392,10 +441,10 @@ func (v *View) changeNode(op, name string, do func(n *node)) error {
 	at, err := v.find(name, true)
 	switch {
 	case err != nil:
-	case at.node == nil:
-		err = syscall.ENOENT
 	case at.readOnly:
-		err = syscall.EROFS
+		err = errReadOnly
+	case at.node == nil:
+		err = at.missing()
 	default:
 		do(at.node)
 	}
@@ -422,6 +471,22 @@ type File struct {
 	flag  int
 	at    int64
 	payer *Payer
+	// assumed is what Assumed returns.
+	assumed bool
+	// random is the source of a random device; nil until it is read.
+	random *rand.ChaCha8
+}
+
+// randomize fills p with random bytes, which follow from the time at which the reading began.
+func (f *File) randomize(p []byte) {
+	if f.random == nil {
+		var seed [32]byte
+		binary.LittleEndian.PutUint64(seed[:], uint64(f.space.now().UnixNano()))
+		f.space.drawn++
+		binary.LittleEndian.PutUint64(seed[8:], f.space.drawn)
+		f.random = rand.NewChaCha8(seed)
+	}
+	_, _ = f.random.Read(p) // it has no error
 }
 
 // Stat describes the file.
@@ -439,8 +504,12 @@ func (f *File) Read(p []byte) (int, error) {
 	case f.node.mode.IsDir():
 		return 0, pathError("read", f.name, syscall.EISDIR)
 	case f.node.mode&fs.ModeDevice != 0:
-		if f.name == "zero" {
+		switch f.name {
+		case "zero":
 			clear(p)
+			return len(p), nil
+		case "random", "urandom":
+			f.randomize(p)
 			return len(p), nil
 		}
 		return 0, io.EOF
@@ -492,8 +561,8 @@ func (v *View) Resolve(name string) (string, error) {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, true)
-	if err == nil && at.node == nil {
-		err = syscall.ENOENT
+	if err == nil {
+		err = at.missing()
 	}
 	return at.path, pathError("realpath", name, err)
 }

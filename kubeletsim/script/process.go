@@ -35,6 +35,8 @@ type Process struct {
 	Budget int
 	// Settled is the time in the run up to which only the last KeepLines lines are wanted.
 	Settled time.Duration
+	// assuming means that unknown programs succeed at once.
+	assuming bool
 	// written counts the lines of output.
 	written int
 }

@@ -44,6 +44,9 @@ func RunsLive(g *Program, c *corev1.Container) bool {
 
 // Runnable reports whether a command's program is a simulated one or comes from a volume.
 func Runnable(c *corev1.Container, words []string) bool {
+	if inner := applets.Wrapped(words); inner != nil {
+		return Runnable(c, inner)
+	}
 	if len(words) == 0 || applets.Has(ProgramName(words[0])) {
 		return len(words) > 0
 	}

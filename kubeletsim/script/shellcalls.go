@@ -183,7 +183,9 @@ func (s *shell) execute(words []string) (err error) {
 	case "test":
 		return s.test(args)
 	default:
-		return ErrNotPredictable
+		if !s.assuming || applets.Has(ProgramName(words[0])) {
+			return ErrNotPredictable
+		}
 	}
 	return nil
 }

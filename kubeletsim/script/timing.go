@@ -23,6 +23,19 @@ func Interpret(command, args []string) (exitCode int32, runs time.Duration, ok b
 	return (&Program{words: podspec.CommandLine(command, args), vars: &podspec.Variables{}}).Predict()
 }
 
+// Takes returns how long a command takes in which every unknown program succeeds at once; 0 if it is not
+// predictable all the same.
+func Takes(command []string) time.Duration {
+	p := &Process{Budget: timingBudget, assuming: true}
+	switch _, err := (&Program{words: command, vars: &podspec.Variables{}}).Run(p); {
+	case err == nil:
+		return p.Took
+	case errors.Is(err, ErrRunsForever):
+		return span.Forever
+	}
+	return 0
+}
+
 // Predict returns the duration of a run and its exit code; ok is false if the program is not
 // predictable.
 func (g *Program) Predict() (exitCode int32, runs time.Duration, ok bool) {
@@ -52,7 +65,7 @@ func (g *Program) Run(p *Process) (exitCode int32, err error) {
 	return s.status, err
 }
 
-// shellScript returns the script of sh -c SCRIPT and the flags before it.
+// shellScript returns the script of sh -c SCRIPT and the flags before it, such as -euo pipefail.
 func shellScript(words []string) (script, flags string, ok bool) {
 	if len(words) < 3 {
 		return "", "", false
@@ -62,11 +75,27 @@ func shellScript(words []string) (script, flags string, ok bool) {
 	default:
 		return "", "", false
 	}
-	flags = words[1]
-	if !strings.HasPrefix(flags, "-") || !strings.HasSuffix(flags, "c") || strings.Trim(flags, "-ecu") != "" {
+	words = words[1:]
+	for len(words) > 1 && strings.HasPrefix(words[0], "-") {
+		word := words[0]
+		if strings.Trim(word, "-ecuo") != "" || len(word) < 2 {
+			return "", "", false
+		}
+		if flags += word[1:]; strings.Contains(word, "o") {
+			switch words = words[1:]; words[0] {
+			case "pipefail", "nounset":
+			case "errexit":
+				flags += "e"
+			default:
+				return "", "", false
+			}
+		}
+		words = words[1:]
+	}
+	if len(words) != 1 || !strings.Contains(flags, "c") {
 		return "", "", false
 	}
-	return words[2], flags, true
+	return words[0], flags, true
 }
 
 func ProgramName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -2,10 +2,13 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // maxArithmeticDepth bounds how deep expressions and the values of variables in them nest.
@@ -61,6 +64,9 @@ func (c *calculation) text(ctx context.Context, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
+	if unknown.In(text) {
+		return 0, errUnknownNumber
+	}
 	if n, ok := number(text); ok {
 		return n, nil
 	}
@@ -71,6 +77,9 @@ func (c *calculation) text(ctx context.Context, text string) (int64, error) {
 	defer func() { c.depth-- }()
 	if validName(text) {
 		v, set := c.variableOf(text).single()
+		if !set && c.imported {
+			return 0, errUnknownNumber
+		}
 		if !set && c.options["nounset"] {
 			return 0, c.fail("%s: parameter not set", text)
 		}
@@ -231,21 +240,18 @@ func plainOperator(op syntax.BinAritOperator) (syntax.BinAritOperator, bool) {
 
 // node evaluates one operator, whose left side is no operator of the same level.
 func (c *calculation) node(ctx context.Context, expr *syntax.BinaryArithm) (int64, error) {
-	if plain, ok := plainOperator(expr.Op); ok || expr.Op == syntax.Assgn {
-		right, err := c.value(ctx, expr.Y)
+	if assigns(expr.Op) {
+		n, err := c.assigned(ctx, expr)
+		if errors.Is(err, errUnknownNumber) {
+			if name, index, ok := target(expr.X); ok && index == nil {
+				err = errors.Join(err, c.assign(name, unknown.Text))
+			}
+			return 0, err
+		}
 		if err != nil {
 			return 0, err
 		}
-		if ok {
-			left, err := c.value(ctx, expr.X)
-			if err != nil {
-				return 0, err
-			}
-			if right, err = c.apply(ctx, plain, left, right); err != nil {
-				return 0, err
-			}
-		}
-		return right, c.store(ctx, expr.X, right)
+		return n, c.store(ctx, expr.X, n)
 	}
 	left, err := c.value(ctx, expr.X)
 	if err != nil {
@@ -279,6 +285,20 @@ func (c *calculation) node(ctx context.Context, expr *syntax.BinaryArithm) (int6
 		return 0, err
 	}
 	return c.apply(ctx, expr.Op, left, right)
+}
+
+// assigned returns the value that an assignment assigns.
+func (c *calculation) assigned(ctx context.Context, expr *syntax.BinaryArithm) (int64, error) {
+	right, err := c.value(ctx, expr.Y)
+	plain, ok := plainOperator(expr.Op)
+	if err != nil || !ok {
+		return right, err
+	}
+	left, err := c.value(ctx, expr.X)
+	if err != nil {
+		return 0, err
+	}
+	return c.apply(ctx, plain, left, right)
 }
 
 func (c *calculation) apply(ctx context.Context, op syntax.BinAritOperator, a, b int64) (int64, error) {

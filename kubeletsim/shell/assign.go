@@ -2,12 +2,16 @@ package shell
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // variableOf returns a variable, or one that the shell computes; nil if it is not set.
@@ -38,10 +42,10 @@ func (s *Shell) variableOf(name string) *variable {
 	case "PIPESTATUS":
 		v := &variable{set: true, kind: indexed, elems: map[int]string{}}
 		for i, status := range s.statuses {
-			v.elems[i] = strconv.Itoa(status)
+			v.elems[i] = statusText(status)
 		}
 		if len(s.statuses) == 0 {
-			v.elems[0] = strconv.Itoa(s.status)
+			v.elems[0] = statusText(s.status)
 		}
 		return v
 	}
@@ -166,6 +170,9 @@ func (s *Shell) assignment(ctx context.Context, a *syntax.Assign) error {
 	v := s.vars[name]
 	if v != nil && v.integer {
 		n, err := s.evaluate(ctx, value, 0)
+		if errors.Is(err, errUnknownNumber) {
+			return s.assign(name, unknown.Text)
+		}
 		if err != nil {
 			return err
 		}
@@ -235,6 +242,9 @@ func (s *Shell) assignElement(ctx context.Context, name string, index syntax.Ari
 		}, int64(len(key)+len(value)))
 	}
 	n, err := s.arithmetic(ctx, index)
+	if errors.Is(err, errUnknownNumber) {
+		return nil // it is unknown which element changes
+	}
 	if err != nil {
 		return err
 	}
@@ -315,6 +325,9 @@ func (s *Shell) assignArray(ctx context.Context, name string, a *syntax.Assign) 
 			continue
 		}
 		n, err := s.arithmetic(ctx, elem.Index)
+		if errors.Is(err, errUnknownNumber) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -335,10 +348,12 @@ func (s *Shell) assignArray(ctx context.Context, name string, a *syntax.Assign) 
 // setDir changes the working directory.
 func (s *Shell) setDir(dir string) error {
 	info, err := s.Container.Stat(dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, unknown.ErrFile):
+		s.Container.Assume(unknown.Show(dir) + " is a directory")
+	case err != nil:
 		return err
-	}
-	if !info.IsDir() {
+	case !info.IsDir() && info.Mode()&fs.ModeIrregular == 0:
 		return os.ErrInvalid
 	}
 	if err := s.assign("OLDPWD", s.Dir); err != nil {

@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // statusPipe is the status of a command that writes to a pipe without a reader, as with SIGPIPE.
@@ -146,6 +148,9 @@ func (s *Shell) execute(ctx context.Context, args []string) error {
 	}
 	if run := findBuiltin(args[0]); run != nil {
 		return s.callBuiltin(ctx, run, args)
+	}
+	if unknown.Is(args[0]) {
+		s.imported = true
 	}
 	return s.program(ctx, args)
 }

@@ -31,9 +31,11 @@ type Container interface {
 	Stat(name string) (fs.FileInfo, error)
 	Lstat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
-	// Find returns the path of the program that a command names; "" if there is none.
+	// Find returns the path of the program that a command names; "" if there is none, and unknown.Text if
+	// there may be one.
 	Find(name, dir, path string) string
-	// Run runs a program to its end and returns its status. The error ends the run of the shell.
+	// Run runs a program to its end and returns its status, which may be unknown. The error ends the run of
+	// the shell.
 	Run(ctx context.Context, p *Program) (status int, err error)
 	// Before is called before each command. It returns handlers of signals that are to be executed first;
 	// none for a subshell, which leaves them to the shell that it is of.
@@ -48,6 +50,10 @@ type Container interface {
 	// container's command, and cancel.
 	Spawn(ctx context.Context, do func(ctx context.Context)) (cancel func())
 	Now() time.Time
+	// Assume records what is assumed of the container's unknown content: "NAME exists".
+	Assume(what string)
+	// Partial reports whether a directory may have entries that ReadDir does not list.
+	Partial(dir string) bool
 }
 
 // Program is a program that a shell starts. In may be nil: there is no input.

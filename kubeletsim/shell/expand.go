@@ -2,10 +2,13 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // piece is a part of a field. Only what is not quoted has special characters of patterns.
@@ -217,6 +220,9 @@ func (x *expansion) part(ctx context.Context, part syntax.WordPart, quoted bool)
 		return x.result(ctx, text, quoted)
 	case *syntax.ArithmExp:
 		n, err := x.arithmetic(ctx, part.X)
+		if errors.Is(err, errUnknownNumber) {
+			return x.result(ctx, unknown.Text, quoted)
+		}
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // escapeKind is whose escape sequences are meant.
@@ -229,6 +231,10 @@ func (f *formatting) conversion(format string) (n int, stop bool, err error) {
 	}
 	verb := format[n]
 	n++
+	if len(f.args) > 0 && unknown.In(f.args[0]) && strings.IndexByte("diouxXfeEgGFc", verb) >= 0 {
+		f.next()
+		return n, false, f.write(unknown.Text)
+	}
 	if verb == '%' {
 		return n, false, f.write("%")
 	}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // glob expands the patterns of a field to the names of files. Without any that matches, the field is its
@@ -31,6 +33,9 @@ func (s *Shell) glob(ctx context.Context, field []piece) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
+		if dir := path.Dir(s.absolute(unquotePattern(pattern))); matchesSeveral(pattern) && !strings.ContainsAny(dir, "*?[") && s.Container.Partial(dir) {
+			return []string{path.Join(dir, unknown.Text)}, nil
+		}
 		if s.options["nullglob"] {
 			return nil, nil
 		}
@@ -38,6 +43,12 @@ func (s *Shell) glob(ctx context.Context, field []piece) ([]string, error) {
 	}
 	slices.Sort(found)
 	return found, nil
+}
+
+// matchesSeveral reports whether a pattern may match more than its own text. The command [ does not.
+func matchesSeveral(pattern string) bool {
+	_, rest, bracket := strings.Cut(pattern, "[")
+	return strings.ContainsAny(pattern, "*?") || bracket && strings.Contains(rest, "]")
 }
 
 func special(p piece) bool { return !p.quoted && strings.ContainsAny(p.text, "*?[") }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // maxPipeline bounds the commands of one pipeline.
@@ -56,7 +58,7 @@ func (s *Shell) background(ctx context.Context, stmt *syntax.Stmt) error {
 		defer child.Close()
 		ctx = WithTurn(ctx, turn)
 		err := child.finish(ctx, child.stmt(ctx, &own))
-		if j.status = child.Status(); err != nil {
+		if j.status = child.status; err != nil {
 			j.status = statusTerminated
 		}
 	})
@@ -170,7 +172,7 @@ func (s *Shell) pipeline(ctx context.Context, cmd *syntax.BinaryCmd) error {
 	s.status = s.statuses[len(s.statuses)-1]
 	if s.options["pipefail"] {
 		for _, status := range s.statuses {
-			if status != 0 {
+			if status != 0 && (unknown.Known(status) || s.status == 0) {
 				s.status = status
 			}
 		}
@@ -214,7 +216,7 @@ func (m *member) run(ctx context.Context) {
 	}()
 	ctx = WithTurn(ctx, m.turn)
 	m.err = m.shell.finish(ctx, m.shell.stmt(ctx, m.stmt))
-	m.status = m.shell.Status()
+	m.status = m.shell.status
 }
 
 // inSubshell executes statements in a subshell on this goroutine.
@@ -225,7 +227,7 @@ func (s *Shell) inSubshell(ctx context.Context, list []*syntax.Stmt) error {
 	}
 	defer child.Close()
 	err = child.finish(ctx, child.stmts(ctx, list))
-	s.status = child.Status()
+	s.status = child.status
 	return err
 }
 
@@ -246,7 +248,7 @@ func (s *Shell) capture(ctx context.Context, list []*syntax.Stmt) (string, error
 	child.files[1] = &stream{out: p, ends: pipeWriter{p}}
 	child.guarded = 0
 	err = s.nested(func() error { return child.finish(ctx, child.stmts(ctx, list)) })
-	status := child.Status()
+	status := child.status
 	child.Close()
 	if err != nil {
 		return "", err

@@ -2,11 +2,14 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // modify applies what an expansion does to the value: ${a:1:2}, ${a/x/y}, ${a#x}, ${a^}.
@@ -28,6 +31,10 @@ func (x *expansion) modify(ctx context.Context, pe *syntax.ParamExp, v *value) e
 func (x *expansion) each(v *value, do func(item string) (string, error)) error {
 	items := make([]string, len(v.items))
 	for i, item := range v.items {
+		if unknown.In(item) {
+			items[i] = unknown.Text
+			continue
+		}
 		var err error
 		if items[i], err = do(item); err != nil {
 			return err
@@ -39,14 +46,16 @@ func (x *expansion) each(v *value, do func(item string) (string, error)) error {
 
 func (x *expansion) slice(ctx context.Context, pe *syntax.ParamExp, v *value) error {
 	offset, err := x.arithmetic(ctx, pe.Slice.Offset)
+	length, bounded := int64(0), pe.Slice.Length != nil
+	if bounded && err == nil {
+		length, err = x.arithmetic(ctx, pe.Slice.Length)
+	}
+	if errors.Is(err, errUnknownNumber) {
+		v.items = []string{unknown.Text}
+		return nil
+	}
 	if err != nil {
 		return err
-	}
-	length, bounded := int64(0), pe.Slice.Length != nil
-	if bounded {
-		if length, err = x.arithmetic(ctx, pe.Slice.Length); err != nil {
-			return err
-		}
 	}
 	bounds := func(n int64) (from, to int64, ok bool) {
 		if from = offset; from < 0 {

@@ -2,11 +2,14 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // value is what a parameter stands for: one text, or a list for $@ and $*.
@@ -45,8 +48,14 @@ func (x *expansion) parameter(ctx context.Context, pe *syntax.ParamExp, quoted b
 	if err != nil {
 		return err
 	}
+	if !v.set && !v.list && x.imported && pe.Names == 0 && validName(pe.Param.Value) && (pe.Exp == nil || !defaults(pe.Exp.Op)) {
+		v = value{items: []string{unknown.Text}, set: true}
+	}
 	if pe.Length {
 		n := len(v.items)
+		if !v.list && v.set && unknown.In(v.items[0]) {
+			return x.result(ctx, unknown.Text, quoted)
+		}
 		if !v.list {
 			n = 0
 			if v.set {
@@ -65,6 +74,15 @@ func (x *expansion) parameter(ctx context.Context, pe *syntax.ParamExp, quoted b
 		return err
 	}
 	return x.addValue(ctx, v, quoted)
+}
+
+// defaults reports whether an expansion says what an unset parameter stands for.
+func defaults(op syntax.ParExpOperator) bool {
+	switch op {
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		return true
+	}
+	return false
 }
 
 // addValue adds a value's items.
@@ -211,7 +229,7 @@ func (s *Shell) lookup(ctx context.Context, name string, index syntax.ArithmExpr
 	case "#":
 		return one(strconv.Itoa(len(s.params)))
 	case "?":
-		return one(strconv.Itoa(s.Status()))
+		return one(statusText(s.status))
 	case "$":
 		return one(strconv.Itoa(s.PID))
 	case "!":
@@ -251,6 +269,9 @@ func (s *Shell) element(ctx context.Context, v *variable, index syntax.ArithmExp
 		return text, set, err
 	}
 	n, err := s.arithmetic(ctx, index)
+	if errors.Is(err, errUnknownNumber) {
+		return unknown.Text, true, nil
+	}
 	if err != nil || v == nil {
 		return "", false, err
 	}

@@ -398,14 +398,18 @@ func (s *Shell) compile(pattern string) (*Pattern, error) {
 }
 
 // matches reports whether a text matches the pattern that a word expands to.
-func (s *Shell) matches(ctx context.Context, word *syntax.Word, text string) (bool, error) {
+func (s *Shell) matches(ctx context.Context, word *syntax.Word, text string) (truth, error) {
 	pattern, err := s.pattern(ctx, word)
 	if err != nil {
-		return false, err
+		return truth{}, err
 	}
 	p, err := s.compile(pattern)
 	if err != nil {
-		return false, err
+		return truth{}, err
 	}
-	return p.Match(ctx, text)
+	matched, err := p.Match(ctx, text)
+	if pattern == "*" {
+		return known(matched), err
+	}
+	return unless(matched, true, text, pattern), err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // reading is what the flags of read ask for.
@@ -167,6 +169,8 @@ func (s *Shell) assignRead(ctx context.Context, r reading, line string) error {
 		field := ""
 		if i < len(fields) {
 			field = fields[i]
+		} else if unknown.In(line) {
+			field = unknown.Text
 		}
 		if err := s.assign(name, field); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"minikcm.dev/minikcm/kubeletsim/shelltree"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 const (
@@ -57,6 +58,9 @@ type Shell struct {
 	sourced int
 	line    uint
 	exited  bool
+	// imported means that a text of which nothing is known has been executed in this shell: it may have set
+	// variables and defined functions.
+	imported bool
 	// subshell reports that it is a subshell.
 	subshell bool
 	// onExit and onError are handlers of trap.
@@ -137,7 +141,7 @@ func (s *Shell) fork(turn *Turn) (*Shell, error) {
 		Config: s.Config, vars: make(map[string]*variable, len(s.vars)), unnamed: s.unnamed, functions: maps.Clone(s.functions), aliases: maps.Clone(s.aliases),
 		options: maps.Clone(s.options), files: make(map[int]*stream, len(s.files)), params: s.params, status: s.status, guarded: s.guarded,
 		depth: s.depth, line: s.line, subshell: true, traps: map[string]string{}, nextPID: s.nextPID, began: s.began, optind: s.optind,
-		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, sourced: s.sourced, onError: s.onError,
+		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, sourced: s.sourced, imported: s.imported, onError: s.onError,
 	}
 	c.turn, c.Seed = turn, mix(s.Seed, s.children)
 	for name, v := range s.vars {
@@ -222,8 +226,16 @@ func (s *Shell) RunStmt(ctx context.Context, stmt *syntax.Stmt) error {
 // Exited reports whether a command has ended the shell.
 func (s *Shell) Exited() bool { return s.exited }
 
-// Status returns $?.
-func (s *Shell) Status() int { return s.status & 0xff }
+// Status returns $?, which may be unknown.
+func (s *Shell) Status() int { return s.status & (unknown.Status | 0xff) }
+
+// statusText returns $? for a status. What is assumed to have succeeded has succeeded from then on.
+func statusText(status int) string {
+	if !unknown.Known(status) && !unknown.Holds(status) {
+		return unknown.Text
+	}
+	return strconv.Itoa(status & 0xff)
+}
 
 // SetStatus sets $?.
 func (s *Shell) SetStatus(status int) { s.status = status }
@@ -235,6 +247,10 @@ func (s *Shell) SetOption(args []string) {
 
 // source executes a text within the shell.
 func (s *Shell) source(ctx context.Context, text, name string) error {
+	if unknown.Is(text) {
+		s.imported, s.status = true, unknown.Succeeded
+		return nil
+	}
 	tree := int64(min(len(text), shelltree.MaxText)) * shelltree.TreeBytes
 	if err := s.Container.Reserve(tree); err != nil {
 		return err

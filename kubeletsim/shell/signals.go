@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
@@ -110,7 +112,9 @@ func waitBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 	for _, word := range words {
 		j := s.findJob(word)
 		if j == nil {
-			status = exitNotFound
+			if status = exitNotFound; unknown.In(word) {
+				status = unknown.Succeeded
+			}
 			continue
 		}
 		if err := s.await(ctx, j); err != nil {

@@ -2,11 +2,13 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"minikcm.dev/minikcm/kubeletsim/shelltree"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 func (s *Shell) stmts(ctx context.Context, list []*syntax.Stmt) error {
@@ -42,7 +44,7 @@ func (s *Shell) stmt(ctx context.Context, stmt *syntax.Stmt) error {
 		return err
 	}
 	if stmt.Negated {
-		s.status = oneIf(s.status == 0)
+		s.status = truth{!unknown.Holds(s.status), !unknown.Known(s.status)}.status()
 		return nil
 	}
 	return s.checkError(ctx, stmt.Cmd)
@@ -85,7 +87,7 @@ func (s *Shell) redirected(ctx context.Context, stmt *syntax.Stmt) error {
 
 // checkError ends the shell after a command that failed, with set -e, and executes the handler of ERR.
 func (s *Shell) checkError(ctx context.Context, cmd syntax.Command) error {
-	if s.status == 0 || s.guarded > 0 || !s.options["errexit"] && s.onError == "" {
+	if s.status == 0 || !unknown.Known(s.status) || s.guarded > 0 || !s.options["errexit"] && s.onError == "" {
 		return nil
 	}
 	switch cmd := cmd.(type) {
@@ -135,22 +137,18 @@ func (s *Shell) command(ctx context.Context, cmd syntax.Command) error {
 	case *syntax.FuncDecl:
 		return s.define(cmd)
 	case *syntax.ArithmCmd:
-		n, err := s.arithmetic(ctx, cmd.X)
-		s.status = oneIf(n == 0)
-		return err
+		return s.count(ctx, cmd.X)
 	case *syntax.LetClause:
 		for _, expr := range cmd.Exprs {
-			n, err := s.arithmetic(ctx, expr)
-			if err != nil {
+			if err := s.count(ctx, expr); err != nil {
 				return err
 			}
-			s.status = oneIf(n == 0)
 		}
 		return nil
 	case *syntax.TestClause:
 		holds, err := s.testClause(ctx, cmd.X, 0)
 		if err == nil {
-			s.status = oneIf(!holds)
+			s.status = holds.status()
 		}
 		return err
 	}
@@ -177,6 +175,17 @@ func (s *Shell) compound(ctx context.Context, cmd syntax.Command) error {
 	return s.fail("coprocesses and test declarations are not simulated")
 }
 
+// count executes an expression, whose status is 0 unless its value is.
+func (s *Shell) count(ctx context.Context, expr syntax.ArithmExpr) error {
+	n, err := s.arithmetic(ctx, expr)
+	if errors.Is(err, errUnknownNumber) {
+		s.status = unknown.Succeeded
+		return nil
+	}
+	s.status = oneIf(n == 0)
+	return err
+}
+
 // list executes commands with && and || between them. The parser nests them to the left.
 func (s *Shell) list(ctx context.Context, cmd *syntax.BinaryCmd) error {
 	first, rest := leftmost(cmd, func(op syntax.BinCmdOperator) bool { return op == syntax.AndStmt || op == syntax.OrStmt })
@@ -184,7 +193,7 @@ func (s *Shell) list(ctx context.Context, cmd *syntax.BinaryCmd) error {
 		return err
 	}
 	for i, next := range rest {
-		if (s.status == 0) != (next.Op == syntax.AndStmt) {
+		if !s.goesTo(next) {
 			continue
 		}
 		run := s.condition
@@ -196,6 +205,15 @@ func (s *Shell) list(ctx context.Context, cmd *syntax.BinaryCmd) error {
 		}
 	}
 	return nil
+}
+
+// goesTo reports whether the command on the right of && or || is executed after the status of the left.
+func (s *Shell) goesTo(next *syntax.BinaryCmd) bool {
+	right := []*syntax.Stmt{next.Y}
+	if next.Op == syntax.AndStmt {
+		return s.decide(right, nil)
+	}
+	return !s.decide(nil, right)
 }
 
 // leftmost takes a tree of binary commands apart, without recursion: its first statement, and the
@@ -221,11 +239,19 @@ func (s *Shell) branch(ctx context.Context, cmd *syntax.IfClause) error {
 		if err := s.condition(ctx, cmd.Cond); err != nil {
 			return err
 		}
-		if s.status == 0 {
+		if s.decide(cmd.Then, otherwise(cmd)) {
 			return s.stmts(ctx, cmd.Then)
 		}
 	}
 	s.status = 0
+	return nil
+}
+
+// otherwise returns the statements of an else that ends an if.
+func otherwise(cmd *syntax.IfClause) []*syntax.Stmt {
+	if cmd.Else != nil && len(cmd.Else.Cond) == 0 {
+		return cmd.Else.Then
+	}
 	return nil
 }
 
@@ -241,7 +267,7 @@ func (s *Shell) while(ctx context.Context, cmd *syntax.WhileClause) error {
 		if done, err := leaveLoop(err); done || err != nil {
 			return err
 		}
-		if (s.status == 0) == cmd.Until {
+		if !unknown.Known(s.status) || (s.status == 0) == cmd.Until { // a wait for the unknown ends
 			s.status = status
 			return nil
 		}
@@ -309,7 +335,7 @@ func (s *Shell) forCount(ctx context.Context, loop *syntax.CStyleLoop, body []*s
 		}
 		return s.arithmetic(ctx, expr)
 	}
-	if _, err := evaluate(loop.Init); err != nil {
+	if _, err := evaluate(loop.Init); err != nil && !errors.Is(err, errUnknownNumber) {
 		return err
 	}
 	for {
@@ -317,12 +343,15 @@ func (s *Shell) forCount(ctx context.Context, loop *syntax.CStyleLoop, body []*s
 			return err
 		}
 		if n, err := evaluate(loop.Cond); err != nil || n == 0 {
+			if errors.Is(err, errUnknownNumber) {
+				err = nil
+			}
 			return err
 		}
 		if done, err := s.round(ctx, body); done || err != nil {
 			return err
 		}
-		if _, err := evaluate(loop.Post); err != nil {
+		if _, err := evaluate(loop.Post); err != nil && !errors.Is(err, errUnknownNumber) {
 			return err
 		}
 	}
@@ -335,12 +364,14 @@ func (s *Shell) caseClause(ctx context.Context, cmd *syntax.CaseClause) error {
 	}
 	s.status = 0
 	through := false
-	for _, item := range cmd.Items {
+	for i, item := range cmd.Items {
 		matched := through
-		for i := 0; i < len(item.Patterns) && !matched; i++ {
-			if matched, err = s.matches(ctx, item.Patterns[i], text); err != nil {
+		for j := 0; j < len(item.Patterns) && !matched; j++ {
+			got, err := s.matches(ctx, item.Patterns[j], text)
+			if err != nil {
 				return err
 			}
+			matched = got.holds && !(got.unknown && s.avoids(cmd.Items, i))
 		}
 		if !matched {
 			continue
@@ -354,6 +385,17 @@ func (s *Shell) caseClause(ctx context.Context, cmd *syntax.CaseClause) error {
 		}
 	}
 	return nil
+}
+
+// avoids reports whether an item of a case that may be the right one leads to worse than a later one.
+func (s *Shell) avoids(items []*syntax.CaseItem, at int) bool {
+	own := s.consequence(items[at].Stmts, 0)
+	for _, later := range items[at+1:] {
+		if s.consequence(later.Stmts, 0) < own {
+			return true
+		}
+	}
+	return own > goesOn
 }
 
 // define defines a function, whose tree stays in memory after the script that it is from.

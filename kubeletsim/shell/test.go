@@ -2,89 +2,100 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // maxTestDepth bounds how deep tests nest.
 const maxTestDepth = 500
 
 // testClause evaluates [[ ... ]].
-func (s *Shell) testClause(ctx context.Context, expr syntax.TestExpr, depth int) (bool, error) {
+func (s *Shell) testClause(ctx context.Context, expr syntax.TestExpr, depth int) (truth, error) {
 	if depth > maxTestDepth {
-		return false, s.fail("a test is nested too deeply")
+		return truth{}, s.fail("a test is nested too deeply")
 	}
 	switch expr := expr.(type) {
 	case *syntax.Word:
 		text, err := s.text(ctx, expr)
-		return text != "", err
+		return unless(text != "", true, text), err
 	case *syntax.ParenTest:
 		return s.testClause(ctx, expr.X, depth+1)
 	case *syntax.UnaryTest:
 		if expr.Op == syntax.TsNot {
 			holds, err := s.testClause(ctx, expr.X, depth+1)
-			return !holds, err
+			return holds.not(), err
 		}
 		word, ok := expr.X.(*syntax.Word)
 		if !ok {
-			return false, s.fail("syntax error in a test")
+			return truth{}, s.fail("syntax error in a test")
 		}
 		text, err := s.text(ctx, word)
 		if err != nil {
-			return false, err
+			return truth{}, err
 		}
 		return s.testUnary(expr.Op.String(), text), nil
 	case *syntax.BinaryTest:
 		if expr.Op == syntax.AndTest || expr.Op == syntax.OrTest {
-			holds, err := s.testClause(ctx, expr.X, depth+1)
-			if err != nil || holds == (expr.Op == syntax.OrTest) {
-				return holds, err
+			left, err := s.testClause(ctx, expr.X, depth+1)
+			if err != nil || !left.unknown && left.holds == (expr.Op == syntax.OrTest) {
+				return left, err
 			}
-			return s.testClause(ctx, expr.Y, depth+1)
+			right, err := s.testClause(ctx, expr.Y, depth+1)
+			if expr.Op == syntax.OrTest {
+				return left.or(right), err
+			}
+			return left.and(right), err
 		}
 		return s.testWords(ctx, expr)
 	}
-	return false, s.fail("syntax error in a test")
+	return truth{}, s.fail("syntax error in a test")
 }
 
 // testWords evaluates a binary operator of [[ ]].
-func (s *Shell) testWords(ctx context.Context, expr *syntax.BinaryTest) (bool, error) {
+func (s *Shell) testWords(ctx context.Context, expr *syntax.BinaryTest) (truth, error) {
 	left, okLeft := expr.X.(*syntax.Word)
 	right, okRight := expr.Y.(*syntax.Word)
 	if !okLeft || !okRight {
-		return false, s.fail("syntax error in a test")
+		return truth{}, s.fail("syntax error in a test")
 	}
 	a, err := s.text(ctx, left)
 	if err != nil {
-		return false, err
+		return truth{}, err
 	}
 	switch expr.Op {
 	case syntax.TsMatch, syntax.TsMatchShort, syntax.TsNoMatch:
 		matched, err := s.matches(ctx, right, a)
-		return matched != (expr.Op == syntax.TsNoMatch), err
+		if expr.Op == syntax.TsNoMatch {
+			matched = matched.not()
+		}
+		return matched, err
 	case syntax.TsReMatch:
 		return s.matchRegexp(ctx, a, right)
 	}
 	b, err := s.text(ctx, right)
 	if err != nil {
-		return false, err
+		return truth{}, err
 	}
 	switch expr.Op {
 	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 		x, err := s.evaluate(ctx, a, 0)
-		if err != nil {
-			return false, err
+		y := int64(0)
+		if err == nil {
+			y, err = s.evaluate(ctx, b, 0)
 		}
-		y, err := s.evaluate(ctx, b, 0)
-		if err != nil {
-			return false, err
+		if errors.Is(err, errUnknownNumber) {
+			return assumed(assumedOrder(expr.Op.String())), nil
 		}
-		return ordered(expr.Op.String(), x, y), nil
+		return known(ordered(expr.Op.String(), x, y)), err
 	}
 	holds, _, err := s.testBinary(a, expr.Op.String(), b)
 	return holds, err
@@ -93,10 +104,10 @@ func (s *Shell) testWords(ctx context.Context, expr *syntax.BinaryTest) (bool, e
 // maxRegexp bounds a regular expression, whose program takes far more memory than its text.
 const maxRegexp = 4 << 10
 
-func (s *Shell) matchRegexp(ctx context.Context, text string, word *syntax.Word) (bool, error) {
+func (s *Shell) matchRegexp(ctx context.Context, text string, word *syntax.Word) (truth, error) {
 	x := s.newExpansion(false)
 	if err := x.word(ctx, word.Parts, false, false); err != nil {
-		return false, err
+		return truth{}, err
 	}
 	var b strings.Builder
 	for _, p := range x.cur {
@@ -107,16 +118,20 @@ func (s *Shell) matchRegexp(ctx context.Context, text string, word *syntax.Word)
 		}
 	}
 	if b.Len() > maxRegexp {
-		return false, s.fail("a regular expression is longer than %d bytes", maxRegexp)
+		return truth{}, s.fail("a regular expression is longer than %d bytes", maxRegexp)
 	}
 	re, err := regexp.Compile(b.String())
 	if err != nil {
-		return false, s.fail("a regular expression has a syntax error")
+		return truth{}, s.fail("a regular expression has a syntax error")
 	}
 	re.Longest()
 	groups, err := FindSubmatch(ctx, re, text)
 	if err != nil {
-		return false, err
+		return truth{}, err
+	}
+	holds := unless(groups != nil, true, text, b.String())
+	if holds.unknown {
+		groups = slices.Repeat([]string{unknown.Text}, re.NumSubexp()+1)
 	}
 	elems := map[int]string{}
 	bytes := int64(0)
@@ -125,55 +140,66 @@ func (s *Shell) matchRegexp(ctx context.Context, text string, word *syntax.Word)
 		bytes += int64(len(group)) + variableBytes
 	}
 	err = s.change("BASH_REMATCH", func(v *variable) { v.kind, v.elems, v.set = indexed, elems, true }, bytes)
-	return groups != nil, err
+	return holds, err
 }
 
 // testUnary evaluates operators such as -f and -z.
-func (s *Shell) testUnary(op, arg string) bool {
+func (s *Shell) testUnary(op, arg string) truth {
 	switch op {
 	case "-z":
-		return arg == ""
+		return unless(arg == "", false, arg)
 	case "-n":
-		return arg != ""
+		return unless(arg != "", true, arg)
 	case "-o":
-		return s.options[arg]
+		return known(s.options[arg])
 	case "-t":
-		return false
+		return known(false)
 	case "-v":
-		name, index, element := strings.Cut(strings.TrimSuffix(arg, "]"), "[")
-		v := s.variableOf(name)
-		if !element {
-			_, set := v.single()
-			return set
-		}
-		if v == nil {
-			return false
-		}
-		n, _ := strconv.Atoi(index)
-		_, inKeys := v.keys[index]
-		_, inElems := v.elems[n]
-		return inKeys || inElems
+		return known(s.isSet(arg))
 	case "-R":
 		v := s.vars[arg]
-		return v != nil && v.reference
+		return known(v != nil && v.reference)
 	}
 	return s.testFile(op, arg)
 }
 
-func (s *Shell) testFile(op, arg string) bool {
+// isSet reports whether a variable, or an element of an array, has a value.
+func (s *Shell) isSet(arg string) bool {
+	name, index, element := strings.Cut(strings.TrimSuffix(arg, "]"), "[")
+	v := s.variableOf(name)
+	if !element {
+		_, set := v.single()
+		return set
+	}
+	if v == nil {
+		return false
+	}
+	n, _ := strconv.Atoi(index)
+	_, inKeys := v.keys[index]
+	_, inElems := v.elems[n]
+	return inKeys || inElems
+}
+func (s *Shell) testFile(op, arg string) truth {
 	if arg == "" {
-		return false
+		return known(false)
 	}
-	name := s.absolute(arg)
-	info, err := s.Container.Stat(name)
+	look := s.Container.Stat
 	if op == "-L" || op == "-h" {
-		info, err = s.Container.Lstat(name)
-		return err == nil && info.Mode()&fs.ModeSymlink != 0
+		look = s.Container.Lstat
 	}
-	if err != nil {
-		return false
+	info, err := look(s.absolute(arg))
+	if errors.Is(err, unknown.ErrFile) || err == nil && info.Mode()&fs.ModeIrregular != 0 && op != "-e" {
+		s.Container.Assume(unknown.Show(s.absolute(arg)) + " exists")
+		return assumed(true)
 	}
+	return known(err == nil && fileIs(op, info))
+}
+
+// fileIs evaluates operators such as -f for a file.
+func fileIs(op string, info fs.FileInfo) bool {
 	switch mode := info.Mode(); op {
+	case "-L", "-h":
+		return mode&fs.ModeSymlink != 0
 	case "-f":
 		return mode.IsRegular()
 	case "-d":
@@ -218,18 +244,25 @@ func ordered(op string, a, b int64) bool {
 	return a >= b
 }
 
+// assumedOrder reports whether an order is assumed to hold between numbers of which one is unknown: they are
+// assumed to be equal.
+func assumedOrder(op string) bool { return ordered(op, 0, 0) }
+
 // testBinary evaluates a binary operator; ok is false if there is none of that name.
-func (s *Shell) testBinary(a, op, b string) (holds, ok bool, err error) {
+func (s *Shell) testBinary(a, op, b string) (holds truth, ok bool, err error) {
 	switch op {
 	case "=", "==":
-		return a == b, true, nil
+		return unless(a == b, true, a, b), true, nil
 	case "!=":
-		return a != b, true, nil
+		return unless(a != b, false, a, b), true, nil
 	case "<":
-		return a < b, true, nil
+		return unless(a < b, false, a, b), true, nil
 	case ">":
-		return a > b, true, nil
+		return unless(a > b, false, a, b), true, nil
 	case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
+		if unknown.In(a) || unknown.In(b) {
+			return assumed(assumedOrder(op)), true, nil
+		}
 		x, errX := strconv.ParseInt(strings.TrimSpace(a), 10, 64)
 		y, errY := strconv.ParseInt(strings.TrimSpace(b), 10, 64)
 		bad := a
@@ -237,21 +270,24 @@ func (s *Shell) testBinary(a, op, b string) (holds, ok bool, err error) {
 			bad = b
 		}
 		if errX != nil || errY != nil {
-			return false, true, &badTest{bad + ": bad number"}
+			return truth{}, true, &badTest{bad + ": bad number"}
 		}
-		return ordered(op, x, y), true, nil
+		return known(ordered(op, x, y)), true, nil
 	case "-nt", "-ot", "-ef":
 		x, errX := s.Container.Stat(s.absolute(a))
 		y, errY := s.Container.Stat(s.absolute(b))
+		if errors.Is(errX, unknown.ErrFile) || errors.Is(errY, unknown.ErrFile) {
+			return assumed(true), true, nil
+		}
 		switch op {
 		case "-nt":
-			return errX == nil && (errY != nil || x.ModTime().After(y.ModTime())), true, nil
+			return known(errX == nil && (errY != nil || x.ModTime().After(y.ModTime()))), true, nil
 		case "-ot":
-			return errY == nil && (errX != nil || x.ModTime().Before(y.ModTime())), true, nil
+			return known(errY == nil && (errX != nil || x.ModTime().Before(y.ModTime()))), true, nil
 		}
-		return errX == nil && errY == nil && (s.absolute(a) == s.absolute(b) || os.SameFile(x, y)), true, nil
+		return known(errX == nil && errY == nil && (s.absolute(a) == s.absolute(b) || os.SameFile(x, y))), true, nil
 	}
-	return false, false, nil
+	return truth{}, false, nil
 }
 
 // badTest is an error in the arguments of test.
@@ -284,7 +320,7 @@ func testBuiltin(s *Shell, _ context.Context, args []string) (int, error) {
 		s.complain("%v", err)
 		return 2, nil
 	}
-	return oneIf(!holds), nil
+	return holds.status(), nil
 }
 
 func (t *testArgs) next() string {
@@ -294,38 +330,38 @@ func (t *testArgs) next() string {
 }
 
 // any evaluates tests with -o between them. n is the number of the arguments of the whole.
-func (t *testArgs) any(n int) (bool, error) {
+func (t *testArgs) any(n int) (truth, error) {
 	holds, err := t.all(n)
 	for err == nil && len(t.args) > 0 && t.args[0] == "-o" {
 		t.next()
-		var right bool
+		var right truth
 		right, err = t.all(len(t.args))
-		holds = holds || right
+		holds = holds.or(right)
 	}
 	return holds, err
 }
 
-func (t *testArgs) all(n int) (bool, error) {
+func (t *testArgs) all(n int) (truth, error) {
 	holds, err := t.one(n)
 	for err == nil && len(t.args) > 0 && t.args[0] == "-a" {
 		t.next()
-		var right bool
+		var right truth
 		right, err = t.one(len(t.args))
-		holds = holds && right
+		holds = holds.and(right)
 	}
 	return holds, err
 }
 
-func (t *testArgs) one(n int) (bool, error) {
+func (t *testArgs) one(n int) (truth, error) {
 	if t.depth++; t.depth > maxTestDepth {
-		return false, &badTest{"too many operators"}
+		return truth{}, &badTest{"too many operators"}
 	}
 	defer func() { t.depth-- }()
 	if len(t.args) == 0 {
 		if n == 0 {
-			return false, nil
+			return known(false), nil
 		}
-		return false, &badTest{"argument expected"}
+		return truth{}, &badTest{"argument expected"}
 	}
 	if len(t.args) >= 3 {
 		if holds, ok, err := t.testBinary(t.args[0], t.args[1], t.args[2]); ok {
@@ -336,7 +372,7 @@ func (t *testArgs) one(n int) (bool, error) {
 	switch arg := t.next(); {
 	case arg == "!" && len(t.args) > 0:
 		holds, err := t.one(len(t.args))
-		return !holds, err
+		return holds.not(), err
 	case arg == "(" && len(t.args) > 0:
 		holds, err := t.any(len(t.args))
 		if err == nil && (len(t.args) == 0 || t.next() != ")") {
@@ -346,6 +382,6 @@ func (t *testArgs) one(n int) (bool, error) {
 	case len(arg) == 2 && arg[0] == '-' && len(t.args) > 0 && strings.IndexByte("bcdefghknoprstuvwxzGLNOSR", arg[1]) >= 0:
 		return t.testUnary(arg, t.next()), nil
 	default:
-		return arg != "", nil
+		return unless(arg != "", true, arg), nil
 	}
 }
