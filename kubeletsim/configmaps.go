@@ -10,6 +10,9 @@ import (
 func (k *Kubelets) observeConfigMap(obj any) {
 	if c, ok := obj.(*corev1.ConfigMap); ok {
 		k.observeImages(c)
+		if k.registry.Update(c) {
+			k.wakeAll()
+		}
 		k.observeStatics(c)
 		k.observeInstance(c, true)
 	}
@@ -18,6 +21,9 @@ func (k *Kubelets) observeConfigMap(obj any) {
 func (k *Kubelets) loseConfigMap(obj any) {
 	if c, ok := obj.(*corev1.ConfigMap); ok {
 		k.loseImages(c)
+		if k.registry.Forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
+			k.wakeAll()
+		}
 		k.loseStatics(c)
 		k.observeInstance(c, false)
 	}
@@ -35,6 +41,14 @@ func (k *Kubelets) loseImages(c *corev1.ConfigMap) {
 	if k.images.Forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
 		k.wakeAll()
 	}
+}
+
+// pullError returns why an image cannot be pulled; empty if it can.
+func (k *Kubelets) pullError(image string) string {
+	if why := k.imageErrors.Get(image); why != "" || k.images.Describes(image) {
+		return why
+	}
+	return k.registry.Missing(image)
 }
 
 func (k *Kubelets) wakeAll() {

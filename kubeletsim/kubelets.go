@@ -50,6 +50,8 @@ type Kubelets struct {
 	certificates    certificateWatch
 	// images are the profiles that ConfigMaps declare.
 	images images.Profiles
+	// registry knows which images exist.
+	registry images.Registry
 	// statics are the static pods that ConfigMaps declare.
 	statics statics
 	// containers are the containers of all pods. Run waits for their goroutines.

@@ -163,7 +163,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 // before, if the step gave it another one or none.
 func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	in.Now, in.TakeAddress, in.NetworkError = k.opts.Clock.Now(), n.TakeAddress, n.NetworkError()
-	in.HasImage, in.PullError = n.HasImage, k.imageErrors.Get
+	in.HasImage, in.PullError = n.HasImage, k.pullError
 	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
 	out := lifecycle.Step(in)
 	if old := in.State.Address; old.IsValid() && out.State.Address != old {
