@@ -18,7 +18,7 @@ import (
 // newAggregator returns what serves the versions of other servers.
 func (s *Server) newAggregator() *aggregator.Aggregator {
 	return aggregator.New(aggregator.Options{
-		Objects: s.storedObjects, Services: services.Resolver{Objects: s.storedObjects},
+		Objects: s.storedObjects, Services: services.Resolver{Objects: s.storedObjects}, Skips: s.skipper.Skips,
 		IsLocal: func(gv schema.GroupVersion) bool { return len(s.current().Table.InVersion(gv)) > 0 },
 		Update:  s.updateAPIService, Client: s.opts.ProxyClient, Done: s.done,
 		Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,

@@ -30,6 +30,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().Table }, Scheme: s.scheme},
 		Authorizer: hooks.Authorizer{Authorizer: s.recorder.Questions()},
 		Services:   services.Resolver{Objects: s.storedObjects},
+		Skip:       s.skipper.Skip,
 	})
 }
 

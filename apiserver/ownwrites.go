@@ -97,7 +97,7 @@ func (s *Server) newDefinitions() *served.Definitions {
 				Transformer: s.opts.Encryption.For(row.GroupResource()),
 			})
 		},
-		Services: services.Resolver{Objects: s.storedObjects}, Changed: func() { s.registrar.Load().wake() }, Retired: s.forgetKinds,
+		Services: services.Resolver{Objects: s.storedObjects}, Skip: s.skipper.Skip, Changed: func() { s.registrar.Load().wake() }, Retired: s.forgetKinds,
 		KubeVersion: s.opts.KubeVersion, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }

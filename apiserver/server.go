@@ -161,6 +161,9 @@ type Options struct {
 	// ProxyClient is the client certificate of requests to the servers of other APIs, which
 	// APIServices refer to; nil: the requests have none.
 	ProxyClient *auth.KeyPair
+	// SkipSimulated skips the webhooks and APIServices behind which only simulated pods are. Otherwise, only
+	// those of Services with services.AnnotationIgnoreSimulated are skipped.
+	SkipSimulated bool
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
@@ -235,6 +238,8 @@ type Server struct {
 	aggregator *aggregator.Aggregator
 	// mergedOpenAPI has the OpenAPI documents of all servers; nil before they are asked for.
 	mergedOpenAPI atomic.Pointer[mergedDocuments]
+	// skipper decides which calls of Services are skipped.
+	skipper *services.Skipper
 	// recorder wraps the Authorizer of the options.
 	recorder *accessrecord.Recorder
 
@@ -308,6 +313,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.metrics.AddRecord(s.log.Size, s.log.Capacity())
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
+	s.skipper = s.newSkipper()
 	s.definitions = s.newDefinitions()
 	s.aggregator = s.newAggregator()
 	s.hooks = s.newHooks()

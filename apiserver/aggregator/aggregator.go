@@ -35,6 +35,9 @@ type Options struct {
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
 	// Services resolves Services to addresses that can be reached.
 	Services webhook.ServiceResolver
+	// Skips reports whether the error of Services means that an APIService is skipped: its version then has no
+	// resources, and clients are warned.
+	Skips func(err error) (warning string, skip bool)
 	// IsLocal reports whether this server serves a version itself. An APIService then has no
 	// effect.
 	IsLocal func(gv schema.GroupVersion) bool

@@ -23,6 +23,8 @@ import (
 const (
 	// checkUser makes the requests of checks, as upstream.
 	checkUser = "system:kube-aggregator"
+	// reasonSkipped is the reason of an APIService that is skipped, because only simulated pods would answer.
+	reasonSkipped = "Simulated"
 	// checkTimeout limits each request of a check, in real time.
 	checkTimeout = 5 * time.Second
 )
@@ -41,7 +43,9 @@ func (a *Aggregator) check(ctx context.Context, name string) {
 		return
 	}
 	condition := a.availability(ctx, b)
-	if condition.Status == apiregistrationv1.ConditionTrue {
+	if condition.Reason == reasonSkipped {
+		a.forget(name)
+	} else if condition.Status == apiregistrationv1.ConditionTrue {
 		a.discover(ctx, b)
 	} else {
 		a.stale(b)
@@ -105,6 +109,12 @@ func (a *Aggregator) availability(ctx context.Context, b *backend) apiregistrati
 	if service.Spec.Type == corev1.ServiceTypeClusterIP && hostaddress.Of(service, portOf(ref)) == "" {
 		if missing := a.missingEndpoints(ctx, ref, service); missing != nil {
 			return *missing
+		}
+	}
+	_, unresolved := a.opts.Services.ResolveEndpoint(ref.Namespace, ref.Name, portOf(ref))
+	if warning, skipped := a.opts.Skips(unresolved); skipped {
+		return apiregistrationv1.APIServiceCondition{
+			Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue, Reason: reasonSkipped, Message: warning,
 		}
 	}
 	if err := a.answers(ctx, b); err != nil {

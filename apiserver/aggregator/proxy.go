@@ -2,12 +2,16 @@ package aggregator
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/httpstream"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/proxy"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/transport"
@@ -63,6 +67,10 @@ func (a *Aggregator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ref := b.service.Spec.Service
 	address, err := a.opts.Services.ResolveEndpoint(ref.Namespace, ref.Name, portOf(ref))
+	if warning, skipped := a.opts.Skips(err); skipped {
+		answerSkipped(w, r, b, warning)
+		return
+	}
 	if err != nil {
 		a.opts.Logger.V(1).Info("Resolving the Service of an APIService", "apiService", b.service.Name, "err", err)
 		http.Error(w, "service unavailable", http.StatusServiceUnavailable)
@@ -71,6 +79,24 @@ func (a *Aggregator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	location := *r.URL
 	location.Scheme, location.Host = address.Scheme, address.Host
 	a.pass(w, r, b, user, &location)
+}
+
+// answerSkipped answers for a server that is skipped: its version has no resources.
+func answerSkipped(w http.ResponseWriter, r *http.Request, b *backend, text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+		w.Header().Add("Warning", header)
+	}
+	code, answer := http.StatusOK, any(metav1.APIResourceList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: b.gv().String(), APIResources: []metav1.APIResource{},
+	})
+	if strings.TrimSuffix(r.URL.Path, "/") != versionPath(b.gv()) {
+		status := apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", text, 0, true).ErrStatus
+		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		code, answer = http.StatusNotFound, status
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer) // the client has gone
 }
 
 // pass sends a request to a server, as the user.

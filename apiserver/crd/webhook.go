@@ -25,11 +25,11 @@ type Webhooks struct {
 }
 
 // NewWebhooks returns a Webhooks that resolves webhooks named by a Service with
-// services.
-func NewWebhooks(services webhook.ServiceResolver) *Webhooks {
+// services, but for those that are skipped.
+func NewWebhooks(services webhook.ServiceResolver, skip outbound.Skip) *Webhooks {
 	return &Webhooks{converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 		return conversion.NewCRConverterFactory(services, func(webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
-			return outbound.Resolver{}
+			return outbound.Resolver{Skip: skip}
 		})
 	})}
 }

@@ -24,14 +24,18 @@ const (
 type Resolver struct {
 	// UserAgent is sent with each call; empty means client-go's.
 	UserAgent string
+	// Skip decides which calls of Services are skipped; nil: none.
+	Skip Skip
 }
 
 // ClientConfigFor returns the configuration for a URL.
 func (r Resolver) ClientConfigFor(string) (*rest.Config, error) { return r.config(), nil }
 
 // ClientConfigForService returns the configuration for a Service.
-func (r Resolver) ClientConfigForService(string, string, int) (*rest.Config, error) {
-	return r.config(), nil
+func (r Resolver) ClientConfigForService(name, namespace string, port int) (*rest.Config, error) {
+	config := r.config()
+	r.Skip.wrap(config, namespace, name, port)
+	return config, nil
 }
 
 func (r Resolver) config() *rest.Config {

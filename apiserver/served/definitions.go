@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/crd"
 	"minikcm.dev/minikcm/apiserver/gate"
+	"minikcm.dev/minikcm/apiserver/outbound"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
@@ -77,6 +78,8 @@ type Options struct {
 	Shared store.Store
 	// Services resolves the Services of conversion webhooks.
 	Services webhook.ServiceResolver
+	// Skip decides which conversion webhooks are skipped; nil: none.
+	Skip outbound.Skip
 	// Changed is called when Current has changed.
 	Changed func()
 	// Retired is called when a kind has ended: its requests and its watches. Current may
@@ -100,7 +103,7 @@ type Writer interface {
 
 // New returns Definitions that serve the built-in kinds once Load is called.
 func New(opts Options) *Definitions {
-	d := &Definitions{opts: opts, objects: opts.Definitions, known: map[string]*customKind{}, webhooks: crd.NewWebhooks(opts.Services)}
+	d := &Definitions{opts: opts, objects: opts.Definitions, known: map[string]*customKind{}, webhooks: crd.NewWebhooks(opts.Services, opts.Skip)}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.begin, d.cancel = func(f func(context.Context)) { d.running.Go(func() { f(ctx) }) }, cancel
 	return d

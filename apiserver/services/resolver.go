@@ -78,7 +78,8 @@ func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 
 // errSimulated is the error for a Service that selects pods.
 var errSimulated = errors.New("it selects simulated pods, which serve no network: annotate it with minikcm.dev/host=HOST:PORT, " +
-	"or use clientConfig.url, a Service of type ExternalName, or one without selector and an EndpointSlice with the address")
+	"or use clientConfig.url, a Service of type ExternalName, or one without selector and an EndpointSlice with the address, " +
+	"or skip its calls (minikcm up --ignore-simulated-webhooks, or the annotation minikcm.dev/ignore-simulated=true)")
 
 // endpoint returns the first address of a Service that is not a pod's.
 func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *corev1.ServicePort) (*url.URL, error) {
@@ -105,7 +106,7 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 		}
 	}
 	if simulated {
-		return nil, fmt.Errorf("service %s/%s cannot be called: %w", service.Namespace, service.Name, errSimulated)
+		return nil, &simulatedError{service}
 	}
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service.Name))
 }

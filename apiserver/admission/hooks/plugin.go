@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/outbound"
 )
 
 // Options configure New. All fields are required.
@@ -33,8 +34,9 @@ type Options struct {
 	Kinds Kinds
 	// Authorizer evaluates authorization checks in conditions.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// Services resolves the Service of a webhook.
+	// Services resolves the Service of a webhook, and Skip decides which are skipped.
 	Services webhookutil.ServiceResolver
+	Skip     outbound.Skip
 }
 
 // Plugin runs upstream's four plugins, each of which is a plugin of the admission chain.

@@ -81,7 +81,7 @@ func start(opts Options) (*started, error) {
 		return nil, err
 	}
 	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
-		return outbound.Resolver{UserAgent: "kube-apiserver-admission"}
+		return outbound.Resolver{UserAgent: "kube-apiserver-admission", Skip: opts.Skip}
 	}
 	p.mutatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	p.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)

@@ -1,0 +1,66 @@
+package services
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// AnnotationIgnoreSimulated on a Service, with the value true, skips the webhooks and APIServices that name it
+// as long as it leads to simulated pods only.
+const AnnotationIgnoreSimulated = "minikcm.dev/ignore-simulated"
+
+// simulatedError is the error for a Service that leads to simulated pods only.
+type simulatedError struct{ service *corev1.Service }
+
+func (e *simulatedError) Error() string {
+	return fmt.Sprintf("service %s/%s cannot be called: %v", e.service.Namespace, e.service.Name, errSimulated)
+}
+
+func (e *simulatedError) Unwrap() error { return errSimulated }
+
+// Skipper decides which calls of Services are skipped because only simulated pods would answer them.
+type Skipper struct {
+	Resolver Resolver
+	// All skips all of them; otherwise those of Services with AnnotationIgnoreSimulated.
+	All bool
+	// Note is called once for each Service whose calls are skipped.
+	Note func(service *corev1.Service, message string)
+
+	mu    sync.Mutex
+	noted map[string]bool
+}
+
+// Skip reports whether the calls of a Service's port are skipped, and what the API's client is told then.
+func (s *Skipper) Skip(namespace, name string, port int32) (warning string, skip bool) {
+	_, err := s.Resolver.ResolveEndpoint(namespace, name, port)
+	return s.Skips(err)
+}
+
+// Skips is Skip for a call that failed with the error of ResolveEndpoint.
+func (s *Skipper) Skips(err error) (warning string, skip bool) {
+	var simulated *simulatedError
+	if !errors.As(err, &simulated) || !s.All && simulated.service.Annotations[AnnotationIgnoreSimulated] != "true" {
+		return "", false
+	}
+	service := simulated.service
+	warning = fmt.Sprintf("calls of service %s/%s are skipped: only simulated pods are behind it", service.Namespace, service.Name)
+	s.note(service, warning)
+	return warning, true
+}
+
+func (s *Skipper) note(service *corev1.Service, message string) {
+	s.mu.Lock()
+	key := string(service.UID)
+	before := s.noted[key]
+	if s.noted == nil {
+		s.noted = map[string]bool{}
+	}
+	s.noted[key] = true
+	s.mu.Unlock()
+	if !before && s.Note != nil {
+		s.Note(service, message)
+	}
+}
