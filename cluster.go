@@ -154,7 +154,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
-		ProxyClient: proxyClient, Peers: c.peers,
+		ProxyClient: proxyClient, Peers: c.peers, SkipSimulated: c.opts.IgnoreSimulatedWebhooks,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
 		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
 		AuthorizationConfig: c.authorization, AuthorizationConfigFile: c.opts.AuthorizationConfig,
@@ -200,6 +200,9 @@ func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
 		return err
 	}
 	if err := c.loadObjects(ctx); err != nil {
+		return err
+	}
+	if err := c.createRegistry(ctx); err != nil {
 		return err
 	}
 	if err := c.createStages(ctx); err != nil {

@@ -50,6 +50,12 @@ type Options struct {
 	CloudProvider string
 	// Stages are kwok's Stages that have effect.
 	Stages Stages
+	// Registry, if not empty, lists the images that exist: references, one a line, in which * matches any text.
+	// No other image can be pulled. It becomes a ConfigMap with the label minikcm.dev/registry in kube-system.
+	Registry string
+	// IgnoreSimulatedWebhooks skips webhooks and APIServices behind which only simulated pods are: clients get a
+	// warning, and the Service an event. Without it, they fail.
+	IgnoreSimulatedWebhooks bool
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
 	// clients can observe pods that terminate; negative means no delay.
 	Latencies lifecycle.Latencies

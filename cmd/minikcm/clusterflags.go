@@ -48,6 +48,9 @@ type clusterFlags struct {
 	startDelay, readyDelay time.Duration
 	podNetworks            minikcm.PodNetworks
 	cloudProvider          string
+	// registry is the file of --registry-file.
+	registry        string
+	ignoreSimulated bool
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -64,6 +67,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.podNetworks.IPv4MaskSize, "node-cidr-mask-size-ipv4", 0, "the same of its IPv4 network, with two ranges (default 24)")
 	flags.IntVar(&f.podNetworks.IPv6MaskSize, "node-cidr-mask-size-ipv6", 0, "the same of its IPv6 network, with two ranges (default 64)")
 	flags.StringVar(&f.cloudProvider, "cloud-provider", "", "put the nodes into a cloud: simulated, in which each has an instance and, with --allocate-node-cidrs, routes to its pod networks; they are ConfigMaps in the namespace minikcm-cloud (default none)")
+	flags.StringVar(&f.registry, "registry-file", "", "file with the images that exist, one reference a line, in which * matches any text; pulls of others fail with ErrImagePull (default: every image exists)")
+	flags.BoolVar(&f.ignoreSimulated, "ignore-simulated-webhooks", false, "skip webhooks and APIServices behind which only simulated pods are, which otherwise fail: clients get a warning, and the Service an event")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster's state in this directory; without it, the state is lost when the command ends")
 	flags.StringVar(&f.snapshot, "from-snapshot", "", "start with the objects in this etcd snapshot, which is not changed")
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
@@ -115,6 +120,12 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	}
 	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
+	}
+	opts.IgnoreSimulatedWebhooks = f.ignoreSimulated
+	if f.registry != "" {
+		if opts.Registry, err = readRegistry(f.registry); err != nil {
+			return opts, badInput{err}
+		}
 	}
 	opts.Stages.Watch = true
 	if opts.Stages.Manifests, err = minikcm.ReadStages(f.stages); err != nil {
