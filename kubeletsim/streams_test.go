@@ -543,10 +543,11 @@ func TestOutputOfProcess(t *testing.T) {
 		}
 		return string(data)
 	}
-	if got := log(&corev1.PodLogOptions{}); got != "one\ntwo\nthree\n" {
+	begin := "minikcm: started its program of image nginx, whose output is unknown\n"
+	if got := log(&corev1.PodLogOptions{}); got != begin+"one\ntwo\nthree\n" {
 		t.Errorf("the log is %q", got)
 	}
-	if got := log(&corev1.PodLogOptions{Stream: ptr.To(corev1.LogStreamStderr)}); got != "three\n" {
+	if got := log(&corev1.PodLogOptions{Stream: ptr.To(corev1.LogStreamStderr)}); got != begin+"three\n" {
 		t.Errorf("the standard error is %q", got)
 	}
 	if got := c.exec(dial, "known", "", nil, "sh", "-c", "echo x > /proc/1/fd/1"); got.code == 0 {
@@ -561,10 +562,10 @@ func TestOutputOfProcess(t *testing.T) {
 		}
 		return err
 	})
-	if got := log(&corev1.PodLogOptions{}); got != "" {
+	if got := log(&corev1.PodLogOptions{}); got != begin {
 		t.Errorf("the log of the new run is %q", got)
 	}
-	if got := log(&corev1.PodLogOptions{Previous: true}); got != "one\ntwo\nthree\n" {
+	if got := log(&corev1.PodLogOptions{Previous: true}); got != begin+"one\ntwo\nthree\n" {
 		t.Errorf("the log of the previous run is %q", got)
 	}
 }

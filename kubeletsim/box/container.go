@@ -37,10 +37,13 @@ func (s *session) Open(name string, flag int, perm fs.FileMode) (shell.File, err
 	if name == "/dev/tty" {
 		return terminalFile{s}, nil
 	}
-	if fd, ok := strings.CutPrefix(name, "/proc/1/fd/"); ok && s.machine.Output != nil {
-		if out := s.machine.Output(fd); out != nil {
-			return outputFile{out}, nil
+	if fd, ok := strings.CutPrefix(name, "/proc/1/fd/"); ok {
+		if s.machine.Output != nil {
+			if out := s.machine.Output(fd); out != nil {
+				return outputFile{out}, nil
+			}
 		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	if c := s.connect(name); c != nil {
 		return c, nil

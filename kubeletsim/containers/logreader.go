@@ -99,6 +99,9 @@ func (l *LogReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Proc
 			return log.Run(p)
 		}
 		if run := l.entry.Files().run(l.container, l.id); run != nil {
+			if run.silent {
+				p.Write(corev1.LogStreamStderr, started(ref.Container))
+			}
 			return l.replay(ctx, run.log)
 		}
 		program := script.ProgramOf(pod, ref.Container)
