@@ -189,6 +189,8 @@ type session struct {
 	killed atomic.Bool
 	// foreign is whether it has run a program of which nothing is known.
 	foreign atomic.Bool
+	// assumed are the assumptions that the terminal has shown.
+	assumed sync.Map
 	// jobs are the goroutines of background jobs, ends what ends them.
 	jobs sync.WaitGroup
 	mu   sync.Mutex
@@ -198,8 +200,8 @@ type session struct {
 
 func (s *session) open(ctx context.Context, streams Streams) {
 	out := newLockedWriter(streams.Out)
-	if s.tty {
-		out.newline = "\r\n"
+	if s.tty && streams.Out != nil {
+		out = newLockedWriter(terminalLines{streams.Out})
 	}
 	s.out, s.err = out, newLockedWriter(streams.Err)
 	if s.tty {
@@ -284,12 +286,18 @@ func (l *lockedWriter) WriteContext(ctx context.Context, p []byte) (int, error) 
 	return l.Write(p)
 }
 
-// lockedWriter serializes writes of a command's parts, shows unknown text, and translates line ends for a
-// terminal.
+// lockedWriter serializes writes of a command's parts, and shows unknown text.
 type lockedWriter struct {
-	mu      sync.Mutex
-	w       *unknown.Writer
-	newline string
+	mu sync.Mutex
+	w  *unknown.Writer
+}
+
+// terminalLines translates the line ends that a terminal gets.
+type terminalLines struct{ w io.Writer }
+
+func (t terminalLines) Write(p []byte) (int, error) {
+	_, err := t.w.Write([]byte(strings.ReplaceAll(string(p), "\n", "\r\n")))
+	return len(p), err
 }
 
 func newLockedWriter(w io.Writer) *lockedWriter {
@@ -311,17 +319,10 @@ func (l *lockedWriter) end() {
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.w == nil {
+	if l.w == nil || len(p) == 0 {
 		return len(p), nil
 	}
-	data := p
-	if l.newline != "" {
-		data = []byte(strings.ReplaceAll(string(p), "\n", l.newline))
-	}
-	if len(data) == 0 {
-		return 0, nil
-	}
-	if _, err := l.w.Write(data); err != nil {
+	if _, err := l.w.Write(p); err != nil {
 		return 0, fmt.Errorf("%w: %w", errNoWriter, err)
 	}
 	return len(p), nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -18,10 +19,16 @@ import (
 // known: whether it has ended is an assumption.
 var ErrAssumed = errors.New("the end of the command is assumed")
 
-// Assume implements shell.Container.
+// Assume implements shell.Container. On a terminal, it is shown once, too.
 func (s *session) Assume(what string) {
 	if s.machine.Assumed != nil {
 		s.machine.Assumed(what)
+	}
+	if !s.tty {
+		return
+	}
+	if _, told := s.assumed.LoadOrStore(what, true); !told {
+		_, _ = fmt.Fprintf(s.err, "minikcm: assumed that %s\n", what)
 	}
 }
 

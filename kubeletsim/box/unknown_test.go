@@ -162,6 +162,18 @@ func TestUnknownBackgroundJob(t *testing.T) {
 	}
 }
 
+// A terminal shows what is assumed, once.
+func TestAssumptionsOnTerminal(t *testing.T) {
+	m := newUnknown(clock.Real())
+	var out bytes.Buffer
+	if _, err := m.Run(t.Context(), []string{"sh", "-c", "foo; foo"}, Streams{Out: &out, TTY: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); got != "minikcm: assumed that foo succeeds\r\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 func FuzzUnknown(f *testing.F) {
 	for _, script := range []string{
 		`r=$(foo); [ "$r" = x ] || exit 1; echo ${r%x} ${#r} $((r+1))`, `until foo; do :; done; while [ -f /opt/x ]; do break; done`, `. /opt/x; case $A in *) cp -r /opt/a /data;; esac`,
