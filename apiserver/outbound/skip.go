@@ -13,7 +13,7 @@ import (
 )
 
 // Skip decides whether the calls of a Service are skipped, because it leads to simulated pods only. warning is
-// what the API's client is told then.
+// a text for the API's client.
 type Skip func(namespace, name string, port int32) (warning string, skip bool)
 
 // wrap makes the calls of a Service that are skipped succeed.

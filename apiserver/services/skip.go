@@ -33,7 +33,7 @@ type Skipper struct {
 	noted map[string]bool
 }
 
-// Skip reports whether the calls of a Service's port are skipped, and what the API's client is told then.
+// Skip reports whether the calls of a Service's port are skipped, with a warning for the API's client.
 func (s *Skipper) Skip(namespace, name string, port int32) (warning string, skip bool) {
 	_, err := s.Resolver.ResolveEndpoint(namespace, name, port)
 	return s.Skips(err)

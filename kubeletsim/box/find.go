@@ -17,7 +17,9 @@ import (
 // finding is one call of find.
 type finding struct {
 	*proc
-	ctx                 context.Context
+	// start runs a program, and ended returns the error with which the command ends.
+	start               func(args []string) int
+	ended               func() error
 	deepest, shallowest int
 	depthFirst          bool
 	// acts reports that there is an action, so that nothing is printed otherwise.
@@ -46,7 +48,7 @@ type findTest func(f *foundFile) (bool, error)
 var errFind = errors.New("a wrong argument")
 
 func find(ctx context.Context, p *proc) int {
-	f := &finding{proc: p, ctx: ctx, deepest: 1 << 30, args: p.args[1:]}
+	f := &finding{proc: p, start: func(args []string) int { return p.run(ctx, args, p.env) }, ended: ctx.Err, deepest: 1 << 30, args: p.args[1:]}
 	for len(f.args) > 0 && (f.args[0] == "-L" || f.args[0] == "-H" || f.args[0] == "-P") {
 		f.args = f.args[1:]
 	}
@@ -72,7 +74,7 @@ func find(ctx context.Context, p *proc) int {
 		}
 	}
 	for _, b := range f.batches {
-		if len(b.files) > 0 && !unknown.Holds(p.run(ctx, append(b.command, b.files...), p.env)) {
+		if len(b.files) > 0 && !unknown.Holds(f.start(append(b.command, b.files...))) {
 			code = 1
 		}
 	}
@@ -411,6 +413,6 @@ func (f *finding) exec() (findTest, error) {
 		for i, word := range command {
 			args[i] = strings.ReplaceAll(word, "{}", at.name)
 		}
-		return unknown.Holds(f.run(f.ctx, args, f.env)), f.ctx.Err()
+		return unknown.Holds(f.start(args)), f.ended()
 	}, nil
 }

@@ -19,7 +19,10 @@ const maxSedSpace = 256 << 10
 // editing is one run of sed over some inputs.
 type editing struct {
 	*proc
-	ctx         context.Context
+	// openInput opens an input, step takes a step of the program's turn, and ended returns the error with which
+	// the command ends.
+	openInput   func(name string) (io.Reader, error)
+	step, ended func() error
 	script      []*sedCommand
 	quiet       bool
 	input       *bufio.Reader
@@ -115,7 +118,10 @@ func sed(ctx context.Context, p *proc) int {
 	if parser.unknown {
 		p.guess.hides = true
 	}
-	e := &editing{proc: p, ctx: ctx, script: script, quiet: has(flags, 'n') || strings.HasPrefix(text, "#n\n"), out: p.out, open: map[string]io.Writer{}}
+	e := &editing{
+		proc: p, openInput: func(name string) (io.Reader, error) { return p.open(ctx, name) },
+		step: func() error { return shell.TurnOf(ctx).Step(ctx) }, ended: ctx.Err, script: script, quiet: has(flags, 'n') || strings.HasPrefix(text, "#n\n"), out: p.out, open: map[string]io.Writer{},
+	}
 	if has(flags, 'i') {
 		return e.inPlace(names)
 	}
@@ -130,7 +136,7 @@ func (e *editing) report(err error) int {
 	switch {
 	case err == nil:
 		return e.code
-	case errors.Is(err, errNoWriter), errors.Is(err, shell.ErrOutOfMemory), e.ctx.Err() != nil:
+	case errors.Is(err, errNoWriter), errors.Is(err, shell.ErrOutOfMemory), e.ended() != nil:
 		return 1
 	}
 	return e.fail("%s", reason(err))
@@ -141,7 +147,7 @@ func (e *editing) inPlace(names []string) int {
 	code := 0
 	for _, name := range names {
 		var b strings.Builder
-		fresh := &editing{proc: e.proc, ctx: e.ctx, script: e.script, quiet: e.quiet, rest: []string{name}, open: map[string]io.Writer{}}
+		fresh := &editing{proc: e.proc, openInput: e.openInput, step: e.step, ended: e.ended, script: e.script, quiet: e.quiet, rest: []string{name}, open: map[string]io.Writer{}}
 		fresh.out = writerFunc(func(p []byte) (int, error) {
 			if err := e.keep(2 * len(p)); err != nil {
 				return 0, err
@@ -182,7 +188,7 @@ func (e *editing) read() (*string, error) {
 			}
 			name := e.rest[0]
 			e.rest = e.rest[1:]
-			f, err := e.proc.open(e.ctx, name)
+			f, err := e.openInput(name)
 			if err != nil {
 				e.code = e.failPath(name, err)
 				continue
@@ -324,7 +330,7 @@ func (e *editing) at(a *sedAddress) bool {
 func (e *editing) execute(list []*sedCommand) (int, error) {
 	for i := 0; i < len(list); i++ {
 		if e.steps++; e.steps%64 == 0 {
-			if err := shell.TurnOf(e.ctx).Step(e.ctx); err != nil {
+			if err := e.step(); err != nil {
 				return 0, err
 			}
 		}

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,150 +202,6 @@ func countText(r io.Reader) (lines, words, size int, err error) {
 			return 0, 0, 0, err
 		}
 	}
-}
-
-func grep(ctx context.Context, p *proc) int {
-	flags, rest, ok := p.parse("ivnclqoEFGPwxhHrRsazL", "efmABC")
-	if !ok {
-		return 2
-	}
-	for _, option := range []byte("fABCz") {
-		if has(flags, option) {
-			p.unsupported("-" + string(option))
-			return 2
-		}
-	}
-	if has(flags, 'R') {
-		flags['r'] = "set"
-	}
-	limit := -1
-	if has(flags, 'm') {
-		limit = int(leadingNumber(flags['m']))
-	}
-	pattern, given := flags['e']
-	if !given {
-		if len(rest) == 0 {
-			p.fail("no pattern")
-			return 2
-		}
-		pattern, rest = rest[0], rest[1:]
-	}
-	match, err := compilePattern(pattern, flags, path.Base(p.args[0]) == "egrep")
-	if err != nil && has(flags, 'P') {
-		p.unsupported("-P " + pattern)
-		return 2
-	}
-	if err != nil {
-		p.fail("bad regex '%s'", pattern)
-		return 2
-	}
-	if has(flags, 'r') {
-		rest = p.filesBeneath(rest)
-	}
-	titled := (len(rest) > 1 || has(flags, 'r') || has(flags, 'H')) && !has(flags, 'h')
-	found := false
-	code := p.inputs(ctx, rest, func(name string, r io.Reader) error {
-		title := ""
-		if titled {
-			title = name + ":"
-		}
-		n, number := 0, 0
-		err := p.eachLine(r, func(line string) error {
-			number++
-			line = strings.TrimSuffix(line, "\n")
-			if found, err := shell.FindSubmatch(ctx, match, line); err != nil || (found != nil) == has(flags, 'v') {
-				return err
-			}
-			if limit >= 0 && n >= limit {
-				return io.EOF
-			}
-			n++
-			switch {
-			case has(flags, 'q') || has(flags, 'c') || has(flags, 'l') || has(flags, 'L'):
-			case has(flags, 'o'):
-				if err := p.keep(lineBytes * len(line)); err != nil {
-					return err
-				}
-				defer p.drop(lineBytes * len(line))
-				return shell.FindAll(ctx, match, line, func(part string) { p.print("%s%s\n", title, part) })
-			case has(flags, 'n'):
-				p.print("%s%d:%s\n", title, number, line)
-			default:
-				p.print("%s%s\n", title, line)
-			}
-			return nil
-		})
-		if err == io.EOF {
-			err = nil
-		}
-		found = found || n > 0 != has(flags, 'L')
-		switch {
-		case has(flags, 'q'):
-		case has(flags, 'c'):
-			p.print("%s%d\n", title, n)
-		case has(flags, 'l') && n > 0, has(flags, 'L') && n == 0:
-			p.print("%s\n", name)
-		}
-		return err
-	})
-	switch {
-	case found:
-		return 0
-	case code != 0:
-		return 2
-	}
-	return 1
-}
-
-// maxRegexp bounds a regular expression, whose program takes far more memory than its text.
-const maxRegexp = 4 << 10
-
-// compilePattern reads a regular expression, basic unless flags say otherwise.
-func compilePattern(pattern string, flags map[byte]string, extended bool) (*regexp.Regexp, error) {
-	if len(pattern) > maxRegexp {
-		return nil, errors.New("it is too long")
-	}
-	switch {
-	case has(flags, 'F'):
-		pattern = regexp.QuoteMeta(pattern)
-	case has(flags, 'P'):
-		pattern = strings.ReplaceAll(pattern, `\h`, `[ \t]`)
-	case !extended && !has(flags, 'E'):
-		pattern = fromBasic(pattern)
-	}
-	if has(flags, 'w') {
-		pattern = `\b(?:` + pattern + `)\b`
-	}
-	if has(flags, 'x') {
-		pattern = `^(?:` + pattern + `)$`
-	}
-	if has(flags, 'i') {
-		pattern = "(?i)" + pattern
-	}
-	return regexp.Compile(pattern)
-}
-
-// fromBasic turns a basic regular expression into an extended one: the two differ in
-// which of some characters are escaped.
-func fromBasic(pattern string) string {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		c := pattern[i]
-		switch {
-		case c == '\\' && i+1 < len(pattern) && strings.IndexByte("+?|(){}", pattern[i+1]) >= 0:
-			i++
-			b.WriteByte(pattern[i])
-		case c == '\\' && i+1 < len(pattern):
-			b.WriteString(pattern[i : i+2])
-			i++
-		case strings.IndexByte("+?|(){}", c) >= 0:
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }
 
 func sortLines(ctx context.Context, p *proc) int {

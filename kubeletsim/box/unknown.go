@@ -39,9 +39,9 @@ func (s *session) Partial(dir string) bool { return s.machine.Files.Partial(dir)
 type guess struct {
 	// made means that an argument or an input is unknown, or that what the program is to do is.
 	made bool
-	// hides means that the output is computed, so that it is unknown, too. told means that this has been
-	// written.
-	hides, told bool
+	// hides means that the output is computed, so that it is unknown, too. shown means that unknown text has
+	// been written in its place.
+	hides, shown bool
 }
 
 // computes reports whether the output of a program is computed from its input and arguments. The others pass
@@ -78,7 +78,7 @@ func (p *proc) execute(ctx context.Context, run program) int {
 	if !p.guess.made || ctx.Err() != nil {
 		return code
 	}
-	if p.guess.hides && !p.guess.told {
+	if p.guess.hides && !p.guess.shown {
 		_, _ = p.out.Write([]byte(unknown.Line))
 	}
 	if code != 0 || p.guess.hides {
@@ -97,10 +97,10 @@ func (g guessWriter) Write(data []byte) (int, error) {
 	if !g.guess.made || !g.guess.hides {
 		return g.w.Write(data)
 	}
-	if g.guess.told {
+	if g.guess.shown {
 		return len(data), nil
 	}
-	g.guess.told = true
+	g.guess.shown = true
 	_, err := g.w.Write([]byte(unknown.Line))
 	return len(data), err
 }

@@ -118,7 +118,7 @@ func TestKnownImage(t *testing.T) {
 
 // An assumption is recorded, and the command says whether its end is one.
 func TestAssumptions(t *testing.T) {
-	var mu = make(chan struct{}, 1)
+	mu := make(chan struct{}, 1)
 	mu <- struct{}{}
 	var all []string
 	m := newUnknown(clock.Real())

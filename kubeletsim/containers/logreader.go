@@ -33,8 +33,8 @@ type LogReader struct {
 	// partial are unterminated lines, by stream.
 	partial map[script.Stream]string
 	out     *logs.Writer
-	// told counts the assumptions about the container's image that have been written.
-	told int
+	// assumed counts the assumptions about the container's image that have been written.
+	assumed int
 	// work counts the reader in the ledger while it produces output that is due; nil while it
 	// waits.
 	work *inflight.Work
@@ -196,21 +196,21 @@ func (l *LogReader) take(p *script.Process, to script.Stream, text string) {
 // line holds a line until the present has been reached, and then passes lines on. It holds up
 // to twice as many as wanted, so that dropping the rest is rare.
 func (l *LogReader) line(line logs.Line) {
-	l.tell(line.At)
+	l.passAssumptions(line.At)
 	l.pass(line)
 }
 
-// tell passes on the assumptions that were made until at.
-func (l *LogReader) tell(at time.Time) {
+// passAssumptions passes on the assumptions that were made until at.
+func (l *LogReader) passAssumptions(at time.Time) {
 	list := l.entry.Files().assumptionsOf(l.container, l.id)
 	if list == nil {
 		return
 	}
-	for _, line := range list.from(l.told) {
+	for _, line := range list.from(l.assumed) {
 		if line.At.After(at) {
 			return
 		}
-		l.told++
+		l.assumed++
 		l.pass(line)
 	}
 }
@@ -236,7 +236,7 @@ func (l *LogReader) wanted() int {
 
 // flush writes the held lines.
 func (l *LogReader) flush() error {
-	l.tell(l.runtime.opts.Clock.Now())
+	l.passAssumptions(l.runtime.opts.Clock.Now())
 	if n := l.wanted(); len(l.ring) > n {
 		l.ring = l.ring[len(l.ring)-n:]
 	}

@@ -179,6 +179,7 @@ func (s *Shell) isSet(arg string) bool {
 	_, inElems := v.elems[n]
 	return inKeys || inElems
 }
+
 func (s *Shell) testFile(op, arg string) truth {
 	if arg == "" {
 		return known(false)
