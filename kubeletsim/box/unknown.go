@@ -68,7 +68,11 @@ func runsOthers(name string) bool {
 func (p *proc) execute(ctx context.Context, run program) int {
 	name := path.Base(p.args[0])
 	if runsOthers(name) {
-		return run(ctx, p)
+		code := run(ctx, p)
+		if p.guess.made && code != 0 && ctx.Err() == nil {
+			return unknown.Succeeded
+		}
+		return code
 	}
 	p.guess.hides = computes(name)
 	for _, arg := range p.args[1:] {

@@ -62,7 +62,7 @@ func TestUnknown(t *testing.T) {
 		{script: `echo b64 | base64 -d | sha256sum -c; echo $(foo) | base64 -w0 | base64 -d; printf '%d %s\n' $(foo) x`, out: "<unknown> x\n"},
 		{script: `eval "$(ssh-agent)"; echo $SSH_AGENT_PID ${X:-default}`, out: "<unknown> default\n"},
 		{script: `gosu redis tini -- sh -c 'echo inner'; su app -c 'echo su'; setpriv --reuid=1 echo priv`, out: "inner\nsu\npriv\n"},
-		{script: `cp --no-such-option a b && sort --parallel=4 /etc/hosts && echo ok`, out: "ok\n"},
+		{script: `cp --no-such-option a b && sort --parallel=4 /etc/hosts && xargs --version && env --help && echo ok`, out: "ok\n"},
 		{script: `</dev/tcp/db/5432 && exec 3<>/dev/tcp/localhost/2181 && echo ruok >&3 && grep -q imok <&3 && echo ok`, out: "ok\n"},
 		{script: `bash -euo pipefail -c 'echo step; foo; echo done'`, out: "step\ndone\n"},
 		// Waits end.
