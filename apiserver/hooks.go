@@ -14,7 +14,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/openapi"
 	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/services"
 )
 
 // newHooks returns the plugin for webhooks and admission policies.
@@ -29,7 +28,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Config:     func() *rest.Config { return Protobuf(s.Config("system:apiserver", auth.GroupMasters)) },
 		Kinds:      hooks.Kinds{Table: func() *resources.Table { return s.current().Table }, Scheme: s.scheme},
 		Authorizer: hooks.Authorizer{Authorizer: s.recorder.Questions()},
-		Services:   services.Resolver{Objects: s.storedObjects},
+		Services:   s.skipper,
 		Skip:       s.skipper.Skip,
 	})
 }

@@ -21,7 +21,6 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/apiserver/served"
-	"minikcm.dev/minikcm/apiserver/services"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/strategy"
 	"minikcm.dev/minikcm/apiserver/verbs"
@@ -97,7 +96,7 @@ func (s *Server) newDefinitions() *served.Definitions {
 				Transformer: s.opts.Encryption.For(row.GroupResource()),
 			})
 		},
-		Services: services.Resolver{Objects: s.storedObjects}, Skip: s.skipper.Skip, Changed: func() { s.registrar.Load().wake() }, Retired: s.forgetKinds,
+		Services: s.skipper, Skip: s.skipper.Skip, Changed: func() { s.registrar.Load().wake() }, Retired: s.forgetKinds,
 		KubeVersion: s.opts.KubeVersion, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }

@@ -3,9 +3,11 @@ package services
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/util/webhook"
 )
 
 // AnnotationIgnoreSimulated on a Service, with the value true, skips the webhooks and APIServices that name it
@@ -31,6 +33,18 @@ type Skipper struct {
 
 	mu    sync.Mutex
 	noted map[string]bool
+}
+
+var _ webhook.ServiceResolver = &Skipper{}
+
+// ResolveEndpoint is Resolver's, but for a Service whose calls are skipped: its name stands for its address then,
+// which nothing connects to.
+func (s *Skipper) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	address, err := s.Resolver.ResolveEndpoint(namespace, name, port)
+	if _, skip := s.Skips(err); skip {
+		return at(name+"."+namespace+".svc", port), nil
+	}
+	return address, err
 }
 
 // Skip reports whether the calls of a Service's port are skipped, with a warning for the API's client.
