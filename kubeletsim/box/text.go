@@ -265,8 +265,7 @@ func humanNumber(text string) float64 {
 	}
 	n, _ := strconv.ParseFloat(text[:end], 64)
 	if end < len(text) {
-		for i := range strings.IndexByte("KMGTPE", text[end]&^0x20) + 1 {
-			_ = i
+		for range strings.IndexByte("KMGTPE", text[end]&^0x20) + 1 {
 			n *= 1024
 		}
 	}
