@@ -44,6 +44,8 @@ type Machine struct {
 	Assumed func(what string)
 	// Lasts means that an unknown program runs until it is stopped, as the process of a server does.
 	Lasts bool
+	// Ran is whether a program of which nothing is known has run in the container; nil: one has.
+	Ran *atomic.Bool
 	// Memory is the container's; nil: unlimited. A command that needs more is killed.
 	Memory *shell.Budget
 	// Share is the part of the processors that the cluster's commands use; nil: unlimited.

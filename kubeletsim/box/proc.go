@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"minikcm.dev/minikcm/kubeletsim/memfs"
 	"minikcm.dev/minikcm/kubeletsim/shell"
@@ -31,6 +32,8 @@ type proc struct {
 	pid      int
 	// shell is the name of the shell that the program is, or that has started it; empty: sh.
 	shell string
+	// awaits means that a file that may be there is not: see shell.Program.
+	awaits bool
 	// guess is what the program has to do with unknown text.
 	guess *guess
 	// held is the memory that the program has reserved.
@@ -180,6 +183,7 @@ const binary = "\x7fELF minikcm: simulated programs\n"
 func (s *session) Run(ctx context.Context, c *shell.Program) (int, error) {
 	p := s.newProc(ctx, c.Args, c.Env, c.Dir)
 	p.in, p.stdout, p.stderr, p.seed, p.pid, p.shell = c.In, c.Out, c.Err, c.Seed, c.PID, c.Shell
+	p.awaits = c.Awaits
 	p.bind(ctx)
 	defer p.free()
 	run, err := p.lookup(c.Args[0])
@@ -209,7 +213,11 @@ func (p *proc) fail(format string, args ...any) int {
 
 // failPath is fail for an error of a file.
 func (p *proc) failPath(name string, err error) int {
-	if errors.Is(err, unknown.ErrFile) {
+	switch {
+	case !errors.Is(err, unknown.ErrFile):
+	case p.awaits:
+		err = syscall.ENOENT
+	default:
 		return p.unsure(name)
 	}
 	return p.fail("%s: %s", name, reason(err))
@@ -253,6 +261,9 @@ func (p *proc) open(ctx context.Context, name string) (io.Reader, error) {
 	switch name {
 	case "-", "/dev/stdin":
 		return p.stdin(ctx), nil
+	}
+	if _, err := p.machine.Files.Stat(p.path(name)); p.awaits && errors.Is(err, unknown.ErrFile) {
+		return nil, err
 	}
 	f, err := p.openFile(p.path(name))
 	if err != nil {

@@ -100,7 +100,7 @@ func (p *proc) runScript(ctx context.Context, script string, flags shellFlags) i
 func (p *proc) newShell(ctx context.Context, flags shellFlags, interactive bool) *shell.Shell {
 	sh := shell.New(ctx, shell.Config{
 		Container: p.session, Name: flags.name, Args: flags.args, Env: p.env, Dir: p.dir, In: p.in, Out: p.stdout, Err: p.stderr,
-		Seed: p.seed, PID: p.pid, UID: p.machine.User.UID, GID: p.machine.User.GID, Interactive: interactive,
+		Seed: p.seed, PID: p.pid, Lasts: p.machine.Lasts, UID: p.machine.User.UID, GID: p.machine.User.GID, Interactive: interactive,
 	})
 	if len(flags.set) > 0 {
 		sh.SetOption(flags.set)

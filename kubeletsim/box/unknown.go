@@ -32,6 +32,9 @@ func (s *session) Assume(what string) {
 	}
 }
 
+// Changing implements shell.Container.
+func (s *session) Changing() bool { return s.machine.Ran == nil || s.machine.Ran.Load() }
+
 // Partial implements shell.Container.
 func (s *session) Partial(dir string) bool { return s.machine.Files.Partial(dir) }
 
@@ -157,6 +160,9 @@ func foreign(ctx context.Context, p *proc) int {
 		return p.become(ctx, p.inner(ctx, inner, p.env))
 	}
 	p.foreign.Store(true)
+	if p.machine.Ran != nil {
+		p.machine.Ran.Store(true)
+	}
 	p.Assume(unknown.Show(p.args[0]) + " succeeds")
 	p.obscure()
 	if p.machine.Lasts && inBackground(ctx) {

@@ -10,6 +10,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/logs"
 	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/script"
 	"minikcm.dev/minikcm/kubeletsim/span"
 )
 
@@ -54,6 +55,18 @@ func (in *Ref) assumed(list *assumptions) func(what string) {
 // lasts reports whether a container whose command is unknown runs until it is stopped.
 func (in *Ref) lasts() bool {
 	return lifecycle.DefaultRun(in.pod, in.kind()) == span.Forever
+}
+
+// runsUnknown reports whether nothing is known of the container's process: its command is the image's own, or
+// an unknown program.
+func (in *Ref) runsUnknown() bool {
+	if len(in.spec.Command)+len(in.spec.Args) == 0 {
+		return true
+	}
+	program := script.ProgramOf(in.pod, in.spec)
+	program.ID = in.id
+	_, _, predictable := program.Predict()
+	return !predictable && !script.RunsLive(program, in.spec)
 }
 
 // assumptionsOf returns the assumptions about a run of a container; nil if there are none.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,8 +40,10 @@ type containerRoot struct {
 	tree *memfs.Tree
 	// memory pays for the commands and for the files that they write.
 	memory *shell.Budget
-	// assumptions are what has been assumed of the image.
+	// assumptions are what has been assumed of the image, ran whether a program of which nothing is known
+	// has run.
 	assumptions *assumptions
+	ran         *atomic.Bool
 }
 
 // Free releases the pod's files and ends its processes.
@@ -132,7 +135,7 @@ func (f *Files) volume(space *memfs.Space, name string) *memfs.Tree {
 }
 
 // root returns a container's root file system, which is new for each run.
-func (f *Files) root(space *memfs.Space, name, id string, known bool, files map[string]images.File, memory func() *shell.Budget) containerRoot {
+func (f *Files) root(space *memfs.Space, name, id string, known bool, files map[string]images.File, memory func() *shell.Budget, ran func() bool) containerRoot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.roots == nil {
@@ -143,7 +146,8 @@ func (f *Files) root(space *memfs.Space, name, id string, known bool, files map[
 		if root.tree != nil {
 			root.tree.Free()
 		}
-		root = containerRoot{id, box.NewImage(space, known), memory(), newAssumptions()}
+		root = containerRoot{id, box.NewImage(space, known), memory(), newAssumptions(), &atomic.Bool{}}
+		root.ran.Store(ran())
 		for _, path := range slices.Sorted(maps.Keys(files)) {
 			root.tree.Put(path, files[path].Mode, []byte(files[path].Text))
 		}

@@ -156,7 +156,7 @@ func (in *Ref) live(ctx context.Context, run *liveRun) {
 		machine, release, err = in.machine(ctx)
 	}
 	defer release()
-	machine.Main, machine.Seed, run.files = run.main, in.seed(""), machine.Files
+	machine.Main, machine.Lasts, machine.Seed, run.files = run.main, in.lasts(), in.seed(""), machine.Files
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,
 	}) // Main gets the result

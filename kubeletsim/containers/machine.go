@@ -37,7 +37,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		}
 		files[at] = images.File{Mode: 0o666}
 	}
-	run := in.entry.Files().root(space, in.spec.Name, in.id, image.Known, files, in.memory)
+	run := in.entry.Files().root(space, in.spec.Name, in.id, image.Known, files, in.memory, in.runsUnknown)
 	root := run.tree
 	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
@@ -81,7 +81,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 	return &box.Machine{
 		User:  box.User{UID: uid, GID: gid, Groups: groups},
 		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
-		Unknown: !image.Known, Assumed: in.assumed(run.assumptions), Lasts: in.lasts(),
+		Unknown: !image.Known, Assumed: in.assumed(run.assumptions), Ran: run.ran,
 		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
 }

@@ -191,7 +191,6 @@ func evalBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 	if err := s.hold(size); err != nil {
 		return 1, err
 	}
-	s.status = 0
 	err := s.source(ctx, strings.Join(args[1:], " "), s.Name)
 	return s.status, err
 }
@@ -228,7 +227,6 @@ func sourceBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 	}
 	s.sourced++
 	defer func() { s.sourced-- }()
-	s.status = 0
 	err = s.source(ctx, string(data), name)
 	if j := jumped(err); j != nil && j.kind == jumpReturn {
 		err = nil
@@ -545,7 +543,6 @@ func declareBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 		word := &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: arg}}}
 		clause.Args = append(clause.Args, &syntax.Assign{Naked: true, Value: word})
 	}
-	s.status = 0
 	err := s.declareClause(ctx, clause)
 	return s.status, err
 }

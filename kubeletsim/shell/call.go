@@ -25,13 +25,14 @@ func (s *Shell) call(ctx context.Context, cmd *syntax.CallExpr) error {
 		return err
 	}
 	if len(args) == 0 {
-		if !substitutes(cmd) {
-			s.status = 0
-		}
+		before := s.substituted
 		for _, a := range cmd.Assigns {
 			if err := s.assignment(ctx, a); err != nil {
 				return err
 			}
+		}
+		if s.substituted == before { // otherwise the status is that of the last substitution
+			s.status = 0
 		}
 		s.trace(ctx, assignTexts(s, cmd.Assigns))
 		return nil
@@ -59,28 +60,6 @@ func (s *Shell) call(ctx context.Context, cmd *syntax.CallExpr) error {
 	err = s.execute(ctx, args)
 	s.restore(saved)
 	return err
-}
-
-// substitutes reports whether a command that only assigns has a command substitution, whose status is its own.
-func substitutes(cmd *syntax.CallExpr) bool {
-	for _, a := range cmd.Assigns {
-		if a.Value == nil {
-			continue
-		}
-		for _, part := range a.Value.Parts {
-			switch part := part.(type) {
-			case *syntax.CmdSubst:
-				return true
-			case *syntax.DblQuoted:
-				for _, inner := range part.Parts {
-					if _, ok := inner.(*syntax.CmdSubst); ok {
-						return true
-					}
-				}
-			}
-		}
-	}
-	return false
 }
 
 // restore sets variables to what they were.
@@ -179,6 +158,7 @@ func (s *Shell) brokenPipe(err error) error {
 func (s *Shell) program(ctx context.Context, args []string) error {
 	s.children++
 	status, err := s.Container.Run(ctx, &Program{
+		Awaits: s.awaits(),
 		Shell: s.Name, Args: args, Env: s.environment(), Dir: s.Dir, In: s.files[0].reader(), Out: s.files[1].writer(), Err: s.files[2].writer(),
 		Seed: mix(s.Seed, s.children), PID: s.nextPID,
 	})

@@ -52,6 +52,9 @@ type Container interface {
 	Now() time.Time
 	// Assume records what is assumed of the container's unknown content: "NAME exists".
 	Assume(what string)
+	// Changing reports whether a program of which nothing is known has run in the container, and so may have
+	// made files.
+	Changing() bool
 	// Partial reports whether a directory may have entries that ReadDir does not list.
 	Partial(dir string) bool
 }
@@ -69,6 +72,8 @@ type Program struct {
 	// Seed is what random numbers of the program follow from.
 	Seed uint64
 	PID  int
+	// Awaits means that a file that may be there is not: a loop of the shell waits for it.
+	Awaits bool
 }
 
 // Config describes a shell.
@@ -87,6 +92,8 @@ type Config struct {
 	Seed uint64
 	// PID is $$.
 	PID int
+	// Lasts means that the container runs until it is stopped, so that an unknown program may, too.
+	Lasts bool
 	// UID and GID are $UID and $GID.
 	UID, GID int64
 	// Interactive keeps a failed expansion from ending the shell.

@@ -16,6 +16,8 @@ type declaration struct {
 	on, off string
 	local   bool
 	print   bool
+	// failed means that a name is not valid, or not that of a variable or a function.
+	failed bool
 }
 
 // declareClause executes declare, local, export, readonly, typeset and nameref.
@@ -38,7 +40,6 @@ func (s *Shell) declareClause(ctx context.Context, cmd *syntax.DeclClause) error
 	default:
 		d.local = len(s.frames) > 0
 	}
-	s.status = 0
 	declared := false
 	for _, a := range cmd.Args {
 		if a.Name == nil {
@@ -73,11 +74,16 @@ func (s *Shell) declareClause(ctx context.Context, cmd *syntax.DeclClause) error
 			return err
 		}
 	}
-	if declared && !d.print {
-		return nil
+	var err error
+	if !declared || d.print || d.ofFunctions() {
+		err = s.printDeclared(ctx, cmd, &d)
 	}
-	return s.brokenPipe(s.printDeclared(ctx, cmd, d))
+	s.status = oneIf(d.failed) // $? in the arguments is the status of the command before
+	return s.brokenPipe(err)
 }
+
+// ofFunctions reports whether the names are those of functions.
+func (d *declaration) ofFunctions() bool { return strings.ContainsAny(d.on, "fF") }
 
 // flag takes an argument that is a flag.
 func (d *declaration) flag(word string) bool {
@@ -102,12 +108,12 @@ func (d *declaration) flag(word string) bool {
 }
 
 func (s *Shell) declare(ctx context.Context, d *declaration, name string, assign func() error) error {
-	if d.print || strings.Contains(d.on, "f") || strings.Contains(d.on, "F") {
+	if d.print || d.ofFunctions() {
 		return nil
 	}
 	if !validName(name) {
 		s.complain("%s: bad variable name", name)
-		s.status = 1
+		d.failed = true
 		return nil
 	}
 	if d.local {
@@ -137,25 +143,34 @@ func (s *Shell) declare(ctx context.Context, d *declaration, name string, assign
 	return nil
 }
 
-// printDeclared writes variables as commands that set them.
-func (s *Shell) printDeclared(ctx context.Context, cmd *syntax.DeclClause, d declaration) error {
-	if strings.ContainsAny(d.on, "fF") {
-		for _, name := range slices.Sorted(maps.Keys(s.functions)) {
-			if err := s.files[1].write(ctx, "declare -f "+name+"\n"); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+// printDeclared writes variables or functions as commands that declare them.
+func (s *Shell) printDeclared(ctx context.Context, cmd *syntax.DeclClause, d *declaration) error {
 	wanted := map[string]bool{}
 	for _, a := range cmd.Args {
 		if a.Name != nil {
 			wanted[a.Name.Value] = true
-			if s.vars[a.Name.Value] == nil {
+			if d.ofFunctions() && s.functions[a.Name.Value] == nil || !d.ofFunctions() && s.vars[a.Name.Value] == nil {
+				d.failed = true
+			}
+			if d.failed && !d.ofFunctions() {
 				s.complain("%s: not found", a.Name.Value)
-				s.status = 1
 			}
 		}
+	}
+	if d.ofFunctions() {
+		for _, name := range slices.Sorted(maps.Keys(s.functions)) {
+			text := "declare -f " + name
+			switch {
+			case len(wanted) > 0 && !wanted[name]:
+				continue
+			case len(wanted) > 0 && strings.Contains(d.on, "F"):
+				text = name
+			}
+			if err := s.files[1].write(ctx, text+"\n"); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	prefix := cmd.Variant.Value
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {

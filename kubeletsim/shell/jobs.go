@@ -234,6 +234,7 @@ func (s *Shell) inSubshell(ctx context.Context, list []*syntax.Stmt) error {
 // capture executes statements in a subshell, and returns what they wrote. It waits for their background
 // jobs that may still write.
 func (s *Shell) capture(ctx context.Context, list []*syntax.Stmt) (string, error) {
+	s.substituted++
 	if text, ok, err := s.captureFile(ctx, list); ok || err != nil {
 		return text, err
 	}

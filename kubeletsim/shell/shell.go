@@ -54,6 +54,11 @@ type Shell struct {
 	guarded int
 	depth   int
 	loops   int
+	// waiting counts the enclosing loops that may wait for something to change: the conditions of while and
+	// until, and the bodies of those without an end.
+	waiting int
+	// substituted counts the command substitutions that the shell has executed.
+	substituted int
 	// sourced counts the enclosing calls of source.
 	sourced int
 	line    uint
@@ -141,7 +146,7 @@ func (s *Shell) fork(turn *Turn) (*Shell, error) {
 		Config: s.Config, vars: make(map[string]*variable, len(s.vars)), unnamed: s.unnamed, functions: maps.Clone(s.functions), aliases: maps.Clone(s.aliases),
 		options: maps.Clone(s.options), files: make(map[int]*stream, len(s.files)), params: s.params, status: s.status, guarded: s.guarded,
 		depth: s.depth, line: s.line, subshell: true, traps: map[string]string{}, nextPID: s.nextPID, began: s.began, optind: s.optind,
-		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, sourced: s.sourced, imported: s.imported, onError: s.onError,
+		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, waiting: s.waiting, sourced: s.sourced, imported: s.imported, onError: s.onError,
 	}
 	c.turn, c.Seed = turn, mix(s.Seed, s.children)
 	for name, v := range s.vars {
@@ -264,6 +269,9 @@ func (s *Shell) source(ctx context.Context, text, name string) error {
 		s.complain("syntax error: %v", err)
 		s.status = 2
 		return &jump{kind: jumpAbort}
+	}
+	if len(file.Stmts) == 0 {
+		s.status = 0
 	}
 	return s.nested(func() error { return s.stmts(ctx, file.Stmts) })
 }

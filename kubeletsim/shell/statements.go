@@ -12,9 +12,13 @@ import (
 )
 
 func (s *Shell) stmts(ctx context.Context, list []*syntax.Stmt) error {
-	for _, stmt := range list {
+	for i, stmt := range list {
 		if err := s.stmt(ctx, stmt); err != nil {
 			return err
+		}
+		if s.lasts(list[i+1:]) {
+			s.status = unknown.Succeeded
+			return &jump{kind: jumpExit}
 		}
 	}
 	return nil
@@ -256,13 +260,19 @@ func otherwise(cmd *syntax.IfClause) []*syntax.Stmt {
 }
 
 func (s *Shell) while(ctx context.Context, cmd *syntax.WhileClause) error {
-	status := 0
+	status, endless := 0, alwaysHolds(cmd)
+	if endless {
+		s.waiting++
+		defer func() { s.waiting-- }()
+	}
 	for {
 		if err := s.turn.Step(ctx); err != nil {
 			return err
 		}
 		s.loops++
+		s.waiting++
 		err := s.condition(ctx, cmd.Cond)
+		s.waiting--
 		s.loops--
 		if done, err := leaveLoop(err); done || err != nil {
 			return err
@@ -312,7 +322,9 @@ func (s *Shell) forClause(ctx context.Context, cmd *syntax.ForClause) error {
 	if cmd.Select {
 		return s.choose(ctx, loop.Name.Value, items, cmd.Do)
 	}
-	s.status = 0
+	if len(items) == 0 {
+		s.status = 0
+	}
 	for _, item := range items {
 		if err := s.turn.Step(ctx); err != nil {
 			return err
@@ -362,8 +374,7 @@ func (s *Shell) caseClause(ctx context.Context, cmd *syntax.CaseClause) error {
 	if err != nil {
 		return err
 	}
-	s.status = 0
-	through := false
+	through, executed := false, false
 	for i, item := range cmd.Items {
 		matched := through
 		for j := 0; j < len(item.Patterns) && !matched; j++ {
@@ -376,6 +387,9 @@ func (s *Shell) caseClause(ctx context.Context, cmd *syntax.CaseClause) error {
 		if !matched {
 			continue
 		}
+		if executed = true; len(item.Stmts) == 0 {
+			s.status = 0
+		}
 		if err := s.stmts(ctx, item.Stmts); err != nil {
 			return err
 		}
@@ -383,6 +397,9 @@ func (s *Shell) caseClause(ctx context.Context, cmd *syntax.CaseClause) error {
 		if !through && item.Op != syntax.Resume {
 			return nil
 		}
+	}
+	if !executed {
+		s.status = 0
 	}
 	return nil
 }

@@ -189,6 +189,9 @@ func (s *Shell) testFile(op, arg string) truth {
 		look = s.Container.Lstat
 	}
 	info, err := look(s.absolute(arg))
+	if errors.Is(err, unknown.ErrFile) && s.awaits() {
+		return known(false)
+	}
 	if errors.Is(err, unknown.ErrFile) || err == nil && info.Mode()&fs.ModeIrregular != 0 && op != "-e" {
 		s.Container.Assume(unknown.Show(s.absolute(arg)) + " exists")
 		return assumed(true)

@@ -126,6 +126,29 @@ func (s *Shell) callConsequence(cmd *syntax.CallExpr, depth int, last bool) (wor
 	return goesOn, false
 }
 
+// lasts reports whether the command that has just ended is assumed to last, because nothing but a failure
+// follows it in a container that runs until it is stopped: server; exit 1.
+func (s *Shell) lasts(rest []*syntax.Stmt) bool {
+	return s.Lasts && len(rest) > 0 && !unknown.Known(s.status) && s.guarded == 0 && s.consequence(rest, 0) == breaks
+}
+
+// awaits reports whether a file that may be there is not: a loop waits for it, and the image, in which
+// nothing unknown has run, does not change by itself.
+func (s *Shell) awaits() bool { return s.waiting > 0 && !s.Container.Changing() }
+
+// alwaysHolds reports whether the condition of a loop is a constant.
+func alwaysHolds(cmd *syntax.WhileClause) bool {
+	if len(cmd.Cond) != 1 {
+		return false
+	}
+	call, ok := cmd.Cond[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) != 1 {
+		return false
+	}
+	name := call.Args[0].Lit()
+	return name == "true" || name == ":" || name == "false"
+}
+
 // decide returns whether the first of two branches is taken after a condition with the status. An unknown
 // status decides as it is assumed to be, but for a branch that leads to worse than the other. $? then agrees
 // with the decision.
