@@ -1,3 +1,3 @@
-// Package featuregates reads --feature-gates and --runtime-config of upstream's programs: the gates that have
-// an effect here, and the API versions that they turn on.
+// Package featuregates reads --feature-gates and --runtime-config of upstream's programs: which features
+// are on in a release of Kubernetes, which fields depend on them, and which API versions are served.
 package featuregates

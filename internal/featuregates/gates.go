@@ -1,17 +1,17 @@
 package featuregates
 
 import (
-	_ "embed"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"minikcm.dev/minikcm/internal/releases"
 	"minikcm.dev/minikcm/internal/spell"
 )
 
-// The gates that have an effect.
+// The gates that code asks for, beside those of fields and resources.
 const (
 	// GenericWorkload is the gate of Workload, PodGroup and the scheduling groups of pods (KEP-4671).
 	GenericWorkload = "GenericWorkload"
@@ -24,167 +24,174 @@ const (
 	StorageVersionAPI = "StorageVersionAPI"
 	// APIServerIdentity is the gate of the Lease that identifies an API server (KEP-1965).
 	APIServerIdentity = "APIServerIdentity"
+	// HPAScaleToZero is the gate of autoscalers that scale to zero (KEP-2021).
+	HPAScaleToZero = "HPAScaleToZero"
+	// HPAGeneration is the gate of the generation of autoscalers.
+	HPAGeneration = "HPAGeneration"
 )
 
-// Gates are the feature gates that have an effect.
-type Gates struct {
-	GenericWorkload             bool
-	DRAResourcePoolStatus       bool
-	DRAPartitionableDevicesType bool
-	StorageVersionAPI           bool
-	APIServerIdentity           bool
+// behaviors are the gates that code asks for with Enabled.
+var behaviors = []string{
+	GenericWorkload, DRAResourcePoolStatus, DRAPartitionableDevicesType, StorageVersionAPI, APIServerIdentity, HPAScaleToZero, HPAGeneration,
 }
 
-// All returns gates that are all on.
-func All() Gates {
-	var g Gates
-	for _, row := range table {
-		*row.of(&g) = true
+// ownDefaults are the features whose default here is not upstream's. A Lease that identifies the only API
+// server would be renewed for nothing.
+var ownDefaults = map[string]bool{APIServerIdentity: false}
+
+// needed are the gates without which another one cannot be on. One that is on by default upstream is
+// turned on with it.
+var needed = map[string]string{DRAPartitionableDevicesType: DRAResourcePoolStatus, StorageVersionAPI: APIServerIdentity}
+
+// Gates are the features of a release that are on. The zero value has the defaults of the newest release.
+type Gates struct {
+	// release is the minor release; 0: the newest.
+	release releases.Minor
+	// set are the gates that do not have their default.
+	set map[string]bool
+}
+
+// New returns the features of a release with some gates set. A gate that the release does not have, one
+// that is locked to the other value, and one without a gate that it depends on are errors.
+func New(release releases.Minor, set map[string]bool) (Gates, error) {
+	g := Gates{release: release, set: map[string]bool{}}
+	explicit := maps.Clone(set)
+	for stage, name := range map[string]string{releases.Alpha: "AllAlpha", releases.Beta: "AllBeta"} {
+		on, ok := set[name]
+		if !ok {
+			continue
+		}
+		delete(explicit, name)
+		for _, gate := range g.Release().Gates() {
+			if info, _ := g.Release().Gate(gate); info.Stage == stage && !info.Locked {
+				g.set[gate] = on
+			}
+		}
+	}
+	for name, on := range explicit {
+		info, ok := g.Release().Gate(name)
+		switch {
+		case !ok:
+			return g, g.unknown(name)
+		case info.Locked && info.On != on:
+			return g, fmt.Errorf("cannot set feature gate %s to %v, feature is locked to %v", name, on, info.On)
+		}
+		g.set[name] = on
+	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		other := needed[name]
+		if _, given := explicit[other]; g.Enabled(name) && !given && g.Release().Default(other) {
+			g.set[other] = true
+		}
+		if explicit[name] && !g.Enabled(other) {
+			return g, fmt.Errorf("feature gate %s is on, but depends on %s, which is off", name, other)
+		}
+	}
+	return g, nil
+}
+
+// On returns the defaults of the newest release with some features on.
+func On(names ...string) Gates {
+	g := Gates{set: map[string]bool{}}
+	for _, name := range names {
+		g.set[name] = true
 	}
 	return g
 }
 
-// Enabled reports whether the gate of that name is on. A gate without an effect is off.
-func (g Gates) Enabled(name string) bool {
-	row := find(name)
-	return row != nil && *row.of(&g)
-}
-
-// row is a gate that has an effect.
-type row struct {
-	name string
-	of   func(g *Gates) *bool
-	// version is the API version that the gate serves kinds of; empty: none.
-	version string
-	// needs is another gate that has to be on; empty: none.
-	needs string
-	// onIfNeeded turns the gate on where another one needs it, unless it is turned off explicitly: upstream has
-	// it on by default.
-	onIfNeeded bool
-}
-
-var table = []row{
-	{name: GenericWorkload, of: func(g *Gates) *bool { return &g.GenericWorkload }, version: "scheduling.k8s.io/v1beta1"},
-	{name: DRAResourcePoolStatus, of: func(g *Gates) *bool { return &g.DRAResourcePoolStatus }, version: "resource.k8s.io/v1alpha3"},
-	{name: DRAPartitionableDevicesType, of: func(g *Gates) *bool { return &g.DRAPartitionableDevicesType }, needs: DRAResourcePoolStatus},
-	{name: StorageVersionAPI, of: func(g *Gates) *bool { return &g.StorageVersionAPI }, version: "internal.apiserver.k8s.io/v1alpha1", needs: APIServerIdentity},
-	{name: APIServerIdentity, of: func(g *Gates) *bool { return &g.APIServerIdentity }, onIfNeeded: true},
-}
-
-// find returns the row of a gate; nil if it has no effect.
-func find(name string) *row {
-	if i := slices.IndexFunc(table, func(r row) bool { return r.name == name }); i >= 0 {
-		return &table[i]
+// Release returns the release.
+func (g Gates) Release() releases.Minor {
+	if g.release == 0 {
+		return releases.Newest
 	}
-	return nil
+	return g.release
 }
 
-// listed joins what the rows have, as in "a, b and c".
-func listed(of func(r row) string) string {
-	var all []string
-	for _, r := range table {
-		if text := of(r); text != "" {
-			all = append(all, text)
+// Enabled reports whether a feature is on.
+func (g Gates) Enabled(name string) bool {
+	if on, ok := g.set[name]; ok {
+		return on
+	}
+	if on, ok := ownDefaults[name]; ok {
+		return on
+	}
+	return g.Release().Default(name)
+}
+
+// IsDefault reports whether the gates are the defaults of the newest release.
+func (g Gates) IsDefault() bool {
+	return g.Release() == releases.Newest && !slices.ContainsFunc(slices.Collect(maps.Keys(g.set)), func(name string) bool {
+		return g.Enabled(name) != releases.Newest.Default(name)
+	})
+}
+
+// Key identifies the gates in maps.
+func (g Gates) Key() string {
+	var b strings.Builder
+	b.WriteString(g.Release().String())
+	for _, name := range slices.Sorted(maps.Keys(g.set)) {
+		fmt.Fprintf(&b, ",%s=%v", name, g.set[name])
+	}
+	return b.String()
+}
+
+// Ineffective returns the gates of the newest release that are set to another value than their default and
+// change nothing here.
+func (g Gates) Ineffective() []string {
+	effective := Effective()
+	var names []string
+	for name, on := range g.set {
+		if on != g.Release().Default(name) && !slices.Contains(effective, name) {
+			names = append(names, name)
 		}
 	}
-	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+	slices.Sort(names)
+	return names
 }
 
-func nameOf(r row) string { return r.name }
-
-func versionOf(r row) string { return r.version }
-
-// upstream has the names of all gates of Kubernetes, one a line. test/conformance/featuregates writes it.
-//
-//go:embed upstream.txt
-var upstream string
+// Effective returns the gates that change something here when they are turned on or off, in order.
+func Effective() []string {
+	names := slices.Clone(behaviors)
+	for name := range fieldsByGate {
+		names = append(names, name)
+	}
+	for _, name := range resourceGates {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // merged are gates that Kubernetes had before, by what has taken their place.
 var merged = map[string]string{"GangScheduling": GenericWorkload, "WorkloadAwarePreemption": GenericWorkload}
 
-// Parse reads the items name=true and name=false of the flag --feature-gates. Items may be joined by commas. A
-// gate that has no effect here is an error, as an unknown one is, and as one without the gate that it needs.
-func Parse(items []string) (Gates, error) {
-	var g Gates
-	explicit := map[string]bool{}
-	for name, value := range pairs(items) {
-		if name == "" {
-			continue
-		}
-		gate := find(name)
-		if gate == nil {
-			return g, fmt.Errorf("--feature-gates: %w", withoutEffect(name))
-		}
-		on, err := strconv.ParseBool(strings.TrimSpace(value))
-		if err != nil {
-			return g, fmt.Errorf("--feature-gates: %s must be true or false, not %q", name, value)
-		}
-		*gate.of(&g) = on
-		explicit[name] = true
+// unknown returns the error for a gate that the release does not have.
+func (g Gates) unknown(name string) error {
+	if now, ok := merged[name]; ok && g.Release() == releases.Newest {
+		return fmt.Errorf("unrecognized feature gate: %s: Kubernetes v%s has merged it into %s", name, g.Release(), now)
 	}
-	for _, r := range table {
-		if needed := find(r.needs); g.Enabled(r.name) && needed != nil && needed.onIfNeeded && !explicit[needed.name] {
-			*needed.of(&g) = true
-		}
-	}
-	return g, g.check()
-}
-
-// check returns an error if a gate is on without the gate that it needs.
-func (g Gates) check() error {
-	for _, r := range table {
-		if g.Enabled(r.name) && r.needs != "" && !g.Enabled(r.needs) {
-			return fmt.Errorf("--feature-gates: %s is on, but depends on %s, which is off", r.name, r.needs)
-		}
-	}
-	return nil
-}
-
-// withoutEffect returns the error for a gate that has no effect.
-func withoutEffect(name string) error {
-	if now, ok := merged[name]; ok {
-		return fmt.Errorf("unrecognized feature gate %s: Kubernetes v1.37 has merged it into %s", name, now)
-	}
-	names := strings.Fields(upstream)
-	if slices.Contains(names, name) {
-		return fmt.Errorf("feature gate %s of Kubernetes has no effect in minikcm; the gates that have one are %s", name, listed(nameOf))
-	}
-	err := fmt.Errorf("unrecognized feature gate %s; the gates that have an effect are %s", name, listed(nameOf))
-	if near := spell.Nearest(name, names); near != "" {
+	err := fmt.Errorf("unrecognized feature gate: %s", name)
+	if near := spell.Nearest(name, g.Release().Gates()); near != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return err
 }
 
-// ParseRuntimeConfig reads the items of the flag --runtime-config, version=true or version=false: those that
-// turn an API version of g on or off. They need each other: a version without its gate serves nothing, and
-// without the version, no client can make the objects that the gate is about.
-func ParseRuntimeConfig(items []string, g Gates) error {
-	on := map[string]bool{}
-	for version, value := range pairs(items) {
-		if version == "" {
+// Parse reads the items name=true and name=false of the flag --feature-gates. Items may be joined by
+// commas.
+func Parse(items []string) (map[string]bool, error) {
+	set := map[string]bool{}
+	for name, value := range pairs(items) {
+		if name == "" {
 			continue
 		}
-		if !slices.ContainsFunc(table, func(r row) bool { return r.version == version }) {
-			return fmt.Errorf("--runtime-config: API version %s cannot be turned on or off in minikcm, only %s", version, listed(versionOf))
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s must be true or false, not %q", name, value)
 		}
-		enabled, err := strconv.ParseBool(value)
-		if err != nil && value != "" {
-			return fmt.Errorf("--runtime-config: API version %s must be true or false, not %q", version, value)
-		}
-		on[version] = enabled || value == ""
+		set[name] = on
 	}
-	for _, r := range table {
-		gate, version := r.name+"=true", r.version+"=true"
-		switch enabled := g.Enabled(r.name); {
-		case r.version == "":
-		case on[r.version] && !enabled:
-			return errors.New("--runtime-config=" + version + " serves nothing without --feature-gates=" + gate)
-		case enabled && !on[r.version]:
-			return errors.New("--feature-gates=" + gate + " has no effect without --runtime-config=" + version)
-		}
-	}
-	return nil
+	return set, nil
 }
 
 // pairs yields the names and values of items such as a=b,c=d. A name without a value has the value "".

@@ -13,6 +13,7 @@ import (
 var pure = []string{
 	"apiserver/codec",
 	"apiserver/deflate",
+	"apiserver/fieldplan",
 	"apiserver/rbac/leastprivilege",
 	"apiserver/resources/columns",
 	"apiserver/resources/validation",

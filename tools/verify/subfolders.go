@@ -16,7 +16,7 @@ var inFolder = map[string][]string{
 	"clock/informers": {".", "inflight", "reference"},
 
 	"internal/cellimits":    {"celtext", "regexcost", "quantityguard"},
-	"internal/featuregates": {"spell"},
+	"internal/featuregates": {"releases", "spell"},
 
 	"store":           {"pages"},
 	"store/faulty":    {"."},
@@ -40,6 +40,7 @@ var inFolder = map[string][]string{
 	"apiserver/encodings":             {"deflate", "watchcache"},
 	"apiserver/encryption":            {"configfile", "gate", "reload"},
 	"apiserver/eviction":              {"response", "storage", "verbs"},
+	"apiserver/fieldplan":             {},
 	"apiserver/fieldmanager":          {"ownership", "resources", "strategy"},
 	"apiserver/metrics":               {"encodings", "pressure", "request"},
 	"apiserver/metricsapi":            {"resources", "response"},
@@ -55,7 +56,7 @@ var inFolder = map[string][]string{
 	"apiserver/identity":              {"resources"},
 	"apiserver/reload":                {"configfile"},
 	"apiserver/request":               {"audit", "auth", "codec", "encodings", "pressure", "resources", "response", "slowclient", "storage", "strategy", "watchcache"},
-	"apiserver/resources":             {"resources/columns", "resources/validation", "resources/warnings"},
+	"apiserver/resources":             {"fieldplan", "resources/columns", "resources/validation", "resources/warnings"},
 	"apiserver/resources/warnings":    {"resources/validation"},
 	"apiserver/reviews":               {"auth", "request", "resources", "storage"},
 	"apiserver/response":              {"audit", "codec", "deflate", "slowclient"},

@@ -1,2 +1,2 @@
-// Package featuregates records the names of upstream's feature gates.
+// Package featuregates compares the recorded feature gates with upstream's.
 package featuregates

@@ -1,7 +1,7 @@
 package featuregates
 
 import (
-	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -9,31 +9,45 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	_ "k8s.io/kubernetes/pkg/features"
 )
 
-var update = flag.Bool("update", false, "write the recording")
+// recording is what test/conformance/releases has read from the sources of the releases.
+const recording = "../../../internal/releases/gates.txt"
 
-const recording = "../../../internal/featuregates/upstream.txt"
-
-// TestRecording compares the recorded names with upstream's gates.
+// TestRecording compares the recorded state of the newest release with that of upstream's gates.
 func TestRecording(t *testing.T) {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(feature.DefaultMutableFeatureGate.GetAll())) {
-		names = append(names, string(name))
-	}
-	text := strings.Join(names, "\n") + "\n"
-	if *update {
-		if err := os.WriteFile(recording, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	recorded, err := os.ReadFile(recording)
+	data, err := os.ReadFile(recording)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(recorded) != text {
-		t.Errorf("%s differs from upstream: -update rewrites it", recording)
+	recorded := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		words := strings.Fields(line)
+		if _, state, _ := strings.Cut(words[len(words)-1], "="); state != "gone" {
+			recorded[words[0]] = state
+		}
 	}
+	gates := feature.DefaultMutableFeatureGate.GetAll()
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		if name == "AllAlpha" || name == "AllBeta" {
+			continue
+		}
+		if want := stateOf(gates[name]); recorded[string(name)] != want {
+			t.Errorf("%s is recorded as %q, and is %q", name, recorded[string(name)], want)
+		}
+	}
+}
+
+func stateOf(spec featuregate.FeatureSpec) string {
+	stage := strings.ToLower(string(spec.PreRelease))
+	if spec.PreRelease == featuregate.GA {
+		stage = "ga"
+	}
+	state := fmt.Sprintf("%s:%s", stage, map[bool]string{true: "on", false: "off"}[spec.Default])
+	if spec.LockToDefault {
+		state += "!"
+	}
+	return state
 }
