@@ -161,7 +161,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.ReloadEncryptionConfig,
 		Admission: c.opts.admission(), DefaultObjects: c.defaultObjects(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
-		RecordedWrites: c.opts.RecordedWrites, Flags: c.opts.Flags, Resources: c.opts.resources(),
+		RecordedWrites: c.opts.RecordedWrites, Flags: c.opts.Flags, Resources: c.opts.resources(), KubeVersion: c.opts.kubernetesVersion(),
 		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, HistoryRevisions: c.opts.History.Revisions, HistoryDuration: c.opts.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),

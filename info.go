@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 )
 
@@ -57,7 +56,7 @@ func (c *Cluster) Info() Info {
 	}
 	slices.Sort(features)
 	info := Info{
-		Version: Version(), Kubernetes: apiserver.DefaultVersion, Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.History.text(),
+		Version: Version(), Kubernetes: c.opts.kubernetesVersion(), Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.History.text(),
 		Clock: ClockInfo{Mode: c.opts.ClockMode, Now: c.clock.Now().UTC()},
 	}
 	switch info.Clock.Mode {

@@ -16,7 +16,6 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/apiserver/admission/plugins"
 	"minikcm.dev/minikcm/apiserver/audit"
-	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/cloud"
 	"minikcm.dev/minikcm/controllers/manager"
@@ -196,6 +195,15 @@ type Options struct {
 	// SchedulerConfig is the file of a kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration,
 	// which is read when the cluster starts; empty: kube-scheduler's default configuration.
 	SchedulerConfig string
+	// EmulatedVersion is the minor release of Kubernetes whose API is served, such as "1.33": its groups, versions,
+	// kinds and fields, the defaults of its feature gates, and its version. Controllers, scheduler and nodes are
+	// always those of the newest release. Empty: the newest.
+	EmulatedVersion string
+	// FeatureGates turns features of the release on or off by the names of their gates (--feature-gates).
+	FeatureGates map[string]bool
+	// RuntimeConfig are API versions and resources to serve or not, as the items of --runtime-config:
+	// "api/beta=true", "resource.k8s.io/v1beta1=true", "batch/v1/cronjobs=false".
+	RuntimeConfig []string
 	// GenericWorkload serves Workload and PodGroup of scheduling.k8s.io/v1beta1, schedules pods by their PodGroups
 	// and runs the podgroup-protection-controller (KEP-4671), as upstream with the feature gate of that
 	// name and --runtime-config=scheduling.k8s.io/v1beta1=true.
@@ -294,6 +302,9 @@ func (o *Options) Validate() error {
 	default:
 		return fmt.Errorf("clock %q is none of %s, %s, %s", o.ClockMode, clock.ModeReal, clock.ModeScaled, clock.ModeVirtual)
 	}
+	if err := o.ValidateServing(); err != nil {
+		return err
+	}
 	if _, err := o.selectedControllers(); err != nil {
 		return err
 	}
@@ -334,22 +345,6 @@ func (o *Options) selectedControllers() ([]string, error) {
 	return manager.ParseSelection(strings.Join(o.Controllers, ","), o.gates())
 }
 
-func (o *Options) gates() featuregates.Gates {
-	return featuregates.Gates{
-		GenericWorkload: o.GenericWorkload, DRAResourcePoolStatus: o.DRAResourcePoolStatus,
-		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType,
-		StorageVersionAPI:           o.StorageVersionAPI, APIServerIdentity: o.APIServerIdentity || o.StorageVersionAPI,
-	}
-}
-
-// resources is the table of kinds with what the gates add.
-func (o *Options) resources() *resources.Table {
-	return resources.BuiltinWith(resources.Features{
-		GenericWorkload: o.GenericWorkload, DRAResourcePoolStatus: o.DRAResourcePoolStatus,
-		DRAPartitionableDevicesType: o.DRAPartitionableDevicesType, StorageVersionAPI: o.StorageVersionAPI,
-	})
-}
-
 func (o *Options) validateAuthorization() error {
 	if o.AuthorizationConfig != "" {
 		if len(o.AuthorizationModes) > 0 || o.AuthorizationWebhook != (AuthorizationWebhook{}) {
@@ -373,7 +368,7 @@ func (o *Options) validateAuthorization() error {
 
 // schedulerOptions reads the configuration of the scheduler.
 func (o *Options) schedulerOptions() (scheduler.Options, error) {
-	opts := scheduler.Options{PodGroups: o.GenericWorkload}
+	opts := scheduler.Options{PodGroups: o.gates().Enabled(featuregates.GenericWorkload)}
 	if o.SchedulerConfig == "" {
 		return opts, nil
 	}

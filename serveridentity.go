@@ -8,6 +8,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/identity"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/members"
 )
 
@@ -18,7 +19,7 @@ import (
 // On a shared store, the Lease is that of the member, which takes roles later (startSharing).
 func (c *Cluster) identify(ctx, parts context.Context, e *env.Env) error {
 	gates := c.opts.gates()
-	if !gates.APIServerIdentity || c.opts.shares() && !gates.StorageVersionAPI {
+	if !gates.Enabled(featuregates.APIServerIdentity) || c.opts.shares() && !gates.Enabled(featuregates.StorageVersionAPI) {
 		return nil
 	}
 	keep := c.keepLease
@@ -26,7 +27,7 @@ func (c *Cluster) identify(ctx, parts context.Context, e *env.Env) error {
 		keep = func(ctx context.Context) (string, error) { return c.announce(ctx, parts, e) }
 	}
 	name, err := keep(ctx)
-	if err != nil || !gates.StorageVersionAPI {
+	if err != nil || !gates.Enabled(featuregates.StorageVersionAPI) {
 		return err
 	}
 	return c.server.ReportStorageVersions(ctx, name)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -162,6 +163,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	found := s.definitions.Find(info.GVR, info.Verb == request.VerbWatch)
 	defer found.Leave()
 	rq.Row, rq.Objects = found.Row, found.Objects
+	if rq.Row != nil && rq.Row.Hidden && !isPart(&rq.Request) {
+		rq.Row = nil
+	}
 	if rq.Row == nil {
 		rq.Row = s.anyRow(info.GVR.GroupVersion())
 	}
@@ -193,6 +197,12 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		}
 		response.Error(coded, r, err)
 	}
+}
+
+// isPart reports whether a request comes from a part of the cluster in this process. Parts use the kinds of
+// the newest release, whichever is emulated.
+func isPart(rq *request.Request) bool {
+	return rq.Local && rq.User != nil && strings.HasPrefix(rq.User.Name, "system:")
 }
 
 // noSuchResource responds to a request for a resource that is not in the table.

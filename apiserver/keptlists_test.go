@@ -117,7 +117,7 @@ func manifestOf(t *testing.T, file string) (path, manifest string) {
 	if err := yaml.Unmarshal(data, &u.Object); err != nil {
 		t.Fatal(err)
 	}
-	row := resources.BuiltinWith(resources.AllFeatures()).ByKind(u.GroupVersionKind())
+	row := resources.BuiltinFor(resources.AllFeatures()).ByKind(u.GroupVersionKind())
 	if path = "/apis/" + row.GroupVersion().String(); row.Group == "" {
 		path = "/api/" + row.Version
 	}

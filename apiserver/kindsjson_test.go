@@ -48,7 +48,7 @@ func TestKindsReadAsWritten(t *testing.T) {
 
 // allKinds is the table with all features.
 func allKinds() *resources.Table {
-	return resources.BuiltinWith(resources.AllFeatures())
+	return resources.BuiltinFor(resources.AllFeatures())
 }
 
 func readManifest(t *testing.T, file string) *unstructured.Unstructured {

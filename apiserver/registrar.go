@@ -128,7 +128,7 @@ func (s *Server) registerServed(ctx context.Context) error {
 func (s *Server) servedVersions() map[schema.GroupVersion]bool {
 	now := s.current()
 	served := map[schema.GroupVersion]bool{}
-	for _, row := range now.Table.All() {
+	for _, row := range now.Table.Shown() {
 		gv := row.GroupVersion()
 		custom, known := served[gv]
 		served[gv] = now.IsCustom(row) && (custom || !known)

@@ -23,7 +23,7 @@ func startWithBudget(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(t.Context(), Options{
 		Store: store.NewMemory(), CompactionInterval: -1, MemoryLimit: 64 << 30, AuthorizationModes: []string{AuthorizeAlways},
-		Resources: resources.BuiltinWith(resources.AllFeatures()),
+		Resources: resources.BuiltinFor(resources.AllFeatures()),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -76,6 +76,28 @@ func WithSimulatedCloud() Option {
 	return func(o *minikcm.Options) { o.CloudProvider = "simulated" }
 }
 
+// WithVersion serves the API of a minor release of Kubernetes, such as "1.33", in place of the newest's: its groups,
+// versions, kinds and fields, with the defaults of its feature gates.
+func WithVersion(version string) Option {
+	return func(o *minikcm.Options) { o.EmulatedVersion = version }
+}
+
+// WithFeatureGate turns a feature on or off by the name of its gate.
+func WithFeatureGate(name string, on bool) Option {
+	return func(o *minikcm.Options) {
+		if o.FeatureGates == nil {
+			o.FeatureGates = map[string]bool{}
+		}
+		o.FeatureGates[name] = on
+	}
+}
+
+// WithRuntimeConfig serves API versions and resources that are off by default, or turns some off: items of upstream's
+// flag --runtime-config, such as "resource.k8s.io/v1beta1=true".
+func WithRuntimeConfig(items ...string) Option {
+	return func(o *minikcm.Options) { o.RuntimeConfig = append(o.RuntimeConfig, items...) }
+}
+
 // WithGangScheduling serves Workload and PodGroup of scheduling.k8s.io/v1beta1 and schedules pods by their
 // PodGroups: upstream's feature gate GenericWorkload.
 func WithGangScheduling() Option { return func(o *minikcm.Options) { o.GenericWorkload = true } }

@@ -23,7 +23,7 @@ import (
 func TestEntries(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-66s %-36s %-60s %s\n", "name", "encoded", "decoded", "served")
-	for _, e := range entries(resources.BuiltinWith(resources.AllFeatures()).All(), "a") {
+	for _, e := range entries(resources.BuiltinFor(resources.AllFeatures()).All(), "a") {
 		fmt.Fprintf(&b, "%-66s %-36s %-60s %s\n", e.name, e.EncodingVersion, strings.Join(e.DecodableVersions, " "), strings.Join(e.ServedVersions, " "))
 	}
 	golden.Compare(t, "testdata/entries.golden", b.String())

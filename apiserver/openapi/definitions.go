@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -20,19 +21,31 @@ type definitions struct {
 	byName  map[string]common.OpenAPIDefinition
 	// v2 reports that the models are for OpenAPI v2.
 	v2 bool
+	// lacks reports whether the emulated release does not have a field of a model, which has its name
+	// without "io.k8s.".
+	lacks func(model, field string) bool
 }
 
 // newDefinitions returns definitions with the models of apimachinery, apiextensions and apiregistration,
-// whose libraries include generated schemas. ref makes the references to models.
-func newDefinitions(ref common.ReferenceCallback) *definitions {
-	d := &definitions{ref: ref, markers: builtinMarkers(), byName: apiextensionsopenapi.GetOpenAPIDefinitions(ref)}
+// whose libraries include generated schemas. ref makes the references to models. Fields that lacks names are
+// left out.
+func newDefinitions(ref common.ReferenceCallback, lacks func(model, field string) bool) *definitions {
+	d := &definitions{ref: ref, markers: builtinMarkers(), byName: apiextensionsopenapi.GetOpenAPIDefinitions(ref), lacks: lacks}
 	for name, definition := range aggregatoropenapi.GetOpenAPIDefinitions(ref) {
 		if strings.HasPrefix(name, "io.k8s.kube-aggregator.") {
 			d.byName[name] = definition
 		}
 	}
 	d.byName[intstr.IntOrString{}.OpenAPIModelName()] = intOrString()
+	for name, definition := range d.byName {
+		maps.DeleteFunc(definition.Schema.Properties, func(field string, _ spec.Schema) bool { return d.isLacking(name, field) })
+	}
 	return d
+}
+
+// isLacking reports whether the emulated release does not have a field of a model.
+func (d *definitions) isLacking(model, field string) bool {
+	return d.lacks(strings.TrimPrefix(model, "io.k8s."), field)
 }
 
 // modelNamer is implemented by every API type with its own schema.
@@ -70,7 +83,7 @@ func (d *definitions) addType(t reflect.Type) error {
 	}
 	// Register the name before building the fields: types may be recursive.
 	d.byName[name] = common.OpenAPIDefinition{}
-	b := &schemaBuilder{definitions: d, dependencies: map[string]bool{}}
+	b := &schemaBuilder{definitions: d, model: name, dependencies: map[string]bool{}}
 	definition, err := b.build(t)
 	if err != nil {
 		return fmt.Errorf("schema of %v: %w", t, err)

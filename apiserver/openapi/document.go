@@ -78,8 +78,8 @@ func (s *source) info() *spec.Info {
 }
 
 // define builds the schemas that operations refer to.
-func define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, error) {
-	d := newDefinitions(refs)
+func (s *source) define(rs routes, refs common.ReferenceCallback, v2 bool) (*definitions, error) {
+	d := newDefinitions(refs, s.table.Lacks)
 	d.v2 = v2
 	for _, r := range rs {
 		for _, obj := range []any{r.body, r.reply} {
@@ -123,7 +123,7 @@ func scopeKinds(document *spec3.OpenAPI, gv schema.GroupVersion) {
 
 // documentOf builds a document of version 3.
 func (s *source) documentOf(rs routes) (*spec3.OpenAPI, error) {
-	d, err := define(rs, refTo("#/components/schemas/"), false)
+	d, err := s.define(rs, refTo("#/components/schemas/"), false)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *source) v2() (*spec.Swagger, error) {
 	for _, gv := range s.versions() {
 		rs = append(rs, s.routes(gv)...)
 	}
-	d, err := define(rs, refTo("#/definitions/"), true)
+	d, err := s.define(rs, refTo("#/definitions/"), true)
 	if err != nil {
 		return nil, err
 	}

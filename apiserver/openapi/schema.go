@@ -27,6 +27,8 @@ var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 // schemaBuilder builds the schema of one struct type.
 type schemaBuilder struct {
 	*definitions
+	// model is the name of the type's model.
+	model        string
 	dependencies map[string]bool
 	required     []string
 }
@@ -66,7 +68,7 @@ func (b *schemaBuilder) addFields(t reflect.Type, properties map[string]spec.Sch
 				return err
 			}
 			continue
-		case name == "":
+		case name == "" || b.isLacking(b.model, name):
 			continue
 		}
 		m := marker.fields[name]

@@ -11,11 +11,18 @@ import (
 )
 
 // Read decodes a document or a patched object. A custom object is coerced to its
-// schema; for other kinds the Go type does that.
+// schema; for other kinds the Go type does that, and fields that the emulated release
+// does not have are unknown.
 func (rq *Request) Read(media codec.Media, data []byte, kind schema.GroupVersionKind, into runtime.Object) (obj runtime.Object, got schema.GroupVersionKind, strict, err error) {
 	obj, got, strict, err = rq.Env.Decoder.Decode(media, data, kind, into)
-	if err != nil || rq.Row.Coerce == nil || kind != rq.Row.GroupVersionKind || got != kind {
+	if err != nil || kind != rq.Row.GroupVersionKind || got != kind {
 		return obj, got, strict, err
+	}
+	if rq.Row.Unknown != nil {
+		return obj, got, withUnknown(strict, rq.Row.Unknown(obj)), nil
+	}
+	if rq.Row.Coerce == nil {
+		return obj, got, strict, nil
 	}
 	unknown, err := rq.Row.Coerce(obj, false)
 	if err != nil {

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,52 +8,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
-// Features are kinds and fields that upstream serves only with a feature gate that is off by default.
-type Features struct {
-	// GenericWorkload serves Workload and PodGroup of scheduling.k8s.io/v1beta1, and the scheduling group
-	// of pods (KEP-4671).
-	GenericWorkload bool
-	// DRAResourcePoolStatus serves ResourcePoolStatusRequest of resource.k8s.io/v1alpha3 (KEP-5677).
-	DRAResourcePoolStatus bool
-	// DRAPartitionableDevicesType keeps the attributes by which devices are partitioned, of ResourceSlices and of
-	// ResourcePoolStatusRequests (KEP-5677).
-	DRAPartitionableDevicesType bool
-	// StorageVersionAPI serves StorageVersion of internal.apiserver.k8s.io/v1alpha1 (KEP-2339).
-	StorageVersionAPI bool
-}
-
-// AllFeatures returns all features.
-func AllFeatures() Features {
-	return Features{GenericWorkload: true, DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true, StorageVersionAPI: true}
-}
-
-// Builtin returns the table of the kinds that every apiserver serves. Each call builds
-// a new table, from literals only, so it is fast.
-func Builtin() *Table { return BuiltinWith(Features{}) }
-
-// BuiltinWith is Builtin with features.
-func BuiltinWith(f Features) *Table {
-	rows := slices.Concat(
-		coreRows(), workloadRows(), networkRows(), storageRows(), authorizationRows(), reviewRows(), admissionRows(), clusterRows(), deviceRows(),
+// featureRows returns the rows of kinds that upstream serves only with a feature gate that is off by default.
+func featureRows() []*Resource {
+	return append(groupRows(),
+		resourcePoolStatusRequestRow().shown(columns.ResourcePoolStatusRequest()),
+		storageVersionRow().shown(columns.StorageVersion()),
 	)
-	if f.DRAResourcePoolStatus {
-		rows = append(rows, resourcePoolStatusRequestRow().shown(columns.ResourcePoolStatusRequest()))
-	}
-	if f.GenericWorkload {
-		rows = append(rows, groupRows()...)
-	}
-	if f.StorageVersionAPI {
-		rows = append(rows, storageVersionRow().shown(columns.StorageVersion()))
-	}
-	for _, row := range rows {
-		if !f.GenericWorkload {
-			row.dropSchedulingGroups()
-		}
-		if !f.DRAPartitionableDevicesType {
-			row.dropPartitionTypes()
-		}
-	}
-	return NewTable(rows...)
 }
 
 // groupRows returns the rows of gang scheduling.

@@ -21,8 +21,6 @@ func cronJobRow() *Resource {
 		NewList:          func() runtime.Object { return &batchv1.CronJobList{} },
 		Strategy: Strategy{
 			Default:        on(defaultCronJob),
-			PrepareCreate:  on(func(c *batchv1.CronJob) { keepAlphaOfJob(&c.Spec.JobTemplate.Spec, nil) }),
-			PrepareUpdate:  onUpdate(func(c, old *batchv1.CronJob) { keepAlphaOfJob(&c.Spec.JobTemplate.Spec, &old.Spec.JobTemplate.Spec) }),
 			Generation:     true,
 			Warnings:       warn(warnings.CronJob),
 			Validate:       check(validation.CronJob),

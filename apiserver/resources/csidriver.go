@@ -52,6 +52,8 @@ func prepareCSIDriverUpdate(d, old *storagev1.CSIDriver) {
 func csiNodeRow() *Resource {
 	kind := storagev1.SchemeGroupVersion.WithKind("CSINode")
 	newNode := func() runtime.Object { return &storagev1.CSINode{} }
+	status := statusOf(kind, newNode)
+	status.Since = 37
 	return &Resource{
 		GroupVersionKind: kind,
 		Plural:           "csinodes",
@@ -59,12 +61,10 @@ func csiNodeRow() *Resource {
 		NewList:          func() runtime.Object { return &storagev1.CSINodeList{} },
 		Strategy: Strategy{
 			ReturnDeleted: true,
-			// The fields of the status belong to an alpha feature (CSIVolumeHealth).
-			PrepareStatusUpdate:       onUpdate(func(n, old *storagev1.CSINode) { n.Status = old.Status }),
 			Validate:                  check(validation.CSINode),
 			ValidateUpdate:            checkUpdate(validation.CSINodeUpdate),
 			ForbidUnconditionalUpdate: true,
 		},
-		Subresources: []Subresource{statusOf(kind, newNode)},
+		Subresources: []Subresource{status},
 	}
 }

@@ -3,8 +3,11 @@ package resources
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver/resources/validation"
+	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 // horizontalPodAutoscalerRow stores autoscalers; horizontalPodAutoscalerV1Row is an
@@ -29,6 +32,32 @@ func horizontalPodAutoscalerRow() *Resource {
 			ValidateStatusUpdate: checkUpdate(validation.HorizontalPodAutoscalerStatus),
 		},
 		Subresources: []Subresource{statusOf(kind, newAutoscaler)},
+		Adapt: adaptAutoscalers(func(obj runtime.Object) *int32 {
+			return obj.(*autoscalingv2.HorizontalPodAutoscaler).Spec.MinReplicas
+		}),
+	}
+}
+
+// adaptAutoscalers returns what the feature gates of autoscalers change: whether they may scale to zero, and
+// whether a generation counts the changes of their specs.
+func adaptAutoscalers(minimum func(obj runtime.Object) *int32) func(row *Resource, gates featuregates.Gates) {
+	return func(row *Resource, gates featuregates.Gates) {
+		strategy := &row.Strategy
+		strategy.Generation = gates.Enabled(featuregates.HPAGeneration)
+		if gates.Enabled(featuregates.HPAScaleToZero) {
+			return
+		}
+		create, update := strategy.ValidateCreate, strategy.ValidateUpdate
+		strategy.ValidateCreate = func(obj runtime.Object) field.ErrorList {
+			return append(validation.NotScaledToZero(minimum(obj)), create(obj)...)
+		}
+		strategy.ValidateUpdate = func(obj, old runtime.Object) field.ErrorList {
+			var errs field.ErrorList
+			if ptr.Deref(minimum(old), 1) != 0 {
+				errs = validation.NotScaledToZero(minimum(obj))
+			}
+			return append(errs, update(obj, old)...)
+		}
 	}
 }
 

@@ -66,6 +66,9 @@ func horizontalPodAutoscalerV1Row() *Resource {
 			}),
 		},
 		Subresources: []Subresource{statusOf(kind, newAutoscaler)},
+		Adapt: adaptAutoscalers(func(obj runtime.Object) *int32 {
+			return obj.(*autoscalingv1.HorizontalPodAutoscaler).Spec.MinReplicas
+		}),
 	}
 }
 

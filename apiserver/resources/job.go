@@ -32,7 +32,6 @@ func jobRow() *Resource {
 		Strategy: Strategy{
 			Default:              on(defaultJob),
 			PrepareCreate:        on(prepareJob),
-			PrepareUpdate:        onUpdate(func(job, old *batchv1.Job) { keepAlphaOfJob(&job.Spec, &old.Spec) }),
 			Generation:           true,
 			Validate:             check(validation.Job),
 			ValidateUpdate:       checkUpdate(validation.JobUpdate),
@@ -107,20 +106,12 @@ func copyOf(labels map[string]string) map[string]string {
 
 // prepareJob sets the selector and the labels by which a job identifies its pods.
 func prepareJob(job *batchv1.Job) {
-	keepAlphaOfJob(&job.Spec, nil)
 	if !ptr.Deref(job.Spec.ManualSelector, false) {
 		generateSelector(job)
 	}
 	if len(job.Labels) == 0 && len(utilvalidation.IsValidLabelValue(job.Name)) == 0 {
 		// Upstream adds these after the job is stored.
 		job.Labels = copyOf(job.Spec.Template.Labels)
-	}
-}
-
-// keepAlphaOfJob clears the fields of an alpha feature, unless they were set before.
-func keepAlphaOfJob(spec, was *batchv1.JobSpec) {
-	if was == nil || was.Scheduling == nil {
-		spec.Scheduling = nil
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // status one in testdata/status.
 func TestEveryKindHasManifest(t *testing.T) {
 	created, withStatus := kindsIn(t, "testdata/create/*.yaml"), kindsIn(t, "testdata/status/*.yaml")
-	for _, row := range BuiltinWith(AllFeatures()).All() {
+	for _, row := range BuiltinFor(AllFeatures()).All() {
 		if !row.IsStored() {
 			continue
 		}

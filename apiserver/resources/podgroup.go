@@ -19,9 +19,6 @@ func podGroupRow() *Resource {
 		Strategy: Strategy{
 			StatusKeeps:               allMetadata,
 			Default:                   on(defaultPodGroup),
-			PrepareCreate:             on(dropGatedOfPodGroup),
-			PrepareUpdate:             onUpdate(func(g, _ *schedulingv1beta1.PodGroup) { dropGatedOfPodGroup(g) }),
-			PrepareStatusUpdate:       onUpdate(func(g, _ *schedulingv1beta1.PodGroup) { g.Status.ResourceClaimStatuses = nil }),
 			ValidateCreate:            check(validation.PodGroup),
 			ValidateUpdate:            checkUpdate(validation.PodGroupUpdate),
 			ValidateStatusUpdate:      checkUpdate(validation.PodGroupStatus),
@@ -33,12 +30,4 @@ func podGroupRow() *Resource {
 
 func defaultPodGroup(g *schedulingv1beta1.PodGroup) {
 	pointDefault(&g.Spec.DisruptionMode, schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}})
-}
-
-// dropGatedOfPodGroup drops the fields of the feature gates CompositePodGroup,
-// TopologyAwareWorkloadScheduling, DRAWorkloadResourceClaims and PodGroupPreemptionPolicy, as
-// upstream does while they are off.
-func dropGatedOfPodGroup(g *schedulingv1beta1.PodGroup) {
-	s := &g.Spec
-	s.ParentCompositePodGroupName, s.SchedulingConstraints, s.ResourceClaims, s.PreemptionPolicy = nil, nil, nil, nil
 }

@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/releases"
 )
 
 // Resource is one row of the table. The comments of the fields give the defaults for nil
@@ -79,6 +82,20 @@ type Resource struct {
 	AsRead func(obj runtime.Object) runtime.Object
 	// Warning is sent with every response (for a deprecated version); empty means none.
 	Warning string
+	// Since is the minor release of Kubernetes from which on the kind is served in this form; 0: as its type
+	// says, or always.
+	Since releases.Minor
+	// Hidden reports that clients do not find the kind, which the emulated release does not have. The parts
+	// of the cluster use it all the same.
+	Hidden bool
+	// Adapt changes the row for the features that are on, where more than fields depends on them.
+	Adapt func(row *Resource, gates featuregates.Gates)
+	// Unknown removes the fields that the emulated release does not have from an object that has been
+	// decoded, and returns their paths. Nil: there are none.
+	Unknown func(obj runtime.Object) []string
+	// Drop removes the fields of features that are off, except those of features that old has fields of. old
+	// is nil for a new object. Nil: there are none.
+	Drop func(obj, old runtime.Object)
 	// FieldManager returns the field manager (KEP-555) for writes through a subresource or,
 	// if that is empty, of the object itself. Nil means a manager with the types of
 	// k8s.io/api.
@@ -234,6 +251,8 @@ type Subresource struct {
 	schema.GroupVersionKind
 	Verbs []string
 	New   func() runtime.Object
+	// Since is the minor release of Kubernetes from which on it is served; 0: always.
+	Since releases.Minor
 	// AlsoVersions are older versions of the kind with the same fields, which are also
 	// accepted.
 	AlsoVersions []schema.GroupVersion

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,24 +27,5 @@ func resourcePoolStatusRequestRow() *Resource {
 			ForbidUnconditionalUpdate: true,
 		},
 		Subresources: []Subresource{statusOf(kind, newRequest)},
-	}
-}
-
-// dropPartitionTypes makes the row drop the attribute that says how devices are partitioned, as upstream does
-// while the feature gate DRAPartitionableDevicesType is off. An object that has one keeps it.
-func (r *Resource) dropPartitionTypes() {
-	switch r.GroupVersionKind {
-	case resourcev1.SchemeGroupVersion.WithKind("ResourceSlice"):
-		r.prepareFirst(func(obj, old runtime.Object) {
-			if s, ok := old.(*resourcev1.ResourceSlice); !ok || s.Spec.PartitionTypeAttribute == nil {
-				obj.(*resourcev1.ResourceSlice).Spec.PartitionTypeAttribute = nil
-			}
-		})
-	case resourcev1alpha3.SchemeGroupVersion.WithKind("ResourcePoolStatusRequest"):
-		r.prepareFirst(func(obj, old runtime.Object) {
-			if q, ok := old.(*resourcev1alpha3.ResourcePoolStatusRequest); !ok || q.Spec.DefaultPartitionTypeAttribute == nil {
-				obj.(*resourcev1alpha3.ResourcePoolStatusRequest).Spec.DefaultPartitionTypeAttribute = nil
-			}
-		})
 	}
 }

@@ -15,20 +15,9 @@ func schedulingWorkloadRow() *Resource {
 		New:              func() runtime.Object { return &schedulingv1beta1.Workload{} },
 		NewList:          func() runtime.Object { return &schedulingv1beta1.WorkloadList{} },
 		Strategy: Strategy{
-			PrepareCreate:             on(dropGatedOfWorkload),
-			PrepareUpdate:             onUpdate(func(w, _ *schedulingv1beta1.Workload) { dropGatedOfWorkload(w) }),
 			ValidateCreate:            check(validation.SchedulingWorkload),
 			ValidateUpdate:            checkUpdate(validation.SchedulingWorkloadUpdate),
 			ForbidUnconditionalUpdate: true,
 		},
-	}
-}
-
-// dropGatedOfWorkload does for the templates of a workload what dropGatedOfPodGroup does.
-func dropGatedOfWorkload(w *schedulingv1beta1.Workload) {
-	w.Spec.CompositePodGroupTemplates = nil
-	for i := range w.Spec.PodGroupTemplates {
-		t := &w.Spec.PodGroupTemplates[i]
-		t.SchedulingConstraints, t.ResourceClaims, t.PreemptionPolicy = nil, nil, nil
 	}
 }

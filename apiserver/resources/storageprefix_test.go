@@ -10,7 +10,7 @@ import (
 // of their URL.
 func TestStoragePrefixes(t *testing.T) {
 	got := map[string]string{}
-	for _, row := range BuiltinWith(AllFeatures()).All() {
+	for _, row := range BuiltinFor(AllFeatures()).All() {
 		if row.IsStored() && row.Storage == nil && row.StoragePrefix != row.Plural {
 			got[row.GroupResource().String()] = row.StoragePrefix
 		}

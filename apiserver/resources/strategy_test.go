@@ -16,7 +16,7 @@ import (
 // panic, defaults must be idempotent, and the cells must fit the columns.
 func TestStrategiesTakeAnything(t *testing.T) {
 	const tries = 25
-	for _, row := range BuiltinWith(AllFeatures()).All() {
+	for _, row := range BuiltinFor(AllFeatures()).All() {
 		t.Run(row.GVR().String(), func(t *testing.T) {
 			for seed := range int64(tries) {
 				obj, old := anything(row, seed), anything(row, seed+tries)

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"minikcm.dev/minikcm/internal/releases"
 )
 
 // AllVerbs are the verbs of a row without Verbs, in discovery's order.
@@ -17,10 +19,14 @@ var StatusVerbs = []string{"get", "patch", "update"}
 // Table holds rows in the order of discovery. It is immutable and safe for concurrent
 // use; With returns an extended one.
 type Table struct {
-	rows   []*Resource
+	rows []*Resource
+	// shown are the rows that are not hidden.
+	shown  []*Resource
 	byGVR  map[schema.GroupVersionResource]*Resource
 	byGVK  map[schema.GroupVersionKind]*Resource
 	groups []Group
+	// lacks are fields that the emulated release does not have.
+	lacks map[releases.Field]bool
 }
 
 // Group is an API group as in discovery.
@@ -49,6 +55,7 @@ func (t *Table) With(rows ...*Resource) *Table {
 		rows:  make([]*Resource, 0, n),
 		byGVR: make(map[schema.GroupVersionResource]*Resource, n),
 		byGVK: make(map[schema.GroupVersionKind]*Resource, n),
+		lacks: t.lacks,
 	}
 	longer.rows = append(append(longer.rows, t.rows...), rows...)
 	for _, row := range rows {
@@ -62,7 +69,10 @@ func (t *Table) With(rows ...*Resource) *Table {
 		if _, taken := longer.byGVK[row.GroupVersionKind]; !taken {
 			longer.byGVK[row.GroupVersionKind] = row
 		}
-		longer.addVersion(row.Group, row.Version)
+		if !row.Hidden {
+			longer.addVersion(row.Group, row.Version)
+			longer.shown = append(longer.shown, row)
+		}
 	}
 	return longer
 }
@@ -78,11 +88,21 @@ func (t *Table) addVersion(group, version string) {
 	t.groups = append(t.groups, Group{Name: group, Versions: []string{version}})
 }
 
-// All returns all rows, by group, version and name. The slice is shared and must not be
-// modified.
+// All returns all rows, by group, version and name, hidden ones too. The slice is shared and
+// must not be modified.
 func (t *Table) All() []*Resource { return t.rows }
 
-// Lookup returns the row of a resource, or nil.
+// Shown returns the rows that are not hidden, in the same order. The slice is shared and must not
+// be modified.
+func (t *Table) Shown() []*Resource { return t.shown }
+
+// Lacks reports whether the emulated release does not have a field of a type, which has the name of
+// its OpenAPI definition without "io.k8s.".
+func (t *Table) Lacks(definition, field string) bool {
+	return t.lacks[releases.Field{Type: definition, Name: field}]
+}
+
+// Lookup returns the row of a resource, hidden or not, or nil.
 func (t *Table) Lookup(gvr schema.GroupVersionResource) *Resource { return t.byGVR[gvr] }
 
 // ByKind returns the row of a kind, or nil.
@@ -92,18 +112,18 @@ func (t *Table) ByKind(gvk schema.GroupVersionKind) *Resource { return t.byGVK[g
 // is shared and must not be modified.
 func (t *Table) Groups() []Group { return t.groups }
 
-// InVersion returns the rows of one group and version by name. The slice is shared and
+// InVersion returns the rows of one group and version that are not hidden, by name. The slice is shared and
 // must not be modified.
 func (t *Table) InVersion(gv schema.GroupVersion) []*Resource {
-	start := slices.IndexFunc(t.rows, func(r *Resource) bool { return r.GroupVersion() == gv })
+	start := slices.IndexFunc(t.shown, func(r *Resource) bool { return r.GroupVersion() == gv })
 	if start < 0 {
 		return nil
 	}
 	end := start
-	for end < len(t.rows) && t.rows[end].GroupVersion() == gv {
+	for end < len(t.shown) && t.shown[end].GroupVersion() == gv {
 		end++
 	}
-	return t.rows[start:end:end]
+	return t.shown[start:end:end]
 }
 
 // complete sets the defaults that the comments of Resource describe.

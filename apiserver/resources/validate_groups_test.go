@@ -1,13 +1,5 @@
 package resources
 
-import (
-	"testing"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
-
 var groupCases = []validateCase{
 	{"scheduling.k8s.io/v1beta1/PodGroup", "minimal", `spec: {schedulingPolicy: {basic: {}}}`, nil},
 	{"scheduling.k8s.io/v1beta1/PodGroup", "empty", `spec: {}`, []string{
@@ -78,42 +70,4 @@ var groupUpdateCases = []updateCase{
 		"spec.podGroupTemplates[0].priorityClassName: Invalid value: null: field is immutable",
 		"spec.podGroupTemplates[0].priority: Invalid value: null: field is immutable",
 	}},
-}
-
-// TestSchedulingGroupsAreDropped checks that only a table with GenericWorkload keeps the scheduling groups
-// of new pods and templates, and that an update does not take one away.
-func TestSchedulingGroupsAreDropped(t *testing.T) {
-	group := func() *corev1.PodSchedulingGroup {
-		name := "g"
-		return &corev1.PodSchedulingGroup{PodGroupName: &name}
-	}
-	for _, on := range []bool{false, true} {
-		table := BuiltinWith(Features{GenericWorkload: on})
-		for kind, obj := range map[string]runtime.Object{
-			"/v1, Kind=Pod":            &corev1.Pod{Spec: corev1.PodSpec{SchedulingGroup: group()}},
-			"apps/v1, Kind=Deployment": &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{SchedulingGroup: group()}}}},
-		} {
-			for _, row := range table.All() {
-				if row.GroupVersionKind.String() != kind {
-					continue
-				}
-				created, old := obj.DeepCopyObject(), obj.DeepCopyObject()
-				if row.Strategy.PrepareCreate != nil {
-					row.Strategy.PrepareCreate(created)
-				}
-				if kept := podSpecOf(created).SchedulingGroup != nil; kept != on {
-					t.Errorf("GenericWorkload %v: a new %s keeps its scheduling group: %v", on, row.Kind, kept)
-				}
-				if row.Strategy.PrepareUpdate != nil {
-					row.Strategy.PrepareUpdate(obj, old)
-				}
-				if podSpecOf(obj).SchedulingGroup == nil {
-					t.Errorf("GenericWorkload %v: an update of a %s removes its scheduling group", on, row.Kind)
-				}
-			}
-		}
-		if served := table.Lookup(podGroupRow().GVR()) != nil; served != on {
-			t.Errorf("GenericWorkload %v: PodGroups are served: %v", on, served)
-		}
-	}
 }

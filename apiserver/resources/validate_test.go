@@ -55,7 +55,7 @@ func texts(errs field.ErrorList) []string {
 
 func rowOf(t *testing.T, group, version, kind string) *Resource {
 	t.Helper()
-	row := BuiltinWith(AllFeatures()).ByKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+	row := BuiltinFor(AllFeatures()).ByKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
 	if row == nil {
 		t.Fatalf("no row for %s/%s %s", group, version, kind)
 	}

@@ -23,7 +23,7 @@ import (
 // the cache's copies, neither of which is decoded, equal what a get decodes.
 func TestWrittenAsRead(t *testing.T) {
 	const tries = 20
-	for _, row := range resources.BuiltinWith(resources.AllFeatures()).All() {
+	for _, row := range resources.BuiltinFor(resources.AllFeatures()).All() {
 		if !row.IsStored() || row.Storage != nil {
 			continue
 		}

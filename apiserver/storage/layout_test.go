@@ -75,7 +75,7 @@ func encoding(t *testing.T, value []byte) (form string, kind schema.GroupVersion
 
 // keptRows returns the rows whose objects are stored.
 func keptRows() []*resources.Resource {
-	rows := resources.BuiltinWith(resources.AllFeatures()).With(crd.Row(clientscheme.Scheme)).All()
+	rows := resources.BuiltinFor(resources.AllFeatures()).With(crd.Row(clientscheme.Scheme)).All()
 	return slices.DeleteFunc(slices.Clone(rows), func(row *resources.Resource) bool {
 		return !row.IsStored() || row.Storage != nil
 	})

@@ -34,10 +34,18 @@ func (p *Preparer) Create(row *resources.Resource, obj runtime.Object) error {
 			status.SetZero()
 		}
 	}
+	drop(row, obj, nil)
 	if row.Strategy.PrepareCreate != nil {
 		row.Strategy.PrepareCreate(obj)
 	}
 	return nil
+}
+
+// drop removes the fields of features that are off. old is nil for a new object.
+func drop(row *resources.Resource, obj, old runtime.Object) {
+	if row.Drop != nil {
+		row.Drop(obj, old)
+	}
 }
 
 // structField returns a field of the struct behind obj, or the zero Value if it has no
@@ -79,11 +87,13 @@ func (p *Preparer) Update(row *resources.Resource, subresource string, obj, old 
 		if row.Subresource("status") != nil {
 			copyField(obj, old, "Status")
 		}
+		drop(row, obj, old)
 		if row.Strategy.PrepareUpdate != nil {
 			row.Strategy.PrepareUpdate(obj, old)
 		}
 	default:
 		// The Update functions of other subresources do their own changes.
+		drop(row, obj, old)
 	}
 	if row.Strategy.Generation && !sameDesiredState(obj, old) {
 		m.SetGeneration(o.GetGeneration() + 1)
@@ -141,6 +151,7 @@ func (p *Preparer) isolateStatus(row *resources.Resource, obj, old runtime.Objec
 			copyField(obj, old, name)
 		}
 	}
+	drop(row, obj, old)
 	if row.Strategy.PrepareStatusUpdate != nil {
 		row.Strategy.PrepareStatusUpdate(obj, old)
 	}

@@ -65,7 +65,7 @@ func TestParseSelection(t *testing.T) {
 	const gated = "podgroup-protection-controller"
 	others := []string{"resourcepoolstatusrequest-controller", "storageversion-garbage-collector-controller"}
 	all := allBut(append(others, gated)...)
-	groups := featuregates.Gates{GenericWorkload: true}
+	groups := featuregates.On(featuregates.GenericWorkload)
 	for name, tt := range map[string]struct {
 		text string
 		want []string
@@ -78,13 +78,13 @@ func TestParseSelection(t *testing.T) {
 		"alias":          {"replicaset", []string{"replicaset-controller"}, "", featuregates.Gates{}},
 		"all but one":    {"*,-namespace-controller", allBut(append(others, gated, "namespace-controller")...), "", featuregates.Gates{}},
 		"name then star": {"-namespace, *", allBut(append(others, gated, "namespace-controller")...), "", featuregates.Gates{}},
-		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", featuregates.All()},
+		"off by default": {"*,bootstrap-signer-controller,tokencleaner,selinux-warning-controller", Names(), "", featuregates.On(featuregates.GenericWorkload, featuregates.DRAResourcePoolStatus, featuregates.StorageVersionAPI)},
 		"only excluded":  {"-namespace", []string{}, "", featuregates.Gates{}},
 		"unknown":        {"*,-nmespace", nil, `"nmespace" is not a controller; the controllers are `, featuregates.Gates{}},
 		"both":           {"namespace,-namespace-controller", nil, "both selected and excluded", featuregates.Gates{}},
 		"gate on":        {"*", allBut(others...), "", groups},
 		"gated":          {gated, []string{gated}, "", groups},
-		"gate off":       {gated, nil, "needs the feature gate GenericWorkload", featuregates.Gates{DRAResourcePoolStatus: true}},
+		"gate off":       {gated, nil, "needs the feature gate GenericWorkload", featuregates.On(featuregates.DRAResourcePoolStatus)},
 		"gate off, out":  {"*,-" + gated, all, "", featuregates.Gates{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (k Kinds) EquivalentResourcesFor(gvr schema.GroupVersionResource, subresour
 		return nil
 	}
 	var same []schema.GroupVersionResource
-	for _, row := range k.Table().All() {
+	for _, row := range k.Table().Shown() {
 		if storedAs(row) == storedAs(own) && (subresource == "" || row.Subresource(subresource) != nil) {
 			same = append(same, row.GVR())
 		}

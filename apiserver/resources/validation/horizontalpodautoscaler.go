@@ -44,6 +44,14 @@ func HorizontalPodAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) field.Err
 	return errs
 }
 
+// NotScaledToZero validates the minimum of an autoscaler that may not scale its target to zero.
+func NotScaledToZero(minimum *int32) field.ErrorList {
+	if minimum == nil || *minimum != 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "minReplicas"), *minimum, "must be greater than or equal to 1")}
+}
+
 // knownWithoutPods reports whether a metric has a value while its target has no pods.
 func knownWithoutPods(m autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType

@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/manager/serving"
 	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/releases"
 )
 
 // Options are the options of the command line, under upstream's names
@@ -84,9 +85,13 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 // complete validates the options and returns the selected controllers and the generic
 // configuration that results from the flags.
 func (o *Options) complete() ([]string, *config.GenericControllerManagerConfiguration, error) {
-	gates, err := featuregates.Parse(o.FeatureGates)
+	set, err := featuregates.Parse(o.FeatureGates)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("--feature-gates: %w", err)
+	}
+	gates, err := featuregates.New(releases.Newest, set)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--feature-gates: %w", err)
 	}
 	selected, err := manager.ParseSelection(strings.Join(o.Generic.Controllers, ","), gates)
 	if err != nil {

@@ -1,0 +1,235 @@
+package fieldplan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Mask is a set of marks: bit i is mark i.
+type Mask uint64
+
+// MaxMarks is the number of marks that a plan can have.
+const MaxMarks = 64
+
+// Selector returns the mark of a field; ok is false for other fields. The type is the one that declares the
+// field, or one into which that type is inlined; both are asked for.
+type Selector func(t reflect.Type, field string) (mark int, ok bool)
+
+// Plan is the way to the selected fields of a type. A nil plan has none.
+type Plan struct{ steps []step }
+
+// step is a field on the way, or a selected one.
+type step struct {
+	index int
+	// name is the name in JSON; "" for an inlined struct.
+	name string
+	// mark is that of a selected field; -1 for others.
+	mark  int
+	below *Plan
+}
+
+// New returns the plan of a type, which may be a pointer; nil if no field is selected. Fields of recursive
+// types are found once.
+func New(t reflect.Type, selects Selector) *Plan {
+	b := &builder{selects: selects, under: map[reflect.Type]bool{}}
+	return b.plan(t, nil)
+}
+
+type builder struct {
+	selects Selector
+	// under are the types on the way, so that a recursive one ends it.
+	under map[reflect.Type]bool
+}
+
+// plan returns the plan of a type; outer are the types into which it is inlined.
+func (b *builder) plan(t reflect.Type, outer []reflect.Type) *Plan {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return b.plan(t.Elem(), nil)
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	if b.under[t] {
+		return nil
+	}
+	b.under[t] = true
+	defer delete(b.under, t)
+	p := &Plan{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, inline := jsonName(f)
+		switch {
+		case inline:
+			if below := b.plan(f.Type, append(slices.Clone(outer), t)); below != nil {
+				p.steps = append(p.steps, step{index: i, mark: -1, below: below})
+			}
+			continue
+		case name == "":
+			continue
+		}
+		s := step{index: i, name: name, mark: -1}
+		for _, of := range append(slices.Clone(outer), t) {
+			if mark, ok := b.selects(of, name); ok {
+				s.mark = mark
+			}
+		}
+		if s.mark < 0 {
+			s.below = b.below(f.Type, t, name)
+		}
+		if s.mark >= 0 || s.below != nil {
+			p.steps = append(p.steps, s)
+		}
+	}
+	if len(p.steps) == 0 {
+		return nil
+	}
+	return p
+}
+
+// below returns the plan of what is in a field. Selectors may name fields of its type as a path from the
+// field, such as containers.restartPolicy.
+func (b *builder) below(t, owner reflect.Type, name string) *Plan {
+	inner := &builder{under: b.under, selects: func(of reflect.Type, field string) (int, bool) {
+		if mark, ok := b.selects(owner, name+"."+field); ok && of == element(t) {
+			return mark, true
+		}
+		return b.selects(of, field)
+	}}
+	return inner.plan(t, nil)
+}
+
+// element returns the struct in pointers, lists and maps.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	return t
+}
+
+// jsonName returns the name of a field in JSON; "" if it is not there.
+func jsonName(f reflect.StructField) (name string, inline bool) {
+	name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
+	switch {
+	case f.Anonymous && name == "":
+		return "", true
+	case name == "-" || !f.IsExported():
+		return "", false
+	}
+	return name, false
+}
+
+// Set returns the marks of the selected fields that what obj points to has.
+func (p *Plan) Set(obj any) Mask {
+	var m Mask
+	p.walk(reflect.ValueOf(obj), func(mark int, _ reflect.Value) bool {
+		m |= 1 << mark
+		return false
+	})
+	return m
+}
+
+// Clear removes the selected fields whose mark is not kept from what obj points to.
+func (p *Plan) Clear(obj any, keep Mask) {
+	p.walk(reflect.ValueOf(obj), func(mark int, field reflect.Value) bool {
+		if keep&(1<<mark) != 0 {
+			return false
+		}
+		field.SetZero()
+		return true
+	})
+}
+
+// Paths returns the paths of the selected fields that what obj points to has, such as
+// spec.containers[0].image.
+func (p *Plan) Paths(obj any) []string {
+	if p.Set(obj) == 0 {
+		return nil
+	}
+	var paths []string
+	p.paths(reflect.ValueOf(obj), "", &paths)
+	return paths
+}
+
+// walk calls f for each selected field that is not zero. f reports whether it has changed the field.
+func (p *Plan) walk(v reflect.Value, f func(mark int, field reflect.Value) bool) (changed bool) {
+	if p == nil {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil() && p.walk(v.Elem(), f)
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			changed = p.walk(v.Index(i), f) || changed
+		}
+		return changed
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			// The values of maps cannot be changed in place.
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			if p.walk(value, f) {
+				v.SetMapIndex(key, value)
+				changed = true
+			}
+		}
+		return changed
+	case reflect.Struct:
+	default:
+		return false
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		field := v.Field(s.index)
+		switch {
+		case s.mark < 0:
+			changed = s.below.walk(field, f) || changed
+		case !field.IsZero():
+			changed = f(s.mark, field) || changed
+		}
+	}
+	return changed
+}
+
+func (p *Plan) paths(v reflect.Value, at string, found *[]string) {
+	if p == nil {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			p.paths(v.Elem(), at, found)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			p.paths(v.Index(i), fmt.Sprintf("%s[%d]", at, i), found)
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			p.paths(v.MapIndex(key), at+"."+key.String(), found)
+		}
+	case reflect.Struct:
+		for i := range p.steps {
+			s := &p.steps[i]
+			field, name := v.Field(s.index), at
+			switch {
+			case s.name != "" && at != "":
+				name = at + "." + s.name
+			case s.name != "":
+				name = s.name
+			}
+			switch {
+			case s.mark < 0:
+				s.below.paths(field, name, found)
+			case !field.IsZero():
+				*found = append(*found, name)
+			}
+		}
+	default: // no other kind has fields
+	}
+}
