@@ -14,7 +14,7 @@ const (
 		audit-webhook-version authentication-kubeconfig authorization-always-allow-paths authorization-kubeconfig
 		coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period
 		cors-allowed-origins debug-socket-path default-not-ready-toleration-seconds default-unreachable-toleration-seconds
-		default-watch-cache-size delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
+		default-watch-cache-size delete-collection-workers disabled-metrics egress-selector-config-file
 		endpoint-reconciler-type etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout
 		etcd-prefix etcd-readycheck-timeout etcd-servers-overrides event-ttl external-hostname goaway-chance http2-max-streams-per-connection
 		kubelet-certificate-authority kubelet-client-certificate kubelet-client-key kubelet-port kubelet-preferred-address-types

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loopapi"
+	"minikcm.dev/minikcm/internal/releases"
 	"minikcm.dev/minikcm/internal/scenarioapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/faultapi"
@@ -44,6 +46,7 @@ type clusterFlags struct {
 	memoryLimit     string
 	// featureGates and runtimeConfig are the items of --feature-gates and --runtime-config.
 	featureGates, runtimeConfig []string
+	emulatedVersion             string
 
 	startDelay, readyDelay time.Duration
 	podNetworks            minikcm.PodNetworks
@@ -74,8 +77,9 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	f.objects.register(flags, "start with the objects in these files or folders, as printed by \"kubectl get -A -o yaml\"; - is standard input; can be repeated")
 	f.etcd.register(flags, "use the etcd cluster at these URLs instead of the embedded one; minikcm processes on one etcd divide the work")
 	flags.IntVar(&f.port, "port", 0, "port to serve HTTPS on; 0 selects a free port")
-	flags.StringSliceVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false; these have an effect, together with --runtime-config: GenericWorkload (gang scheduling), DRAResourcePoolStatus and DRAPartitionableDevicesType (ResourcePoolStatusRequests), StorageVersionAPI (StorageVersions); and, on its own, APIServerIdentity (the API server's Lease)")
-	flags.StringSliceVar(&f.runtimeConfig, "runtime-config", nil, "API versions to turn on or off, version=true or version=false: scheduling.k8s.io/v1beta1, for --feature-gates=GenericWorkload=true, resource.k8s.io/v1alpha3, for --feature-gates=DRAResourcePoolStatus=true, and internal.apiserver.k8s.io/v1alpha1, for --feature-gates=StorageVersionAPI=true")
+	flags.StringVar(&f.emulatedVersion, "emulated-version", "", "serve the API of this minor release of Kubernetes, such as 1.33, with the defaults of its feature gates ("+releases.Oldest.String()+" to "+releases.Newest.String()+"; default "+releases.Newest.String()+")")
+	flags.StringSliceVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false, also AllAlpha and AllBeta; docs/feature-gates.md lists those that have an effect")
+	flags.StringSliceVar(&f.runtimeConfig, "runtime-config", nil, "API versions and resources to turn on or off, such as resource.k8s.io/v1beta1=true, batch/v1/cronjobs=false, api/beta=true or api/all=true")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the process may use, such as 2Gi; near it, requests that take memory are rejected with 429 (default GOMEMLIMIT or, if that is not set, three quarters of the memory of the machine or the cgroup)")
 	flags.StringVar(&f.clock, "clock", "real", "the cluster's clock: real, or virtual=N for time that runs N times faster, waits for the cluster's work, and is controlled by \"minikcm clock\"; virtual is virtual=1, and scaled=N is virtual=N, except with --etcd-servers")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
@@ -141,16 +145,20 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 	return opts, f.setClock(&opts)
 }
 
-// setGates sets the options that feature gates turn on.
+// setGates sets the release, the feature gates and the API versions. What has no effect is an error.
 func (f *clusterFlags) setGates(opts *minikcm.Options) error {
-	gates, err := featuregates.Parse(f.featureGates)
+	set, err := featuregates.Parse(f.featureGates)
 	if err != nil {
+		return fmt.Errorf("--feature-gates: %w", err)
+	}
+	opts.EmulatedVersion, opts.FeatureGates, opts.RuntimeConfig = f.emulatedVersion, set, f.runtimeConfig
+	if err := opts.ValidateServing(); err != nil {
 		return err
 	}
-	opts.GenericWorkload = gates.GenericWorkload
-	opts.DRAResourcePoolStatus, opts.DRAPartitionableDevicesType = gates.DRAResourcePoolStatus, gates.DRAPartitionableDevicesType
-	opts.StorageVersionAPI, opts.APIServerIdentity = gates.StorageVersionAPI, gates.APIServerIdentity
-	return featuregates.ParseRuntimeConfig(f.runtimeConfig, gates)
+	if without := opts.WithoutEffect(); len(without) > 0 {
+		return errors.New(strings.Join(without, "\n"))
+	}
+	return nil
 }
 
 // nodeOptions sets the options that determine the cluster's nodes.

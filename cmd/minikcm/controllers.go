@@ -91,7 +91,7 @@ func chooseControllers(all []manager.Status, names []string) ([]manager.Status, 
 	if len(names) == 0 {
 		return all, nil
 	}
-	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.All())
+	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.On(featuregates.GenericWorkload, featuregates.DRAResourcePoolStatus, featuregates.StorageVersionAPI))
 	if err != nil {
 		return nil, err
 	}

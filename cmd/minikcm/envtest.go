@@ -22,6 +22,7 @@ const (
 
 func newEnvtest() *cobra.Command {
 	var dir string
+	var flags envtestFlags
 	cmd := &cobra.Command{
 		Use:   "envtest",
 		Short: "Make test suites of operators use minikcm instead of envtest's binaries",
@@ -29,20 +30,25 @@ func newEnvtest() *cobra.Command {
 minikcm, and print the shell command that sets the variable. Test suites that start
 controller-runtime's envtest.Environment then run on minikcm, unchanged.
 
+The commands use, list and cleanup have the flags and the output of setup-envtest, so that
+"make test ENVTEST='minikcm envtest'" works with a Makefile of kubebuilder: "use 1.33"
+prepares a folder whose API server serves what Kubernetes 1.33 served.
+
 As with envtest's own binaries, only the API server and etcd run. MINIKCM_CONTROLLERS and
 MINIKCM_NODES add controllers and nodes, MINIKCM_SEED sets the seed, and MINIKCM_WRITES
 saves a record of all writes for "minikcm why --run FILE", see docs/envtest.md.`,
 		Example: `  eval "$(minikcm envtest)" && go test ./...
   minikcm envtest --dir ./bin/k8s
+  minikcm envtest use 1.33 --bin-dir ./bin -p path
+  make test ENVTEST="minikcm envtest"
   MINIKCM_CONTROLLERS=namespace,garbage-collector go test ./...`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				home, err := os.UserHomeDir()
-				if err != nil {
-					return fmt.Errorf("finding the home directory (give a folder with --dir instead): %w", err)
+				var err error
+				if dir, err = defaultAssets(); err != nil {
+					return err
 				}
-				dir = filepath.Join(home, ".minikcm", "envtest")
 			}
 			path, err := prepareAssets(dir)
 			if err != nil {
@@ -53,7 +59,18 @@ saves a record of all writes for "minikcm why --run FILE", see docs/envtest.md.`
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the folder to prepare (default $HOME/.minikcm/envtest)")
+	flags.register(cmd.PersistentFlags())
+	cmd.AddCommand(newEnvtestCommands(&flags)...)
 	return cmd
+}
+
+// defaultAssets returns the folder that is prepared if none is given.
+func defaultAssets() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the home directory (give a folder with --dir or --bin-dir instead): %w", err)
+	}
+	return filepath.Join(home, ".minikcm", "envtest"), nil
 }
 
 // copiesFile marks a folder in which the programs are copies, which may be replaced.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/releases"
 )
 
 // apiServerFlags are the flags of kube-apiserver.
@@ -32,9 +35,12 @@ type apiServerFlags struct {
 	certificate  minikcm.ServingCertificate
 	tokens       minikcm.ServiceAccountTokens
 	privileged   bool
-	featureGates map[string]string
-	runtime      map[string]string
-	verbosity    int
+	featureGates []string
+	runtime      []string
+	emulated     []string
+	// notices are about feature gates that are left out.
+	notices   []string
+	verbosity int
 }
 
 // newKubeAPIServer is the command of the program kube-apiserver in the folder of "minikcm
@@ -75,6 +81,9 @@ The environment changes that:
 			}
 			opts.Notices = notices(cmd.ErrOrStderr())
 			flags.absent.report(cmd.ErrOrStderr(), programAPIServer)
+			for _, text := range append(flags.notices, opts.WithoutEffect()...) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", programAPIServer, text)
+			}
 			return serveAPI(cmd, opts, writes)
 		},
 	}
@@ -101,8 +110,9 @@ func (f *apiServerFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.tokens.Issuers, "service-account-issuer", nil, "issuer of the tokens of service accounts; can be repeated: the first issues new tokens, and all are accepted")
 	flags.StringSliceVar(&f.tokens.Audiences, "api-audiences", nil, "audiences of the API server (default --service-account-issuer)")
 	flags.BoolVar(&f.privileged, "allow-privileged", false, "accepted: privileged containers are always allowed")
-	flags.StringToStringVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false: accepted, without effect")
-	flags.StringToStringVar(&f.runtime, "runtime-config", nil, "API versions to turn on or off, such as api/all=true: accepted, without effect")
+	flags.StringSliceVar(&f.featureGates, "feature-gates", nil, "feature gates, name=true or name=false, also AllAlpha and AllBeta; those that have no effect are named on stderr")
+	flags.StringSliceVar(&f.runtime, "runtime-config", nil, "API versions and resources to turn on or off, such as resource.k8s.io/v1beta1=true, batch/v1/cronjobs=false, api/beta=true or api/all=true")
+	flags.StringSliceVar(&f.emulated, "emulated-version", nil, "minor release of Kubernetes whose API is served, such as 1.33 or kube=1.33 (default that of the folder, see \"minikcm envtest use\")")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "verbosity of the log on stderr: 0 logs nothing, 1 and 2 log errors and events, 4 and higher are for debugging")
 	f.absent.register(flags, absentAPIServerBools, absentAPIServerFlags)
 }
@@ -115,6 +125,9 @@ func (f *apiServerFlags) options() (opts minikcm.Options, err error) {
 	}
 	if err := f.serverFlags.set(&opts); err != nil {
 		return opts, err
+	}
+	if err := f.setServing(&opts); err != nil {
+		return opts, badInput{err}
 	}
 	if opts.Etcd, err = f.etcd.options(); err != nil {
 		return opts, badInput{err}
@@ -137,12 +150,44 @@ func (f *apiServerFlags) options() (opts minikcm.Options, err error) {
 	if err := opts.Validate(); err != nil {
 		return opts, badInput{err}
 	}
-	for name, given := range map[string]bool{"feature-gates": len(f.featureGates) > 0, "runtime-config": len(f.runtime) > 0} {
-		if given {
-			f.absent.set = append(f.absent.set, name)
+	return opts, nil
+}
+
+// setServing sets the release, the feature gates and the API versions.
+func (f *apiServerFlags) setServing(opts *minikcm.Options) error {
+	set, err := featuregates.Parse(f.featureGates)
+	if err != nil {
+		return fmt.Errorf("--feature-gates: %w", err)
+	}
+	opts.FeatureGates, opts.RuntimeConfig = set, f.runtime
+	for _, item := range f.emulated {
+		component, version, named := strings.Cut(item, "=")
+		if !named {
+			component, version = "kube", item
+		}
+		if component != "kube" {
+			return fmt.Errorf("--emulated-version: component %q is not kube", component)
+		}
+		opts.EmulatedVersion = version
+	}
+	if opts.EmulatedVersion == "" {
+		opts.EmulatedVersion = versionOfFolder(os.Args[0])
+	}
+	release := releases.Newest
+	if opts.EmulatedVersion != "" {
+		if release, err = releases.Parse(opts.EmulatedVersion); err != nil {
+			return fmt.Errorf("--emulated-version: %w", err)
 		}
 	}
-	return opts, nil
+	// A suite may be for another release: upstream's server ends with an error then.
+	maps.DeleteFunc(set, func(name string, _ bool) bool {
+		if _, ok := release.Gate(name); ok || !releases.HadGate(name) {
+			return false
+		}
+		f.notices = append(f.notices, fmt.Sprintf("feature gate %s is not one of Kubernetes %s", name, release))
+		return true
+	})
+	return opts.ValidateServing()
 }
 
 // checkAuthorities checks the file of a flag before etcd is asked for anything.
