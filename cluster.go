@@ -221,6 +221,12 @@ func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
 		if err := c.waitReady(ctx); err != nil {
 			return err
 		}
+		if c.ledger.TakesTurns() && !c.opts.Driven {
+			// What the start has begun comes before what the caller does, whatever the machine's speed.
+			if err := c.ledger.WaitIdle(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	c.pace.start()
 	return nil

@@ -235,6 +235,9 @@ type Options struct {
 	// short, that a configuration file could not be loaded again, that a component lacks a
 	// permission. The zero Logger means Logger.
 	Notices klog.Logger
+	// Starting, if not nil, is called while Start waits for the nodes, with the number of those that are
+	// ready and that of all.
+	Starting func(ready, nodes int)
 }
 
 // DefaultClockStart is the default start of virtual time: midnight UTC on a Monday, which

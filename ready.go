@@ -67,7 +67,10 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	r := &readiness{client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), nodes: c.awaitedNodes()}
+	r := &readiness{
+		client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), nodes: c.awaitedNodes(), starting: c.opts.Starting,
+	}
+	r.total = len(r.nodes)
 	err := c.Until(ctx, r.look, nil)
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -87,6 +90,9 @@ type readiness struct {
 	// inCloud says that the instances of nodes may be stopped, or gone: these are not waited for.
 	inCloud bool
 	nodes   []string
+	// starting is that of the options, and total the number of nodes at first.
+	starting func(ready, nodes int)
+	total    int
 }
 
 func (r *readiness) missing() string {
@@ -108,6 +114,9 @@ func (r *readiness) look(ctx context.Context) (bool, error) {
 			return false, ignoreNotFound(err)
 		}
 		r.account = true
+	}
+	if r.starting != nil {
+		defer func() { r.starting(r.total-len(r.nodes), r.total) }()
 	}
 	for len(r.nodes) > 0 {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})

@@ -14,7 +14,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/controllers/loop"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim/kwok"
 	"minikcm.dev/minikcm/kubeletsim/kwokwatch"
@@ -51,7 +53,7 @@ func (c *Cluster) buildStages(e *env.Env) error {
 	if err != nil {
 		return err
 	}
-	c.built = append(c.built, part{kwokwatch.Name, reader.Run})
+	c.built = append(c.built, part{kwokwatch.Name, c.untilBegun(reader.Run)})
 	if c.opts.shares() {
 		return nil
 	}
@@ -63,8 +65,18 @@ func (c *Cluster) buildStages(e *env.Env) error {
 	if err != nil {
 		return err
 	}
-	c.built = append(c.built, part{"stages", runner.Run})
+	c.built = append(c.built, part{"stages", c.untilBegun(runner.Run)})
 	return nil
+}
+
+// untilBegun returns the run of a part that is in flight until it watches what it reads: nodes and pods
+// may not act before.
+func (c *Cluster) untilBegun(run func(context.Context) error) func(context.Context) error {
+	starting := inflight.Begin(c.ledger, inflight.Start)
+	return func(ctx context.Context) error {
+		defer starting.End()
+		return run(loop.WithBegun(ctx, starting.End))
+	}
 }
 
 // createStages writes the manifests of the options to the API, and the namespaces that they need. An

@@ -1,7 +1,9 @@
 package apiserver
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
@@ -37,6 +40,9 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 			panic(http.ErrAbortHandler) // closes the connection, as when the process ends
 		}
 		rq, ok := faultyRequest(r, user)
+		if ok && rq.Verb == request.VerbCreate && rq.Name == "" && f.NeedsNames() {
+			rq.Name, r = createdName(r)
+		}
 		if !ok {
 			next.ServeHTTP(w, r)
 			return
@@ -94,8 +100,36 @@ func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
 	return rq, true
 }
 
+// createdName returns the name of the object that a request creates, empty if it has none yet, and
+// the request with its whole body.
+func createdName(r *http.Request) (string, *http.Request) {
+	if r.Body == nil {
+		return "", r
+	}
+	data, err := io.ReadAll(io.LimitReader(r.Body, request.MaxBodyBytes+1))
+	rest := io.MultiReader(bytes.NewReader(data), r.Body)
+	if err != nil {
+		rest = io.MultiReader(bytes.NewReader(data), failing{err})
+	}
+	again := r.WithContext(r.Context())
+	again.Body = struct {
+		io.Reader
+		io.Closer
+	}{rest, r.Body}
+	return codec.NameOf(data), again
+}
+
+// failing is a Reader that fails.
+type failing struct{ err error }
+
+// Read implements io.Reader.
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
 // refusal returns the Status that a real API server would respond with.
 func refusal(rule *faults.Rule, rq *faults.Request) error {
+	if rule.Err != nil {
+		return rule.Err
+	}
 	resource := schema.GroupResource{Group: rq.Group, Resource: rq.Resource}
 	message := rule.Message
 	var err *apierrors.StatusError

@@ -1,9 +1,13 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,19 +20,22 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// registrar writes, in the background, the objects that describe the server and that no
-// request waits for: an APIService for each served version, updated when
-// CustomResourceDefinitions change, and the FlowSchemas and priority levels that every
-// cluster has.
+// registrar writes the objects that describe the server: an APIService for each served version,
+// and the FlowSchemas and priority levels that every cluster has. The first pass, which no request
+// waits for, is made in the background, and so is one after a failed write. What a request changes
+// is described before its response is sent, so that these writes have a place in the order of all
+// writes that does not depend on the machine.
 type registrar struct {
 	server  *Server
 	cancel  context.CancelFunc // ends run
 	running sync.WaitGroup
 	// registered is closed after the first pass.
 	registered chan struct{}
-	// looks holds at most one request for another pass. It does not take turns (Ahead):
-	// no other work depends on what the registrar writes.
+	// looks holds at most one request for a pass in the background. It does not take turns (Ahead):
+	// the start of the cluster waits for the first one.
 	looks *inflight.Queue[struct{}]
+	// mu is held while APIServices are compared with what is served.
+	mu sync.Mutex
 }
 
 // startRegistrar starts the registrar.
@@ -43,29 +50,44 @@ func (s *Server) startRegistrar() {
 	r.running.Go(func() { r.run(ctx) })
 }
 
-// wake starts another pass. On a nil registrar it does nothing: the first pass is still
-// to come.
-func (r *registrar) wake() {
-	if r != nil {
-		r.looks.Add(struct{}{})
+// wake starts another pass in the background.
+func (r *registrar) wake() { r.looks.Add(struct{}{}) }
+
+// now makes what describes the server right, and leaves it to the background if that fails. On a
+// nil registrar it does nothing: the first pass is still to come.
+func (r *registrar) now(ctx context.Context, describe func(context.Context) error) {
+	if r == nil {
+		return
+	}
+	if err := describe(ctx); err != nil {
+		r.wake()
 	}
 }
+
+// describeServed makes the APIServices those of the versions that are served now.
+func (s *Server) describeServed(ctx context.Context) { s.registrar.Load().now(ctx, s.registerServed) }
 
 func (r *registrar) run(ctx context.Context) {
 	first := true
 	r.looks.Run(ctx, 1, func(ctx context.Context, _ struct{}) {
-		err := errors.Join(r.server.registerServed(ctx), r.server.flows.Ensure(ctx, first))
-		if !first {
-			err = errors.Join(err, r.server.flows.SettleDangling(ctx))
-		}
+		err := r.server.registerServed(ctx)
 		if first {
+			err = errors.Join(err, r.server.flows.Ensure(ctx, true))
 			close(r.registered)
+		} else {
+			err = errors.Join(err, r.server.settleFlows(ctx))
 		}
 		first = false
 		if err != nil && ctx.Err() == nil {
 			r.server.opts.Logger.Error(err, "Writing the objects that every cluster has")
 		}
 	})
+}
+
+// settleFlows restores the mandatory FlowSchemas and priority levels, and updates the conditions of
+// the FlowSchemas.
+func (s *Server) settleFlows(ctx context.Context) error {
+	return errors.Join(s.flows.Ensure(ctx, false), s.flows.SettleDangling(ctx))
 }
 
 // AwaitRegistered waits until the objects that describe the server have been written once, so that
@@ -92,6 +114,9 @@ func (r *registrar) stop() {
 
 // registerServed makes the local APIServices match the versions that are served now.
 func (s *Server) registerServed(ctx context.Context) error {
+	r := s.registrar.Load()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	objects := s.stored[apiservices.Resource()]
 	page, all, err := objects.ListAt(ctx, objects.Prefix(""), store.ListOptions{})
 	if err != nil {
@@ -116,12 +141,16 @@ func (s *Server) registerServed(ctx context.Context) error {
 			return fmt.Errorf("removing the APIService %s: %w", stored.Name, storage.Translate(err, apiservices.Resource().GroupResource(), stored.Name))
 		}
 	}
-	for gv, custom := range served {
-		if err := s.own.Ensure(ctx, apiservices.Local(gv, custom)); err != nil && !apierrors.IsAlreadyExists(err) {
+	for _, gv := range slices.SortedFunc(maps.Keys(served), compareVersions) {
+		if err := s.own.Ensure(ctx, apiservices.Local(gv, served[gv])); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating the APIService of %s: %w", gv, err)
 		}
 	}
 	return nil
+}
+
+func compareVersions(a, b schema.GroupVersion) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version))
 }
 
 // servedVersions returns the served versions, and whether each has custom kinds only.

@@ -36,7 +36,7 @@ func (s reservations) ReserveFlow(ctx context.Context, obj, old runtime.Object, 
 	}
 	return func(outcome error) {
 		if outcome == nil && (obj == nil || isLevel(obj) && old == nil) {
-			s.registrar.Load().wake()
+			s.registrar.Load().now(ctx, s.settleFlows)
 		}
 	}, nil
 }

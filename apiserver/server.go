@@ -386,10 +386,14 @@ func (s *Server) addStorage() {
 	s.services = s.newServices()
 	for _, row := range s.table.All() {
 		if row.Storage == nil && row.IsStored() {
-			s.stored[row.GVR()] = storage.New(storage.Config{
+			cfg := storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
 				Since: s.since, Reserve: s.reserveFor(row), Transformer: opts.Encryption.For(row.GroupResource()),
-			})
+			}
+			if row.GVR() == crd.Resource {
+				cfg.BeforeEvents = func() { s.definitions.AwaitServed() }
+			}
+			s.stored[row.GVR()] = storage.New(cfg)
 		}
 	}
 }

@@ -65,7 +65,16 @@ func (f *Faults) IsExempt(user string) bool {
 }
 
 // Inject applies a rule until remove is called.
-func (f *Faults) Inject(rule Rule) (remove func()) {
+func (f *Faults) Inject(rule Rule) (remove func()) { return f.Apply(rule).Remove }
+
+// Applied is a rule that Apply applies.
+type Applied struct {
+	faults *Faults
+	rule   *Rule
+}
+
+// Apply applies a rule until Remove is called.
+func (f *Faults) Apply(rule Rule) *Applied {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.rules) == 0 {
@@ -73,12 +82,31 @@ func (f *Faults) Inject(rule Rule) (remove func()) {
 	}
 	f.rules = append(f.rules, &rule)
 	f.settleLocked()
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.rules = slices.DeleteFunc(f.rules, func(other *Rule) bool { return other == &rule })
-		f.settleLocked()
-	}
+	return &Applied{f, &rule}
+}
+
+// Remove ends the effect of the rule.
+func (a *Applied) Remove() {
+	f := a.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = slices.DeleteFunc(f.rules, func(other *Rule) bool { return other == a.rule })
+	f.settleLocked()
+}
+
+// Met returns how many requests the rule has matched, whether it affected them or not.
+func (a *Applied) Met() int {
+	a.faults.mu.Lock()
+	defer a.faults.mu.Unlock()
+	return a.rule.met
+}
+
+// NeedsNames reports whether a rule matches names, so that the name of an object that is created
+// matters.
+func (f *Faults) NeedsNames() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.rules, func(r *Rule) bool { return len(r.Names) > 0 })
 }
 
 // Fate is what the rules do to one request.
@@ -101,7 +129,7 @@ func (f *Faults) Meet(r *Request) Fate {
 	}
 	var chance *clock.Random
 	for _, rule := range f.rules {
-		if !rule.Matches(r) {
+		if !rule.Matches(r) || !rule.counts() {
 			continue
 		}
 		if chance == nil && (rule.Share > 0 || rule.Jitter > 0) {
@@ -114,7 +142,7 @@ func (f *Faults) Meet(r *Request) Fate {
 		if rule.Jitter > 0 {
 			fate.Latency += time.Duration(chance.Float64() * float64(rule.Jitter))
 		}
-		if rule.Code != 0 && fate.Refusal == nil {
+		if rule.refuses() && fate.Refusal == nil {
 			fate.Refusal = rule
 		}
 		fate.Behind = max(fate.Behind, rule.Behind)

@@ -24,6 +24,8 @@ type Match struct {
 	// subresources; pods alone does not match subresources.
 	Resources  []string
 	Namespaces []string
+	// Names are names of objects, also of those that are created.
+	Names []string
 	// Users are names of users, UserAgents substrings of the User-Agent.
 	Users, UserAgents []string
 }
@@ -33,6 +35,7 @@ func (m *Match) Matches(r *Request) bool {
 	return (len(m.Verbs) == 0 || slices.Contains(m.Verbs, r.Verb)) &&
 		(len(m.Resources) == 0 || slices.ContainsFunc(m.Resources, r.isFor)) &&
 		(len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, r.Namespace)) &&
+		(len(m.Names) == 0 || slices.Contains(m.Names, r.Name)) &&
 		(len(m.Users) == 0 || slices.Contains(m.Users, r.User)) &&
 		(len(m.UserAgents) == 0 || slices.ContainsFunc(m.UserAgents, func(part string) bool { return strings.Contains(r.UserAgent, part) }))
 }
@@ -47,7 +50,10 @@ func (r *Request) isFor(pattern string) bool {
 // Rule is a fault for the requests that match.
 type Rule struct {
 	Match
-	// Share is the fraction of them that is affected, in (0, 1]; 0 means all.
+	// Skip is how many of them are not affected at first, and Times how many are affected at most
+	// after that; 0 means all.
+	Skip, Times int
+	// Share is the fraction of the others that is affected, in (0, 1]; 0 means all.
 	Share float64
 	// Latency is added to their duration, in time of the clock, and a random part of
 	// Jitter.
@@ -59,7 +65,22 @@ type Rule struct {
 	Reason, Message string
 	// RetryAfter is the Retry-After of the refusal, in seconds.
 	RetryAfter int
+	// Err, if not nil, is what they are refused with instead: an error of
+	// k8s.io/apimachinery/pkg/api/errors, such as NewConflict returns. Others become an InternalError.
+	Err error
 	// Behind, if above 0, is the revision at which gets and lists with
 	// resourceVersion=0 are served, as from a cache that lags behind.
 	Behind int64
+
+	// met counts the requests that matched. The lock of the Faults guards it.
+	met int
+}
+
+// refuses reports whether the rule refuses requests.
+func (r *Rule) refuses() bool { return r.Code != 0 || r.Err != nil }
+
+// counts counts a request that matches, and reports whether it is among those that are affected.
+func (r *Rule) counts() bool {
+	r.met++
+	return r.met > r.Skip && (r.Times == 0 || r.met <= r.Skip+r.Times)
 }

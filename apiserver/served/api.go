@@ -40,7 +40,6 @@ func (d *Definitions) publish(kinds []*customKind) {
 		next.Docs = openapi.New(next.Table, d.opts.KubeVersion)
 	}
 	d.current.Store(next)
-	d.opts.Changed()
 }
 
 // Resource is a row with the storage of its objects.

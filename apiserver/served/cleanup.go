@@ -27,35 +27,35 @@ func (d *Definitions) cleanLocked(kind *customKind) {
 	if d.stopped {
 		return
 	}
-	work := inflight.Begin(d.opts.Ledger, inflight.Request) // the request that caused it is still in flight
-	d.goLocked(func(ctx context.Context) { d.clean(ctx, name, work) })
+	gate := inflight.NewGate(d.opts.Ledger, inflight.Request, "definitions", name) // the request that caused it is still in flight
+	d.goLocked(func(ctx context.Context) { d.clean(ctx, name, gate) })
 }
 
 // clean deletes the objects of a definition, waits for their finalizers, and then
-// removes the definition's finalizer. work is in flight except while clean waits; clean
-// ends it.
-func (d *Definitions) clean(ctx context.Context, name string, work *inflight.Work) {
-	defer work.End()
-	for {
-		err := d.tryClean(ctx, name, work)
+// removes the definition's finalizer. The work of gate is in flight except while clean waits, and
+// writes in its turn; clean ends it.
+func (d *Definitions) clean(ctx context.Context, name string, gate *inflight.Gate) {
+	defer gate.Leave()
+	for gate.Yield(ctx) == nil {
+		err := d.tryClean(ctx, name, gate)
 		if err == nil || apierrors.IsNotFound(err) || ctx.Err() != nil {
 			return
 		}
 		d.opts.Logger.Error(err, "Deleting the objects of a CustomResourceDefinition", "name", name)
-		if inflight.Sleep(inflight.With(ctx, work), d.opts.Clock, retryDelay) != nil {
+		if inflight.Sleep(inflight.WithPauser(ctx, gate), d.opts.Clock, retryDelay) != nil {
 			return
 		}
 	}
 }
 
-func (d *Definitions) tryClean(ctx context.Context, name string, work *inflight.Work) error {
+func (d *Definitions) tryClean(ctx context.Context, name string, gate *inflight.Gate) error {
 	if err := d.opts.Writer.UpdateDefinition(ctx, name, func(definition *apiextensionsv1.CustomResourceDefinition) {
 		crd.Emptying(definition, strategy.Seconds(d.opts.Clock))
 	}); err != nil {
 		return err
 	}
 	if kind := d.find(name); kind != nil && kind.objects != nil {
-		if err := d.empty(ctx, kind, work); err != nil {
+		if err := d.empty(ctx, kind, gate); err != nil {
 			return err
 		}
 	}
@@ -71,35 +71,41 @@ func (d *Definitions) find(name string) *customKind {
 }
 
 // empty deletes all objects of a kind and returns when none remains.
-func (d *Definitions) empty(ctx context.Context, kind *customKind, work *inflight.Work) error {
-	left, err := d.deleteAll(ctx, kind)
-	if err != nil || left == 0 {
-		return err
-	}
-	watcher, err := kind.objects.Cache().Watch(ctx, watchcache.WatchOptions{
-		Prefix: kind.objects.Prefix(""), SendInitialEvents: ptr.To(false),
-	})
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
-	for { // the watch does not show deletions before its start
-		if left, err = d.deleteAll(ctx, kind); err != nil || left == 0 {
+func (d *Definitions) empty(ctx context.Context, kind *customKind, gate *inflight.Gate) error {
+	for {
+		left, err := d.emptyOnce(ctx, kind, gate)
+		if err != nil || left == 0 {
 			return err
 		}
-		if err := d.awaitDeletion(ctx, watcher, work); err != nil {
+		if err := gate.Yield(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// awaitDeletion waits until an object is deleted. work pauses meanwhile: the watcher
+// emptyOnce deletes all objects and, if some wait for their finalizers, returns their number when
+// one of them is gone.
+func (d *Definitions) emptyOnce(ctx context.Context, kind *customKind, gate *inflight.Gate) (left int, err error) {
+	watcher, err := kind.objects.Cache().Watch(ctx, watchcache.WatchOptions{
+		Prefix: kind.objects.Prefix(""), SendInitialEvents: ptr.To(false),
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer watcher.Stop()
+	if left, err = d.deleteAll(ctx, kind); err != nil || left == 0 {
+		return 0, err
+	}
+	return left, d.awaitDeletion(ctx, watcher, gate)
+}
+
+// awaitDeletion waits until an object is deleted. The work of gate pauses meanwhile: the watcher
 // counts the events that it has delivered.
-func (d *Definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Watcher, work *inflight.Work) error {
+func (d *Definitions) awaitDeletion(ctx context.Context, watcher *watchcache.Watcher, gate *inflight.Gate) error {
 	for {
-		work.Pause()
+		gate.Pause()
 		events, err := watcher.Next(ctx)
-		work.Resume()
+		gate.Resume()
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,11 +42,15 @@ type Definitions struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// mu is held while a definition is written, so that each name is accepted for one
-	// definition only.
+	// mu is held while a definition is written, until its kinds are served, so that each name is
+	// accepted for one definition only.
 	mu      sync.Mutex
 	known   map[string]*customKind
 	stopped bool
+	// retired are the kinds that are no longer served once the next API is published. changed is
+	// set when one is.
+	retired []*customKind
+	changed bool
 
 	webhooks *crd.Webhooks
 }
@@ -80,8 +85,9 @@ type Options struct {
 	Services webhook.ServiceResolver
 	// Skip decides which conversion webhooks are skipped; nil: none.
 	Skip outbound.Skip
-	// Changed is called when Current has changed.
-	Changed func()
+	// Changed is called when Current has changed: before the response to the write that changed it,
+	// with the context of its request.
+	Changed func(ctx context.Context)
 	// Retired is called when a kind has ended: its requests and its watches. Current may
 	// have a newer state of the same kind.
 	Retired     func(rows []*resources.Resource)
@@ -122,8 +128,18 @@ func (d *Definitions) Load(ctx context.Context) error {
 // reload reads all definitions and returns the revision at which they were read.
 func (d *Definitions) reload(ctx context.Context) (int64, error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.unlock(ctx)
 	return d.reloadLocked(ctx)
+}
+
+// unlock unlocks mu, and calls Changed if a new API has been published since it was locked.
+func (d *Definitions) unlock(ctx context.Context) {
+	changed := d.changed
+	d.changed = false
+	d.mu.Unlock()
+	if changed {
+		d.opts.Changed(ctx)
+	}
 }
 
 func (d *Definitions) reloadLocked(ctx context.Context) (int64, error) {
@@ -168,7 +184,7 @@ func (d *Definitions) Reserve(ctx context.Context, obj, old runtime.Object) (fun
 	was, _ := old.(*apiextensionsv1.CustomResourceDefinition)
 	if definition != nil {
 		if err := d.beginNames(ctx, definition, was); err != nil {
-			d.mu.Unlock()
+			d.unlock(ctx)
 			return nil, err
 		}
 		crd.Settle(definition, d.othersLocked(), strategy.Seconds(d.opts.Clock))
@@ -178,11 +194,25 @@ func (d *Definitions) Reserve(ctx context.Context, obj, old runtime.Object) (fun
 		if outcome == nil {
 			freed = d.writtenLocked(definition, was)
 		}
-		d.mu.Unlock()
+		d.unlock(ctx)
 		for _, name := range freed {
 			d.settleAgain(ctx, name)
 		}
 	}, nil
+}
+
+// AwaitServed returns when the API serves what the definitions say that this process has stored.
+// Watchers of definitions get an event after it, so that they can use a kind once they know of it:
+//
+//	the write of a definition        the watch cache of the definitions
+//	Reserve: locked
+//	stored
+//	                                 AwaitServed: waits for the lock
+//	the kind is served, unlocked
+//	                                 sends the event
+func (d *Definitions) AwaitServed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 }
 
 // writtenLocked serves a definition as stored (nil: deleted). It returns the names of
@@ -202,7 +232,7 @@ func (d *Definitions) writtenLocked(definition, was *apiextensionsv1.CustomResou
 	return d.freedLocked(definition, was)
 }
 
-// freedLocked returns the names of the definitions that may get names which a change has freed.
+// freedLocked returns the names of the definitions that may get names which a change has freed, sorted.
 func (d *Definitions) freedLocked(definition, was *apiextensionsv1.CustomResourceDefinition) []string {
 	if was == nil || definition != nil && apiequality.Semantic.DeepEqual(definition.Status.AcceptedNames, was.Status.AcceptedNames) {
 		return nil
@@ -213,6 +243,7 @@ func (d *Definitions) freedLocked(definition, was *apiextensionsv1.CustomResourc
 			freed = append(freed, name)
 		}
 	}
+	slices.Sort(freed)
 	return freed
 }
 
@@ -266,7 +297,15 @@ func (k *customKind) objectsOf(row *resources.Resource) *storage.Objects {
 	return k.objects
 }
 
-// close ends the watches of an established kind.
+// endWatches ends the watches of an established kind.
+func (k *customKind) endWatches() {
+	for _, objects := range k.converted {
+		objects.Cache().EndWatches()
+	}
+	k.objects.Cache().EndWatches()
+}
+
+// close ends the watch caches of an established kind.
 func (k *customKind) close() {
 	for _, objects := range k.converted {
 		objects.Close()
@@ -287,28 +326,20 @@ func (d *Definitions) removeLocked(name string) {
 	}
 }
 
-// retireLocked stops serving a kind: it waits for the kind's requests and then ends its
-// watches.
+// retireLocked stops serving a kind with the next published API.
 func (d *Definitions) retireLocked(kind *customKind) {
-	if kind == nil || kind.objects == nil {
-		return
-	}
-	if d.stopped {
+	switch {
+	case kind == nil || kind.objects == nil:
+	case d.stopped:
 		kind.close()
-		return
+	default:
+		d.retired = append(d.retired, kind)
 	}
-	d.goLocked(func(context.Context) {
-		// The served API without the kind has been published by now, or will be soon: a
-		// request that finds the gate shut looks the kind up again until it is.
-		d.mu.Lock()
-		kind.requests.Shut()
-		d.mu.Unlock()
-		kind.requests.Wait()
-		kind.close()
-		d.opts.Retired(kind.rows.Served)
-	})
 }
 
+// publishLocked serves the known kinds. It ends the watches of retired ones, so that these are in
+// flight as long as the request that retires the kind, and closes their caches once their requests
+// have ended.
 func (d *Definitions) publishLocked() {
 	var kinds []*customKind
 	for _, kind := range d.known {
@@ -317,6 +348,17 @@ func (d *Definitions) publishLocked() {
 		}
 	}
 	d.publish(kinds)
+	d.changed = true
+	for _, kind := range d.retired {
+		kind.requests.Shut() // a request that finds it shut looks the kind up again
+		kind.endWatches()
+		d.goLocked(func(context.Context) {
+			kind.requests.Wait()
+			kind.close()
+			d.opts.Retired(kind.rows.Served)
+		})
+	}
+	d.retired = nil
 }
 
 // settleAgain writes a definition without changes, so that it gets the names that have
@@ -406,7 +448,7 @@ func (d *Definitions) learn(ctx context.Context, key, name string) error {
 
 func (d *Definitions) learnState(ctx context.Context, key, name string) (freed []string, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.unlock(ctx)
 	var was, definition *apiextensionsv1.CustomResourceDefinition
 	if known := d.known[name]; known != nil {
 		was = known.definition

@@ -43,6 +43,8 @@ type Config struct {
 	Reserve Reserve
 	// Transformer encrypts the stored values; nil: they are stored plain.
 	Transformer value.Transformer
+	// BeforeEvents is that of the watch cache; optional.
+	BeforeEvents func()
 }
 
 // Objects stores the objects of one resource.
@@ -80,7 +82,7 @@ func New(cfg Config) *Objects {
 		Ledger: cfg.Ledger,
 		Since:  cfg.Since,
 
-		WithRevision: WithRevision,
+		WithRevision: WithRevision, BeforeEvents: cfg.BeforeEvents,
 	}
 	if o.row.Packed != nil && o.transformer == nil {
 		cached.Packed = o.packedFields

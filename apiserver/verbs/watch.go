@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/slowclient"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/apiserver/watchcache"
 	"minikcm.dev/minikcm/clock/reference"
 )
@@ -52,7 +53,8 @@ func serveWatch(ctx context.Context, rq *Call) error {
 		return storage.Translate(err, rq.GroupResource(), "")
 	}
 	if watcher != nil {
-		defer watcher.Stop()
+		// Until the client has seen the end of the stream, the end of the watch is in flight.
+		defer transport.AtStreamEnd(ctx, watcher.Stop)()
 	}
 	send := func(ctx context.Context, frames frameWriter) {
 		if refused {

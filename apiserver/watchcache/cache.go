@@ -28,8 +28,10 @@ type Cache struct {
 
 	mu     sync.RWMutex
 	closed bool
-	stop   context.CancelFunc // nil until started
-	gate   *gate              // of the current attempt to follow the store
+	// unwatched is set by EndWatches.
+	unwatched bool
+	stop      context.CancelFunc // nil until started
+	gate      *gate              // of the current attempt to follow the store
 
 	// The cached state includes all changes up to and including rev; lastChange is the
 	// revision of the newest change below the prefix. Only the cache's goroutine writes
@@ -82,6 +84,24 @@ func (c *Cache) Close() {
 	}
 	c.mu.Unlock()
 	c.ended.Wait()
+}
+
+// EndWatches ends all watchers with ErrClosed and lets no other watch begin. Reads go on until
+// Close.
+func (c *Cache) EndWatches() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unwatched = true
+	c.endWatchersLocked(ErrClosed)
+}
+
+func (c *Cache) endWatchersLocked(reason error) {
+	var watchers []*Watcher
+	c.watchers.all(func(w *Watcher) { watchers = append(watchers, w) })
+	for _, w := range watchers {
+		c.removeLocked(w)
+		w.end(reason)
+	}
 }
 
 // Wrote announces a write of value, which decodes to obj, before the write is made. The

@@ -40,9 +40,12 @@ type Config struct {
 	// they are read. It returns the fields of a stored value, which must not refer to the object;
 	// ok is false for a value in another form, whose object is kept.
 	Packed func(value []byte) (set fields.Fields, ok bool)
-	Clock  clock.Clock
-	Ledger *clock.Ledger
-	Logger klog.Logger
+	// BeforeEvents, if not nil, is called before the events of a batch are queued for the watchers.
+	// It may wait for the writers of these events, which must not wait for the cache meanwhile.
+	BeforeEvents func()
+	Clock        clock.Clock
+	Ledger       *clock.Ledger
+	Logger       klog.Logger
 
 	// Since is the revision after which a cache that starts later has the history, so that watches may begin
 	// there, as far as the store still has it and RingSize allows. 0 means that the history begins with the

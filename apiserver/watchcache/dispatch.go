@@ -57,6 +57,9 @@ func (c *Cache) dispatch(batch store.Batch) error {
 		}
 		changes = append(changes, ch)
 	}
+	if c.cfg.BeforeEvents != nil && len(changes) > 0 {
+		c.cfg.BeforeEvents()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, ch := range changes {

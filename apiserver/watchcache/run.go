@@ -211,12 +211,7 @@ func (c *Cache) end(err error, again bool) {
 	if !errors.Is(err, ErrClosed) {
 		reason = fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	var watchers []*Watcher
-	c.watchers.all(func(w *Watcher) { watchers = append(watchers, w) })
-	for _, w := range watchers {
-		c.removeLocked(w)
-		w.end(reason)
-	}
+	c.endWatchersLocked(reason)
 	if !again {
 		if c.gate.isOpen() {
 			c.gate = newGate()

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -71,6 +72,9 @@ func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) 
 		return nil, err
 	}
 	defer c.mu.Unlock()
+	if c.unwatched {
+		return nil, fmt.Errorf("watching %s: %w", c.cfg.Prefix, ErrClosed)
+	}
 	w := &Watcher{
 		cache:     c,
 		filter:    newFilter(opts.Prefix, opts.Key, opts.Label, opts.Field),

@@ -37,7 +37,7 @@ type Watcher struct {
 	bytes   int            // of the queue's entries, as they are stored
 	spare   []Event        // the batch that the reader has handled, kept for reuse
 	taken   int            // number of counted events that the reader is handling
-	counted inflight.Tally // events that are queued, or that the reader is handling
+	counted inflight.Tally // events that are queued, or that the reader is handling, and the end until Stop
 	err     error
 }
 
@@ -170,12 +170,14 @@ func (w *Watcher) enqueue(events []Event) bool {
 	return true
 }
 
-// end makes Next return err after the queued events.
+// end makes Next return err after the queued events. The ledger counts the end as one event until
+// Stop.
 func (w *Watcher) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
 		w.err = err
+		w.counted.Add(1)
 	}
 	w.signal()
 }

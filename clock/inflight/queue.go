@@ -22,6 +22,9 @@ type QueueOptions[K comparable] struct {
 	// Ahead makes keys ready at once where other work takes turns. It is for a queue that
 	// other work in flight waits for. The order of its keys must not affect what it writes.
 	Ahead bool
+	// First makes the turns of keys come before those of other work. It is for a queue whose
+	// work others depend on, such as reading which kinds exist.
+	First bool
 	// Settled reports whether the last worker of a key, which no worker has now, has seen the
 	// current state; see Offer. Nil: never.
 	Settled func(K) bool
@@ -54,7 +57,11 @@ func NewQueue[K comparable](opts QueueOptions[K]) *Queue[K] {
 	if opts.Settled == nil {
 		opts.Settled = func(K) bool { return false }
 	}
-	q := &Queue[K]{opts: opts, line: NewLine[*entry[K]](opts.Ledger, opts.Kind, opts.Name)}
+	name := opts.Name
+	if opts.First {
+		name = First
+	}
+	q := &Queue[K]{opts: opts, line: NewLine[*entry[K]](opts.Ledger, opts.Kind, name)}
 	if opts.Ahead {
 		q.line.turns = false
 	}

@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"net/http"
 	"sync"
 
 	"minikcm.dev/minikcm/clock"
@@ -32,6 +33,8 @@ type flow struct {
 	synced, connected bool
 	// paused means that its request waits for time to pass.
 	paused bool
+	// absent means that the last answer was that there is no such resource.
+	absent bool
 
 	// turn is the number of the request. Frames of earlier requests are ignored.
 	turn uint64
@@ -125,6 +128,21 @@ func (f *flow) mayPause() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.synced
+}
+
+// answered is called with the status of each response.
+func (f *flow) answered(status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.absent = status == http.StatusNotFound
+}
+
+// isAbsent reports whether there is no such resource. Other work may go on while the informer waits
+// for it: only that can make the server serve the resource, or end the informer.
+func (f *flow) isAbsent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.absent
 }
 
 // Pause and Resume implement inflight.Pauser, for a request that waits for time to pass.

@@ -94,7 +94,10 @@ func (f *flow) rest(ctx context.Context) error {
 	f.request()
 	d := f.retries.next()
 	if _, virtual := f.retries.clock.(*clock.Virtual); virtual && !f.mayPause() {
-		// Virtual time stands still until the informer has synced.
+		// Virtual time may stand still until the informer has synced.
+		if f.isAbsent() {
+			ctx = inflight.WithPauser(ctx, f)
+		}
 		return inflight.Sleep(ctx, clock.Real(), d)
 	}
 	return inflight.Sleep(inflight.WithPauser(ctx, f), f.retries.clock, d)

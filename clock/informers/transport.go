@@ -78,6 +78,9 @@ func (t transport) ask(f *flow, req *http.Request) (turn uint64, resp *http.Resp
 		ctx = inflight.Hurried(ctx)
 	}
 	resp, err = t.next.RoundTrip(req.WithContext(ctx))
+	if err == nil {
+		f.answered(resp.StatusCode)
+	}
 	return turn, resp, err
 }
 

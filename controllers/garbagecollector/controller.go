@@ -89,7 +89,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))
 	discovery := e.Loop(Name+"-discovery", 1)
-	discovery.Ahead = true // the events of removed kinds' informers are in flight until discover stops them
+	discovery.First = true // the actions on objects depend on which kinds are known
 	c.kinds = loop.New(discovery, loop.Func(c.discover))
 	c.kinds.Add(discoveryKey)
 	return c, nil

@@ -73,10 +73,9 @@ type TypedOptions[K comparable] struct {
 	// Workers is the number of keys reconciled concurrently; 0: one. If keys take turns in
 	// the ledger, it is always one.
 	Workers int
-	// Ahead makes keys ready at once where keys of other loops wait for their turn. It is for
-	// a loop that other work in flight waits for. The order of its keys must not affect what
-	// it writes.
-	Ahead bool
+	// First makes the turns of keys come before those of other loops. It is for a loop whose work
+	// others depend on, such as reading which kinds exist.
+	First bool
 	// Clock is used for delays; nil: the machine's.
 	Clock clock.Clock
 	// Ledger counts the keys that are queued or being reconciled; nil: they are not counted.
@@ -135,7 +134,7 @@ func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
 		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[K](opts.BaseDelay, opts.MaxDelay),
 	}
 	l.queue = inflight.NewQueue(inflight.QueueOptions[K]{
-		Ledger: opts.Ledger, Kind: opts.Kind, Name: opts.Name, KeyName: opts.KeyName, Ahead: opts.Ahead, Settled: opts.Settled,
+		Ledger: opts.Ledger, Kind: opts.Kind, Name: opts.Name, KeyName: opts.KeyName, First: opts.First, Settled: opts.Settled,
 		MetricsName: opts.Name, Metrics: opts.Metrics,
 	})
 	if l.queue.TakesTurns() {
@@ -203,6 +202,7 @@ func (l *Typed[K]) Len() int { return l.queue.Len() }
 // returns nil.
 func (l *Typed[K]) Run(ctx context.Context) error {
 	defer l.Close()
+	reportBegun(ctx)
 	if l.waitForSync(ctx) {
 		l.queue.Run(ctx, l.opts.Workers, l.process)
 	}

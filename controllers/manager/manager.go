@@ -127,7 +127,8 @@ func (m *Manager) work(ctx context.Context) error {
 			if i > 0 && !m.pause(ctx) {
 				return nil
 			}
-			controllers.Go(func() { c.supervise(ctx) })
+			starting := inflight.Begin(m.env.Ledger, inflight.Start)
+			controllers.Go(func() { c.supervise(ctx, starting) })
 		}
 		if phase == 0 && m.opts.Up != nil {
 			m.opts.Up()

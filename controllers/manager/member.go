@@ -75,20 +75,32 @@ func (c *member) make(ctx context.Context) (err error) {
 	return nil
 }
 
+// isIdle reports whether the controller has no loop that could begin: it has nothing to do.
+func (c *member) isIdle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.loops.Loops()) == 0
+}
+
 func (c *member) isBuilt() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current != nil
 }
 
-// supervise runs the controller until ctx ends, and rebuilds it when it fails.
-func (c *member) supervise(ctx context.Context) {
+// supervise runs the controller until ctx ends, and rebuilds it when it fails. starting is in flight
+// until the controller has begun.
+func (c *member) supervise(ctx context.Context, starting *inflight.Work) {
 	defer c.leave()
 	c.wake()
 	wait := firstRestart
 	for {
 		began := c.env.Clock.Now()
-		err := c.runUntilBroken(ctx)
+		if c.isIdle() {
+			starting.End()
+		}
+		err := c.runUntilBroken(loop.WithBegun(ctx, starting.End))
+		starting.End()
 		if c.env.Clock.Since(began) >= lastRestart && !errors.Is(err, errTakenDown) {
 			wait = firstRestart
 		}
@@ -107,7 +119,9 @@ func (c *member) supervise(ctx context.Context) {
 			if again == nil {
 				return
 			}
-			err = c.makeAgain(ctx, again)
+			if err = c.makeAgain(ctx, again); err == nil {
+				starting = again.work
+			}
 		}
 	}
 }
@@ -165,10 +179,9 @@ func (c *member) rest(ctx context.Context, d time.Duration) *restart {
 // restart counts a controller that is to be made again.
 type restart struct{ work *inflight.Work }
 
-// makeAgain makes it anew after rest or stayDown, and ends what those have counted:
-// what it has to see is counted by then.
+// makeAgain makes it anew after rest or stayDown. Without an error, what those have counted is in flight
+// until the new instance has begun.
 func (c *member) makeAgain(ctx context.Context, r *restart) error {
-	defer r.work.End()
 	err := errTakenDown // by a fault, while it rested
 	if !c.isDown() {
 		err = c.make(ctx)
@@ -177,6 +190,7 @@ func (c *member) makeAgain(ctx context.Context, r *restart) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.crashing.Set(true) // until stayDown, or until rest has set the timer of the next attempt
+		r.work.End()
 		return err
 	}
 	// The new instance may have requested informers that do not run yet.

@@ -35,7 +35,8 @@ func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 	m.launching.Lock()
 	defer m.launching.Unlock()
 	m.launch = func(c *member) (func(), error) {
-		if err := c.makeAgain(ctx, &restart{inflight.Begin(m.env.Ledger, inflight.Action)}); err != nil {
+		starting := inflight.Begin(m.env.Ledger, inflight.Action)
+		if err := c.makeAgain(ctx, &restart{starting}); err != nil {
 			c.hasCrashed() // it is not supervised
 			return nil, err
 		}
@@ -43,7 +44,7 @@ func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 		ended := make(chan struct{})
 		running.Go(func() {
 			defer close(ended)
-			c.supervise(own)
+			c.supervise(own, starting)
 		})
 		return func() {
 			cancel(errOver)

@@ -10,7 +10,7 @@ import (
 // Liveness judges which members are live by the time since each Lease was last seen to change.
 // The zero value knows no member. Its methods may be called concurrently.
 //
-// A member that is seen for the first time counts as live for LeaseDuration, whatever its Lease
+// A member that is seen for the first time counts as live for that long, whatever its Lease
 // says, because no clock but the observer's own is trusted.
 type Liveness struct {
 	mu   sync.Mutex
@@ -20,6 +20,8 @@ type Liveness struct {
 type sighting struct {
 	revision int64
 	at       time.Time
+	// limit is how long the member counts as live without another renewal.
+	limit time.Duration
 }
 
 // Observe records the Leases of all members. now is a reading of a monotonic clock. The Leases may
@@ -31,7 +33,10 @@ func (l *Liveness) Observe(leases []*coordinationv1.Lease, now time.Time) {
 	for _, lease := range leases {
 		s, known := l.seen[lease.Name]
 		if revision := Revision(lease); !known || revision > s.revision {
-			s = sighting{revision, now}
+			s = sighting{revision: revision, at: now, limit: LeaseDuration}
+			if len(Roles(lease)) == 0 {
+				s.limit = IdleSilence
+			}
 		}
 		seen[lease.Name] = s
 	}
@@ -39,7 +44,7 @@ func (l *Liveness) Observe(leases []*coordinationv1.Lease, now time.Time) {
 }
 
 // Reset forgets all sightings, because the observer could not see renewals for a time: every
-// member counts as live for another LeaseDuration.
+// member counts as live for as long as a new one.
 func (l *Liveness) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,10 +52,12 @@ func (l *Liveness) Reset() {
 }
 
 // Live reports whether the member whose Lease has the name is live: it has renewed its Lease
-// within LeaseDuration, and not released it.
+// within LeaseDuration, or IdleSilence if it can run no role, and not released it.
 func (l *Liveness) Live(name string, now time.Time) bool {
-	silence, known := l.Silence(name, now)
-	return known && silence < LeaseDuration
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, known := l.seen[name]
+	return known && now.Sub(s.at) < s.limit
 }
 
 // Silence returns the time since the Lease was last seen to change; false if there is no such

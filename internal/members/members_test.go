@@ -111,24 +111,26 @@ func TestSpread(t *testing.T) {
 }
 
 func TestLiveness(t *testing.T) {
-	var l Liveness
-	start := time.Unix(1000, 0)
-	lease := func(version string) []*coordinationv1.Lease {
-		return []*coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: version}}}
-	}
-	expect := func(after time.Duration, want bool) {
-		t.Helper()
-		if got := l.Live("a", start.Add(after)); got != want {
-			t.Errorf("live after %v: %v", after, got)
+	for roles, limit := range map[string]time.Duration{RoleNodes: LeaseDuration, "": IdleSilence} {
+		var l Liveness
+		start := time.Unix(1000, 0)
+		lease := func(version string) []*coordinationv1.Lease {
+			return []*coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: version, Annotations: map[string]string{RolesAnnotation: roles}}}}
 		}
+		expect := func(after time.Duration, want bool) {
+			t.Helper()
+			if got := l.Live("a", start.Add(after)); got != want {
+				t.Errorf("roles %q: live after %v: %v", roles, after, got)
+			}
+		}
+		expect(0, false)
+		l.Observe(lease("1"), start)
+		expect(limit-1, true)
+		l.Observe(lease("1"), start.Add(limit))
+		expect(limit, false)
+		l.Observe(lease("2"), start.Add(limit))
+		expect(2*limit-1, true)
+		l.Observe(nil, start.Add(limit+1))
+		expect(limit+1, false)
 	}
-	expect(0, false)
-	l.Observe(lease("1"), start)
-	expect(LeaseDuration-1, true)
-	l.Observe(lease("1"), start.Add(LeaseDuration))
-	expect(LeaseDuration, false)
-	l.Observe(lease("2"), start.Add(LeaseDuration))
-	expect(2*LeaseDuration-1, true)
-	l.Observe(nil, start.Add(LeaseDuration+1))
-	expect(LeaseDuration+1, false)
 }

@@ -42,6 +42,16 @@ const (
 	Forgotten = time.Minute
 )
 
+// The times of a member that can run no role, such as an API server for a suite with envtest. Nothing
+// has to be taken over from it, so its Lease has upstream's times (KEP-1965).
+const (
+	IdleLeaseDuration = time.Hour
+	IdleRenewInterval = 10 * time.Second
+	// IdleSilence is how long it counts as live after the last observed renewal, and so stays in the
+	// endpoints of the Service kubernetes: as long as upstream's API servers do.
+	IdleSilence = 15 * time.Second
+)
+
 // Selector is the label selector of the Leases of members.
 const Selector = IdentityLabel + "=" + IdentityValue
 

@@ -138,7 +138,7 @@ func (m *Member) annotations() map[string]string {
 
 // due reports whether the own Lease has to be written: it does not exist, is old, or does not say what it should.
 func (m *Member) due() bool {
-	if m.own == nil || m.since(m.renewed) >= members.RenewInterval {
+	if m.own == nil || m.since(m.renewed) >= m.interval() {
 		return true
 	}
 	for key, value := range m.annotations() {
@@ -207,14 +207,25 @@ func (m *Member) turn(ctx context.Context, known func() []*coordinationv1.Lease)
 	if m.due() {
 		return retryInterval
 	}
-	return members.RenewInterval - m.since(m.renewed)
+	return m.interval() - m.since(m.renewed)
+}
+
+// isIdle reports whether the member can run no role.
+func (m *Member) isIdle() bool { return len(m.opts.Kinds) == 0 }
+
+// interval returns the time between two renewals of the own Lease.
+func (m *Member) interval() time.Duration {
+	if m.isIdle() {
+		return members.IdleRenewInterval
+	}
+	return members.RenewInterval
 }
 
 func (m *Member) since(at time.Time) time.Duration { return m.opts.Clock.Now().Sub(at) }
 
 // valid reports whether others still count this member as live.
 func (m *Member) valid() bool {
-	return m.own != nil && m.since(m.renewed) < members.RenewDeadline
+	return m.own != nil && m.since(m.renewed) < m.interval()+members.RenewDeadline-members.RenewInterval
 }
 
 // renew creates or renews the own Lease.
@@ -271,6 +282,9 @@ func (m *Member) renewal(lease *coordinationv1.Lease) *coordinationv1.Lease {
 // lease returns the own Lease for its creation.
 func (m *Member) lease(now time.Time) *coordinationv1.Lease {
 	seconds := int32(members.LeaseDuration / time.Second)
+	if m.isIdle() {
+		seconds = int32(members.IdleLeaseDuration / time.Second)
+	}
 	labels := map[string]string{members.IdentityLabel: members.IdentityValue}
 	if len(validation.IsValidLabelValue(m.opts.Hostname)) == 0 {
 		labels[corev1.LabelHostname] = m.opts.Hostname

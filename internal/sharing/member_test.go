@@ -10,11 +10,16 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	fakeclient "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
@@ -323,5 +328,37 @@ func TestMemberIsAnnounced(t *testing.T) {
 	lease, err = b.client.CoordinationV1().Leases(members.Namespace).Get(ctx, second.Name(), metav1.GetOptions{})
 	if err != nil || members.Address(lease) != "127.0.0.1:2" {
 		t.Errorf("the Lease of the member that has joined: %v, %v", lease, err)
+	}
+}
+
+// TestIdleMember checks that the Lease of a member that can run no role has upstream's times.
+func TestIdleMember(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	fake := clocktesting.NewFakeClock(start)
+	client := fakeclient.NewClientset()
+	written := make(chan *coordinationv1.Lease, 10)
+	for _, verb := range []string{"create", "update"} {
+		client.PrependReactor(verb, "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			written <- action.(clienttesting.CreateAction).GetObject().(*coordinationv1.Lease)
+			return false, nil, nil
+		})
+	}
+	m := sharing.New(sharing.Options{Client: client, Clock: fake, Logger: klog.Background(), Identity: "idle", Hostname: "host"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- m.Run(ctx) }()
+	if lease := <-written; *lease.Spec.LeaseDurationSeconds != 3600 {
+		t.Errorf("the Lease is valid for %d s, want 3600", *lease.Spec.LeaseDurationSeconds)
+	}
+	for range 10 {
+		fake.Step(time.Second)
+	}
+	if renewed := (<-written).Spec.RenewTime.Time; !renewed.Equal(start.Add(10 * time.Second)) {
+		t.Errorf("renewed after %v, want 10s", renewed.Sub(start))
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -105,8 +105,8 @@ func New(opts Options, kinds ...Kind) *Sources {
 		s.kinds[kind.Name] = &source{Kind: kind}
 	}
 	s.loop = loop.New(loop.TypedOptions[key]{
-		// The events of informers that it stops are in flight until then.
-		Name: opts.Name, KeyName: key.String, Ahead: true, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
+		// What nodes and pods do depends on what it reads.
+		Name: opts.Name, KeyName: key.String, First: true, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
 	}, loop.TypedFunc[key](s.read))
 	return s
 }

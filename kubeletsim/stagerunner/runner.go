@@ -133,7 +133,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var errs [2]error
 	var loops sync.WaitGroup
 	loops.Go(func() { errs[0] = r.sources.Run(ctx) })
-	errs[1] = r.objects.Run(ctx)
+	errs[1] = r.objects.Run(loop.WithBegun(ctx, func() {})) // it has begun when the sources have
 	loops.Wait()
 	for _, w := range r.allKinds() {
 		w.End()

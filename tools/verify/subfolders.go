@@ -11,6 +11,7 @@ import (
 // is not listed.
 var inFolder = map[string][]string{
 	"clock":           {"inflight", "internal/hash"},
+	"clock/election":  {".", "inflight"},
 	"clock/events":    {".", "inflight"},
 	"clock/inflight":  {"internal/hash"},
 	"clock/informers": {".", "inflight", "reference"},
@@ -42,7 +43,7 @@ var inFolder = map[string][]string{
 	"apiserver/eviction":              {"response", "storage", "verbs"},
 	"apiserver/fieldplan":             {},
 	"apiserver/fieldmanager":          {"ownership", "resources", "strategy"},
-	"apiserver/metrics":               {"encodings", "pressure", "request"},
+	"apiserver/metrics":               {"admission", "encodings", "pressure", "request"},
 	"apiserver/metricsapi":            {"resources", "response"},
 	"apiserver/nodeauthorizer":        {"auth", "rbac"},
 	"apiserver/openapi":               {"resources"},
@@ -68,7 +69,7 @@ var inFolder = map[string][]string{
 	"apiserver/streaming":             {"auth", "peers", "remote", "resources", "response", "slowclient"},
 	"apiserver/transport":             {"auth"},
 	"apiserver/upkeep":                {"resources", "storage"},
-	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "watchcache", "writerecord"},
+	"apiserver/verbs":                 {"admission", "codec", "faults", "fieldmanager", "flow", "request", "resources", "response", "slowclient", "storage", "strategy", "transport", "watchcache", "writerecord"},
 
 	"controllers/certificates/approving":           {"certificates", "env", "loop"},
 	"controllers/certificates/cleaner":             {"certificates", "env", "executor", "loop"},
