@@ -213,6 +213,7 @@ func TestExample(t *testing.T) {
 	t.Run("operator", testOperator)
 	t.Run("node loss", testNodeLoss)
 	t.Run("faults of the API server", testAPIFaults)
+	t.Run("failed calls", testFailedCalls)
 	t.Run("faults of the store", testStoreFaults)
 	t.Run("faults of controllers", testControllerFaults)
 }

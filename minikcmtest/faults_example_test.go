@@ -1,6 +1,8 @@
 package minikcmtest_test
 
 import (
+	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -58,6 +60,43 @@ func testAPIFaults(t *testing.T) {
 	}
 }
 
+// testFailedCalls lets single calls fail, as an interceptor of a fake client does.
+func testFailedCalls(t *testing.T) {
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithFaults())
+	const user = "system:serviceaccount:garden:operator"
+	maps := kubernetes.NewForConfigOrDie(c.ConfigFor(user, "system:masters")).CoreV1().ConfigMaps("default")
+	resource := corev1.Resource("configmaps")
+	end := c.FailCalls(
+		// The second update of the object fails with a conflict.
+		minikcmtest.APICall{Verb: "update", Resource: "configmaps", Namespace: "default", Name: "plan", Nth: 2, Err: apierrors.NewConflict(resource, "plan", errors.New("the object has been modified"))},
+		// The other one must not be created.
+		minikcmtest.APICall{Verb: "create", Resource: "configmaps", Name: "diary", Err: apierrors.NewForbidden(resource, "diary", errors.New("it is private"))},
+		// Everything that the operator reads takes three seconds.
+		minikcmtest.APICall{Verb: "get", User: user, Delay: 3 * time.Second},
+	)
+	plan, err := maps.Create(t.Context(), note("plan"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, conflict := range []bool{false, true, false} {
+		plan.Data = map[string]string{"step": strconv.Itoa(i)}
+		updated, err := maps.Update(t.Context(), plan, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) != conflict || err != nil && !conflict {
+			t.Errorf("update %d: %v", i+1, err)
+		}
+		if err == nil {
+			plan = updated
+		}
+	}
+	if _, err := maps.Create(t.Context(), note("diary"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("creating the diary: %v", err)
+	}
+	end()
+	if _, err := maps.Create(t.Context(), note("diary"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("creating the diary later: %v", err)
+	}
+}
+
 // testStoreFaults makes etcd unavailable to some writes, and then full.
 func testStoreFaults(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithFaults())
@@ -111,11 +150,12 @@ func testControllerFaults(t *testing.T) {
 	}
 }
 
-// Tests with faults of the API server, the store and a controller. TestExample calls the three
+// Tests with faults of the API server, the store and a controller. TestExample calls the
 // functions.
 func Example_faults() {
 	var t *testing.T
 	testAPIFaults(t)
+	testFailedCalls(t)
 	testStoreFaults(t)
 	testControllerFaults(t)
 }

@@ -113,7 +113,7 @@ func (c *Cluster) reportEvents(ctx context.Context, b *strings.Builder, kind str
 }
 
 func eventLine(e *corev1.Event) string {
-	text := fmt.Sprintf("%s %s %s: %s", e.LastTimestamp.UTC().Format(time.RFC3339), e.Type, e.Reason, e.Message)
+	text := fmt.Sprintf("%s %s %s: %s", happened(e).UTC().Format(time.RFC3339), e.Type, e.Reason, e.Message)
 	if e.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", e.Count)
 	}

@@ -51,6 +51,9 @@ func NewManager(t testing.TB, cluster *minikcmtest.Cluster, options manager.Opti
 		}
 		return mgr
 	}
+	if _, virtual := cluster.Clock().(*clock.Virtual); virtual {
+		config.Wrap(newMachineTime(t, cluster.Clock(), s.failOnMachineTime).wrap)
+	}
 	mgr, err := newManager(cluster, config, options, s.adapters)
 	if err != nil {
 		t.Fatalf("creating a manager on the cluster's clock: %v", err)

@@ -13,6 +13,8 @@ type settings struct {
 	user     string
 	groups   []string
 	adapters []adapter
+	// failOnMachineTime makes a condition with the machine's time a failure.
+	failOnMachineTime bool
 }
 
 // DefaultUser is the user of a manager's requests unless As sets another one. It is a
@@ -31,6 +33,13 @@ func As(user string, groups ...string) Option {
 // need no option.
 func Requests[T comparable]() Option {
 	return func(s *settings) { s.adapters = append(s.adapters, adaptTo[T]) }
+}
+
+// FailOnMachineTime fails the test if the manager writes a condition on a cluster with virtual time
+// whose time is not the cluster's, such as meta.SetStatusCondition sets unless it is given one.
+// Without it, the field and the call are logged.
+func FailOnMachineTime() Option {
+	return func(s *settings) { s.failOnMachineTime = true }
 }
 
 // inTest returns the options with the defaults for tests: no sockets unless the options set

@@ -3,6 +3,7 @@ package ctrltest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -36,12 +38,14 @@ type SiteSpec struct {
 }
 
 type SiteStatus struct {
-	Pages int `json:"pages"`
+	Pages      int                `json:"pages"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 func (s *Site) DeepCopyObject() runtime.Object {
 	out := *s
 	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = slices.Clone(s.Status.Conditions)
 	return &out
 }
 
@@ -88,8 +92,10 @@ func defineSites(t testing.TB, c *minikcmtest.Cluster) client.Client {
 		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
 	}
 	schema := object(map[string]apiextensionsv1.JSONSchemaProps{
-		"spec":   object(map[string]apiextensionsv1.JSONSchemaProps{"pages": number, "theme": {Type: "string"}}),
-		"status": object(map[string]apiextensionsv1.JSONSchemaProps{"pages": number}),
+		"spec": object(map[string]apiextensionsv1.JSONSchemaProps{"pages": number, "theme": {Type: "string"}}),
+		"status": object(map[string]apiextensionsv1.JSONSchemaProps{"pages": number, "conditions": {
+			Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+		}}),
 	})
 	err = k.Create(t.Context(), &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "sites.example.com"},
