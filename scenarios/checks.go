@@ -6,7 +6,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -189,7 +192,19 @@ func (b *branch) remember(ctx context.Context, r *check.Remember) error {
 	maps.Copy(b.run.remembered, values)
 	b.run.mu.Unlock()
 	for _, name := range sortedKeys(values) {
-		b.note("%s is %v", name, values[name])
+		b.note("%s is %s", name, strings.TrimSpace(rounded(values[name])+" "+r.Unit))
 	}
 	return nil
+}
+
+// rounded formats a value; small numbers with a fraction have four digits, others no fraction.
+func rounded(value any) string {
+	number, ok := value.(float64)
+	switch {
+	case !ok:
+		return fmt.Sprint(value)
+	case number == math.Trunc(number), math.Abs(number) >= 1000:
+		return strconv.FormatFloat(number, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(number, 'g', 4, 64)
 }

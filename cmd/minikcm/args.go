@@ -18,8 +18,11 @@ func aCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := ""
+	if !cmd.HasParent() {
+		hint = hintElsewhere(args[0])
+	}
 	cmd.SuggestionsMinimumDistance = suggestionDistance
-	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 && hint == "" {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(meant, " or "))
 	}
 	return fmt.Errorf("unknown command %q for %q%s\n%q lists the commands", args[0], cmd.CommandPath(), hint, cmd.CommandPath()+" --help")

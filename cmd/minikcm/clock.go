@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/clockapi"
@@ -103,9 +103,26 @@ that was due by then is done. If the command is interrupted, the clock stays whe
 				return badInput{fmt.Errorf("the duration %s is negative: time does not go back", d)}
 			}
 			return flags.run(func(c *clockapi.Client, ctx context.Context) (*clockapi.State, error) {
+				defer showProgress(ctx, cmd.ErrOrStderr(), advancing(ctx, c, d))()
 				return c.Advance(ctx, d)
 			})(cmd, args)
 		},
+	}
+}
+
+// advancing returns the text of the progress of Advance by d: how much of it has passed.
+func advancing(ctx context.Context, c *clockapi.Client, d time.Duration) func(context.Context, time.Duration) string {
+	begin, err := c.Get(ctx)
+	if err != nil {
+		return doing(fmt.Sprintf("Advancing by %v", d))
+	}
+	return func(ctx context.Context, elapsed time.Duration) string {
+		state, err := c.Get(ctx)
+		if err != nil {
+			return fmt.Sprintf("Advancing by %v (%v)", d, elapsed.Round(time.Second))
+		}
+		passed := state.Now.Sub(begin.Now)
+		return fmt.Sprintf("Advancing by %v: %v have passed, %d%% (%v)", d, passed.Round(time.Second), 100*passed/max(d, 1), elapsed.Round(time.Second))
 	}
 }
 
@@ -119,15 +136,18 @@ func (f *clockFlags) run(request func(*clockapi.Client, context.Context) (*clock
 		if f.output != "" && f.output != "json" {
 			return badInput{fmt.Errorf("--output=%s: must be json, or omitted", f.output)}
 		}
-		_, client, err := clusterOf(cmd.Context(), f.kubeconfig)
+		config, client, err := clusterOf(cmd.Context(), f.kubeconfig)
 		if err != nil {
 			return err
 		}
 		state, err := request(clockapi.NewClient(client.Discovery().RESTClient()), cmd.Context())
-		if err != nil {
-			if cmd.Context().Err() != nil {
-				return errors.New("interrupted: the clock stays where it is")
-			}
+		switch {
+		case err != nil && cmd.Context().Err() != nil:
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "Interrupted: the clock stays where it is.")
+			return exitCode(interrupted)
+		case apierrors.IsConflict(err):
+			return fmt.Errorf("%w\n%s", err, howVirtual(config.Host))
+		case err != nil:
 			return err
 		}
 		if f.output == "json" {
@@ -137,6 +157,18 @@ func (f *clockFlags) run(request func(*clockapi.Client, context.Context) (*clock
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), clockText(state))
 		return err
 	}
+}
+
+// howVirtual says how to get a cluster whose clock can be controlled, and which of the running ones
+// has such a clock. server is the cluster that has none.
+func howVirtual(server string) string {
+	running, _ := runningClusters() // without a registry, none is known
+	for i := range running {
+		if c := &running[i]; c.isVirtual() && c.Server != server {
+			return fmt.Sprintf("The cluster %s has a virtual clock: name it with --kubeconfig %s.", c.Name, c.Name)
+		}
+	}
+	return "\"minikcm up --name b -d --clock virtual\" starts a cluster with one, which --kubeconfig b selects. The clock of a running cluster cannot be replaced."
 }
 
 // clockText formats the state of a clock in one line.

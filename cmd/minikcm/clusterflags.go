@@ -95,8 +95,16 @@ func ownExtensions() []minikcm.Extension {
 	return []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), scenarioapi.Extension()}
 }
 
-// options returns the cluster options that the flags describe.
+// options returns the cluster options that the flags describe. Its errors are badInput.
 func (f *clusterFlags) options() (minikcm.Options, error) {
+	opts, err := f.parse()
+	if err == nil {
+		err = opts.Validate()
+	}
+	return opts, asBadInput(err)
+}
+
+func (f *clusterFlags) parse() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes.count, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
 		PodNetworks: f.podNetworks, CloudProvider: f.cloudProvider, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),

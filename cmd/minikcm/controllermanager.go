@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -45,7 +44,7 @@ kube-controller-manager that have an effect here.`,
 	for _, name := range sets.Order {
 		cmd.Flags().AddFlagSet(sets.FlagSets[name])
 	}
-	showSections(cmd, sets)
+	showSections(cmd, func() *cliflag.NamedFlagSets { return sets })
 	return cmd
 }
 
@@ -57,23 +56,6 @@ func signTokens(pem []byte) (func(account *corev1.ServiceAccount, secret string)
 		return nil, err
 	}
 	return key.IssueLegacy, nil
-}
-
-// showSections groups the flags in a command's help by their named sets.
-func showSections(cmd *cobra.Command, sets *cliflag.NamedFlagSets) {
-	usage := func(cmd *cobra.Command, w io.Writer) {
-		_, _ = fmt.Fprintf(w, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-		cliflag.PrintSections(w, *sets, 0)
-		_, _ = fmt.Fprintf(w, "\nGlobal flags:\n\n%s", cmd.InheritedFlags().FlagUsages())
-	}
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		usage(cmd, cmd.OutOrStderr())
-		return nil
-	})
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", cmd.Long)
-		usage(cmd, cmd.OutOrStdout())
-	})
 }
 
 // applyLogging applies component-base's logging flags if at least one of them was given.

@@ -32,10 +32,13 @@ last error. Arguments select controllers by name or alias.`,
 		Example: `  minikcm controllers
   minikcm controllers deployment replicaset -o wide
   minikcm controllers -o yaml`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return manager.Names(), noFiles
+		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			show, ok := controllerPrinters()[output]
 			if !ok {
-				return fmt.Errorf("--output=%s: must be wide, json or yaml, or omitted", output)
+				return badInput{fmt.Errorf("--output=%s: must be wide, json or yaml, or omitted", output)}
 			}
 			all, err := controllersOf(cmd.Context(), kubeconfig)
 			if err != nil {
@@ -72,6 +75,10 @@ func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, er
 	if err != nil {
 		return nil, err
 	}
+	return controllersAt(ctx, config, client)
+}
+
+func controllersAt(ctx context.Context, config *rest.Config, client *kubernetes.Clientset) ([]manager.Status, error) {
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/controllers").SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("the cluster at %s is not a minikcm cluster: it does not serve the state of its controllers", config.Host)

@@ -48,7 +48,8 @@ you have changed one of them, --examples runs yours, from the folder with what "
   minikcm demo list-watch
   minikcm demo node-dies --ui --clock scaled=10
   minikcm demo ingress-manager --examples ./bin`,
-		Args: atMostOneArg("at most the name of a tour"),
+		Args:              atMostOneArg("at most the name of a tour"),
+		ValidArgsFunction: completeTours,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listTours(cmd.OutOrStdout())

@@ -155,6 +155,23 @@ func TestExtrasFromEnv(t *testing.T) {
 	}
 }
 
+func TestTaintNewNodes(t *testing.T) {
+	const plugin = "TaintNodesByCondition"
+	for name, test := range map[string]struct {
+		opts    minikcm.Options
+		enabled []string
+	}{
+		"as upstream":     {minikcm.Options{Nodes: -1}, []string{plugin}},
+		"enabled by name": {minikcm.Options{Nodes: -1, EnableAdmissionPlugins: []string{plugin}}, []string{plugin}},
+		"disabled":        {minikcm.Options{Nodes: -1, DisableAdmissionPlugins: []string{plugin}}, nil},
+		"simulated nodes": {minikcm.Options{Nodes: 2}, nil},
+	} {
+		if taintNewNodes(&test.opts); !slices.Equal(test.opts.EnableAdmissionPlugins, test.enabled) {
+			t.Errorf("%s: %v are enabled, want %v", name, test.opts.EnableAdmissionPlugins, test.enabled)
+		}
+	}
+}
+
 // freeAddress returns an address of this machine that was free.
 func freeAddress(t *testing.T) string {
 	t.Helper()

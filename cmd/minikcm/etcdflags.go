@@ -26,7 +26,7 @@ func (f *etcdFlags) register(flags *pflag.FlagSet, usage string) {
 func (f *etcdFlags) options() (store.EtcdOptions, error) {
 	opts := store.EtcdOptions{Endpoints: f.servers, CAFile: f.caFile, CertFile: f.certFile, KeyFile: f.keyFile}
 	if len(f.servers) == 0 && f.caFile+f.certFile+f.keyFile != "" {
-		return opts, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers, which is missing")
+		return opts, badInput{errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers, which is missing")}
 	}
 	return opts, nil
 }

@@ -55,7 +55,7 @@ cluster is not paused.`,
 		Args: someArgs("the name of a new file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)
+				return badInput{fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)}
 			}
 			return from.save(cmd, args[0])
 		},
@@ -154,10 +154,13 @@ get "too old resource version" errors and list again.`,
 		Args: someArgs("the file of a snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)
+				return badInput{fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)}
 			}
 			if dir == "" {
-				return errors.New("--data-dir is missing: give the directory to restore to")
+				return badInput{errors.New("--data-dir is missing: give the directory to restore to")}
+			}
+			if err := checkFile(args[0]); err != nil {
+				return err
 			}
 			if err := minikcm.RestoreSnapshot(cmd.Context(), args[0], dir, bump); err != nil {
 				return err

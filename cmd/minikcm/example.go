@@ -24,7 +24,8 @@ page or two. It is the same program that "go run" builds there, for those who ha
 hand. Ctrl-C ends it. Without a name, list the programs.`,
 		Example: `  minikcm example
   minikcm example podinformer`,
-		Args: atMostOneArg("at most the name of an example"),
+		Args:              atMostOneArg("at most the name of an example"),
+		ValidArgsFunction: completeExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listExamples(cmd.OutOrStdout())

@@ -33,6 +33,7 @@ and return the command's exit code.`,
 		},
 	}
 	flags.register(cmd)
+	showClusterSections(cmd)
 	cmd.Flags().SetInterspersed(false) // flags after COMMAND belong to it, even without "--"
 	return cmd
 }
@@ -40,7 +41,7 @@ and return the command's exit code.`,
 func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return fmt.Errorf("cannot run the command %q: %w", args[0], err)
+		return badInput{fmt.Errorf("cannot run the command %q: %w", args[0], err)}
 	}
 	dir, err := os.MkdirTemp("", "minikcm-exec-")
 	if err != nil {

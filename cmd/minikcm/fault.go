@@ -52,9 +52,9 @@ stops. docs/faults.md describes each fault.`,
 	}
 	cmd.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	for _, p := range fault.Parts() {
-		addStrict(cmd, newFaultPart(f, p))
+		cmd.AddCommand(newFaultPart(f, p))
 	}
-	addStrict(cmd, newFaultApply(f), newFaultList(f), newFaultStop(f))
+	cmd.AddCommand(newFaultApply(f), newFaultList(f), newFaultStop(f))
 	return cmd
 }
 
@@ -67,11 +67,12 @@ func newFaultPart(f *faultFlags, part fault.Part) *cobra.Command {
 		rest = " [NAME...]"
 	}
 	cmd := &cobra.Command{
-		Use:       use + rest,
-		Short:     partShort(part),
-		Long:      partShort(part) + ". The actions are\n\n" + actionTable(part),
-		Example:   faultExamples[part.Name],
-		ValidArgs: actionNames(part),
+		Use:     use + rest,
+		Short:   partShort(part),
+		Long:    partShort(part) + ". The actions are\n\n" + actionTable(part),
+		Example: faultExamples[part.Name],
+
+		ValidArgsFunction: completeFault(part),
 		Args: func(_ *cobra.Command, args []string) error {
 			return flags.check(args)
 		},

@@ -104,6 +104,7 @@ func newFaultStop(f *faultFlags) *cobra.Command {
 IDs.`,
 		Example: `  minikcm fault stop f-1
   minikcm fault stop --all`,
+		ValidArgsFunction: completeFaultIDs,
 		Args: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return errors.New("give the IDs of the faults to stop (\"minikcm fault list\" shows them), or --all")

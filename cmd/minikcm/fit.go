@@ -22,7 +22,8 @@ if one more replica fits, or all that --replicas asks for; 1 if not; 2 if the qu
 invalid.`,
 		Example: `  minikcm fit deployment/web
   minikcm fit shop/statefulset/db --replicas 5 --from-objects dump.yaml`,
-		Args: oneArg("a workload as KIND/NAME"),
+		Args:              oneArg("a workload as KIND/NAME"),
+		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := capacity.ParseTarget(args[0], flags.namespace)
 			if err != nil {

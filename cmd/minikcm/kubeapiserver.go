@@ -75,6 +75,7 @@ The environment changes that:
 			if err := extrasFromEnv(&opts, os.LookupEnv); err != nil {
 				return badInput{err}
 			}
+			taintNewNodes(&opts)
 			writes, err := writesFile(os.LookupEnv, flags.port)
 			if err != nil {
 				return badInput{err}
@@ -90,11 +91,6 @@ The environment changes that:
 	cmd.SetFlagErrorFunc(badFlag)
 	flags.register(cmd.Flags())
 	return cmd
-}
-
-// badFlag returns the error for a flag that cannot be parsed.
-func badFlag(cmd *cobra.Command, err error) error {
-	return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
 }
 
 func (f *apiServerFlags) register(flags *pflag.FlagSet) {
@@ -250,6 +246,15 @@ func flagValues(cmd *cobra.Command) map[string]string {
 	values := map[string]string{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { values[f.Name] = f.Value.String() })
 	return values
+}
+
+// taintNewNodes lets new Nodes have upstream's taint not-ready even if no controller runs that removes
+// it, unless simulated nodes run, which pods could never be scheduled on then.
+func taintNewNodes(opts *minikcm.Options) {
+	const plugin = "TaintNodesByCondition"
+	if opts.Nodes <= 0 && !slices.Contains(opts.DisableAdmissionPlugins, plugin) && !slices.Contains(opts.EnableAdmissionPlugins, plugin) {
+		opts.EnableAdmissionPlugins = append(opts.EnableAdmissionPlugins, plugin)
+	}
 }
 
 // selection splits a list of controllers. The suffix -controller of a name may be omitted.

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm"
@@ -28,14 +25,18 @@ func defaultKubeconfig() (string, error) {
 }
 
 // freeKubeconfigPath returns the path for a new cluster's kubeconfig: the file in the data
-// directory, or the default, or a file beside the default while another cluster uses that.
-func freeKubeconfigPath(ctx context.Context, dataDir string) (string, error) {
+// directory, or that of the name, or the default, or a file beside the default while another cluster
+// uses that.
+func freeKubeconfigPath(ctx context.Context, dataDir, name string) (string, error) {
 	if dataDir != "" {
 		return filepath.Join(dataDir, "kubeconfig"), nil
 	}
 	path, err := defaultKubeconfig()
 	if err != nil {
 		return "", err
+	}
+	if name != "" {
+		return path + "-" + name, nil
 	}
 	if answers(ctx, path) {
 		return fmt.Sprintf("%s-%d", path, os.Getpid()), nil
@@ -76,32 +77,4 @@ func isOurs(env string) bool {
 	}
 	current := config.Contexts[config.CurrentContext]
 	return current != nil && (config.CurrentContext == minikcm.ContextName || current.Cluster == minikcm.ContextName)
-}
-
-// clientConfig returns the client configuration from the first of these that applies: the
-// kubeconfig at path; KUBECONFIG, if it selects a minikcm cluster; the kubeconfig of a
-// running "minikcm up"; KUBECONFIG.
-func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
-	if env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); path == "" && !isOurs(env) {
-		standard, err := defaultKubeconfig()
-		switch {
-		case env == "" && err != nil:
-			return nil, err
-		case env == "", err == nil && answers(ctx, standard):
-			path = standard
-		}
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = path
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the kubeconfig %s does not exist: start a cluster with \"minikcm up\", or give a kubeconfig with --kubeconfig", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig (give one with --kubeconfig): %w", err)
-	}
-	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	return config, nil
 }

@@ -18,7 +18,7 @@ func TestKubeconfigPath(t *testing.T) {
 	standard := filepath.Join(home, ".minikcm", "kubeconfig")
 	expect := func(when, dataDir, want string) {
 		t.Helper()
-		if got, err := freeKubeconfigPath(t.Context(), dataDir); err != nil || got != want {
+		if got, err := freeKubeconfigPath(t.Context(), dataDir, ""); err != nil || got != want {
 			t.Errorf("%s: got %s, %v, want %s", when, got, err, want)
 		}
 	}
@@ -51,7 +51,7 @@ clusters: [{name: minikcm, cluster: {server: "https://%s"}}]}`, listener.Addr())
 	expect("another cluster has run", "", standard)
 
 	t.Setenv("HOME", "")
-	if path, err := freeKubeconfigPath(t.Context(), ""); err == nil {
+	if path, err := freeKubeconfigPath(t.Context(), "", ""); err == nil {
 		t.Errorf("without a home directory: %s", path)
 	}
 }
@@ -81,6 +81,10 @@ users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://%[
 	ours, foreign, absent := filepath.Join(home, "ours"), filepath.Join(home, "foreign"), filepath.Join(home, "absent")
 	write(ours, "minikcm", "127.0.0.1:1")
 	write(foreign, "production", "127.0.0.1:1")
+	broken := filepath.Join(home, "broken")
+	if err := os.WriteFile(broken, []byte("clusters: {"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	pods := []string{"get", "pods"}
 	for _, test := range []struct {
 		name, env            string
@@ -94,7 +98,10 @@ users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://%[
 		{"ours among others", foreign + ":" + ours, true, pods, standard, "not that of KUBECONFIG=" + foreign + ":" + ours, ""},
 		{"ours first", ours + ":" + foreign, true, pods, ours + ":" + foreign, "", ""},
 		{"foreign", foreign, true, pods, standard, `minikcm: using the cluster of "minikcm up" (` + standard + "), not that of KUBECONFIG=" + foreign, ""},
-		{"foreign and absent", absent, true, pods, standard, "not that of KUBECONFIG=" + absent, ""},
+		{"absent", absent, true, pods, absent, "", "KUBECONFIG=" + absent + " does not exist"},
+		{"foreign and absent", foreign + ":" + absent, true, pods, standard, "not that of KUBECONFIG=" + foreign + ":" + absent, ""},
+		{"broken", broken, true, pods, broken, "", "KUBECONFIG=" + broken + " cannot be used"},
+		{"broken, but no cluster is needed", broken, true, []string{"completion", "bash"}, broken, "", ""},
 		{"foreign, and nothing runs", foreign, false, pods, foreign, "", "use minikcm kubectl --kubeconfig " + foreign + " ... for that cluster"},
 		{"a file is named", foreign, true, []string{"--kubeconfig=x", "get", "pods"}, foreign, "", ""},
 		{"a context is named", foreign, true, []string{"get", "pods", "--context", "production"}, foreign, "", ""},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
+	"k8s.io/klog/v2"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/plugin"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -30,6 +32,7 @@ func newKubectl() *cobra.Command {
 "minikcm up" runs, or to that of KUBECONFIG if minikcm wrote that file. --kubeconfig,
 --context and --server select any other cluster.`,
 		DisableFlagParsing: true,
+		ValidArgsFunction:  completeKubectl,
 		// kubectl sets up its own logging, so the root command's --log-level does not apply.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +59,11 @@ func kubectlMain(streams genericiooptions.IOStreams, args []string, missing stri
 		printFatal(streams.ErrOut, message, missing)
 		os.Exit(code)
 	})
+	if !names(args, "-v", "--v") {
+		if err := quietDiscovery(streams.ErrOut); err != nil {
+			return err
+		}
+	}
 	release := kubectlVersion()
 	if err := setKubectlVersion(release); err != nil {
 		return err
@@ -82,6 +90,30 @@ func kubectlMain(streams genericiooptions.IOStreams, args []string, missing stri
 	return nil
 }
 
+// quietDiscovery lets kubectl log without the lines about failed attempts to read discovery, which come
+// before the message that says why.
+func quietDiscovery(errOut io.Writer) error {
+	if err := setLogFlags(map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"}); err != nil {
+		return fmt.Errorf("setting up logging: %w", err)
+	}
+	klog.SetOutput(withoutLines{errOut, regexp.MustCompile(`^[EW]\d{4} .* memcache\.go:\d+\]`)})
+	return nil
+}
+
+// withoutLines is a Writer of lines that leaves out those that match.
+type withoutLines struct {
+	next io.Writer
+	omit *regexp.Regexp
+}
+
+// Write implements io.Writer. klog writes each line at once.
+func (w withoutLines) Write(line []byte) (int, error) {
+	if w.omit.Match(line) {
+		return len(line), nil
+	}
+	return w.next.Write(line)
+}
+
 // chooseKubeconfig makes kubectl use the cluster of "minikcm up". KUBECONFIG selects another
 // cluster only if the arguments name that cluster too, and $HOME/.kube/config is never used:
 // the deletes in a tutorial must not reach a production cluster. missing is the path of the
@@ -92,6 +124,9 @@ func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (mis
 	}
 	path, err := defaultKubeconfig()
 	env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if broken := checkKubeconfigs(env); broken != nil && !isLocal(args) {
+		return "", badInput{broken}
+	}
 	switch {
 	case env == "" && err != nil:
 		return "", err

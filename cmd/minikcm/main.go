@@ -113,12 +113,14 @@ failures. It works with any Kubernetes client. Containers are simulated and neve
 	var verbosity int
 	root.PersistentFlags().IntVar(&verbosity, "log-level", 0, "verbosity of the log on stderr: 0 logs nothing, 1 and 2 log errors and events, 4 and higher are for debugging")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		announcing(cmd)
 		return setLogging(cmd.ErrOrStderr(), verbosity)
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")
-	})
-	root.AddCommand(newUp(), newExec(), newClock(), newDemo(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newEnvtest(), newEtcdSnapshot(), newExample(), newFault(), newFit(), newList(), newNode(), newRBAC(), newReset(), newRunDeployment(), newStatus(), newUI(), newUser(), newWhatif(), newWhy(), newWrites(), newVersion())
+	root.AddCommand(newUp(), newExec(), newClock(), newDemo(), newKubectl(), newScenario(), newControllerManager(), newControllers(), newDown(), newEnvtest(), newEtcdSnapshot(), newExample(), newFault(), newFit(), newList(), newNode(), newRBAC(), newReset(), newRunDeployment(), newStatus(), newUI(), newUser(), newWhatif(), newWhy(), newWrites(), newVersion())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	beStrict(root)
+	completeFlags(root)
 	return root
 }
 
@@ -127,7 +129,7 @@ failures. It works with any Kubernetes client. Containers are simulated and neve
 // as notices while it runs.
 func setLogging(w io.Writer, verbosity int) error {
 	if verbosity < 0 {
-		return fmt.Errorf("--log-level must not be negative, but is %d", verbosity)
+		return badInput{fmt.Errorf("--log-level must not be negative, but is %d", verbosity)}
 	}
 	if err := setLogFlags(map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": strconv.Itoa(verbosity)}); err != nil {
 		return fmt.Errorf("setting up logging: %w", err)

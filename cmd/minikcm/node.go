@@ -21,7 +21,7 @@ else: "minikcm kubectl get nodes" lists the nodes, and Nodes that are created wi
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	addStrict(cmd, newNodeAdd(), newNodeRemove())
+	cmd.AddCommand(newNodeAdd(), newNodeRemove())
 	return cmd
 }
 

@@ -38,7 +38,8 @@ deletes them 40 s later, and the command waits for that. With --drain, the node 
 cordoned and its pods are evicted, which PodDisruptionBudgets may delay.`,
 		Example: `  minikcm node remove node-2
   minikcm node remove node-1 node-2 --drain`,
-		Args: someArgs("the name of a node"),
+		Args:              someArgs("the name of a node"),
+		ValidArgsFunction: completeNodes,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return remove.run(cmd, slices.Compact(slices.Sorted(slices.Values(names))))
 		},

@@ -9,6 +9,6 @@ func newRBAC() *cobra.Command {
 		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	addStrict(cmd, newRBACRecord())
+	cmd.AddCommand(newRBACRecord())
 	return cmd
 }

@@ -1,25 +1,70 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // runningCluster is the registration of a cluster that "minikcm up" runs on this machine: a
 // file in the user's home directory.
 type runningCluster struct {
+	// Name is unique among the running clusters of a user.
+	Name       string    `json:"name"`
 	PID        int       `json:"pid"`
 	Kubeconfig string    `json:"kubeconfig"`
 	Server     string    `json:"server"`
 	Started    time.Time `json:"started"`
 	DataDir    string    `json:"dataDir,omitempty"`
+	// Clock is as --clock: real, virtual=N or scaled=N.
+	Clock string `json:"clock,omitempty"`
+	// Page is the address of the live page; empty: there is none.
+	Page string `json:"page,omitempty"`
+	// Log is the file with the output of a cluster in the background.
+	Log string `json:"log,omitempty"`
+}
+
+// isVirtual reports whether the cluster has a clock that can be paused.
+func (c *runningCluster) isVirtual() bool {
+	return strings.HasPrefix(c.Clock, string(clock.ModeVirtual))
+}
+
+// defaultName is the name of the first cluster without a name. Others have a number, too.
+const defaultName = "default"
+
+// freeName returns a name that no running cluster has: the wanted one, or one of the defaults if that
+// is empty.
+func freeName(wanted string) (string, error) {
+	running, err := runningClusters()
+	if err != nil {
+		return cmp.Or(wanted, defaultName), nil // a cluster needs no registry
+	}
+	taken := map[string]*runningCluster{}
+	for i := range running {
+		taken[running[i].Name] = &running[i]
+	}
+	if wanted != "" {
+		if other := taken[wanted]; other != nil {
+			return "", fmt.Errorf("a cluster with the name %s runs already, at %s: stop it with \"minikcm down %s\", or choose another name", wanted, other.Server, wanted)
+		}
+		return wanted, nil
+	}
+	name := defaultName
+	for n := 2; taken[name] != nil; n++ {
+		name = fmt.Sprintf("%s-%d", defaultName, n)
+	}
+	return name, nil
 }
 
 // registryDir returns the directory of the registrations, one file per cluster.
@@ -86,6 +131,7 @@ func runningClusters() ([]runningCluster, error) {
 		}
 		all = append(all, c)
 	}
+	slices.SortFunc(all, func(a, b runningCluster) int { return cmp.Or(a.Started.Compare(b.Started), a.PID-b.PID) })
 	return all, nil
 }
 

@@ -20,31 +20,6 @@ import (
 //go:embed scenario-template.yaml
 var scenarioTemplate string
 
-// badInput is an error in the user's input. The exit code is 2.
-type badInput struct{ error }
-
-func (e badInput) Unwrap() error { return e.error }
-
-// asBadInput wraps an error as badInput, and returns nil for nil.
-func asBadInput(err error) error {
-	if err == nil {
-		return nil
-	}
-	return badInput{err}
-}
-
-// addStrict adds subcommands and makes their errors about flags and arguments badInput.
-func addStrict(cmd *cobra.Command, subs ...*cobra.Command) {
-	cmd.AddCommand(subs...)
-	for _, sub := range subs {
-		check := sub.Args
-		sub.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-			return badInput{fmt.Errorf("%w\n%q lists the flags", err, cmd.CommandPath()+" --help")}
-		})
-		sub.Args = func(cmd *cobra.Command, args []string) error { return asBadInput(check(cmd, args)) }
-	}
-}
-
 func newScenario() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
@@ -52,7 +27,7 @@ func newScenario() *cobra.Command {
 		Args:  aCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	addStrict(cmd, newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
+	cmd.AddCommand(newScenarioRun(), newScenarioReplay(), newScenarioReport(), newScenarioValidate(), newScenarioList(), newScenarioShow(), newScenarioNew(), newScenarioSchema())
 	return cmd
 }
 
@@ -82,6 +57,8 @@ func newScenarioShow() *cobra.Command {
 		Short:   "Print the file of a built-in scenario",
 		Example: `  minikcm scenario show pod-kill > my-scenario.yaml`,
 		Args:    oneArg("the name of a built-in scenario (minikcm scenario list)"),
+
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := scenarios.Source(args[0])
 			if err != nil {
@@ -101,6 +78,8 @@ func newScenarioValidate() *cobra.Command {
 are printed with file, line and field. The exit code is 2 if there are any.`,
 		Example: `  minikcm scenario validate ./my-scenario.yaml ./scenarios`,
 		Args:    someArgs("a scenario's file"),
+
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var problems error
 			for _, arg := range args {

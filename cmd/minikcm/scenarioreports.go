@@ -63,7 +63,8 @@ func writable(name string) error {
 	return closeErr
 }
 
-func (o *outputs) write(results []*scenarios.Result) error {
+// write writes the reports of results, and says to out where they are.
+func (o *outputs) write(out io.Writer, results []*scenarios.Result) error {
 	var runs []*runrecord.Run
 	for _, result := range results {
 		if result.Run == nil {
@@ -76,17 +77,17 @@ func (o *outputs) write(results []*scenarios.Result) error {
 		}
 		runs = append(runs, result.Run)
 	}
-	return o.writeRuns(runs)
+	return o.writeRuns(out, runs)
 }
 
-func (o *outputs) writeRuns(runs []*runrecord.Run) error {
+func (o *outputs) writeRuns(out io.Writer, runs []*runrecord.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
 	err := errors.Join(
-		toFile(o.junit, func(w io.Writer) error { return report.JUnit(w, runs) }),
-		toFile(o.html, func(w io.Writer) error { return report.HTML(w, runs) }),
-		toFile(o.json, runs[len(runs)-1].Save),
+		toFile(out, "JUnit report", o.junit, func(w io.Writer) error { return report.JUnit(w, runs) }),
+		toFile(out, "HTML report", o.html, func(w io.Writer) error { return report.HTML(w, runs) }),
+		toFile(out, "run", o.json, runs[len(runs)-1].Save),
 	)
 	if o.save == "" {
 		return err
@@ -100,13 +101,14 @@ func (o *outputs) writeRuns(runs []*runrecord.Run) error {
 		if made := os.MkdirAll(dir, 0o755); made != nil {
 			return errors.Join(err, fmt.Errorf("saving the run: %w", made))
 		}
-		err = errors.Join(err, toFile(filepath.Join(dir, runrecord.FileName), run.Save))
+		err = errors.Join(err, toFile(out, "run", filepath.Join(dir, runrecord.FileName), run.Save))
 	}
 	return err
 }
 
-// toFile creates or truncates a file and writes it. It does nothing for an empty name.
-func toFile(name string, write func(io.Writer) error) error {
+// toFile creates or truncates a file, writes what it has to it, and says to out that it did. It does
+// nothing for an empty name.
+func toFile(out io.Writer, what, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
 	}
@@ -114,7 +116,14 @@ func toFile(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("writing a report: %w", err)
 	}
-	return errors.Join(write(file), file.Close())
+	if err := errors.Join(write(file), file.Close()); err != nil {
+		return err
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		name = path
+	}
+	_, err = fmt.Fprintf(out, "The %s is in %s\n", what, name)
+	return err
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -139,7 +148,7 @@ func newScenarioReport() *cobra.Command {
 				runs = append(runs, run)
 			}
 			if o.html != "" || o.junit != "" {
-				return o.writeRuns(runs)
+				return o.writeRuns(cmd.OutOrStdout(), runs)
 			}
 			for _, run := range runs {
 				if err := report.Text(cmd.OutOrStdout(), run); err != nil {

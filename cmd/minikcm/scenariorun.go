@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -52,7 +53,8 @@ command that reproduces it.`,
   minikcm scenario run ./scenarios --parallel 2 --junit junit.xml
   minikcm scenario run ./my-scenario.yaml --repeat 1000
   minikcm scenario run ./my-scenario.yaml --repeat 50 --keep-going`,
-		Args: someArgs("the name of a scenario (minikcm scenario list) or its file"),
+		Args:              someArgs("the name of a scenario (minikcm scenario list) or its file"),
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return badInput{err}
@@ -113,6 +115,8 @@ type scenarioRunner struct {
 	flags *scenarioFlags
 	out   io.Writer
 	args  []string
+	// begun counts the runs that have started.
+	begun atomic.Int64
 }
 
 // job is one run to do. Concurrent jobs do not share a scenario.
@@ -177,7 +181,7 @@ func (r *scenarioRunner) find(place scenarios.Place) ([]*scenarios.Scenario, err
 
 // conclude writes the reports and returns the error or exit code of the command.
 func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Result, err error) error {
-	err = errors.Join(err, r.flags.outputs.write(results))
+	err = errors.Join(err, r.flags.outputs.write(r.out, results))
 	stopped := ctx.Err() != nil
 	var failed []string
 	for _, result := range results {
@@ -191,7 +195,7 @@ func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Resu
 	}
 	switch {
 	case stopped:
-		_, _ = fmt.Fprintf(r.out, "Interrupted: %d runs had started.\n", len(results))
+		_, _ = fmt.Fprintf(r.out, "Interrupted: %s had started.\n", counted(int(r.begun.Load()), "run"))
 		return exitCode(interrupted)
 	case err != nil:
 		return err
@@ -262,6 +266,7 @@ func compact(results []*scenarios.Result) []*scenarios.Result {
 func (r *scenarioRunner) one(ctx context.Context, j job, out io.Writer) (*scenarios.Result, error) {
 	opts := r.flags.opts
 	opts.Seed = j.seed
+	r.begun.Add(1)
 	p := newProgress(out, r.flags.noColor, r.flags.opts.Kubeconfig)
 	defer p.stop()
 	opts.Progress, opts.Recording = p, p.follow

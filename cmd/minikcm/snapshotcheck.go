@@ -33,6 +33,9 @@ something is damaged. "minikcm etcd-snapshot repair" saves what is readable.`,
 			if output != "text" && output != "json" {
 				return badInput{fmt.Errorf("--output=%s: must be text or json", output)}
 			}
+			if err := checkFile(args[0]); err != nil {
+				return err
+			}
 			report, err := minikcm.CheckSnapshot(args[0])
 			if err != nil {
 				return err

@@ -89,7 +89,7 @@ func (f *repairFlags) ask(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was done: answer with y, or give --yes")
+		return badInput{errors.New("nothing was done: answer with y, or give --yes")}
 	}
 	return nil
 }

@@ -22,10 +22,13 @@ and size. Each key is an object, except for a few bookkeeping keys.`,
 		Args:    someArgs("the file of a snapshot"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)
+				return badInput{fmt.Errorf("%q takes one file, but got %q", cmd.CommandPath(), args)}
 			}
 			if output != "table" && output != "json" {
-				return fmt.Errorf("--output=%s: must be table or json", output)
+				return badInput{fmt.Errorf("--output=%s: must be table or json", output)}
+			}
+			if err := checkFile(args[0]); err != nil {
+				return err
 			}
 			status, err := store.ReadSnapshotStatus(args[0])
 			if err != nil {

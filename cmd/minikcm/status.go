@@ -56,7 +56,10 @@ and pods by state, the controllers that fail, and the active faults.`,
 
 // clusterStatus is what "minikcm status" prints; its JSON is documented in docs/cli.md.
 type clusterStatus struct {
-	Server string `json:"server"`
+	// Name is that of a cluster of "minikcm up" on this machine.
+	Name       string `json:"name,omitempty"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Server     string `json:"server"`
 	minikcm.Info
 	Nodes nodeCounts `json:"nodes"`
 	// Pods counts pods by the status that kubectl prints: Terminating for pods that are being
@@ -84,9 +87,14 @@ type controllerCounts struct {
 
 // statusOf gets the status of a kubeconfig's cluster.
 func statusOf(ctx context.Context, kubeconfig string) (*clusterStatus, error) {
-	config, client, err := clusterOf(ctx, kubeconfig)
+	chosen, err := choose(ctx, kubeconfig)
 	if err != nil {
 		return nil, err
+	}
+	config := chosen.config
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for the cluster: %w", err)
 	}
 	faults, err := faultapi.NewClient(config)
 	if err != nil {
@@ -96,13 +104,13 @@ func statusOf(ctx context.Context, kubeconfig string) (*clusterStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := &clusterStatus{Server: config.Host, Info: *info, Faults: []faultapi.Injection{}}
+	status := &clusterStatus{Name: chosen.name, Kubeconfig: chosen.kubeconfig, Server: config.Host, Info: *info, Faults: []faultapi.Injection{}}
 	if info.Has(faultapi.Feature) {
 		if status.Faults, err = activeFaults(ctx, faults); err != nil {
 			return nil, err
 		}
 	}
-	controllers, err := controllersOf(ctx, kubeconfig)
+	controllers, err := controllersAt(ctx, config, client)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ const maxNamed = 5
 func (s *clusterStatus) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	line := func(name, value string) { _, _ = fmt.Fprintf(table, "%s\t%s\n", name, value) } // writes to memory do not fail
+	line("CLUSTER", strings.TrimSpace(fmt.Sprintf("%s (kubeconfig %s)", s.Name, s.Kubeconfig)))
 	line("SERVER", fmt.Sprintf("%s (minikcm %s, Kubernetes %s)", s.Server, s.Version, s.Kubernetes))
 	line("CLOCK", atClock(&s.Clock))
 	line("SEED", fmt.Sprint(s.Seed))

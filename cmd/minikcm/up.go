@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,61 +14,124 @@ import (
 )
 
 func newUp() *cobra.Command {
-	var flags clusterFlags
-	var kubeconfig, history string
-	var with upExtras
-	var stopWithStdin bool
+	var f upFlags
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run a cluster until interrupted",
 		Long: `Start a cluster, write its kubeconfig, print the shell command that makes kubectl use it,
-and run in the foreground until SIGINT (Ctrl-C) or SIGTERM.`,
-		Example: `  minikcm up --nodes 3
+and run in the foreground until SIGINT (Ctrl-C), SIGTERM or "minikcm down". With --detach, run in the
+background and return when the cluster is ready.
+
+--config names a file with the same settings. A setting has the name of its flag, in camel case
+(startDelay for --start-delay); a flag on the command line comes before it:
+
+  apiVersion: minikcm.dev/v1alpha1
+  kind: Cluster
+  metadata: {name: shop}
+  spec:
+    nodes: 3
+    clock: virtual
+    pool: ["name=gpu,cpu=32,nvidia.com/gpu=8"]`,
+		Example: `  minikcm up --nodes 3 --ui
   minikcm up --nodes pools.yaml
+  minikcm up --name a -d && minikcm down a
+  minikcm up --config cluster.yaml
   minikcm up --pool name=small,nodes=4,cpu=4,memory=8Gi --pool name=gpu,cpu=32,nvidia.com/gpu=8,taint=gpu=yes:NoSchedule
   minikcm up --data-dir ./cluster --port 6443
-  minikcm up --from-objects dump.yaml
-  minikcm up --ui`,
+  minikcm up --from-objects dump.yaml`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if stopWithStdin {
-				if slices.Contains(flags.objects.paths, "-") {
-					return badInput{errors.New("--stop-with-stdin and --from-objects - both read standard input: give the objects in a file")}
-				}
-				ctx, stop := untilEOF(cmd.Context(), cmd.InOrStdin())
-				defer stop()
-				cmd.SetContext(ctx)
-			}
-			opts, err := flags.options()
-			if err != nil {
-				return err
-			}
-			if history != "" {
-				if opts.History, err = minikcm.ParseHistory(history); err != nil {
-					return badInput{fmt.Errorf("--history: %w", err)}
-				}
-			}
-			opts.KubeconfigPath = kubeconfig
-			if kubeconfig == "" {
-				if opts.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.DataDir); err != nil {
-					return err
-				}
-			}
-			return up(cmd, opts, with)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	flags.register(cmd)
-	cmd.Flags().BoolVar(&with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, Schedule and Workflow kinds, and run their objects")
-	cmd.Flags().BoolVar(&with.ui, "ui", false, "serve a live page of the cluster to browsers on this machine, and print a link that opens it once")
-	cmd.Flags().StringVar(&history, "history", "", "keep the history of this much of the cluster's time, such as 1h, or this number of revisions, so that the page can look back and lists at earlier resourceVersions work (default 5m)")
-	cmd.Flags().BoolVar(&stopWithStdin, "stop-with-stdin", false, "also stop at the end of standard input, so that the cluster does not outlive the program that started it")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "where to write the kubeconfig, as JSON if its name ends in .json (default $HOME/.minikcm/kubeconfig, or DATA-DIR/kubeconfig)")
+	f.register(cmd)
 	return cmd
 }
 
-// upExtras are what "minikcm up" runs beside the cluster.
+// upFlags are the flags of "minikcm up".
+type upFlags struct {
+	clusterFlags
+	name, kubeconfig, history, config string
+	detach, open, stopWithStdin       bool
+	with                              upExtras
+}
+
+func (f *upFlags) register(cmd *cobra.Command) {
+	f.clusterFlags.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.config, "config", "", "file with these settings: a Cluster of minikcm.dev/v1alpha1")
+	flags.StringVar(&f.name, "name", "", "name of the cluster, for \"minikcm down\" and --kubeconfig of other commands (default "+defaultName+")")
+	flags.BoolVarP(&f.detach, "detach", "d", false, "run in the background, and return when the cluster is ready")
+	flags.BoolVar(&f.with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, Schedule and Workflow kinds, and run their objects")
+	flags.BoolVar(&f.with.ui, "ui", false, "serve a live page of the cluster to browsers on this machine, and print a link that opens it once")
+	flags.BoolVar(&f.open, "open", false, "open the live page in a browser; implies --ui")
+	flags.StringVar(&f.history, "history", "", "keep the history of this much of the cluster's time, such as 1h, or this number of revisions, so that the page can look back and lists at earlier resourceVersions work (default 5m)")
+	flags.BoolVar(&f.stopWithStdin, "stop-with-stdin", false, "also stop at the end of standard input, so that the cluster does not outlive the program that started it")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the kubeconfig, as JSON if its name ends in .json (default $HOME/.minikcm/kubeconfig, or kubeconfig-NAME beside it with --name, or DATA-DIR/kubeconfig)")
+	showClusterSections(cmd)
+}
+
+func (f *upFlags) run(cmd *cobra.Command) error {
+	if err := applyConfigFile(cmd, f.config); err != nil {
+		return badInput{err}
+	}
+	if err := f.check(); err != nil {
+		return badInput{err}
+	}
+	name, err := freeName(f.name)
+	if err != nil {
+		return err
+	}
+	if f.detach && !isDetached() {
+		return detach(cmd, name, f.open)
+	}
+	if f.stopWithStdin {
+		ctx, stop := untilEOF(cmd.Context(), cmd.InOrStdin())
+		defer stop()
+		cmd.SetContext(ctx)
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.history != "" {
+		if opts.History, err = minikcm.ParseHistory(f.history); err != nil {
+			return badInput{fmt.Errorf("--history: %w", err)}
+		}
+	}
+	if opts.KubeconfigPath = f.kubeconfig; f.kubeconfig == "" {
+		if opts.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.DataDir, f.name); err != nil {
+			return err
+		}
+	}
+	with := f.with
+	with.name, with.clock, with.open = name, f.clock, f.open && !isDetached()
+	with.ui = with.ui || f.open
+	return up(cmd, opts, with)
+}
+
+// check returns an error for flags that exclude each other.
+func (f *upFlags) check() error {
+	switch {
+	case isDirectory(f.kubeconfig):
+		return fmt.Errorf("--kubeconfig %s is a directory: give a file", f.kubeconfig)
+	case f.name != "" && !validName.MatchString(f.name):
+		return fmt.Errorf("--name %s must consist of lower case letters, digits and -, such as a-1", f.name)
+	case f.stopWithStdin && slices.Contains(f.objects.paths, "-"):
+		return errors.New("--stop-with-stdin and --from-objects - both read standard input: give the objects in a file")
+	case f.stopWithStdin && f.detach:
+		return errors.New("--stop-with-stdin and --detach exclude each other: one ends the cluster with the program that started it, the other lets it outlive that")
+	}
+	return nil
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// upExtras are what "minikcm up" runs beside the cluster, and how it is registered.
 type upExtras struct {
-	chaosMesh, ui bool
+	chaosMesh, ui, open bool
+	name, clock         string
 }
 
 // untilEOF returns a context that also ends with in. Only the end of the process stops reading.

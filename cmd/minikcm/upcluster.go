@@ -25,10 +25,14 @@ import (
 
 // upCluster runs the cluster of "minikcm up". Each reset replaces the cluster with a new one.
 type upCluster struct {
-	opts      minikcm.Options
-	chaosMesh bool
-	resets    *resets
-	current   atomic.Pointer[minikcm.Cluster]
+	opts    minikcm.Options
+	with    upExtras
+	page    *ui.Server
+	resets  *resets
+	stops   *stops
+	current atomic.Pointer[minikcm.Cluster]
+	// stop stops the current cluster.
+	stop func() error
 }
 
 // up runs a cluster until the command is interrupted or the cluster fails.
@@ -37,25 +41,23 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 		return err
 	}
 	opts.Notices, opts.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
-	u := &upCluster{opts: opts, chaosMesh: with.chaosMesh, resets: newResets(&opts)}
-	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension())
+	u := &upCluster{opts: opts, with: with, resets: newResets(&opts), stops: newStops()}
+	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension(), u.stops.extension())
 	u.opts.Gatherer = serving.Gatherer(func() []manager.Status {
 		if cluster := u.current.Load(); cluster != nil {
 			return cluster.Controllers()
 		}
 		return nil
 	})
-	page, err := u.servePage(cmd.Context(), with.ui)
-	if err != nil {
+	if u.page, err = u.servePage(cmd.Context(), with.ui); err != nil {
 		return err
 	}
-	defer page.Close()
+	defer u.page.Close()
 	elapsed := clock.Stopwatch()
-	stop, err := u.start(cmd.Context())
-	if err != nil {
+	if u.stop, err = u.startShowing(cmd); err != nil {
 		return startError(cmd.Context(), err)
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, u.stop()) }()
 	remove, err := u.register()
 	if err != nil {
 		return err
@@ -64,26 +66,69 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	if err := printLoaded(cmd, u.current.Load()); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", shellQuote(u.opts.KubeconfigPath)); err != nil {
+	if err := u.announce(cmd, elapsed()); err != nil {
 		return err
 	}
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
+	return u.serve(cmd)
+}
+
+// startShowing is start with its progress on a terminal.
+func (u *upCluster) startShowing(cmd *cobra.Command) (stop func() error, err error) {
+	var ready, nodes atomic.Int64
+	u.opts.Starting = func(r, n int) { ready.Store(int64(r)); nodes.Store(int64(n)) }
+	defer showProgress(cmd.Context(), cmd.ErrOrStderr(), func(_ context.Context, elapsed time.Duration) string {
+		if nodes.Load() == 0 {
+			return fmt.Sprintf("Starting the cluster (%v)", elapsed.Round(time.Second))
+		}
+		return fmt.Sprintf("Starting the cluster: %d of %d nodes are ready (%v)", ready.Load(), nodes.Load(), elapsed.Round(time.Second))
+	})()
+	return u.start(cmd.Context())
+}
+
+// announce prints how to use the cluster, which is ready.
+func (u *upCluster) announce(cmd *cobra.Command, elapsed time.Duration) error {
 	cluster := u.current.Load()
-	say("%s ready at https://%s in %v (seed %d). Stop it with Ctrl-C.",
-		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed().Round(time.Millisecond), cluster.Seed())
-	if with.ui {
-		say("Open the live page at %s (once; \"minikcm ui\" prints another link).", page.Link())
+	end := "Ctrl-C"
+	if isDetached() {
+		end = fmt.Sprintf("\"minikcm down %s\"", u.with.name)
 	}
+	r := readiness{Out: fmt.Sprintf("export KUBECONFIG=%s\n", shellQuote(u.opts.KubeconfigPath))}
+	r.Err = fmt.Sprintf("%s ready at https://%s in %v (seed %d). Stop it with %s.\n",
+		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed.Round(time.Millisecond), cluster.Seed(), end)
+	if u.with.ui {
+		r.Link = u.page.Link()
+		r.Err += fmt.Sprintf("Open the live page at %s (once; \"minikcm ui\" prints another link).\n", r.Link)
+	}
+	if _, err := fmt.Fprint(cmd.OutOrStdout(), r.Out); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprint(cmd.ErrOrStderr(), r.Err)
+	if u.with.open {
+		openLink(cmd.ErrOrStderr(), r.Link)
+	}
+	if isDetached() {
+		return r.report()
+	}
+	return nil
+}
+
+// serve returns when the cluster is to be stopped, or has failed. It replaces the cluster when a reset
+// is asked for.
+func (u *upCluster) serve(cmd *cobra.Command) (err error) {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
 	for {
 		select {
 		case <-cmd.Context().Done():
 			say("Stopping.")
 			return nil
+		case user := <-u.stops.asked:
+			say("Stopped by %s.", user)
+			return nil
 		case <-u.current.Load().Done():
 			return u.current.Load().Err()
 		case user := <-u.resets.asked:
 			elapsed := clock.Stopwatch()
-			if stop, err = u.restart(cmd.Context(), stop); err != nil {
+			if u.stop, err = u.restart(cmd.Context(), u.stop); err != nil {
 				return startError(cmd.Context(), err)
 			}
 			say("Reset by %s: ready again in %v.", user, elapsed().Round(time.Millisecond))
@@ -122,7 +167,7 @@ func (u *upCluster) start(ctx context.Context) (stop func() error, err error) {
 		return notStarted, err
 	}
 	u.current.Store(cluster)
-	if !u.chaosMesh {
+	if !u.with.chaosMesh {
 		u.resets.setReady()
 		return cluster.Close, nil
 	}
@@ -165,7 +210,14 @@ func (u *upCluster) restart(ctx context.Context, stop func() error) (func() erro
 // register adds the cluster to the registry that "minikcm list" reads.
 func (u *upCluster) register() (remove func(), err error) {
 	registered := runningCluster{
-		PID: os.Getpid(), Kubeconfig: u.opts.KubeconfigPath, Server: "https://" + u.current.Load().Address(), Started: clock.Real().Now(), DataDir: u.opts.DataDir,
+		Name: u.with.name, PID: os.Getpid(), Kubeconfig: u.opts.KubeconfigPath, Server: "https://" + u.current.Load().Address(),
+		Started: clock.Real().Now(), DataDir: u.opts.DataDir, Clock: u.with.clock,
+	}
+	if u.with.ui {
+		registered.Page = "http://" + u.page.Address()
+	}
+	if isDetached() {
+		registered.Log, _ = logPath(u.with.name) // detach has checked it
 	}
 	return registered.register()
 }

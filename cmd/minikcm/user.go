@@ -11,6 +11,6 @@ bound to the name or to one of the groups.`,
 		Args: aCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	addStrict(cmd, newUserAdd())
+	cmd.AddCommand(newUserAdd())
 	return cmd
 }

@@ -29,7 +29,8 @@ refused, 2 if the question is invalid.`,
 		Example: `  minikcm whatif drain node-1
   minikcm whatif drain node-1 node-2, add 1 like node-3, scale deployment/web=20
   kubectl get all,nodes,pdb -A -o yaml | minikcm whatif remove worker-3 --from-objects -`,
-		Args: someArgs("a change"),
+		Args:              someArgs("a change"),
+		ValidArgsFunction: completeChange,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			changes, err := capacity.ParseChanges(words, flags.namespace)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ import (
 func newWhy() *cobra.Command {
 	var kubeconfig, run, namespace, output string
 	cmd := &cobra.Command{
-		Use:   "why KIND/NAME",
+		Use:   "why KIND/NAME | KIND NAME",
 		Short: "Show why an object is not ready, and what caused its creation, last change and deletion",
 		Long: `Show why an object is not ready: the conditions, containers, events and finalizers of the
 object and of the objects that it controls.
@@ -45,17 +46,18 @@ plugin of the scheduler rejected it, or how it scored, and what preemption chose
 The object is looked up in the cluster that "minikcm up" runs or, with --run, in a run
 that "minikcm scenario run" saved with --save or --json.`,
 		Example: `  minikcm why pod/web-5d4f8c7b9-x2x5k
-  minikcm why deploy/web -n shop -o json
+  minikcm why deploy web -n shop -o json
   minikcm why pod/web-5d4f8c7b9-x2x5k --run ./run.json
   minikcm why deploy/web -o dot | dot -Tsvg > why.svg`,
-		Args: oneArg("an object as KIND/NAME, such as pod/web"),
+		Args:              anObject,
+		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, known := explanationFormats[output]; !known {
-				return fmt.Errorf("--output=%s: must be json, dot or mermaid, or omitted", output)
+				return badInput{fmt.Errorf("--output=%s: must be json, dot or mermaid, or omitted", output)}
 			}
-			kind, name, whole := strings.Cut(args[0], "/")
-			if !whole || kind == "" || name == "" || strings.Contains(name, "/") {
-				return fmt.Errorf("%q is not an object: write KIND/NAME, such as pod/web", args[0])
+			kind, name := objectNamed(args)
+			if kind == "" {
+				return badInput{fmt.Errorf("%q is not an object: write KIND/NAME, such as pod/web%s", args[0], asObjects(cmd.Context(), run, kubeconfig, namespace, args[0]))}
 			}
 			explanation, start, err := explain(cmd.Context(), run, kubeconfig, namespace, kind, name)
 			if err != nil {
@@ -72,6 +74,54 @@ that "minikcm scenario run" saved with --save or --json.`,
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the object, if its kind is namespaced")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json, or dot or mermaid for a graph of the causes (default text)")
 	return cmd
+}
+
+// anObject is the Args of a command about one object.
+func anObject(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 || len(args) == 2 && !strings.Contains(args[0], "/") {
+		return nil
+	}
+	return fmt.Errorf("%q needs an object as KIND/NAME or KIND NAME, such as pod/web, but got %d arguments; an example is\n%s", cmd.CommandPath(), len(args), strings.TrimRight(cmd.Example, "\n"))
+}
+
+// objectNamed returns the kind and the name in the arguments; empty if they name no object.
+func objectNamed(args []string) (kind, name string) {
+	if len(args) == 2 {
+		return args[0], args[1]
+	}
+	kind, name, _ = strings.Cut(args[0], "/")
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return "", ""
+	}
+	return kind, name
+}
+
+// maxMeant caps the objects that asObjects suggests.
+const maxMeant = 5
+
+// asObjects returns the end of a sentence about a name without a kind: it suggests the objects that have
+// the name.
+func asObjects(ctx context.Context, run, kubeconfig, namespace, name string) string {
+	f := writesFlags{kubeconfig: kubeconfig, run: run, name: name}
+	writes, err := f.writes(ctx)
+	if err != nil {
+		return "" // a hint is not worth another error
+	}
+	var objects []string
+	for i := range writes {
+		w := &writes[i]
+		object := strings.ToLower(w.Kind) + "/" + w.Name
+		if w.Namespace != "" && w.Namespace != namespace {
+			object += " -n " + w.Namespace
+		}
+		if w.Kind != "" && !slices.Contains(objects, object) {
+			objects = append(objects, object)
+		}
+	}
+	if len(objects) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(objects[:min(len(objects), maxMeant)], " or ") + "?"
 }
 
 // printScheduling prints how the scheduler decided on a pod, if the pod asked for that.
@@ -118,7 +168,7 @@ func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string)
 	if run != "" {
 		saved, err := runrecord.Load(run)
 		if err != nil {
-			return nil, time.Time{}, err
+			return nil, time.Time{}, badInput{err}
 		}
 		explanation, err = saved.Why(kind, namespace, name)
 		return explanation, saved.Start, err

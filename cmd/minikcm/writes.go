@@ -84,7 +84,7 @@ func (f *writesFlags) writes(ctx context.Context) ([]minikcm.Write, error) {
 	}
 	saved, err := runrecord.Load(f.run)
 	if err != nil {
-		return nil, err
+		return nil, badInput{err}
 	}
 	differ := func(wanted, got string) bool { return wanted != "" && wanted != got }
 	return slices.DeleteFunc(saved.Writes, func(w minikcm.Write) bool {

@@ -74,6 +74,8 @@ type Remember struct {
 	Given map[string]spec.Given `yaml:"given"`
 	// Values are CEL expressions.
 	Values map[string]string `yaml:"values"`
+	// Unit is what the values are counted in, such as requests a second, for reports.
+	Unit string `yaml:"unit"`
 }
 
 // Check reports what is wrong.

@@ -125,7 +125,15 @@ func (a *APIServer) title() string {
 	if len(a.Resources) > 0 {
 		text += " for " + strings.Join(a.Resources, ", ")
 	}
-	return text
+	return text + shareOf(a.Percent)
+}
+
+// shareOf is the end of the title of a fault that meets only a part.
+func shareOf(percent int) string {
+	if percent == 0 || percent == 100 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d%%)", percent)
 }
 
 func (a *APIServer) action() (Action, bool) { return find(apiActions, a.Action) }

@@ -57,7 +57,7 @@ func (e *Etcd) check(c *checker) {
 func (e *Etcd) title() string {
 	return map[string]string{
 		EtcdSlow: "slow down etcd by " + e.Delay.String(), EtcdUnavailable: "take etcd away", EtcdNoSpace: "fill etcd", EtcdLeaderLoss: "take etcd's leader away",
-	}[e.Action]
+	}[e.Action] + shareOf(e.Percent)
 }
 
 func (e *Etcd) action() (Action, bool) { return find(etcdActions, e.Action) }

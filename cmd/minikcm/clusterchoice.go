@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// choice is the cluster that a command uses.
+type choice struct {
+	config *rest.Config
+	// name is that of a cluster of "minikcm up" on this machine; empty: it is another cluster.
+	name string
+	// kubeconfig is the file that the choice comes from; several are separated by colons.
+	kubeconfig string
+}
+
+func (c *choice) String() string {
+	text := c.config.Host
+	if c.name != "" {
+		text = c.name + " at " + text
+	}
+	return fmt.Sprintf("%s (kubeconfig %s)", text, c.kubeconfig)
+}
+
+// choose returns the cluster of the first of these that applies: the kubeconfig at path, or the
+// running cluster of that name; KUBECONFIG, if it selects a minikcm cluster; the kubeconfig of a
+// running "minikcm up"; KUBECONFIG. A KUBECONFIG that cannot be read is an error.
+func choose(ctx context.Context, path string) (*choice, error) {
+	running, _ := runningClusters() // without a registry none is known
+	path, err := chosenFile(ctx, path, running)
+	if err != nil {
+		return nil, err
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the kubeconfig %s does not exist: start a cluster with \"minikcm up\", or give a kubeconfig with --kubeconfig%s", path, namesOf(running))
+	}
+	if err != nil {
+		return nil, badInput{fmt.Errorf("reading the kubeconfig (give one with --kubeconfig): %w", err)}
+	}
+	config.QPS = -1
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	c := &choice{config: config, kubeconfig: path}
+	if path == "" {
+		c.kubeconfig = os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	}
+	for i := range running {
+		if running[i].Server == config.Host {
+			c.name = running[i].Name
+		}
+	}
+	return c, nil
+}
+
+// chosenFile returns the kubeconfig that choose reads; empty: the files of KUBECONFIG.
+func chosenFile(ctx context.Context, path string, running []runningCluster) (string, error) {
+	if path != "" {
+		if _, err := os.Stat(path); err != nil {
+			for i := range running {
+				if running[i].Name == path {
+					return running[i].Kubeconfig, nil
+				}
+			}
+		}
+		return path, nil
+	}
+	env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if err := checkKubeconfigs(env); err != nil {
+		return "", badInput{err}
+	}
+	if env != "" && isOurs(env) {
+		return "", nil
+	}
+	standard, err := defaultKubeconfig()
+	switch {
+	case env == "" && err != nil:
+		return "", err
+	case env == "", err == nil && answers(ctx, standard):
+		return standard, nil
+	}
+	return "", nil
+}
+
+// checkKubeconfigs returns an error if KUBECONFIG, which may list several files, is set and has a file
+// that cannot be read, or none that exists. As kubectl, it passes over missing ones among others.
+func checkKubeconfigs(env string) error {
+	exists := false
+	for _, file := range filepath.SplitList(env) {
+		if file == "" {
+			continue
+		}
+		_, err := clientcmd.LoadFromFile(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("KUBECONFIG=%s cannot be used: reading %s: %w", env, file, err)
+		default:
+			exists = true
+		}
+	}
+	if env != "" && !exists {
+		return fmt.Errorf("KUBECONFIG=%s does not exist: start the cluster that writes it, set KUBECONFIG to another file, or unset it to use the cluster of \"minikcm up\"", env)
+	}
+	return nil
+}
+
+// namesOf returns a hint at the running clusters; empty if there are none.
+func namesOf(running []runningCluster) string {
+	var names []string
+	for i := range running {
+		names = append(names, running[i].Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (or the name of a running cluster: %s)", strings.Join(names, ", "))
+}
+
+// clientConfig returns the client configuration of the cluster that choose returns, and says which it
+// is.
+func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
+	chosen, err := choose(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := ctx.Value(announcerKey{}).(*announcer); ok {
+		a.once.Do(func() { _, _ = fmt.Fprintf(a.w, "Cluster: %s\n", chosen) }) // stderr cannot be reported elsewhere
+	}
+	return chosen.config, nil
+}
+
+// announcer says once which cluster a command uses.
+type announcer struct {
+	w    io.Writer
+	once sync.Once
+}
+
+type announcerKey struct{}
+
+// announcing lets a command say which cluster it uses, on stderr, unless its output is for programs.
+func announcing(cmd *cobra.Command) {
+	if output := cmd.Flags().Lookup("output"); output != nil && output.Changed && output.Value.String() != "wide" {
+		return
+	}
+	cmd.SetContext(context.WithValue(cmd.Context(), announcerKey{}, &announcer{w: cmd.ErrOrStderr()}))
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// completions returns what the shell is offered after the words.
+func completions(t *testing.T, home string, words ...string) []string {
+	t.Helper()
+	p := launch(t, home, "run", append([]string{"__complete"}, words...)...)
+	code, out := p.end()
+	if code != 0 {
+		t.Errorf("completing %q ends with %d: %s", words, code, p.stderr.String())
+	}
+	var offered []string
+	for line := range strings.Lines(out) {
+		name, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !strings.HasPrefix(name, ":") {
+			offered = append(offered, name)
+		}
+	}
+	return offered
+}
+
+// TestCompletion completes the names of what is built in, and of what a cluster has.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	up, kubeconfig := launchUp(t, home, "--nodes", "2", "--name", "shop")
+	fault := launch(t, home, "run", "fault", "node", "hang", "node-1")
+	if code, out := fault.end(); code != 0 {
+		t.Fatalf("the fault ends with %d: %s%s", code, out, fault.stderr.String())
+	}
+	for line, want := range map[string][]string{
+		"scenario run ":                     {"pod-kill", "node-loss"},
+		"scenario show ":                    {"pod-kill"},
+		"demo ":                             {"rollout", "node-dies"},
+		"example ":                          {"podinformer"},
+		"fault ":                            {"node", "apiserver"},
+		"fault node ":                       {"crash", "hang"},
+		"fault node crash ":                 {"node-0", "node-1"},
+		"fault node crash node-0 ":          {"node-1"},
+		"fault controller pause ":           {"deployment-controller"},
+		"fault stop ":                       {"f-1"},
+		"node remove ":                      {"node-0", "node-1"},
+		"whatif ":                           {"drain", "remove", "add", "scale"},
+		"whatif drain ":                     {"node-0", "node-1"},
+		"why ":                              {"node/", "pod/", "deployment/"},
+		"why node/":                         {"node/node-0", "node/node-1"},
+		"down ":                             {"shop"},
+		"status --kubeconfig ":              {"shop"},
+		"why --namespace ":                  {"default", "kube-system"},
+		"up --clock ":                       {"real", "virtual"},
+		"controllers ":                      {"job-controller"},
+		"kubectl get node ":                 {"node-0", "node-1"},
+		"kubectl --kubeconfig K --context ": {"minikcm"},
+	} {
+		words := strings.Split(strings.ReplaceAll(line, "K", kubeconfig), " ")
+		got := completions(t, home, words...)
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("after %q there is no %s among %q", line, name, got)
+			}
+		}
+	}
+	if got := completions(t, home, "fault", "node", "crash", "node-0", ""); slices.Contains(got, "node-0") {
+		t.Errorf("a node that is named is offered again: %q", got)
+	}
+	up.stop()
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// detachedVariable is set in the environment of the process that runs a cluster in the background. It
+// reports to readyFile.
+const (
+	detachedVariable = "MINIKCM_DETACHED"
+	readyFile        = 3
+)
+
+// readiness is what a process in the background reports when its cluster is ready.
+type readiness struct {
+	// Out and Err are what the command prints.
+	Out, Err string
+	// Link opens the live page once; empty: there is none.
+	Link string
+}
+
+// isDetached reports whether this process runs a cluster in the background.
+func isDetached() bool { return os.Getenv(detachedVariable) != "" }
+
+// report sends what the process that started this one waits for.
+func (r *readiness) report() error {
+	file := os.NewFile(readyFile, "ready")
+	err := json.NewEncoder(file).Encode(r)
+	return errors.Join(err, file.Close())
+}
+
+// logPath returns the file with the output of a cluster in the background.
+func logPath(name string) (string, error) {
+	standard, err := defaultKubeconfig()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(standard), name+".log"), nil
+}
+
+// detach runs this command again in the background, with the same arguments, and returns when its
+// cluster is ready. The output of the other process is in a file.
+func detach(cmd *cobra.Command, name string, open bool) error {
+	path, err := logPath(name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	defer log.Close() // the other process has its own
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	defer read.Close() // it has been read
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	child := exec.Command(self, os.Args[1:]...)
+	child.Env = append(os.Environ(), detachedVariable+"=1")
+	child.Stdin, child.Stdout, child.Stderr, child.ExtraFiles = os.Stdin, log, log, []*os.File{write}
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal of the terminal reaches it
+	if err := errors.Join(child.Start(), write.Close()); err != nil {
+		return fmt.Errorf("starting in the background: %w", err)
+	}
+	ready, err := awaitReady(cmd.Context(), cmd.ErrOrStderr(), child, read)
+	if err != nil {
+		return errors.Join(err, copyLog(cmd.ErrOrStderr(), log))
+	}
+	_, _ = fmt.Fprint(cmd.ErrOrStderr(), ready.Err)
+	_, err = fmt.Fprint(cmd.OutOrStdout(), ready.Out)
+	if open && ready.Link != "" {
+		openLink(cmd.ErrOrStderr(), ready.Link)
+	}
+	return err
+}
+
+// awaitReady returns what the process reports. If it ends before, the error has its exit code. If ctx
+// ends, the process is stopped.
+func awaitReady(ctx context.Context, errOut io.Writer, child *exec.Cmd, from io.Reader) (*readiness, error) {
+	defer showProgress(ctx, errOut, func(_ context.Context, elapsed time.Duration) string {
+		return fmt.Sprintf("Starting in the background (%v)", elapsed.Round(time.Second))
+	})()
+	reported := make(chan *readiness, 1)
+	go func() {
+		var r readiness
+		if json.NewDecoder(from).Decode(&r) != nil {
+			reported <- nil
+			return
+		}
+		reported <- &r
+	}()
+	select {
+	case r := <-reported:
+		if r != nil {
+			return r, child.Process.Release()
+		}
+	case <-ctx.Done():
+		_ = child.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+	}
+	if err := childError(child, child.Wait()); err != nil {
+		return nil, err
+	}
+	return nil, exitCode(1)
+}
+
+// copyLog prints the output of a process that has ended.
+func copyLog(w io.Writer, log *os.File) error {
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, log)
+	return err
+}

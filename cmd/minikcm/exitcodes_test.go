@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm/test/golden"
+)
+
+// exitRule is the meaning of the exit codes of all commands.
+const exitRule = `| code | meaning |
+| --- | --- |
+| 0 | the command has done what it says, and the answer to its question is yes |
+| 1 | it could not be done, or the answer is no |
+| 2 | what was written is wrong: the command, a flag, an argument, or a file that one of them or an environment variable names. Nothing was done |
+| 130 | Ctrl-C ended it before it had a result (as in shells: 128 and the number of the signal) |
+`
+
+// exits says what 0 and 1 mean for a command, and which other codes it has beside those of exitRule.
+type exits struct{ yes, no, others string }
+
+const (
+	shown   = "it has been shown"
+	noReply = "the cluster does not answer"
+)
+
+// exitCodes has the commands that do something, by their paths.
+var exitCodes = map[string]exits{
+	"":                      {yes: "the help has been shown"},
+	"clock":                 {shown, noReply, ""},
+	"clock advance":         {"the time has passed", noReply + ", or its clock cannot be moved", "130: the clock stays where it is"},
+	"clock pause":           {"time stands still", noReply + ", or its clock cannot be paused", ""},
+	"clock resume":          {"time passes", noReply + ", or its clock cannot be controlled", ""},
+	"clock speed":           {"the speed is set", noReply + ", or its clock cannot be controlled", ""},
+	"clock step":            {"the next timer has fired", noReply + ", or its clock cannot be moved", "130: the clock stays where it is"},
+	"completion":            {yes: "the help has been shown"},
+	"completion bash":       {yes: shown},
+	"completion fish":       {yes: shown},
+	"completion powershell": {yes: shown},
+	"completion zsh":        {yes: shown},
+	"controller-manager":    {"it was stopped", "the cluster cannot be reached, or the process lost its leadership", ""},
+	"controllers":           {shown, noReply, ""},
+	"demo":                  {"the tour has been shown, or ended with q", "a step failed", "130"},
+	"down":                  {"the clusters have stopped, or none was running", "one could not be stopped, or none with the name is running", ""},
+	"envtest":               {"the folder is ready", "the folder cannot be written, or has programs of others", ""},
+	"etcd-snapshot check":   {"nothing is damaged", "something is damaged", ""},
+	"etcd-snapshot repair":  {"what is readable was saved", "nothing can be saved", ""},
+	"etcd-snapshot restore": {"the directory is ready", "the snapshot is damaged, or the directory has a cluster", ""},
+	"etcd-snapshot save":    {"the snapshot is saved", noReply + ", or the file cannot be written", ""},
+	"etcd-snapshot status":  {"the snapshot is sound", "the snapshot is damaged", ""},
+	"example":               {"the program has ended, or was stopped", "the program failed", ""},
+	"exec":                  {"the command ended with 0", "the cluster did not start", "otherwise the code of the command; 128 and the number of a signal that ended it"},
+	"fault apply":           {"the faults have happened", "one failed", "130 with `--wait`"},
+	"fault list":            {shown, noReply, ""},
+	"fault stop":            {"the faults are over", "one could not be stopped", ""},
+	"fault PART":            {"the fault has happened", "it failed", "130 with `--wait`"},
+	"fit":                   {"one more replica fits, or all that `--replicas` asks for", "it does not fit", ""},
+	"help":                  {yes: shown},
+	"kubectl":               {"kubectl's", "kubectl's", "those of kubectl, whose wrong flags and arguments end with 1; 2: KUBECONFIG cannot be used"},
+	"list":                  {shown, "the registry cannot be read", ""},
+	"node add":              {"the nodes are Ready", "a node exists already, or is not Ready in time", ""},
+	"node remove":           {"the nodes are gone, and their pods", "a pod is left in time", ""},
+	"rbac record":           {"the command ended with 0", noReply, "otherwise the code of the command"},
+	"reset":                 {"the cluster is ready again", "it cannot be reset", ""},
+	"run-deployment":        {"it was stopped", "there is no such pod, or the command cannot be started", ""},
+	"scenario list":         {yes: shown},
+	"scenario new":          {"the file is written", "it cannot be written", ""},
+	"scenario replay":       {"the run passed as before", "it failed", "130"},
+	"scenario report":       {"the report is written", "it cannot be written", ""},
+	"scenario run":          {"all scenarios passed", "one failed", "130, after the reports were written"},
+	"scenario schema":       {yes: shown},
+	"scenario show":         {yes: shown},
+	"scenario validate":     {yes: "all scenarios are valid; 2: one is not"},
+	"status":                {shown, noReply, ""},
+	"ui":                    {shown, "the cluster has no page", ""},
+	"up":                    {"it was stopped by a signal or by `minikcm down`; with `--detach`, the cluster is ready", "the cluster did not start, or failed", ""},
+	"user add":              {"the kubeconfig is written", noReply + ", or the file cannot be written", ""},
+	"version":               {yes: shown},
+	"whatif":                {"everything fits", "pods stay pending, or evictions are refused", ""},
+	"why":                   {shown, "there is no such object", ""},
+	"writes":                {shown, noReply, ""},
+}
+
+// exitCodesOf returns the row of a command. The commands of the parts of "fault" share one.
+func exitCodesOf(cmd *cobra.Command) (exits, string, bool) {
+	path := strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()))
+	if e, ok := exitCodes[path]; ok {
+		return e, path, true
+	}
+	if strings.HasPrefix(path, "fault ") {
+		return exitCodes["fault PART"], "fault PART", true
+	}
+	return exits{}, path, false
+}
+
+// needsCluster are command lines that are right, and that no cluster answers.
+var needsCluster = []string{
+	"clock", "clock advance 1m", "clock pause", "clock resume", "clock speed 2", "clock step", "controllers", "down a", "etcd-snapshot save a.db", "example discoveryclient",
+	"fault list", "fault node crash node-1", "fault stop --all", "fit deployment/web", "node add a", "node remove a", "reset", "run-deployment web -- true", "status", "ui", "user add jane",
+	"whatif drain a", "why pod/web", "writes",
+}
+
+// TestExitCodes compares the table of exit codes in the documentation with the commands, and some of the
+// codes with what the commands do.
+func TestExitCodes(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBECONFIG", "")
+	docs, err := filepath.Abs("../../docs/exit-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	seen := map[string]bool{}
+	var rows []string
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		if cmd.Runnable() && !cmd.Hidden {
+			_, path, known := exitCodesOf(cmd)
+			if !known {
+				t.Errorf("the table of exit codes has no row for %q", path)
+			}
+			if !seen[path] {
+				rows = append(rows, path)
+			}
+			seen[path] = true
+			words := strings.Fields(cmd.CommandPath())[1:]
+			if code, _, errOut := call(append(words, "--no-such-flag")...); !cmd.DisableFlagParsing && code != 2 {
+				t.Errorf("%v with an unknown flag ends with %d: %s", words, code, errOut)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			add(sub)
+		}
+	}
+	add(newRoot())
+	for path := range exitCodes {
+		if !seen[path] {
+			t.Errorf("the table of exit codes has a row for %q, which is no command", path)
+		}
+	}
+	for _, line := range needsCluster {
+		if code, _, errOut := call(strings.Fields(line)...); code != 1 || !strings.Contains(errOut, "minikcm") && !strings.Contains(errOut, "no cluster") {
+			t.Errorf("without a cluster, %q ends with %d: %s", line, code, errOut)
+		}
+	}
+	golden.Compare(t, docs, exitHead+exitRule+exitPrograms+exitTable(rows))
+}
+
+const exitHead = `# Exit codes
+
+Generated by ` + "`go test ./cmd/minikcm -run ExitCodes -update`" + `.
+
+`
+
+const exitPrograms = `
+The programs of [minikcm envtest](envtest.md) end with 2 for wrong flags and files, and with 1 for any other failure.
+
+`
+
+// exitTable prints the table of docs/exit-codes.md.
+func exitTable(commands []string) string {
+	var b strings.Builder
+	b.WriteString("| command | 0 | 1 | others |\n| --- | --- | --- | --- |\n")
+	for _, path := range commands {
+		e := exitCodes[path]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.TrimSpace("minikcm "+path), e.yes, cmp.Or(e.no, "-"), cmp.Or(e.others, "-"))
+	}
+	return b.String()
+}
