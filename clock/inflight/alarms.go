@@ -130,6 +130,17 @@ func (t *Alarms[K]) expire(generation int) {
 	}
 }
 
+// All returns the waiting keys and when they are due.
+func (t *Alarms[K]) All() map[K]time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[K]time.Time, len(t.heap))
+	for _, a := range t.heap {
+		all[a.key] = a.at
+	}
+	return all
+}
+
 // Len returns the number of waiting keys.
 func (t *Alarms[K]) Len() int {
 	t.mu.Lock()

@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"dump":                      {"reasons", "internal"},
 	"scenarios":                 {"clock", "reasons", "internal", "dump", "."},
 	".":                         {"clock", "reasons", "internal", "internal/simulatedmetrics", "internal/sharing", "dump", "store", "apiserver", "controllers", "kubeletsim"},
-	"capacity":                  {"clock", "reasons", "dump", "controllers", "kubeletsim", "scenarios", "."},
+	"capacity":                  {"clock", "reasons", "internal", "dump", "controllers", "kubeletsim", "scenarios", "."},
 	"minikcmtest":               {"clock", "store", "apiserver", "controllers", "kubeletsim", "dump", "internal/writeexport", "scenarios/nodepools", "."},
 	"cmd":                       {"clock", "reasons", "internal", "internal/accessapi", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/runner", "internal/scenarioapi", "internal/ui", "internal/writeexport", "store", "apiserver", "controllers", "kubeletsim", "dump", "scenarios", "capacity", "minikcmtest", "."},
 	"test":                      {"clock", "reasons", "internal", "internal/clockapi", "internal/forkapi", "internal/loopapi", "internal/scenarioapi", "dump", "store", "apiserver", "controllers", "kubeletsim", "scenarios", "minikcmtest", "cmd", "."},
