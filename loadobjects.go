@@ -35,6 +35,10 @@ func (o *Options) validateObjects() error {
 	return nil
 }
 
+// observes reports whether the cluster begins with the state of another one, whose pods and nodes go on
+// as they were.
+func (o *Options) observes() bool { return o.Objects != nil || o.Snapshot != "" }
+
 // loadObjects loads Options.Objects, and prepares the StorageClasses of these or of
 // Options.Snapshot. No controller runs yet, and virtual time stands
 // still.

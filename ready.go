@@ -68,7 +68,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r := &readiness{
-		client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), nodes: c.awaitedNodes(), starting: c.opts.Starting,
+		client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), observed: c.opts.observes(), nodes: c.awaitedNodes(), starting: c.opts.Starting,
 	}
 	r.total = len(r.nodes)
 	err := c.Until(ctx, r.look, nil)
@@ -89,6 +89,8 @@ type readiness struct {
 	taints []string
 	// inCloud says that the instances of nodes may be stopped, or gone: these are not waited for.
 	inCloud bool
+	// observed says that the cluster began with the state of another: Nodes that were not Ready there
+	// are not waited for.
 	nodes   []string
 	// starting is that of the options, and total the number of nodes at first.
 	starting func(ready, nodes int)
@@ -121,13 +123,20 @@ func (r *readiness) look(ctx context.Context) (bool, error) {
 	for len(r.nodes) > 0 {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})
 		if err != nil || !nodes.IsDelayed(node) && (!isReady(node) || r.isNew(node)) {
-			if off, failed := r.isOff(ctx, node); !off || failed != nil {
+			if off, failed := r.isOff(ctx, node); !off && !r.wasNotReady(node, err) || failed != nil {
 				return false, errors.Join(ignoreNotFound(err), failed)
 			}
 		}
 		r.nodes = r.nodes[1:]
 	}
 	return true, nil
+}
+
+// wasNotReady reports whether a Node states that it is not Ready in a cluster that leaves it so.
+func (r *readiness) wasNotReady(node *corev1.Node, err error) bool {
+	return r.observed && err == nil && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
 }
 
 // isOff reports whether the instance of the first node is stopped, or is not that of its Node any

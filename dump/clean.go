@@ -2,7 +2,9 @@ package dump
 
 import (
 	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +18,8 @@ import (
 const (
 	changedConversion = "conversion webhooks are not available here: versions are not converted"
 	changedToken      = "the token is replaced with one of this cluster"
-	changedNotReady   = "simulated nodes are Ready: the taints of node conditions are removed"
+	changedCondition  = "controllers add the taints of node conditions themselves: they are removed"
+	changedClaim      = "they waited for volumes when the dump was taken, and get none here: the annotation minikcm.dev/provision-error is added"
 	changedDebug      = "ephemeral containers are not restarted"
 	changedOwners     = "the owners are not in the dump or were left out: the owner references are removed"
 	changedElsewhere  = "the node is not in the dump: the pods are scheduled to other nodes"
@@ -82,16 +85,18 @@ func cleanJob(job *unstructured.Unstructured) {
 }
 
 // cleanNode keeps the fields of a Node that describe its machine. The simulated kubelet
-// reports the state itself.
+// reports the state itself. A Node that is not Ready keeps the taints that say so, with the times from
+// which pods may tolerate them.
 func cleanNode(node *unstructured.Unstructured) (changed string) {
 	for _, field := range []string{"daemonEndpoints", "volumesInUse", "volumesAttached", "config"} {
 		unstructured.RemoveNestedField(node.Object, "status", field)
 	}
 	unstructured.RemoveNestedField(node.Object, "spec", "configSource")
 	taints, _, _ := unstructured.NestedSlice(node.Object, "spec", "taints")
+	notReady := isNotReady(node)
 	var kept []any
 	for _, taint := range taints {
-		if fields, _ := taint.(map[string]any); fields == nil || !ofCondition(fields["key"]) {
+		if fields, _ := taint.(map[string]any); fields == nil || !ofCondition(fields["key"]) || notReady && ofReadiness(fields["key"]) {
 			kept = append(kept, taint)
 		}
 	}
@@ -103,7 +108,21 @@ func cleanNode(node *unstructured.Unstructured) (changed string) {
 	} else {
 		_ = unstructured.SetNestedSlice(node.Object, kept, "spec", "taints") // cannot fail: spec is a map, since it had taints
 	}
-	return changedNotReady
+	return changedCondition
+}
+
+// isNotReady reports whether a Node has the condition Ready, and it is not true.
+func isNotReady(node *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(node.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		fields, _ := c.(map[string]any)
+		return fields["type"] == string(corev1.NodeReady) && fields["status"] != string(corev1.ConditionTrue)
+	})
+}
+
+// ofReadiness reports whether the key is that of a taint for the condition Ready.
+func ofReadiness(key any) bool {
+	return key == corev1.TaintNodeNotReady || key == corev1.TaintNodeUnreachable
 }
 
 // ofCondition reports whether the key is that of a taint for a node condition, or for a state of the
@@ -215,4 +234,21 @@ func uncluster(service *unstructured.Unstructured, causes []string) (changed []s
 		}
 	}
 	return changed
+}
+
+// provisionPatience is how long a provisioner may take to make a volume before it counts as failing.
+const provisionPatience = 2 * time.Minute
+
+// unprovisioned makes a claim wait for its volume for which a provisioner had been asked in vain when the
+// dump was taken. It reports whether it did.
+func unprovisioned(claim *unstructured.Unstructured, taken time.Time) bool {
+	phase, _, _ := unstructured.NestedString(claim.Object, "status", "phase")
+	annotations := claim.GetAnnotations()
+	asked := annotations["volume.kubernetes.io/storage-provisioner"] != "" || annotations["volume.beta.kubernetes.io/storage-provisioner"] != ""
+	if !isCore(claim, "PersistentVolumeClaim") || phase != string(corev1.ClaimPending) || !asked || taken.Sub(claim.GetCreationTimestamp().Time) < provisionPatience {
+		return false
+	}
+	annotations["minikcm.dev/provision-error"] = "no volume was provisioned in the cluster of the dump"
+	claim.SetAnnotations(annotations)
+	return true
 }

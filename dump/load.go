@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,6 +110,9 @@ func (l *loader) create(ctx context.Context, p *planned) error {
 		l.summary.Changed = note(l.summary.Changed, changedOwners, nameOf(o))
 	}
 	rewire(o.Object, l.uids)
+	if isCore(o, "Node") {
+		l.shiftNode(o)
+	}
 	created, err := l.tryCreate(ctx, k, o)
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -127,6 +131,19 @@ func (l *loader) create(ctx context.Context, p *planned) error {
 	}
 	l.account(p, created)
 	return nil
+}
+
+// shiftNode shifts the times of a Node, which is created with its status: those of its conditions, and those
+// from which pods may tolerate taints.
+func (l *loader) shiftNode(node *unstructured.Unstructured) {
+	shiftTimes(node.Object["status"], l.passed)
+	taints, _, _ := unstructured.NestedFieldNoCopy(node.Object, "spec", "taints")
+	list, _ := taints.([]any)
+	for _, taint := range list {
+		if fields, _ := taint.(map[string]any); fields["effect"] == string(corev1.TaintEffectNoExecute) {
+			shiftTimes(fields, l.passed)
+		}
+	}
 }
 
 // account records a created object in the summary and in the loader.

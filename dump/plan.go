@@ -37,13 +37,18 @@ func (d *Dump) plan(opts *Options, s *Summary) []*planned {
 	}
 	kept = d.place(kept, nodes, s)
 	made := map[*unstructured.Unstructured]bool{}
-	for _, o := range standIns(kept, d.objects) {
+	added, inputs := standIns(kept, d.objects, nodes)
+	for _, o := range added {
 		made[o] = true
 		kept = append(kept, o)
 	}
+	s.Missing, s.Absent = inputs, absentKinds(d.objects)
 	ordered(kept)
-	all := make([]*planned, len(kept))
+	all, taken := make([]*planned, len(kept)), d.Taken()
 	for i, o := range kept {
+		if !opts.RootsOnly && unprovisioned(o, taken) {
+			s.Changed = note(s.Changed, changedClaim, nameOf(o))
+		}
 		all[i] = d.prepare(o, opts, s)
 		all[i].standIn = made[o]
 	}

@@ -3,6 +3,7 @@ package dump
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,18 +15,20 @@ import (
 )
 
 // standIns returns objects that the objects to load need and that are missing: namespaces,
-// service accounts, and priority and runtime classes, without which the API server refuses
-// pods; and ConfigMaps and Secrets, without which pods do not start. ConfigMaps or Secrets are
-// only added if dumped, the whole dump, has none at all: then the dump was taken without that
-// kind.
-func standIns(objects, dumped []*unstructured.Unstructured) []*unstructured.Unstructured {
+// service accounts, and classes and volumes, without which the API server refuses pods or they
+// do not start; and ConfigMaps and Secrets, without which they do not start either. ConfigMaps
+// or Secrets are only added if dumped, the whole dump, has none at all: then the dump was taken
+// without that kind. What a pod of the dump misses by its status is not added.
+func standIns(objects, dumped []*unstructured.Unstructured, nodes map[string]bool) ([]*unstructured.Unstructured, []Missing) {
 	s := &missing{there: map[string]bool{}, kinds: map[string]bool{}, made: map[string]*unstructured.Unstructured{}}
 	for _, o := range dumped {
 		s.kinds[o.GetKind()] = true
+		s.lacks(o)
 	}
 	for _, o := range objects {
 		s.there[keyOf(o.GetKind(), o.GetNamespace(), o.GetName())] = true
 	}
+	inputs := inputsOf(s, objects, dumped, nodes)
 	for _, o := range objects {
 		if namespace := o.GetNamespace(); namespace != "" {
 			s.need("v1", "Namespace", "", namespace)
@@ -39,13 +42,41 @@ func standIns(objects, dumped []*unstructured.Unstructured) []*unstructured.Unst
 	}
 	return slices.SortedFunc(maps.Values(s.made), func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(strings.Compare(a.GetKind(), b.GetKind()), strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
-	})
+	}), inputs
 }
 
 // missing collects stand-ins.
 type missing struct {
 	there, kinds map[string]bool
-	made         map[string]*unstructured.Unstructured
+	// lacking are the ConfigMaps and Secrets that pods of the dump miss, by keyOf.
+	lacking map[string]bool
+	made    map[string]*unstructured.Unstructured
+}
+
+// notFound finds the ConfigMap or Secret in the message of a container that cannot be created.
+var notFound = regexp.MustCompile(`^(configmap|secret) "([^"]+)" not found$`)
+
+// lacks records the ConfigMaps and Secrets whose lack the status of a pod reports.
+func (s *missing) lacks(pod *unstructured.Unstructured) {
+	if !isCore(pod, "Pod") {
+		return
+	}
+	for _, list := range []string{"containerStatuses", "initContainerStatuses"} {
+		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
+		for _, status := range statuses {
+			fields, _ := status.(map[string]any)
+			message, _, _ := unstructured.NestedString(fields, "state", "waiting", "message")
+			found := notFound.FindStringSubmatch(message)
+			if found == nil {
+				continue
+			}
+			if s.lacking == nil {
+				s.lacking = map[string]bool{}
+			}
+			kind := map[string]string{"configmap": "ConfigMap", "secret": "Secret"}[found[1]]
+			s.lacking[keyOf(kind, pod.GetNamespace(), found[2])] = true
+		}
+	}
 }
 
 func keyOf(kind, namespace, name string) string {
@@ -195,7 +226,7 @@ func (s *missing) environment(namespace string, c *corev1.Container) {
 // values needs a ConfigMap or a Secret with keys, except for kube-root-ca.crt, which a
 // controller creates in every namespace.
 func (s *missing) values(kind, namespace, name string, optional *bool, keys ...string) {
-	if s.kinds[kind] || valueOr(optional, false) || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
+	if s.kinds[kind] || valueOr(optional, false) || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" || s.lacking[keyOf(kind, namespace, name)] {
 		return
 	}
 	o := s.need("v1", kind, namespace, name)

@@ -17,6 +17,11 @@ type Summary struct {
 	Loaded []Count `json:"loaded"`
 	// Made are created objects that are not in the dump and that other objects need.
 	Made []Note `json:"made,omitempty"`
+	// Missing are objects that others refer to, that are not in the dump, and on which depends where
+	// pods run. Absent are kinds of which the dump has no objects, although it comes from a cluster and
+	// was not taken of all kinds.
+	Missing []Missing `json:"missing,omitempty"`
+	Absent  []string  `json:"absentKinds,omitempty"`
 	// Left are objects that were left out.
 	Left []Note `json:"left,omitempty"`
 	// Changed are loaded objects that differ from the dump.
@@ -83,6 +88,9 @@ func (s *Summary) sort() {
 	}
 }
 
+// maxMissing caps the missing objects that are printed.
+const maxMissing = 10
+
 // maxNamed caps the objects of a note that are printed by name.
 const maxNamed = 3
 
@@ -102,6 +110,20 @@ func (s *Summary) Print(w io.Writer) error {
 		for _, n := range part.notes {
 			fmt.Fprintf(&b, "  %s %s: %s\n", part.what, named(n.Objects), n.Reason)
 		}
+	}
+	for i, m := range s.Missing {
+		if i == maxMissing && len(s.Missing) > maxMissing+1 {
+			fmt.Fprintf(&b, "  Missing %d more objects that others refer to\n", len(s.Missing)-i)
+			break
+		}
+		by := joined(m.NeededBy)
+		if m.More > 0 {
+			by += fmt.Sprintf(" and %d more", m.More)
+		}
+		fmt.Fprintf(&b, "  Missing %s, to which refers %s\n", m.Object, by)
+	}
+	if len(s.Absent) > 0 {
+		fmt.Fprintf(&b, "  The dump has no objects of the kinds %s: if the cluster has some, they are not taken into account\n", joined(s.Absent))
 	}
 	for _, r := range s.Refused {
 		fmt.Fprintf(&b, "  Refused %s: %s\n", r.Object, r.Error)

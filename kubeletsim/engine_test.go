@@ -47,7 +47,7 @@ func TestTakeOver(t *testing.T) {
 	var backoff lifecycle.Backoff
 	backoff.SetDefaults()
 	out := lifecycle.Step(lifecycle.Input{
-		Pod: running, State: lifecycle.Adopt(running, &lat, &backoff), Now: podtest.Epoch, TakeAddress: podtest.Address("10.244.3.2"),
+		Pod: running, State: lifecycle.Adopt(running, nil, &lat, &backoff), Now: podtest.Epoch, TakeAddress: podtest.Address("10.244.3.2"),
 		HasImage: func(string) bool { return true }, PullError: func(string) string { return "" }, Latencies: &lat, Backoff: &backoff,
 	})
 	old := running.DeepCopy()

@@ -37,6 +37,9 @@ type Kubelets struct {
 	assigner assigner
 	// imageErrors are the images whose pulls fail.
 	imageErrors images.PullErrors
+	// observing is Options.Observe; without it, observations are empty.
+	observing    atomic.Bool
+	observations observations
 
 	podInformer  cache.SharedIndexInformer
 	nodeInformer cache.SharedIndexInformer
@@ -84,6 +87,9 @@ func New(opts Options) (*Kubelets, error) {
 		return nil, err
 	}
 	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: opts.newTable(), shards: newShards(opts.ShardOf)}
+	if opts.Observe {
+		k.Observe()
+	}
 	k.pods = newPodTable(&k.images, k.queuePod)
 	k.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
@@ -261,6 +267,7 @@ func (k *Kubelets) observePod(obj any) {
 	if !ok || pod.Spec.NodeName == "" {
 		return
 	}
+	k.observeHealth(pod)
 	if k.pods.observe(pod) {
 		k.offer(pod)
 	}
@@ -278,6 +285,7 @@ func (k *Kubelets) offer(pod *corev1.Pod) {
 
 func (k *Kubelets) losePod(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && k.pods.lose(pod) {
+		k.observations.leave(pod.UID)
 		k.loop.Add(podKey(string(pod.UID)))
 	}
 }

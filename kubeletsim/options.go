@@ -77,6 +77,11 @@ type Options struct {
 	// Version is that of the simulated container runtime. Default "dev".
 	Version string
 
+	// Observe is for a cluster that begins with the state of another: pods that have a status when
+	// they are first seen, and Nodes that are not Ready or under pressure, go on as they are, and so
+	// do the pods that replace them, as far as the cause lies in their template or image.
+	Observe bool
+
 	Latencies lifecycle.Latencies
 	Backoff   lifecycle.Backoff
 	// Workers bounds the pods that are synced at a time, and the nodes. Default 16 of each.

@@ -71,6 +71,8 @@ type podEntry struct {
 	// known means that state is initialized.
 	known bool
 	state lifecycle.State
+	// observed is what the pod did in another cluster, or is assumed of it; nil: nothing.
+	observed *lifecycle.Observation
 	// settled is the resourceVersion at which nothing was left to do until wake; empty if
 	// something is.
 	settled string
@@ -197,6 +199,13 @@ func (e *podEntry) rests(now time.Time) bool {
 	defer e.mu.Unlock()
 	return !e.gone && len(e.occurrences) == 0 && e.settled != "" && e.settled == e.pod.ResourceVersion &&
 		!e.lacking && !e.deferred && (e.wake.IsZero() || e.wake.After(now))
+}
+
+// isNew reports whether no step has been taken with the pod.
+func (e *podEntry) isNew() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shown.Admitted.IsZero()
 }
 
 // show publishes the worker's state.

@@ -54,7 +54,8 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	if !e.known {
 		e.known = true
 		if !k.resume(n, e, pod) {
-			e.state = lifecycle.Adopt(annotated, &k.opts.Latencies, &k.opts.Backoff)
+			e.observed = k.observations.of(pod)
+			e.state = lifecycle.Adopt(annotated, e.observed, &k.opts.Latencies, &k.opts.Backoff)
 		}
 	}
 	missing, certified, err := k.gather(ctx, n, e, pod)
@@ -65,7 +66,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		return
 	}
 	e.lacking = len(missing) > 0
-	in := lifecycle.Input{Pod: annotated, State: e.state, Occurrences: occurrences, Missing: missing}
+	in := lifecycle.Input{Pod: annotated, State: e.state, Observed: e.observed, Occurrences: occurrences, Missing: missing}
 	if e.state.Admitted.IsZero() && !lifecycle.Finished(pod) {
 		object, _ := k.nodeLister.Get(n.Name)
 		in.Rejected = n.Admit(pod, object, pod.DeletionTimestamp != nil)
@@ -240,6 +241,10 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 		status := lifecycle.PodStatus(pod, &e.state, n.Address, k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			e.due = time.Time{}
+			return pod, nil
+		}
+		if n.Troubled()[corev1.NodeReady] && sameContainers(&pod.Status, &status) {
+			e.due = time.Time{} // the node lifecycle controller would mark it again, and so on
 			return pod, nil
 		}
 		if e.mustWait(&status, k.opts.Clock.Now()) {

@@ -95,6 +95,9 @@ func (l *Typed[K]) State() State {
 	return s
 }
 
+// Delays returns the keys that wait for a time, and when they are due.
+func (l *Typed[K]) Delays() map[K]time.Time { return l.delays.list() }
+
 func (w *watch) state() WatchState {
 	indexer := w.informer.GetIndexer()
 	keys := indexer.ListKeys()

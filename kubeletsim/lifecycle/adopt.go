@@ -11,8 +11,8 @@ import (
 
 // Adopt derives the state of a pod from the status in the API, which an earlier process wrote.
 // Containers that were running go on running; the duration of their run counts from their
-// start.
-func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
+// start. The status of a pod that has ended stays as it is.
+func Adopt(pod *corev1.Pod, seen *Observation, lat *Latencies, back *Backoff) State {
 	var s State
 	status := &pod.Status
 	if status.StartTime == nil {
@@ -31,9 +31,7 @@ func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
 		}
 	}
 	s.Ended = Finished(pod)
-	if s.Ended {
-		s.reason, s.message = status.Reason, status.Message
-	}
+	s.sealed = s.Ended
 	for _, ref := range podspec.Containers(pod) {
 		c := Container{Name: ref.Name, Kind: ref.Kind, image: ref.Image, granted: ref.Resources, has: ref.Resources}
 		if old := statusOf(pod, ref); old != nil {
@@ -42,7 +40,7 @@ func Adopt(pod *corev1.Pod, lat *Latencies, back *Backoff) State {
 			if c.Phase == Running {
 				// The progress of the earlier process's command is lost, so the run is planned
 				// again from its start.
-				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.Kind, c.Restarts, lat))
+				c.plan(pod, ref.Container, behaviourOf(pod, ref.Container, ref.Kind, c.Restarts, lat, seen.of(c.Name)))
 			}
 		}
 		if c.Kind == podspec.AppContainer && c.Phase != Created {

@@ -20,6 +20,8 @@ type behaviour struct {
 	// runs is the duration of a run and exitCode its exit code.
 	runs     time.Duration
 	exitCode int32
+	// exitReason and exitMessage are those of the termination; an empty reason follows from the code.
+	exitReason, exitMessage string
 	// stops is the time from the termination signal to the process's end, and stopCode the exit
 	// code then.
 	stops    time.Duration
@@ -29,9 +31,10 @@ type behaviour struct {
 }
 
 // behaviourOf returns the behaviour of a container's run after that many restarts. Annotations
-// take precedence over the prediction of the command, and that over the defaults.
-func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restarts int32, lat *Latencies) behaviour {
-	b := behaviour{runs: span.Forever, stops: lat.ContainerStop}
+// take precedence over what was observed of the container, that over the prediction of the command,
+// and that over the defaults.
+func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restarts int32, lat *Latencies, seen Observed) behaviour {
+	b, predicted := behaviour{runs: span.Forever, stops: lat.ContainerStop}, false
 	b.runs = defaultRun(pod, kind, lat)
 	if len(c.Command)+len(c.Args) == 0 {
 		if pauses(c.Image) {
@@ -45,11 +48,12 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 			ok = !script.RunsLive(program, c) // the end of its output is the termination message
 		}
 		if ok {
-			b.runs, b.exitCode, b.stopCode = runs, code, exitTerminated
+			b.runs, b.exitCode, b.stopCode, predicted = runs, code, exitTerminated, true
 		} else if b.live = script.RunsLive(program, c); b.live {
 			b.stopCode = exitTerminated
 		}
 	}
+	b.follow(seen, predicted)
 	if hook := preStop(c); hook > 0 {
 		b.stops = span.Sum(b.stops, hook)
 	}
@@ -61,7 +65,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 		b.stopCode = 0
 	}
 	if a.ExitCode(podspec.AnnotationExitCode, &b.exitCode) {
-		b.live, b.stopCode = false, 0
+		b.live, b.stopCode, b.exitReason, b.exitMessage = false, 0, "", ""
 		if b.runs == span.Forever {
 			b.runs = lat.JobRun
 		}
@@ -70,6 +74,18 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 		b.live, b.stopCode = false, 0
 	}
 	return b
+}
+
+// follow replaces what is predicted by what was observed of the container.
+func (b *behaviour) follow(seen Observed, predicted bool) {
+	switch seen.Course {
+	case Crashes:
+		b.live, b.runs, b.exitCode, b.exitReason, b.exitMessage = false, seen.After, seen.ExitCode, seen.Reason, seen.Message
+	case Serves, Lasts, NeverReady, NeverStarted:
+		if !predicted || seen.Steady {
+			b.live, b.runs, b.exitCode = false, span.Forever, 0
+		}
+	}
 }
 
 // DefaultRun is the duration of a run of a container whose command is unknown: span.Forever, or less.

@@ -17,8 +17,8 @@ func TestChanceOfARun(t *testing.T) {
 	pod := podtest.Pod("web", "node-0", podtest.Command("sh", "-c", "exit $(( $RANDOM / 16384 ))"))
 	codes := map[int32]int{}
 	for restarts := range int32(100) {
-		does := behaviourOf(pod, &pod.Spec.Containers[0], podspec.AppContainer, restarts, &Latencies{})
-		again := behaviourOf(pod, &pod.Spec.Containers[0], podspec.AppContainer, restarts, &Latencies{})
+		does := behaviourOf(pod, &pod.Spec.Containers[0], podspec.AppContainer, restarts, &Latencies{}, Observed{})
+		again := behaviourOf(pod, &pod.Spec.Containers[0], podspec.AppContainer, restarts, &Latencies{}, Observed{})
 		if does != again {
 			t.Fatalf("run %d: %+v, then %+v", restarts, does, again)
 		}
@@ -37,7 +37,7 @@ func TestIndexInCommand(t *testing.T) {
 			keys := map[string]string{"batch.kubernetes.io/job-completion-index": index}
 			pod.Annotations, pod.Labels = keys, keys
 			pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JOB_COMPLETION_INDEX", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}}
-			if got := behaviourOf(pod, &pod.Spec.Containers[0], podspec.AppContainer, 0, &Latencies{}); got.exitCode != want || got.runs != 0 {
+			if got := behaviourOf(pod, &pod.Spec.Containers[0], podspec.AppContainer, 0, &Latencies{}, Observed{}); got.exitCode != want || got.runs != 0 {
 				t.Errorf("index %s from %s: %+v, want exit code %d", index, path, got, want)
 			}
 		}
@@ -72,7 +72,7 @@ func TestBehaviour(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pod := podtest.Pod("web", "node-0", tt.pod...)
-			if got := behaviourOf(pod, &pod.Spec.Containers[0], tt.kind, 0, &lat); got != tt.want {
+			if got := behaviourOf(pod, &pod.Spec.Containers[0], tt.kind, 0, &lat, Observed{}); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

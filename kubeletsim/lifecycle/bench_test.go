@@ -18,7 +18,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		out := Step(Input{
-			Pod: pod, State: Adopt(pod, &lat, &backoff), Now: podtest.Epoch, TakeAddress: podtest.Address("10.244.0.2"),
+			Pod: pod, State: Adopt(pod, nil, &lat, &backoff), Now: podtest.Epoch, TakeAddress: podtest.Address("10.244.0.2"),
 			HasImage: func(string) bool { return true }, PullError: func(string) string { return "" },
 			Latencies: &lat, Backoff: &backoff,
 		})

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time
 	}
 	conditions = append(conditions, s.resizeConditions()...)
 	containersReady := containersReadyCondition(pod, status)
+	conditions = openObserved(s, conditions, containersReady.Status, now)
 	own := []corev1.PodCondition{
 		sandboxCondition(pod, s),
 		initializedCondition(pod, s, status),
@@ -43,6 +45,19 @@ func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time
 			}
 		}
 		conditions = append(conditions, c)
+	}
+	return conditions
+}
+
+// openObserved adds the conditions of readiness gates that were observed to open, unless the pod has them.
+func openObserved(s *State, conditions []corev1.PodCondition, ready corev1.ConditionStatus, now time.Time) []corev1.PodCondition {
+	if ready != corev1.ConditionTrue {
+		return conditions
+	}
+	for _, gate := range s.gates {
+		if !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == gate }) {
+			conditions = append(conditions, corev1.PodCondition{Type: gate, Status: corev1.ConditionTrue, LastTransitionTime: APITime(now)})
+		}
 	}
 	return conditions
 }

@@ -65,7 +65,8 @@ func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 	if p.due.IsZero() {
 		p.due = latest(c.startedAt.Add(time.Duration(probe.InitialDelaySeconds)*time.Second), s.Now)
 	}
-	if needsRun(s.Pod, ref, probe) {
+	seen := s.Observed.of(c.Name)
+	if (seen.Course == 0 || probe.Exec == nil) && needsRun(s.Pod, ref, probe) {
 		if s.due(p.due) {
 			p.asked = true
 			s.probesDue = append(s.probesDue, ProbeRequest{i, kind})
@@ -73,6 +74,9 @@ func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 		return p.succeeded
 	}
 	why := s.failure(ref, probe)
+	if seen.Course == NeverStarted && kind == startupProbe {
+		why = unknownFailure
+	}
 	if why == "" && p.successes >= max(probe.SuccessThreshold, 1) {
 		return true
 	}
@@ -84,6 +88,9 @@ func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 	}
 	return p.succeeded
 }
+
+// unknownFailure is why a probe fails that was observed to fail.
+const unknownFailure = "it has failed before; the pod's status does not say why"
 
 // recordProbe counts the result of a probe.
 func (s *stepper) recordProbe(i int, kind ProbeKind, failed bool, why string) {
@@ -117,7 +124,7 @@ func (s *stepper) probe() {
 	for i := range s.State.Containers {
 		c := &s.State.Containers[i]
 		if c.Phase == Running {
-			c.ready = s.checkStarted(i) && s.checkReady(i) && c.unready == ""
+			c.ready = s.checkStarted(i) && s.checkReady(i) && c.unready == "" && !s.Observed.of(c.Name).neverReady()
 		}
 	}
 }

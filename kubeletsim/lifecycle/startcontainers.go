@@ -59,7 +59,7 @@ func (s *stepper) start(i int) bool {
 			return false
 		}
 	}
-	if !s.pull(c, ref) || s.configFails(c, ref) {
+	if s.waitsAsObserved(c, ref) || !s.pull(c, ref) || s.configFails(c, ref) {
 		return false
 	}
 	if c.Phase != Created {
@@ -72,13 +72,29 @@ func (s *stepper) start(i int) bool {
 	}
 	s.report(&ref, corev1.EventTypeNormal, "Created", "Container created")
 	s.report(&ref, corev1.EventTypeNormal, "Started", "Container started")
-	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies)
+	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies, s.Observed.of(c.Name))
 	c.Phase, c.image, c.startedAt, c.changed = Running, ref.Image, s.Now, false
 	c.has, c.probes, c.Live, c.traps = c.granted, [probeKinds]probeState{}, does.live, false
 	if does.live {
 		does.runs = span.Forever
 	}
 	c.plan(s.Pod, ref.Container, does)
+	return true
+}
+
+// waitsAsObserved reports whether a container is not started, as was observed. It emits one event.
+func (s *stepper) waitsAsObserved(c *Container, ref podspec.Container) bool {
+	seen := s.Observed.of(c.Name)
+	if seen.Course != NotCreated && (seen.Course != NotPulled || seen.Image != ref.Image) {
+		c.waits = nil
+		return false
+	}
+	if c.waits == nil {
+		c.waits = &corev1.ContainerStateWaiting{Reason: seen.Reason, Message: seen.Message}
+		if seen.Message != "" {
+			s.report(&ref, corev1.EventTypeWarning, "Failed", "Error: "+seen.Message)
+		}
+	}
 	return true
 }
 

@@ -41,8 +41,13 @@ type State struct {
 	// killAt.
 	terminating bool
 	killAt      time.Time
-	// Ended means that no container runs or will run again.
-	Ended bool
+	// Ended means that no container runs or will run again. sealed means that the pod had ended
+	// before the kubelet saw it: its status stays as it is.
+	Ended, sealed bool
+	// gates are the readiness gates that open when the containers are ready.
+	gates []corev1.PodConditionType
+	// explained means that the simulation knew at some time why the pod did not start.
+	explained bool
 	// rejected means that the kubelet did not admit the pod.
 	rejected bool
 	// reason and message are the status with which the kubelet ended the pod.
@@ -83,7 +88,8 @@ type Container struct {
 	// StopAt with stopCode, unless exitAt is earlier. Zero times mean never.
 	exitAt, StopAt     time.Time
 	exitCode, stopCode int32
-	exitReason         string
+	// exitMessage is the message of that termination.
+	exitReason, exitMessage string
 	// started and ready are the results of its probes. unready is the injected failure message
 	// of the readiness probe; empty if none is injected.
 	started, ready bool
@@ -105,6 +111,8 @@ type Container struct {
 	delay    time.Duration
 	raisedAt time.Time
 
+	// waits is the observed reason why the container is not started; nil: there is none.
+	waits *corev1.ContainerStateWaiting
 	// configError is why the container cannot be created, such as a missing environment source; empty if it can.
 	configError string
 	// pullError is why pullImage cannot be pulled. The next attempt is due at pullDue,

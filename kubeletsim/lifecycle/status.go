@@ -11,11 +11,23 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
+// The reasons of waiting containers.
+const (
+	reasonCreating     = "ContainerCreating"
+	reasonInitializing = "PodInitializing"
+	reasonCrashLoop    = "CrashLoopBackOff"
+	reasonPullBackOff  = "ImagePullBackOff"
+	reasonConfigError  = "CreateContainerConfigError"
+)
+
 // PodStatus returns the status that the kubelet writes for a pod on the node with the given
 // address. Fields that other components own are kept.
 func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.PodStatus {
 	if s.rejected {
 		return rejectedStatus(pod, s)
+	}
+	if s.sealed {
+		return pod.Status
 	}
 	status := pod.Status
 	status.ObservedGeneration = pod.Generation
@@ -114,9 +126,9 @@ func setContainerStatuses(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
 		status.InitContainerStatuses = make([]corev1.ContainerStatus, 0, len(pod.Spec.InitContainers))
 	}
 	status.ContainerStatuses = make([]corev1.ContainerStatus, 0, len(pod.Spec.Containers))
-	initial := "ContainerCreating"
+	initial := reasonCreating
 	if len(pod.Spec.InitContainers) > 0 {
-		initial = "PodInitializing"
+		initial = reasonInitializing
 	}
 	for i, ref := range podspec.Containers(pod) {
 		c := &Container{Name: ref.Name, Kind: ref.Kind, image: ref.Image}
@@ -180,7 +192,7 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 	case backingOff:
 		cs.LastTerminationState.Terminated = c.termination
 		cs.State.Waiting = &corev1.ContainerStateWaiting{
-			Reason:  "CrashLoopBackOff",
+			Reason:  reasonCrashLoop,
 			Message: "back-off " + c.delay.String() + " restarting failed container=" + c.Name + " pod=" + podTitle(pod),
 		}
 	}
@@ -192,13 +204,15 @@ func containerStatus(pod *corev1.Pod, ref podspec.Container, c *Container, waiti
 func startError(ref podspec.Container, c *Container) *corev1.ContainerStateWaiting {
 	switch {
 	case c.Phase == Running:
+	case c.waits != nil:
+		return c.waits
 	case c.pullError != "":
 		return &corev1.ContainerStateWaiting{
-			Reason:  "ImagePullBackOff",
+			Reason:  reasonPullBackOff,
 			Message: fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", ref.Image, c.pullError),
 		}
 	case c.configError != "":
-		return &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: c.configError}
+		return &corev1.ContainerStateWaiting{Reason: reasonConfigError, Message: c.configError}
 	}
 	return nil
 }

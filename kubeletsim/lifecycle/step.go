@@ -14,7 +14,9 @@ import (
 type Input struct {
 	Pod   *corev1.Pod
 	State State
-	Now   time.Time
+	// Observed is what the pod, or those that it replaces, did in another cluster; nil: nothing is known.
+	Observed *Observation
+	Now      time.Time
 	// TakeAddress takes a free address of the node for the pod's new sandbox, not valid if none
 	// is left, and the one that goes with it on a node with two ranges. A step that makes no
 	// sandbox does not call it: the addresses of pods follow from the order of their sandboxes,
@@ -70,6 +72,9 @@ type Event struct {
 func Step(in Input) Outcome {
 	s := stepper{Input: in, refs: podspec.Containers(in.Pod)}
 	s.State = in.State.clone()
+	if in.Observed != nil {
+		s.State.gates = in.Observed.Gates
+	}
 	s.run()
 	return Outcome{State: s.State, Events: s.events, Wake: s.wakeAt, Images: s.images, Signals: s.signals, ProbesDue: s.probesDue}
 }
@@ -100,6 +105,10 @@ func (s *stepper) run() {
 			return
 		}
 		if s.mountFails() {
+			st.explained = true
+			return
+		}
+		if s.Observed != nil && s.Observed.Stuck && !st.explained {
 			return
 		}
 		if !s.Pod.Spec.HostNetwork {
@@ -168,6 +177,7 @@ func (s *stepper) admit() {
 			}
 		}
 		st.Ended = Finished(s.Pod)
+		st.sealed = st.Ended
 		if why := s.Rejected; why.Reason != "" && !st.Ended {
 			st.Ended, st.rejected = true, true
 			st.reason, st.message = why.Reason, "Pod was rejected: "+why.Message

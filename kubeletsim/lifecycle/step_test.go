@@ -21,6 +21,7 @@ import (
 type world struct {
 	pod     *corev1.Pod
 	state   State
+	seen    *Observation
 	known   bool
 	now     time.Time
 	wake    time.Time
@@ -46,10 +47,10 @@ func newWorld(pod *corev1.Pod) *world {
 func (w *world) step(faults ...Occurrence) {
 	if !w.known {
 		w.known = true
-		w.state = Adopt(w.pod, &w.lat, &w.backoff)
+		w.state = Adopt(w.pod, w.seen, &w.lat, &w.backoff)
 	}
 	out := Step(Input{
-		Pod: w.pod, State: w.state, Now: w.now, Occurrences: faults,
+		Pod: w.pod, State: w.state, Observed: w.seen, Now: w.now, Occurrences: faults,
 		TakeAddress: w.takeAddress,
 		HasImage:    func(image string) bool { return w.images[image] },
 		PullError:   func(image string) string { return w.missing[image] },

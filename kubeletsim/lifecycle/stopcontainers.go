@@ -80,11 +80,12 @@ func (s *stepper) endRuns() bool {
 			continue
 		}
 		if at, code := c.endsAt(); !at.IsZero() && s.due(at) {
-			reason := ""
+			reason, message := "", ""
 			if at.Equal(c.exitAt) {
-				reason = c.exitReason
+				reason, message = c.exitReason, c.exitMessage
 			}
 			s.end(c, code, reason)
+			c.termination.Message = message
 			moved = true
 		}
 	}
@@ -142,7 +143,7 @@ func (s *stepper) signal(c *Container, ref podspec.Container, killAt time.Time) 
 		c.StopAt, c.stopCode = latest(killAt, s.Now), ExitKilled
 		return
 	}
-	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies)
+	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies, s.Observed.of(c.Name))
 	if at := span.After(s.Now, does.stops); does.stops == 0 || !at.IsZero() && !at.After(killAt) {
 		c.StopAt, c.stopCode = at, does.stopCode
 	} else {

@@ -62,6 +62,8 @@ func Conditions(object *corev1.Node, n *Node, now time.Time) ([]corev1.NodeCondi
 	for _, k := range kubeletConditions() {
 		text, status := k.good, k.statusGood
 		switch {
+		case troubles[k.kind] && k.kind == corev1.NodeReady:
+			text, status = n.notReadyText(k.bad), k.statusBad
 		case troubles[k.kind]:
 			text, status = k.bad, k.statusBad
 		case networkless && k.kind == corev1.NodeReady:

@@ -89,5 +89,8 @@ func (n *Node) SetCondition(condition corev1.NodeConditionType, trouble bool) {
 		n.troubled = map[corev1.NodeConditionType]bool{}
 	}
 	n.troubled[condition] = trouble
+	if condition == corev1.NodeReady {
+		n.notReady = conditionText{}
+	}
 	n.changed = true
 }

@@ -52,6 +52,8 @@ type Node struct {
 	// since the last report.
 	troubled map[corev1.NodeConditionType]bool
 	changed  bool
+	// notReady is the text of the condition Ready while it is bad; empty for that of a failed runtime.
+	notReady conditionText
 	faults
 	machine
 	// admitted are the requests of the admitted pods that have not ended; load is their sum.

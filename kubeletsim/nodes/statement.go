@@ -29,6 +29,9 @@ type statement struct {
 	// pressed are those that an earlier kubelet reported, with the times of the reports.
 	troubles map[corev1.NodeConditionType]bool
 	pressed  map[corev1.NodeConditionType]time.Time
+	// notReady is the condition Ready of a Node that states that it is not, and not only until its
+	// network is ready.
+	notReady *corev1.NodeCondition
 }
 
 func statementOf(object *corev1.Node) statement {
@@ -41,6 +44,9 @@ func statementOf(object *corev1.Node) statement {
 		networkAt:   readyAt(object.Annotations, object.CreationTimestamp.Time),
 	}
 	s.troubles, s.pressed = pressuresOf(object)
+	if s.networkAt.IsZero() {
+		s.notReady = notReadyOf(object)
+	}
 	s.info.Architecture = cmp.Or(s.info.Architecture, object.Labels[corev1.LabelArchStable])
 	s.info.OperatingSystem = cmp.Or(s.info.OperatingSystem, object.Labels[corev1.LabelOSStable])
 	for _, a := range s.addresses {
@@ -80,6 +86,16 @@ func pressuresOf(object *corev1.Node) (under map[corev1.NodeConditionType]bool, 
 		}
 	}
 	return under, pressed
+}
+
+// notReadyOf returns the condition Ready of a Node if it is not true; nil if it is, or is not stated.
+func notReadyOf(object *corev1.Node) *corev1.NodeCondition {
+	for i := range object.Status.Conditions {
+		if c := &object.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
 }
 
 // ofKubelet reports whether a bad condition has the reason and the heartbeat that kubelets give.

@@ -18,13 +18,16 @@ type Table struct {
 	// Nodes: the table assigns none.
 	awaits bool
 	// inCloud means that each node has to ask the simulated cloud for its instance.
-	inCloud   bool
-	mu        sync.Mutex
-	byName    map[string]*Node
-	order     []string
-	blocks    blocks
-	addresses nodeAddresses
-	counter   int
+	inCloud bool
+	mu      sync.Mutex
+	// keepsHealth means that nodes go on as their Nodes state, as far as these are not Ready or under
+	// pressure.
+	keepsHealth bool
+	byName      map[string]*Node
+	order       []string
+	blocks      blocks
+	addresses   nodeAddresses
+	counter     int
 	// refused are the Nodes for which no addresses were left, by name.
 	refused map[string]types.UID
 	// retired are the specs of removed nodes that no client had created.
@@ -45,6 +48,14 @@ func NewAwaitingTable() *Table {
 // InCloud makes nodes that are added ask the simulated cloud for their instance before they act. It
 // precedes all other calls.
 func (t *Table) InCloud() { t.inCloud = true }
+
+// KeepHealth makes nodes that are not Ready or under pressure, by what their Nodes state, stay so until
+// a fault ends that. It is about nodes that are added afterwards.
+func (t *Table) KeepHealth() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keepsHealth = true
+}
 
 func (t *Table) Get(name string) *Node {
 	t.mu.Lock()
@@ -150,7 +161,7 @@ func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*co
 			continue
 		}
 		if ours {
-			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images, pressed: said.pressed, networkAt: said.networkAt}
+			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images, pressed: said.pressed, notReady: said.notReady, networkAt: said.networkAt}
 		}
 		t.blocks.hold(said.podRange)
 		t.putLocked(t.makeLocked(&said, t.rangesLocked(object, said.podRange), !ours))
@@ -241,7 +252,11 @@ func (t *Table) makeLocked(said *statement, ranges []netip.Prefix, managed bool)
 	n.Managed, n.stated, n.troubled = managed, *said, said.troubles
 	n.networkAt = said.networkAt
 	n.seeImages(said.images)
-	n.resume(said.pressed)
+	if t.keepsHealth {
+		n.keepHealth(said)
+	} else {
+		n.resume(said.pressed)
+	}
 	return n
 }
 

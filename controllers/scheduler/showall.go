@@ -4,53 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/informers"
-	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/scheduler/framework"
-	"minikcm.dev/minikcm/controllers/scheduler/plugins"
-	"minikcm.dev/minikcm/controllers/scheduler/queue"
 )
-
-// Against returns why a scheduler with the default profile would place a pod on none of the nodes, with what the API
-// server has now; nil: it would place it. It lists all kinds that decisions depend on, and writes nothing. now is the
-// cluster's clock.
-func Against(ctx context.Context, client kubernetes.Interface, now clock.Clock, pod *corev1.Pod) ([]plugins.NodeReasons, error) {
-	ledger, random, kinds := clock.NewLedger(), clock.NewRandom(1), informers.KindsOf(client, nil)
-	s, err := newScheduler(&env.Env{
-		Clock: now, Ledger: ledger, Random: random, Informers: kinds, Logger: klog.FromContext(ctx),
-		Recorder: events.NewRecorder(client.CoreV1(), now, ledger, random, Name),
-	}, client, Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer s.queue.Close()
-	if err := s.showAll(ctx, client, kinds); err != nil {
-		return nil, err
-	}
-	if s.profileOf(pod) == nil { // that of another scheduler
-		pod = pod.DeepCopy()
-		pod.Spec.SchedulerName = Name
-	}
-	s.snapshot = s.cache.UpdateSnapshot(s.snapshot)
-	d := plugins.Decide(s.inputOn(&queue.Attempt{Info: framework.NewPodInfo(pod), Nominated: pod.Status.NominatedNodeName}))
-	switch {
-	case d.Err != nil:
-		return nil, d.Err
-	case d.Diagnosis == nil:
-		return nil, nil
-	}
-	return d.Diagnosis.Against(s.snapshot), nil
-}
 
 // showAll gives the objects of the API server to the caches of a scheduler that does not run. Nodes come before pods, and
 // DeviceClasses before what refers to them.
