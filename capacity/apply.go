@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,29 +13,36 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// check returns an InputError for changes of objects that do not exist, before any change is
-// made.
+// check completes the changes. It returns an InputError for changes of objects that do not exist, before any
+// change is made.
 func (f *Fork) check(ctx context.Context, changes []Change, nodes []corev1.Node) error {
-	has := func(name string) error {
-		if slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == name }) {
-			return nil
-		}
-		return input("node %s does not exist", name)
-	}
 	for i := range changes {
 		c := &changes[i]
-		for _, name := range c.Nodes {
-			if err := has(name); err != nil {
+		if len(c.Selected) > 0 {
+			var err error
+			if c.Nodes, err = find(c.Selected, nodes); err != nil {
 				return err
 			}
 		}
-		if c.Like != "" {
-			if err := has(c.Like); err != nil {
+		if c.Like != "" && !slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == c.Like }) {
+			return input("node %s does not exist", c.Like)
+		}
+		if c.Verb == Apply {
+			var err error
+			if c.objects, err = readFile(c.File, c.Namespace); err != nil {
 				return err
 			}
+		}
+		if c.Verb == Load {
+			if _, err := f.loadedBy(ctx, c.Target); err != nil {
+				return err
+			}
+			if !f.opts.Autoscale {
+				return input("load has an effect on autoscalers only, which do not act in this fork")
+			}
+			continue
 		}
 		if c.Target != nil {
 			if _, err := f.replicas(ctx, c.Target); err != nil {
@@ -47,27 +53,44 @@ func (f *Fork) check(ctx context.Context, changes []Change, nodes []corev1.Node)
 	return nil
 }
 
-// apply makes a change, except for evictions, which the drainer does.
-func (f *Fork) apply(ctx context.Context, c *Change, nodes []corev1.Node, d *drainer) error {
+// apply makes a change, or begins it: then it returns the activity that goes on with it.
+func (f *Fork) apply(ctx context.Context, c *Change, nodes []corev1.Node) (activity, error) {
 	switch c.Verb {
 	case Drain:
-		cordon := []byte(`{"spec":{"unschedulable":true}}`)
-		for _, name := range c.Nodes {
-			if _, err := f.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, cordon, metav1.PatchOptions{}); err != nil {
-				return fmt.Errorf("cordoning node %s: %w", name, err)
-			}
+		if err := f.cordon(ctx, c.Nodes); err != nil {
+			return nil, err
 		}
-		d.nodes = append(d.nodes, c.Nodes...)
+		return f.drain(c.Nodes), nil
 	case Remove:
+		return nil, f.remove(ctx, c.Nodes)
+	case Crash:
 		for _, name := range c.Nodes {
-			if err := f.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("removing node %s: %w", name, err)
+			if err := f.cluster.Kubelets().CrashNode(name); err != nil {
+				return nil, fmt.Errorf("crashing node %s: %w", name, err)
 			}
 		}
+	case Apply:
+		rejected, err := f.applyAll(ctx, c.objects)
+		return rejections(rejected), err
+	case Load:
+		return nil, f.multiply(ctx, c.Target, c.Factor)
+	case Consolidate:
+		return f.beginConsolidation(ctx, c.Nodes)
+	case Upgrade:
+		return f.upgrade(c.Nodes, c.Surge, nodes), nil
 	case Add:
-		return f.add(ctx, c, nodes)
+		return nil, f.add(ctx, c, nodes)
 	case Scale:
-		return f.scale(ctx, c.Target, c.Replicas)
+		return nil, f.scale(ctx, c.Target, c.Replicas)
+	}
+	return nil, nil
+}
+
+func (f *Fork) remove(ctx context.Context, nodes []string) error {
+	for _, name := range nodes {
+		if err := f.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing node %s: %w", name, err)
+		}
 	}
 	return nil
 }
@@ -77,14 +100,26 @@ func (f *Fork) add(ctx context.Context, c *Change, existing []corev1.Node) error
 	spec := nodes.SpecLike(&existing[at])
 	for made, number := 0, 1; made < c.Count; number++ {
 		name := fmt.Sprintf("%s-like-%d", c.Like, number)
-		_, err := f.client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &spec), metav1.CreateOptions{})
+		err := f.createNode(ctx, name, &spec)
 		switch {
 		case apierrors.IsAlreadyExists(err):
 		case err != nil:
-			return fmt.Errorf("adding node %s: %w", name, err)
+			return err
 		default:
 			made++
 		}
+	}
+	return nil
+}
+
+// createNode creates a node, which is Ready after Options.NodeDelay.
+func (f *Fork) createNode(ctx context.Context, name string, spec *nodes.Spec) error {
+	object := nodes.ObjectFor(name, spec)
+	if f.opts.NodeDelay > 0 {
+		object.Annotations[nodes.AnnotationReadyDelay] = f.opts.NodeDelay.String()
+	}
+	if _, err := f.client.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("adding node %s: %w", name, err)
 	}
 	return nil
 }
@@ -126,38 +161,6 @@ func (f *Fork) scale(ctx context.Context, t *Target, replicas int) error {
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	if _, err := client.Patch(ctx, t.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
 		return fmt.Errorf("scaling %s: %w", t, err)
-	}
-	return nil
-}
-
-// drainer evicts the pods of nodes. Each attempt also retries the evictions that a budget
-// refused before.
-type drainer struct {
-	nodes []string
-	// refused are the refusals of the last attempt by pod UID.
-	refused map[types.UID]Refusal
-}
-
-func (d *drainer) attempt(ctx context.Context, f *Fork) error {
-	d.refused = map[types.UID]Refusal{}
-	for _, node := range d.nodes {
-		pods, err := f.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		if err != nil {
-			return fmt.Errorf("listing the pods of node %s: %w", node, err)
-		}
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			if pod.DeletionTimestamp != nil || !fault.Drains(pod) {
-				continue
-			}
-			why, err := fault.Evict(ctx, f.client, pod, nil)
-			if err != nil && !errors.Is(err, fault.ErrGone) {
-				return err
-			}
-			if why != "" {
-				d.refused[pod.UID] = Refusal{Pod: nameOf(pod), Node: node, Reason: why}
-			}
-		}
 	}
 	return nil
 }

@@ -16,16 +16,17 @@ import (
 )
 
 // compare fills in the differences between two states. It does not change them.
-func (r *Report) compare(before, after *state) {
+// warning returns what explains that a pod does not start.
+func (r *Report) compare(before, after *state, warning func(types.UID) *reasons.Event) {
 	gone, came := differences(before.pods, after.pods)
-	r.pair(gone, came, after.preempted)
-	r.wait(before, after)
+	heirs := r.pair(gone, came, after.preempted)
+	r.wait(before, after, heirs, warning)
+	r.Short = shortfalls(before, after)
 	r.compareNodes(before.use(), after.use())
-	r.Fits = len(r.Refused) == 0 && !slices.ContainsFunc(r.Pending, func(w Waiting) bool { return !w.Before })
 }
 
 // differences returns the pods that are in only one of the lists. A pod that had ended before
-// does not count as gone.
+// does not count as gone, and one that is being deleted does.
 func differences(before, after []corev1.Pod) (gone, came []*corev1.Pod) {
 	known := map[types.UID]bool{}
 	for i := range before {
@@ -33,13 +34,13 @@ func differences(before, after []corev1.Pod) (gone, came []*corev1.Pod) {
 	}
 	there := map[types.UID]bool{}
 	for i := range after {
-		there[after[i].UID] = true
+		there[after[i].UID] = after[i].DeletionTimestamp == nil
 		if !known[after[i].UID] {
 			came = append(came, &after[i])
 		}
 	}
 	for i := range before {
-		if !there[before[i].UID] && !ended(&before[i]) {
+		if !there[before[i].UID] && !ended(&before[i]) && before[i].DeletionTimestamp == nil {
 			gone = append(gone, &before[i])
 		}
 	}
@@ -55,12 +56,14 @@ func ownerOf(pod *corev1.Pod) types.UID {
 	return pod.UID
 }
 
+func byName(a, b *corev1.Pod) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
 // pair finds the replacement of each pod that is gone: a new pod of the same owner, with the
-// same name if possible.
-func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) {
-	byName := func(a, b *corev1.Pod) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	}
+// same name if possible. It returns the replaced pods by the UIDs of the replacements.
+func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) (replaced map[types.UID]*corev1.Pod) {
+	replaced = map[types.UID]*corev1.Pod{}
 	slices.SortFunc(gone, byName)
 	slices.SortFunc(came, byName)
 	take := func(match func(*corev1.Pod) bool) *corev1.Pod {
@@ -81,6 +84,7 @@ func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) {
 			successors[i] = take(func(p *corev1.Pod) bool { return ownerOf(p) == ownerOf(old) })
 		}
 		if next := successors[i]; next != nil {
+			replaced[next.UID] = old
 			r.Moved = append(r.Moved, Move{nameOf(old), old.Spec.NodeName, nameOf(next), next.Spec.NodeName, preempted[old.UID]})
 			continue
 		}
@@ -89,23 +93,27 @@ func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) {
 	for _, pod := range came {
 		r.Started = append(r.Started, placedOf(pod, false))
 	}
+	return replaced
 }
 
 func placedOf(pod *corev1.Pod, preempted bool) Placed {
 	return Placed{nameOf(pod), pod.Spec.NodeName, preempted, ownerOf(pod)}
 }
 
-// wait collects the pods that are pending after the changes, with the reasons.
-func (r *Report) wait(before, after *state) {
+// wait collects the pods that are pending after the changes, with the reasons. A pod was pending before if
+// the one that it replaces was.
+func (r *Report) wait(before, after *state, replaced map[types.UID]*corev1.Pod, warning func(types.UID) *reasons.Event) {
 	was := map[types.UID]bool{}
 	for i := range before.pods {
 		was[before.pods[i].UID] = pending(&before.pods[i])
 	}
 	for i := range after.pods {
 		pod := &after.pods[i]
-		if pending(pod) {
-			r.Pending = append(r.Pending, Waiting{nameOf(pod), pod.Spec.NodeName, whyPending(pod), was[pod.UID]})
+		if !pending(pod) {
+			continue
 		}
+		old := replaced[pod.UID]
+		r.Pending = append(r.Pending, Waiting{nameOf(pod), pod.Spec.NodeName, whyPending(pod, warning(pod.UID)), was[pod.UID] || old != nil && was[old.UID]})
 	}
 }
 
@@ -113,18 +121,20 @@ func pending(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "")
 }
 
-// whyPending returns the scheduler's message, or else the first reason in the pod's status.
-func whyPending(pod *corev1.Pod) string {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Message
-		}
+// whyPending returns the scheduler's message, or else the first reason in the pod's status, or the message
+// of a warning about it.
+func whyPending(pod *corev1.Pod, warning *reasons.Event) string {
+	if message := unscheduled(pod); message != "" {
+		return message
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {
 		return err.Error()
 	}
 	fields["kind"], fields["apiVersion"] = "Pod", "v1"
+	if warning != nil && warning.Message != "" {
+		return warning.Message
+	}
 	report := reasons.Of(&reasons.Subject{Object: &unstructured.Unstructured{Object: fields}})
 	if len(report.Reasons) == 0 {
 		return "it has not started yet"

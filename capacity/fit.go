@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/controllers/scheduler"
 	"minikcm.dev/minikcm/reasons"
 )
 
@@ -39,7 +38,11 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 	if err := f.scale(ctx, target, tried); err != nil {
 		return nil, err
 	}
-	if err := f.settle(ctx, nil); err != nil {
+	var activities []activity
+	if f.opts.NodeGroups != nil {
+		activities = append(activities, f.autoscaler())
+	}
+	if _, err := f.settle(ctx, activities...); err != nil {
 		return nil, fmt.Errorf("letting the fork settle: %w", err)
 	}
 	after, err := f.state(ctx)
@@ -47,7 +50,28 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 		return nil, err
 	}
 	fit := &Fit{Target: *target, Replicas: replicas, Wanted: wanted, Loaded: f.Loaded()}
-	return fit, f.count(ctx, fit, tried-replicas, before, after)
+	for _, a := range activities {
+		if a, scales := a.(*autoscaler); scales {
+			fit.Added = a.added
+		}
+	}
+	if err := f.count(ctx, fit, tried-replicas, before, after); err != nil {
+		return nil, err
+	}
+	fit.judge(f.lacks(before, &Report{}))
+	return fit, nil
+}
+
+// judge sets the verdict. lacks are what the fork does not have and the answer depends on.
+func (f *Fit) judge(lacks []string) {
+	switch {
+	case len(lacks) > 0:
+		f.Verdict, f.Uncertain = Uncertain, lacks
+	case f.Fits():
+		f.Verdict = Fits
+	default:
+		f.Verdict = DoesNotFit
+	}
 }
 
 // count fills in the results for the replicas that were tried.
@@ -77,6 +101,11 @@ func (f *Fork) count(ctx context.Context, fit *Fit, tried int, before, after *st
 	for _, pod := range gone {
 		fit.Displaced = append(fit.Displaced, placedOf(pod, after.preempted[pod.UID]))
 	}
+	for _, pod := range came {
+		if !mine[ownerOf(pod)] && pod.Spec.NodeName == "" && pending(pod) {
+			fit.Homeless++
+		}
+	}
 	if fit.More >= tried {
 		fit.AtLeast = fit.Wanted == 0
 		return nil
@@ -85,7 +114,7 @@ func (f *Fork) count(ctx context.Context, fit *Fit, tried int, before, after *st
 		fit.Stops, err = f.whyNotMade(ctx, &fit.Target)
 		return err
 	}
-	fit.Stops = whyPending(next)
+	fit.Stops = whyPending(next, f.watch.warning(next.UID))
 	fit.Nodes, err = f.against(ctx, next)
 	return err
 }
@@ -134,7 +163,12 @@ func (f *Fork) whyNotMade(ctx context.Context, t *Target) (string, error) {
 
 // against evaluates the scheduler's rules for a pod and returns why each node is rejected.
 func (f *Fork) against(ctx context.Context, pod *corev1.Pod) ([]NodeReasons, error) {
-	found, err := scheduler.Against(ctx, f.client, f.cluster.Clock(), pod)
+	sim, err := f.simulate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer sim.Close()
+	found, err := sim.Against(pod)
 	if err != nil {
 		return nil, fmt.Errorf("evaluating the scheduler's rules for pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

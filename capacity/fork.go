@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -17,7 +17,9 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/cronjob"
 	"minikcm.dev/minikcm/controllers/podautoscaler"
+	"minikcm.dev/minikcm/controllers/scheduler/config"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/drain"
 	"minikcm.dev/minikcm/scenarios/check"
 )
 
@@ -37,12 +39,25 @@ type Options struct {
 	Autoscale, Cron bool
 	// For bounds, in the fork's time, how long the fork may take to settle, before the
 	// question and again after it. 0 means DefaultFor.
-	For    time.Duration
-	Logger klog.Logger
+	For time.Duration
+	// NodeGroups lets an autoscaler add nodes while the fork settles after the question; nil: none does.
+	NodeGroups *NodeGroups
+	// Latencies are the delays of pods in the fork.
+	Latencies minikcm.Latencies
+	// NodeDelay is how long a node that the question adds takes to be Ready.
+	NodeDelay time.Duration
+	// Drain are the options of the question's drains.
+	Drain drain.Options
+	// SchedulerConfig is the file of a KubeSchedulerConfiguration for the fork; empty: the defaults. With
+	// NoPreemption, no profile of it preempts.
+	SchedulerConfig string
+	NoPreemption    bool
+	Logger          klog.Logger
 }
 
-// DefaultFor is the default time in which a fork must settle.
-const DefaultFor = 10 * time.Minute
+// DefaultFor is the default time in which a fork must settle. It bounds what changes again and again: a
+// fork in which nothing more can change settles before.
+const DefaultFor = 24 * time.Hour
 
 // Fork is a forked cluster. The caller must close it.
 type Fork struct {
@@ -51,8 +66,11 @@ type Fork struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	kinds   check.Kinds
-	// calm has the time of the last relevant write.
-	calm *calm
+	watch   *watcher
+	// unseen are what the dump does not say of the loads that its autoscalers saw.
+	unseen []string
+	// scheduler is the configuration of the fork's scheduler; nil: the default.
+	scheduler *config.Config
 }
 
 // Open starts a fork and returns when it has settled.
@@ -69,21 +87,35 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 	has := func(group, kind string) bool {
 		return opts.Snapshot != "" || opts.Objects != nil && opts.Objects.Has(group, kind)
 	}
+	var unseen []string
+	if opts.Autoscale && opts.Objects != nil {
+		opts.Objects, unseen = withLoads(opts.Objects)
+	}
+	schedulerConfig, remove, err := opts.schedulerConfig()
+	if err != nil {
+		return nil, err
+	}
+	var scheduling *config.Config
+	if schedulerConfig != "" {
+		if scheduling, err = config.Read(schedulerConfig); err != nil {
+			return nil, InputError{errors.Join(err, remove())}
+		}
+	}
 	cluster, err := minikcm.Start(ctx, minikcm.Options{
 		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
 		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
-		Controllers: controllers, Logger: opts.Logger, Stages: minikcm.Stages{Watch: true},
-		GenericWorkload: has("scheduling.k8s.io", "PodGroup"), DRAResourcePoolStatus: has("resource.k8s.io", "ResourcePoolStatusRequest"),
-		DRAPartitionableDevicesType: true, // what the objects have was kept before
+		Controllers: controllers, SchedulerConfig: schedulerConfig, Latencies: opts.Latencies, Logger: opts.Logger, Stages: minikcm.Stages{Watch: true},
+		GenericWorkload:       has("scheduling.k8s.io", "PodGroup"), // What the objects have was kept before.
+		DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true,
 	})
-	if err != nil {
+	if err := errors.Join(err, remove()); err != nil {
 		return nil, fmt.Errorf("forking the cluster: %w", err)
 	}
-	f := &Fork{opts: opts, cluster: cluster, client: cluster.Client(), calm: watchCalm(cluster)}
-	if err := f.connect(); err != nil {
+	f := &Fork{opts: opts, cluster: cluster, client: cluster.Client(), watch: watch(cluster), scheduler: scheduling, unseen: unseen}
+	if err := f.connect(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if err := f.settle(ctx, nil); err != nil {
+	if _, err := f.settle(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("letting the fork settle: %w", err), f.Close())
 	}
 	return f, nil
@@ -104,7 +136,7 @@ func (o *Options) complete() {
 	}
 }
 
-func (f *Fork) connect() error {
+func (f *Fork) connect(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(f.cluster.Config())
 	if err != nil {
 		return fmt.Errorf("creating the fork's client: %w", err)
@@ -113,6 +145,11 @@ func (f *Fork) connect() error {
 	discovery := memory.NewMemCacheClient(f.client.Discovery())
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
 	f.kinds = check.Kinds{Mapper: restmapper.NewShortcutExpander(mapper, discovery, func(string) {})}
+	pods, err := f.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the fork's pods: %w", err)
+	}
+	f.watch.begin(pods.Items)
 	return nil
 }
 
@@ -121,39 +158,6 @@ func (f *Fork) Loaded() *dump.Summary { return f.cluster.Loaded() }
 
 // Close stops the fork.
 func (f *Fork) Close() error {
-	f.calm.stop()
+	f.watch.stop()
 	return f.cluster.Close()
-}
-
-// quiet is the time without relevant writes after which a fork has settled. It is longer than
-// the 40 s after which the pods of a deleted node are collected.
-const quiet = time.Minute
-
-// settle advances time until the fork has settled, or for Options.For. It calls again, unless
-// that is nil, every evictionRetry, to retry evictions as kubectl drain does.
-func (f *Fork) settle(ctx context.Context, again func(ctx context.Context) error) error {
-	clock := f.cluster.Clock()
-	begun := clock.Now()
-	f.calm.disturb(begun)
-	for clock.Since(begun) < f.opts.For && clock.Since(f.calm.since()) < quiet {
-		if err := f.cluster.Advance(ctx, evictionRetry); err != nil {
-			return err
-		}
-		if again == nil {
-			continue
-		}
-		if err := again(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// evictionRetry is the delay before a refused eviction is retried, in the fork's time.
-const evictionRetry = 5 * time.Second
-
-// matters reports whether a write shows that the fork has not settled. Heartbeats and events
-// do not.
-func matters(w *minikcm.Write) bool {
-	return slices.Contains([]string{"pods", "replicationcontrollers", "deployments", "replicasets", "statefulsets", "daemonsets", "jobs"}, w.Resource.Resource)
 }

@@ -15,16 +15,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Print writes the report as tables: the pods that moved, the pending pods with reasons, the
-// refused evictions, and the nodes whose use has changed.
+// Print writes the report as tables: the drains, the pods that moved, the pending pods with
+// reasons, the refused evictions, what waited, and the nodes whose use has changed.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
-	texts := make([]string, len(r.Changes))
-	for i := range r.Changes {
-		texts[i] = r.Changes[i].String()
-	}
-	fmt.Fprintf(&b, "What if: %s\n", strings.Join(texts, ", "))
+	b.WriteString(r.Question() + "\n")
 	b.WriteString(r.verdict() + "\n")
+	printReasons(&b, r.Uncertain)
+	r.printConsolidation(&b)
+	scaled := make([][]string, len(r.Scaled))
+	for i, s := range r.Scaled {
+		scaled[i] = []string{s.Autoscaler.String(), strconv.Itoa(int(s.Before)), strconv.Itoa(int(s.After)), s.Limited}
+	}
+	table(&b, "SCALED", []string{"AUTOSCALER", "BEFORE", "AFTER", "LIMITED"}, scaled)
+	table(&b, "ADDED by the autoscaler", []string{"GROUP", "NODES", "FOR", "AFTER"}, added(r.Added))
+	helpless := make([][]string, len(r.Helpless))
+	for i, h := range r.Helpless {
+		helpless[i] = []string{h.Group, h.Reason}
+	}
+	table(&b, "GROUPS that do not help", []string{"GROUP", "WHY"}, helpless)
+	table(&b, "DRAINED", []string{"NODE", "AFTER", "NOTES"}, r.drained())
 	moved := make([][]string, len(r.Moved))
 	for i, m := range r.Moved {
 		moved[i] = []string{m.Pod.String(), m.From + because(m.Preempted), orNone(m.To), m.As.Name}
@@ -38,9 +48,55 @@ func (r *Report) Print(w io.Writer) error {
 		refused[i] = []string{p.Pod.String(), p.Node, p.Reason}
 	}
 	table(&b, "REFUSED", []string{"POD", "NODE", "WHY"}, refused)
+	rejected := make([][]string, len(r.Rejected))
+	for i, o := range r.Rejected {
+		rejected[i] = []string{o.Object, o.Error}
+	}
+	table(&b, "REJECTED by the API server", []string{"OBJECT", "WHY"}, rejected)
+	short := make([][]string, len(r.Short))
+	for i, w := range r.Short {
+		short[i] = []string{w.Workload.String(), strconv.Itoa(w.Has), strconv.Itoa(w.Wants), w.Reason}
+	}
+	table(&b, "SHORT of pods", []string{"WORKLOAD", "HAS", "WANTS", "WHY"}, short)
+	table(&b, "LEAVING (evicted, but not gone)", []string{"POD", "NODE", "FINALIZERS"}, r.leaving())
+	table(&b, "WAITED", []string{"POD", "NODE", "FOR", "TIME", "WHY"}, r.waited())
+	table(&b, "ASSUMED to go on as before", []string{"POD", "CONTAINER", "WHAT", "LIKE"}, assumptions(r.Assumed))
 	r.printNodes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func added(all []Added) [][]string {
+	rows := make([][]string, len(all))
+	for i, a := range all {
+		rows[i] = []string{a.Group, strings.Join(a.Nodes, " "), count(a.Pods, "pod"), duration(a.After).String()}
+	}
+	return rows
+}
+
+func addedNodes(all []Added) int {
+	n := 0
+	for _, a := range all {
+		n += len(a.Nodes)
+	}
+	return n
+}
+
+// printConsolidation writes which nodes can go, and why the others cannot.
+func (r *Report) printConsolidation(b *strings.Builder) {
+	if len(r.Removable)+len(r.Kept) == 0 {
+		return
+	}
+	text := "No node can go."
+	if len(r.Removable) > 0 {
+		text = fmt.Sprintf("%s can go, in this order: %s", count(len(r.Removable), "node"), strings.Join(r.Removable, ", "))
+	}
+	b.WriteString(text + "\n")
+	kept := make([][]string, len(r.Kept))
+	for i, k := range r.Kept {
+		kept[i] = []string{k.Node, k.Reason}
+	}
+	table(b, "KEPT", []string{"NODE", "WHY"}, kept)
 }
 
 func (r *Report) verdict() string {
@@ -51,17 +107,16 @@ func (r *Report) verdict() string {
 		}
 	}
 	text := "Everything fits"
-	if !r.Fits {
-		var wrong []string
-		if n := len(r.Pending) - before; n > 0 {
-			wrong = append(wrong, count(n, "pod")+" pending")
-		}
-		if n := len(r.Refused); n > 0 {
-			wrong = append(wrong, count(n, "eviction")+" refused")
-		}
-		text = "It does not fit: " + strings.Join(wrong, ", ")
+	if n := addedNodes(r.Added); n > 0 {
+		text += fmt.Sprintf(" with %s added", count(n, "node"))
 	}
-	took := time.Duration(r.Took * float64(time.Second)).Round(time.Second)
+	if !r.Fits {
+		text = "It does not fit: " + r.problems(before)
+	}
+	if r.Verdict == Uncertain {
+		text = "It is uncertain. As far as the fork shows: " + strings.ToLower(text[:1]) + text[1:]
+	}
+	took := duration(r.Took)
 	if r.Settled {
 		text += fmt.Sprintf(" (settled after %v of cluster time)", took)
 	} else {
@@ -71,6 +126,121 @@ func (r *Report) verdict() string {
 		text += fmt.Sprintf("; %s pending before", count(before, "pod"))
 	}
 	return text + "."
+}
+
+// problems lists why it does not fit.
+func (r *Report) problems(before int) string {
+	var wrong []string
+	for _, d := range r.Drains {
+		if d.Failure != "" {
+			wrong = append(wrong, d.Failure)
+		}
+	}
+	if n := len(r.Pending) - before; n > 0 {
+		wrong = append(wrong, count(n, "pod")+" pending")
+	}
+	if n := len(r.Refused); n > 0 {
+		text := count(n, "eviction") + " refused"
+		if r.Settled {
+			text += ", which nothing will change"
+		}
+		wrong = append(wrong, text)
+	}
+	for _, s := range r.Scaled {
+		if r.lacks(s) {
+			wrong = append(wrong, s.Autoscaler.String()+" asks for no more, but needs them")
+		}
+	}
+	if n := len(r.Rejected); n > 0 {
+		wrong = append(wrong, count(n, "object")+" rejected by the API server")
+	}
+	if n := len(r.Short); n > 0 {
+		wrong = append(wrong, count(n, "controller")+" short of pods")
+	}
+	if n := len(r.Leaving); n > 0 {
+		wrong = append(wrong, count(n, "pod")+" evicted, but not gone")
+	}
+	return strings.Join(wrong, "; ")
+}
+
+func duration(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
+
+// printReasons writes why an answer is uncertain.
+func printReasons(b *strings.Builder, reasons []string) {
+	for i, reason := range reasons {
+		if i == maxReasons && len(reasons) > maxReasons+1 {
+			fmt.Fprintf(b, "  and %d more reasons\n", len(reasons)-i)
+			return
+		}
+		fmt.Fprintf(b, "  because %s\n", reason)
+	}
+}
+
+// maxReasons and maxWaits cap the lines of a list.
+const (
+	maxReasons = 10
+	maxWaits   = 15
+)
+
+func (r *Report) drained() [][]string {
+	rows := make([][]string, len(r.Drains))
+	for i, d := range r.Drains {
+		after := "never"
+		switch {
+		case d.Done:
+			after = duration(d.Took).String()
+		case d.Failure == "" && !r.Settled:
+			after = "not yet"
+		}
+		rows[i] = []string{d.Node, after, strings.Join(append(slices.Clone(d.Warnings), trimmed(d.Failure)...), "; ")}
+	}
+	return rows
+}
+
+// trimmed returns a text as a list, which is empty if the text is.
+func trimmed(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func (r *Report) leaving() [][]string {
+	rows := make([][]string, len(r.Leaving))
+	for i, p := range r.Leaving {
+		rows[i] = []string{p.Pod.String(), p.Node, orNone(strings.Join(p.Finalizers, ","))}
+	}
+	return rows
+}
+
+func (r *Report) waited() [][]string {
+	var rows [][]string
+	for i, w := range r.Waited {
+		if i == maxWaits && len(r.Waited) > maxWaits+1 {
+			rows = append(rows, []string{fmt.Sprintf("and %d more", len(r.Waited)-i)})
+			break
+		}
+		rows = append(rows, []string{w.Pod.String(), orNone(w.Node), w.For, duration(w.Seconds).String(), w.Reason})
+	}
+	return rows
+}
+
+func assumptions(all []Assumed) [][]string {
+	var rows [][]string
+	for i, a := range all {
+		if i == maxWaits && len(all) > maxWaits+1 {
+			rows = append(rows, []string{fmt.Sprintf("and %d more", len(all)-i)})
+			break
+		}
+		like := "itself"
+		if a.Replaces != "" {
+			like = a.Replaces
+		}
+		rows = append(rows, []string{a.Pod.String(), orNone(a.Container), a.What, like})
+	}
+	return rows
 }
 
 func count(n int, what string) string {
@@ -231,24 +401,40 @@ func table(b *strings.Builder, title string, header []string, rows [][]string) {
 	}
 }
 
-// Print writes how many more replicas fit, on which nodes, and why the next one does not.
+// Print writes how many more replicas fit, on which nodes, what they displace, and why the next
+// one does not.
 func (f *Fit) Print(w io.Writer) error {
 	var b strings.Builder
 	more := strconv.Itoa(f.More)
 	if f.AtLeast {
 		more = "at least " + more
 	}
+	displaced := ""
+	if n := len(f.Displaced); n > 0 {
+		displaced = fmt.Sprintf(", but only by displacing %s of lower priority", count(n, "pod"))
+		if f.Homeless > 0 {
+			displaced += fmt.Sprintf(", of which %d get no other node", f.Homeless)
+		}
+	}
+	if n := addedNodes(f.Added); n > 0 {
+		displaced += fmt.Sprintf(", with %s added", count(n, "node"))
+	}
 	switch {
 	case f.Wanted == 0:
-		fmt.Fprintf(&b, "%s has %s, and %s more fit.\n", &f.Target, count(f.Replicas, "replica"), more)
+		fmt.Fprintf(&b, "%s has %s, and %s more fit%s.\n", &f.Target, count(f.Replicas, "replica"), more, displaced)
 	case f.Fits():
-		fmt.Fprintf(&b, "%s fits with %d replicas, %d more than it has.\n", &f.Target, f.Wanted, f.More)
+		fmt.Fprintf(&b, "%s fits with %d replicas, %d more than it has%s.\n", &f.Target, f.Wanted, f.More, displaced)
 	default:
-		fmt.Fprintf(&b, "%s does not fit with %d replicas: it has %d, and %d of %d more fit.\n", &f.Target, f.Wanted, f.Replicas, f.More, f.Wanted-f.Replicas)
+		fmt.Fprintf(&b, "%s does not fit with %d replicas: it has %d, and %d of %d more fit%s.\n", &f.Target, f.Wanted, f.Replicas, f.More, f.Wanted-f.Replicas, displaced)
+	}
+	if f.Verdict == Uncertain {
+		b.WriteString("That is uncertain\n")
+		printReasons(&b, f.Uncertain)
 	}
 	if f.Stops != "" {
 		fmt.Fprintf(&b, "The next replica does not fit: %s\n", f.Stops)
 	}
+	table(&b, "ADDED by the autoscaler", []string{"GROUP", "NODES", "FOR", "AFTER"}, added(f.Added))
 	table(&b, "DISPLACED by it", []string{"POD", "NODE"}, placed(f.Displaced))
 	table(&b, "NODES", []string{"NAME", "MORE", "WHY NOT THE NEXT"}, f.rows())
 	_, err := io.WriteString(w, b.String())

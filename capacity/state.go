@@ -16,7 +16,8 @@ type state struct {
 	nodes []corev1.Node
 	pods  []corev1.Pod
 	// preempted are the UIDs of the pods that were preempted so far.
-	preempted map[types.UID]bool
+	preempted   map[types.UID]bool
+	controllers []controller
 }
 
 func (f *Fork) state(ctx context.Context) (*state, error) {
@@ -32,7 +33,11 @@ func (f *Fork) state(ctx context.Context) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing events: %w", err)
 	}
-	s := &state{nodes.Items, pods.Items, map[types.UID]bool{}}
+	controllers, err := f.controllers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{nodes.Items, pods.Items, map[types.UID]bool{}, controllers}
 	for i := range events.Items {
 		s.preempted[events.Items[i].InvolvedObject.UID] = true
 	}
@@ -44,6 +49,11 @@ func nameOf(pod *corev1.Pod) Pod { return Pod{pod.Namespace, pod.Name} }
 // ended reports whether a pod has ended and no longer uses resources of its node.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// requestsOf returns what a pod requests.
+func requestsOf(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
 // amounts are quantities by resource.
@@ -80,7 +90,7 @@ func (s *state) use() map[string]*Use {
 		if u == nil || ended(pod) {
 			continue
 		}
-		u.requested.add(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
+		u.requested.add(requestsOf(pod))
 		u.requested.add(corev1.ResourceList{corev1.ResourcePods: one})
 	}
 	for _, u := range all {

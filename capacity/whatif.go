@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // WhatIf makes the changes in their order, all at the same instant, lets the fork settle, and
@@ -19,30 +19,113 @@ func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 	if err := f.check(ctx, changes, before.nodes); err != nil {
 		return nil, err
 	}
-	begun := f.cluster.Clock().Now()
-	d := &drainer{}
-	for i := range changes {
-		if err := f.apply(ctx, &changes[i], before.nodes, d); err != nil {
-			return nil, err
-		}
-	}
-	again := func(ctx context.Context) error { return d.attempt(ctx, f) }
-	if err := again(ctx); err != nil {
+	asked, err := f.desired(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := f.settle(ctx, again); err != nil {
-		return nil, fmt.Errorf("letting the fork settle after the changes: %w", err)
+	begun := f.cluster.Clock().Now()
+	activities, settled, err := f.make(ctx, changes, before)
+	if err != nil {
+		return nil, err
 	}
 	after, err := f.state(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Changes: changes, Loaded: f.Loaded()}
-	calm := f.calm.since()
-	r.Took, r.Settled = seconds(calm.Sub(begun)), f.cluster.Clock().Since(calm) >= quiet
-	r.Refused = slices.SortedFunc(maps.Values(d.refused), func(a, b Refusal) int {
-		return cmp.Or(strings.Compare(a.Pod.Namespace, b.Pod.Namespace), strings.Compare(a.Pod.Name, b.Pod.Name))
+	r := &Report{Changes: changes, Loaded: f.Loaded(), Settled: settled, Took: seconds(f.watch.since().Sub(begun))}
+	for _, a := range activities {
+		if a, reports := a.(interface{ report(r *Report) }); reports {
+			a.report(r)
+		}
+	}
+	r.compare(before, after, f.watch.warning)
+	if f.opts.Autoscale {
+		if r.Scaled, err = f.scaled(ctx, asked); err != nil {
+			return nil, err
+		}
+	}
+	r.Waited = append(r.Waited, f.waited(begun)...)
+	slices.SortStableFunc(r.Waited, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Pod.String(), b.Pod.String()), strings.Compare(a.For, b.For))
 	})
-	r.compare(before, after)
+	r.Assumed = f.assumed()
+	r.judge(f.lacks(before, r))
 	return r, nil
+}
+
+// make makes the changes and lets the fork settle. A consolidation begins when the fork has settled after the
+// other changes.
+func (f *Fork) make(ctx context.Context, changes []Change, before *state) (all []activity, settled bool, err error) {
+	for _, last := range []bool{false, true} {
+		var activities []activity
+		for i := range changes {
+			c := &changes[i]
+			if (c.Verb == Consolidate) != last {
+				continue
+			}
+			a, err := f.apply(ctx, c, before.nodes)
+			if err != nil {
+				return nil, false, err
+			}
+			if a != nil {
+				activities = append(activities, a)
+			}
+		}
+		if last && len(activities) == 0 {
+			break
+		}
+		if f.opts.NodeGroups != nil {
+			activities = append(activities, f.autoscaler())
+		}
+		if settled, err = f.settle(ctx, activities...); err != nil {
+			return nil, false, fmt.Errorf("letting the fork settle after the changes: %w", err)
+		}
+		all = append(all, activities...)
+	}
+	return all, settled, nil
+}
+
+// noticeable is the wait of a pod from which on it is reported.
+const noticeable = 10 * time.Second
+
+// waited returns how long new pods took to get ready, with the reason why they did not start meanwhile.
+func (f *Fork) waited(begun time.Time) []Wait {
+	var all []Wait
+	for _, h := range f.watch.histories(begun) {
+		took := h.ready.Sub(h.created)
+		if h.ready.IsZero() || took < noticeable {
+			continue
+		}
+		w := Wait{Pod: nameOf(h.pod), Node: h.pod.Spec.NodeName, For: WaitReady, Seconds: seconds(took), Reason: h.reason}
+		if event := f.watch.warning(h.pod.UID); event != nil && w.Reason == "" {
+			w.Reason = event.Message
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// lacks reports whether an autoscaler is at its limit because of the question.
+func (r *Report) lacks(s Scaled) bool {
+	loads := slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Verb == Load })
+	return s.Limited != "" && (loads || s.After > s.Before)
+}
+
+// judge sets the verdict. lacks are what the fork does not have and the answer depends on.
+func (r *Report) judge(lacks []string) {
+	definite := len(r.Refused)+len(r.Leaving)+len(r.Rejected) > 0
+	for _, d := range r.Drains {
+		definite = definite || !d.Done
+	}
+	further := slices.ContainsFunc(r.Pending, func(w Waiting) bool { return !w.Before })
+	limited := slices.ContainsFunc(r.Scaled, r.lacks)
+	r.Fits = !definite && !further && !limited && len(r.Short) == 0
+	switch {
+	case !definite && len(lacks) > 0:
+		r.Verdict, r.Uncertain = Uncertain, lacks
+	case r.Fits:
+		r.Verdict = Fits
+	default:
+		r.Verdict = DoesNotFit
+	}
 }

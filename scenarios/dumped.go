@@ -60,6 +60,9 @@ func (b *branch) load(ctx context.Context, a *Apply) error {
 	for i := range nodes.Items {
 		opts.Nodes = append(opts.Nodes, nodes.Items[i].Name)
 	}
+	if !opts.RootsOnly {
+		b.run.cluster.Kubelets().Observe()
+	}
 	summary, err := dump.New(strings.Join(a.Files, ", "), objects).Load(ctx, b.run.config, opts)
 	if err != nil {
 		return err

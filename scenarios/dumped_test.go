@@ -1,11 +1,16 @@
 package scenarios_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/scenarios"
 )
 
@@ -115,5 +120,32 @@ func TestDump(t *testing.T) {
 				t.Error(result.Failure)
 			}
 		})
+	}
+}
+
+// A cluster that begins with a snapshot has the snapshot's nodes, and no others.
+func TestSnapshotsNodes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snap.db")
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{
+		Nodes: -1, Pools: []minikcm.Pool{{Name: "web", Count: 2}}, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snapshot bytes.Buffer
+	if err := errors.Join(cluster.Snapshot(t.Context(), &snapshot), cluster.Close(), os.WriteFile(file, snapshot.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for nodes, want := range map[string]int{"": 2, "nodes: 1, ": 3} {
+		text := fmt.Sprintf(`{apiVersion: minikcm.dev/v1alpha1, kind: Scenario, metadata: {name: snap}, spec: {cluster: {%ssnapshot: snap.db},
+steps: [{advance: 5s}, {expect: {counts: [{target: nodes, equals: %d}]}}]}}`, nodes, want)
+		all, err := scenarios.Parse(filepath.Join(filepath.Dir(file), "scenario.yaml"), []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := scenarios.Run(t.Context(), all[0], scenarios.Options{})
+		if err != nil || result.Failure != nil {
+			t.Errorf("%q: %v, %v", nodes, err, result.Failure)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/capacity"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/drain"
 )
 
 // capacityFlags are the flags of the commands that work on a fork of a cluster.
@@ -31,6 +32,15 @@ type capacityFlags struct {
 	limit           time.Duration
 	seed            uint64
 	autoscale, cron bool
+	drain           drain.Options
+	schedulerConfig string
+	noPreemption    bool
+	nodeDelay       time.Duration
+	latencies       minikcm.Latencies
+	nodeGroups      string
+	expander        string
+	// reports are the files to which the answer is written, too.
+	reports outputs
 }
 
 func (f *capacityFlags) register(cmd *cobra.Command) {
@@ -40,42 +50,75 @@ func (f *capacityFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "fork the cluster of this kubeconfig, which is only read (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of workloads given without one")
 	flags.StringVarP(&f.output, "output", "o", "", "output format: json (default a table)")
-	flags.DurationVar(&f.limit, "for", capacity.DefaultFor, "how long the fork may take to settle, in its own time")
+	flags.DurationVar(&f.limit, "for", capacity.DefaultFor, "how long a fork that goes on changing is followed, in its own time")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the fork's random choices")
 	flags.BoolVar(&f.autoscale, "autoscale", false, "let HorizontalPodAutoscalers act, on simulated usage")
+	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "file of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) for the fork's scheduler")
+	flags.BoolVar(&f.noPreemption, "no-preemption", false, "let no pod preempt others of lower priority")
+	flags.StringVar(&f.nodeGroups, "node-groups", "", "file of node groups, to which nodes are added for pods that fit nowhere, as Cluster Autoscaler does")
+	flags.StringVar(&f.expander, "expander", "", "how one of several node groups is chosen: random, most-pods, least-waste, price or priority (default that of the file, or random)")
+	flags.StringVar(&f.reports.junit, "junit", "", "write the answer as JUnit XML to this file, too")
+	flags.StringVar(&f.reports.json, "json", "", "write the answer as JSON to this file, too")
+	flags.DurationVar(&f.latencies.PodStart, "start-delay", 0, "how long a pod takes to start in the fork")
+	flags.DurationVar(&f.latencies.ContainerReady, "ready-delay", 0, "how long a started container takes to become ready in the fork, beside its probes' delays")
+	flags.DurationVar(&f.nodeDelay, "node-delay", 0, "how long a node that the question adds takes to be Ready")
 	flags.BoolVar(&f.cron, "cron", false, "let CronJobs start Jobs")
 	cmd.MarkFlagsMutuallyExclusive("from-objects", "from-snapshot", "kubeconfig")
 }
 
 // ask forks the cluster that the flags select, runs question on the fork, and closes it.
 func (f *capacityFlags) ask(cmd *cobra.Command, question func(ctx context.Context, fork *capacity.Fork) error) (err error) {
-	if f.output != "" && f.output != "json" {
-		return badInput{fmt.Errorf("--output=%s: must be json or omitted", f.output)}
-	}
-	if f.limit <= 0 {
-		return badInput{fmt.Errorf("--for must be greater than 0, but is %v", f.limit)}
+	opts, err := f.options()
+	if err != nil {
+		return badInput{err}
 	}
 	relaxGC()
 	takeTurns(1)
-	opts := capacity.Options{Seed: f.seed, For: f.limit, Autoscale: f.autoscale, Cron: f.cron, Logger: klog.Background()}
-	remove, err := f.source(cmd, &opts)
+	remove, err := f.source(cmd, opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	fork, err := capacity.Open(cmd.Context(), opts)
-	if err != nil {
-		return err
+	fork, err := capacity.Open(cmd.Context(), *opts)
+	if err == nil {
+		defer func() { err = errors.Join(err, fork.Close()) }()
+		if err = f.printLoaded(cmd, fork.Loaded()); err == nil {
+			err = question(cmd.Context(), fork)
+		}
 	}
-	defer func() { err = errors.Join(err, fork.Close()) }()
-	if err := f.printLoaded(cmd, fork.Loaded()); err != nil {
-		return err
-	}
-	err = question(cmd.Context(), fork)
 	if wrong := (capacity.InputError{}); errors.As(err, &wrong) {
 		return badInput{err}
 	}
 	return err
+}
+
+// options returns the options of the fork, without its source. The error is about the flags.
+func (f *capacityFlags) options() (*capacity.Options, error) {
+	switch {
+	case f.output != "" && f.output != "json":
+		return nil, fmt.Errorf("--output=%s: must be json or omitted", f.output)
+	case f.limit <= 0:
+		return nil, fmt.Errorf("--for must be greater than 0, but is %v", f.limit)
+	}
+	for _, d := range []struct {
+		name string
+		is   time.Duration
+	}{{"node-delay", f.nodeDelay}, {"start-delay", f.latencies.PodStart}, {"ready-delay", f.latencies.ContainerReady}} {
+		if d.is < 0 {
+			return nil, fmt.Errorf("--%s must not be negative, but is %v", d.name, d.is)
+		}
+	}
+	if err := f.reports.prepare(1); err != nil {
+		return nil, err
+	}
+	groups, err := f.readGroups()
+	if err != nil {
+		return nil, err
+	}
+	return &capacity.Options{
+		Seed: f.seed, For: f.limit, Autoscale: f.autoscale, Cron: f.cron, Drain: f.drain, NodeGroups: groups,
+		SchedulerConfig: f.schedulerConfig, NoPreemption: f.noPreemption, NodeDelay: f.nodeDelay, Latencies: f.latencies, Logger: klog.Background(),
+	}, nil
 }
 
 // printLoaded prints the summary of a loaded dump. JSON output already contains it.
@@ -159,18 +202,72 @@ func infoOf(ctx context.Context, config *rest.Config) (*minikcm.Info, error) {
 	return &info, nil
 }
 
-// printAnswer prints an answer as a table or as JSON. It returns exit code 1 unless fits.
-func (f *capacityFlags) printAnswer(w io.Writer, answer interface{ Print(w io.Writer) error }, fits bool) error {
-	var err error
-	if f.output == "json" {
-		var data []byte
-		data, err = json.MarshalIndent(answer, "", "    ")
-		err = write(w, append(data, '\n'), err)
-	} else {
-		err = answer.Print(w)
+// readGroups reads the node groups of the flags; nil: there are none.
+func (f *capacityFlags) readGroups() (*capacity.NodeGroups, error) {
+	if f.nodeGroups == "" {
+		if f.expander != "" {
+			return nil, errors.New("--expander chooses among the groups of --node-groups, which is missing")
+		}
+		return nil, nil
 	}
-	if err == nil && !fits {
-		return exitCode(1)
+	groups, err := capacity.ReadNodeGroups(f.nodeGroups)
+	if err == nil && f.expander != "" {
+		err = groups.SetExpander(f.expander)
 	}
-	return err
+	return groups, err
 }
+
+// answer is the answer to a question about capacity.
+type answer interface {
+	Print(w io.Writer) error
+	JUnit(w io.Writer) error
+	Answer() capacity.Verdict
+}
+
+// printAnswer prints an answer as a table or as JSON. It returns exit code 1 if something does not fit, and
+// 3 if that is uncertain.
+func (f *capacityFlags) printAnswer(w io.Writer, a answer) error {
+	print := a.Print
+	if f.output == "json" {
+		print = func(w io.Writer) error { return printJSON(w, a) }
+	}
+	err := errors.Join(print(w), f.reports.writeAnswer(a))
+	switch {
+	case err != nil:
+		return err
+	case a.Answer() == capacity.DoesNotFit:
+		return exitCode(1)
+	case a.Answer() == capacity.Uncertain:
+		return exitCode(uncertain)
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, a answer) error {
+	data, err := json.MarshalIndent(a, "", "    ")
+	return write(w, append(data, '\n'), err)
+}
+
+// writeAnswer writes the reports of an answer.
+func (o *outputs) writeAnswer(a answer) error {
+	var errs []error
+	for _, report := range []struct {
+		file string
+		to   func(w io.Writer) error
+	}{{o.junit, a.JUnit}, {o.json, func(w io.Writer) error { return printJSON(w, a) }}} {
+		if report.file == "" {
+			continue
+		}
+		file, err := os.Create(report.file)
+		if err == nil {
+			err = errors.Join(report.to(file), file.Close())
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("writing the report %s: %w", report.file, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// uncertain is the exit code of an answer that depends on what the fork does not have.
+const uncertain = 3

@@ -60,7 +60,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.serverFlags.register(flags, apiserver.DefaultAuthorizationModes())
 	f.nodes.count = 1
-	flags.Var(&f.nodes, "nodes", fmt.Sprintf("number of simulated nodes to start (0 with --pool or a file, or if --from-objects contains Nodes), or a file with a NodePools document that describes them; can be repeated; at most %d nodes including those of --pool", minikcm.MaxNodes))
+	flags.Var(&f.nodes, "nodes", fmt.Sprintf("number of simulated nodes to start (0 with --pool, a file or --from-snapshot, or if --from-objects contains Nodes), or a file with a NodePools document that describes them; can be repeated; at most %d nodes including those of --pool", minikcm.MaxNodes))
 	flags.StringArrayVar(&f.pools, "pool", nil, "start a pool of identical nodes, such as name=a,nodes=4,cpu=4,memory=8Gi,pods=110,label=k=v,taint=k=v:NoSchedule; the nodes are named a-0, a-1 ...; can be repeated")
 	flags.BoolVar(&f.manageAll, "manage-all-nodes", true, "also simulate Nodes that clients create; if false, simulate only those annotated minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake, and with --nodes 0 none")
 	flags.StringArrayVar(&f.stages, "stages", nil, "start with kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics (kwok.x-k8s.io/v1alpha1) in this file or folder, and serve their kinds; can be repeated. Without it, they have effect once kwok's CustomResourceDefinitions are applied")
@@ -187,7 +187,7 @@ func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 		return fmt.Errorf("--nodes must not be negative, but is %d", nodes)
 	case nodes > minikcm.MaxNodes:
 		return badInput{fmt.Errorf("--nodes %d: %w", nodes, minikcm.ErrTooManyNodes)}
-	case nodes == 0, (len(opts.Pools) > 0 || opts.Objects != nil && opts.Objects.HasNodes()) && !f.nodes.counted:
+	case nodes == 0, (len(opts.Pools) > 0 || opts.Snapshot != "" || opts.Objects != nil && opts.Objects.HasNodes()) && !f.nodes.counted:
 		opts.Nodes = -1
 	}
 	if err := minikcm.CheckNodes(max(opts.Nodes, 0), opts.Node, opts.Pools); err != nil {

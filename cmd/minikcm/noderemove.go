@@ -18,12 +18,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"minikcm.dev/minikcm/internal/drain"
 )
 
 // nodeRemove holds the flags of "minikcm node remove".
 type nodeRemove struct {
 	kubeconfig  string
 	drain, wait bool
+	options     drain.Options
 	timeout     time.Duration
 }
 
@@ -35,7 +38,8 @@ func newNodeRemove() *cobra.Command {
 		Long: `Delete Nodes of the cluster that "minikcm up" runs, together with their simulated
 machines. Pods that are still bound to a removed node are lost: the pod garbage collector
 deletes them 40 s later, and the command waits for that. With --drain, the node is first
-cordoned and its pods are evicted, which PodDisruptionBudgets may delay.`,
+cordoned and its pods are evicted, which PodDisruptionBudgets may delay; as with kubectl
+drain, pods that would be lost for good, or lose data, need further flags.`,
 		Example: `  minikcm node remove node-2
   minikcm node remove node-1 node-2 --drain`,
 		Args:              someArgs("the name of a node"),
@@ -47,6 +51,7 @@ cordoned and its pods are evicted, which PodDisruptionBudgets may delay.`,
 	flags := cmd.Flags()
 	flags.StringVar(&remove.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	flags.BoolVar(&remove.drain, "drain", false, "evict the nodes' pods first, as \"kubectl drain\" does; pods of DaemonSets are not evicted")
+	registerDrainFlags(flags, &remove.options)
 	flags.BoolVar(&remove.wait, "wait", true, "wait until the pods of the nodes are gone")
 	flags.DurationVar(&remove.timeout, "timeout", 2*time.Minute, "how long to wait for evictions and until the pods are gone")
 	return cmd
@@ -88,7 +93,7 @@ func (r *nodeRemove) run(cmd *cobra.Command, names []string) error {
 // remove deletes a Node and returns the pods that were bound to it just before.
 func (r *nodeRemove) remove(ctx context.Context, client kubernetes.Interface, node *corev1.Node, out io.Writer) ([]corev1.Pod, error) {
 	if r.drain {
-		if err := drainNode(ctx, client, node.Name, out); err != nil {
+		if err := drainNode(ctx, client, node.Name, r.options, out); err != nil {
 			return nil, fmt.Errorf("draining node %s: %w\nthe node was cordoned but not removed; \"minikcm kubectl uncordon %s\" makes it schedulable again", node.Name, err, node.Name)
 		}
 	}

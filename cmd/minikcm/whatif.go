@@ -10,6 +10,7 @@ import (
 
 func newWhatif() *cobra.Command {
 	var flags capacityFlags
+	surge := -1
 	cmd := &cobra.Command{
 		Use:   "whatif CHANGE[, CHANGE...]",
 		Short: "Show the effects of a change before it is made",
@@ -17,18 +18,26 @@ func newWhatif() *cobra.Command {
 pods would move, which would stay pending and why, which evictions a PodDisruptionBudget
 would refuse, and how full the nodes would be. The changes are
 
-  drain NODE...                   cordon nodes and evict their pods
-  remove NODE...                  delete nodes; their pods are lost
+  drain NODES                     cordon nodes and evict their pods, one node after the other
+  remove NODES                    delete nodes; their pods are lost
+  crash NODES                     take the machines of nodes down
+  upgrade POOL [surge N]          replace the nodes of a pool, N at a time (1)
+  consolidate [NODES]             drain and delete the nodes whose pods fit on the others
   add N like NODE                 add N nodes with the labels, taints and capacity of NODE
+  apply FILE                      apply the objects of a file, as kubectl apply does
+  load [NAMESPACE/]SERVICE xN     multiply the load of the Service's pods; autoscalers act
   scale [NAMESPACE/]KIND/NAME=N...
 
-Changes separated by commas are made at the same instant. The cluster is the one that
-"minikcm up" runs, any other by its kubeconfig, a dump, or an etcd snapshot. It is only
-read. The exit code is 0 if everything fits, 1 if pods stay pending or evictions are
-refused, 2 if the question is invalid.`,
+NODES are names of nodes, label selectors, "zone NAME..." or "pool NAME...". Changes separated
+by commas are made at the same instant. The cluster is the one that "minikcm up" runs, any
+other by its kubeconfig, a dump, or an etcd snapshot. It is only read. Pods and nodes that
+are unhealthy stay so. The exit code is 0 if everything fits, 1 if it does not: pods stay
+pending or are not replaced, or nodes are not drained; 2 if the question is invalid; 3 if
+the answer depends on something that the dump does not contain.`,
 		Example: `  minikcm whatif drain node-1
   minikcm whatif drain node-1 node-2, add 1 like node-3, scale deployment/web=20
-  kubectl get all,nodes,pdb -A -o yaml | minikcm whatif remove worker-3 --from-objects -`,
+  minikcm whatif crash zone eu-1a --from-objects dump.yaml
+  minikcm whatif upgrade data surge 2 --from-objects dump.yaml`,
 		Args:              someArgs("a change"),
 		ValidArgsFunction: completeChange,
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -36,15 +45,24 @@ refused, 2 if the question is invalid.`,
 			if err != nil {
 				return badInput{err}
 			}
+			for i := range changes {
+				c := &changes[i]
+				if c.Verb == capacity.Upgrade && surge >= 0 {
+					c.Surge = surge
+				}
+				flags.autoscale = flags.autoscale || c.Verb == capacity.Load
+			}
 			return flags.ask(cmd, func(ctx context.Context, fork *capacity.Fork) error {
 				report, err := fork.WhatIf(ctx, changes)
 				if err != nil {
 					return err
 				}
-				return flags.printAnswer(cmd.OutOrStdout(), report, report.Fits)
+				return flags.printAnswer(cmd.OutOrStdout(), report)
 			})
 		},
 	}
 	flags.register(cmd)
+	registerDrainFlags(cmd.Flags(), &flags.drain)
+	cmd.Flags().IntVar(&surge, "surge", -1, "how many nodes an upgrade replaces at a time; with 0, one at a time, whose replacement comes after it (default 1)")
 	return cmd
 }

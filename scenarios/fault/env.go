@@ -49,8 +49,8 @@ type Env struct {
 	// Namespace takes the place of the namespace default of pods; empty: it stays.
 	Namespace string
 
-	// drains are those that a budget has not let finish yet.
-	drains []*drain
+	// drains are those that are not done yet.
+	drains []*draining
 }
 
 func (e *Env) note(format string, args ...any) {

@@ -30,23 +30,11 @@ func (n *Nodes) byAPI(ctx context.Context, env *Env, name string) (injected, err
 	case NodeDeleteInstance:
 		return nil, deleteInstance(ctx, env, name)
 	}
-	undo, err := change{
+	return change{
 		does: "cordoned", undoes: "uncordoned",
 		do:   func(node *corev1.Node) { node.Spec.Unschedulable = true },
 		undo: func(node *corev1.Node) { node.Spec.Unschedulable = false },
 	}.hold(ctx, env, name)
-	if err != nil {
-		return undo, err
-	}
-	if n.Action == NodeDrain {
-		d := &drain{node: name}
-		done, err := d.attempt(ctx, env)
-		if !done {
-			env.drains = append(env.drains, d)
-		}
-		return undo, err
-	}
-	return undo, nil
 }
 
 // taint adds a taint to a node.

@@ -38,7 +38,7 @@ var nodeActions = []Action{
 	{Name: NodeSlow, Does: "let pods start later", Lasts: LastingAlways, Fields: []string{"delay"}},
 	{Name: NodePressure, Does: "let nodes be short of memory, disk or process IDs", Lasts: LastingAlways, Fields: []string{"pressure"}},
 	{Name: NodeCordon, Does: "cordon nodes, as kubectl does", Lasts: LastingAlways, ByAPI: true},
-	{Name: NodeDrain, Does: "drain nodes, as kubectl does: evictions that a budget refuses are asked for again", Lasts: LastingAlways, ByAPI: true},
+	{Name: NodeDrain, Does: "drain nodes, as kubectl does: evictions that a budget refuses are asked for again", Lasts: LastingAlways, ByAPI: true, Fields: []string{"force", "deleteEmptydirData"}},
 	{Name: NodeTaint, Does: "add a taint to nodes", Lasts: LastingAlways, ByAPI: true, Fields: []string{"taint"}},
 	{Name: NodeDelete, Does: "delete Nodes", ByAPI: true},
 	{Name: NodeStopInstance, Does: "stop the nodes' instances in the simulated cloud, as their owner does", Lasts: LastingAlways, ByAPI: true},
@@ -61,6 +61,12 @@ type Nodes struct {
 	Delay Duration `yaml:"delay,omitempty"`
 	// Pressure is what is short: memory, disk or pid; default memory.
 	Pressure string `yaml:"pressure,omitempty"`
+	// Force says that a drain also evicts pods that no controller replaces. Without it, nodes with such
+	// pods are not drained.
+	Force bool `yaml:"force,omitempty"`
+	// DeleteEmptydirData says that a drain also evicts pods with emptyDir volumes. Without it, nodes
+	// with such pods are not drained.
+	DeleteEmptydirData bool `yaml:"deleteEmptydirData,omitempty"`
 	// Taint is the taint to add, KEY=VALUE:EFFECT or KEY:EFFECT.
 	Taint string `yaml:"taint,omitempty"`
 }
@@ -162,6 +168,9 @@ func (n *Nodes) inject(ctx context.Context, env *Env) (injected, error) {
 		if err != nil {
 			return all(undo), err
 		}
+	}
+	if n.Action == NodeDrain {
+		return all(undo), n.beginDrain(ctx, env, nodes)
 	}
 	return all(undo), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -155,7 +156,7 @@ func TestDrainAgainstABudget(t *testing.T) {
 }
 
 // A drain that cannot finish ends with its fault, or says which pods stay when its step
-// is ended.
+// is ended: those of the first node, after which kubectl would drain the others.
 func TestDrainInVain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -172,7 +173,7 @@ func TestDrainInVain(t *testing.T) {
 	b.advance(time.Minute)
 	cancel(errors.New("the time is over"))
 	if err := wait(); err == nil || !strings.HasPrefix(err.Error(), "the time is over: pod default/web-") ||
-		strings.Count(err.Error(), "stays on node") != 3 || !strings.Contains(err.Error(), "The disruption budget none needs 3 healthy pods") {
+		strings.Count(err.Error(), "stays on node") != 1 || !strings.Contains(err.Error(), "The disruption budget none needs 3 healthy pods") {
 		t.Errorf("got %v", err)
 	}
 	b.over()
@@ -193,6 +194,38 @@ func TestDrainDuringAnOutage(t *testing.T) {
 	b.advance(time.Minute)
 	if err := wait(); err != nil {
 		t.Errorf("the drain ended: %v", err)
+	}
+	b.over()
+}
+
+// As kubectl, a drain does not begin on a node with pods that it would lose, unless its options allow that.
+func TestDrainOfPodsThatAreLost(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.web(1, func(spec *corev1.PodSpec) {
+		spec.NodeName = "node-0"
+		spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	})
+	bare := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "bare", Namespace: "default"},
+		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), bare, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	for name, want := range map[string]string{
+		"node-0": "cannot delete Pods with local storage (use --delete-emptydir-data to override): default/web-",
+		"node-1": "cannot delete Pods that declare no controller (use --force to override): default/bare",
+	} {
+		wait := b.begin(t.Context(), read(t, "nodes: {action: drain, names: ["+name+"]}"))
+		if err := wait(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("draining %s: %v, want %s", name, err, want)
+		}
+	}
+	b.run(read(t, "nodes: {action: drain, names: [node-1], force: true}"))
+	if _, err := b.client.CoreV1().Pods("default").Get(t.Context(), "bare", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the pod after the drain with force: %v", err)
 	}
 	b.over()
 }

@@ -78,7 +78,7 @@ type Cluster struct {
 	Controllers []string `yaml:"controllers"`
 	// NoScheduler leaves pods unassigned.
 	NoScheduler bool `yaml:"noScheduler"`
-	// Snapshot is the file of an etcd snapshot to begin with.
+	// Snapshot is the file of an etcd snapshot to begin with. With it, Nodes is 0 by default.
 	Snapshot string `yaml:"snapshot"`
 	// Objects are files and folders of objects to begin with, as "kubectl get -A -o yaml"
 	// writes them. If there are Nodes among them, Nodes is 0 by default.

@@ -73,7 +73,7 @@ func (d *decoder) checkCluster(c *Cluster, line int) {
 	checker := &Checker{d: d, line: line, field: field, before: len(*d.problems)}
 	if c.Nodes == nil && len(c.Objects) == 0 {
 		c.Nodes = ptr.To(DefaultNodes)
-		if len(c.Pools) > 0 {
+		if len(c.Pools) > 0 || c.Snapshot != "" {
 			c.Nodes = ptr.To(0)
 		}
 	}
