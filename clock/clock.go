@@ -26,3 +26,14 @@ func Stopwatch() (elapsed func() time.Duration) {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) }
 }
+
+// StopwatchOn is Stopwatch that returns the time on c if that is longer: on virtual time, work may take
+// seconds of the cluster and none of the machine.
+func StopwatchOn(c Clock) (elapsed func() time.Duration) {
+	real := Stopwatch()
+	if c == Real() {
+		return real
+	}
+	start := c.Now()
+	return func() time.Duration { return max(real(), c.Since(start)) }
+}
