@@ -39,6 +39,8 @@ type (
 	// APIFault is a fault of the requests that APIFaultMatch selects.
 	APIFault      = faults.Rule
 	APIFaultMatch = faults.Match
+	// WebhookFault is a fault of admission webhooks.
+	WebhookFault = faults.WebhookRule
 	// StoreFault is a fault of StoreOperations.
 	StoreFault      = faulty.Fault
 	StoreOperations = faulty.Operations

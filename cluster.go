@@ -90,11 +90,13 @@ type Cluster struct {
 	cancel    context.CancelFunc
 	endShared func() error
 	// built are the parts that have been built and not started.
-	built    []part
-	parts    sync.WaitGroup
-	done     chan struct{}
-	failOnce sync.Once
-	failure  error
+	built []part
+	// scheduler is nil if none runs here.
+	scheduler *schedulerPart
+	parts     sync.WaitGroup
+	done      chan struct{}
+	failOnce  sync.Once
+	failure   error
 	// broken is closed when the store has failed, after done. closed is closed when Close has
 	// stopped everything; watching then ends.
 	broken, closed chan struct{}

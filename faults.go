@@ -16,6 +16,17 @@ func (c *Cluster) makeAPIFaults() {
 	}
 }
 
+// endFaults removes the faults that last. Requests that they delay would otherwise wait for a clock
+// that does not move any more.
+func (c *Cluster) endFaults() {
+	if c.faults != nil {
+		c.faults.End()
+	}
+	if c.apiFaults != nil {
+		c.apiFaults.End()
+	}
+}
+
 // APIFaults returns the faults of the API server; nil without Options.APIFaults.
 func (c *Cluster) APIFaults() *faults.Faults { return c.apiFaults }
 

@@ -192,6 +192,10 @@ type Options struct {
 	Controllers []string
 	// NoScheduler runs no scheduler: pods stay unassigned unless a client binds them.
 	NoScheduler bool
+	// LeaderElection lets the controllers and the scheduler work only while they hold the leases
+	// kube-controller-manager and kube-scheduler in kube-system, as upstream's processes do. One that
+	// cannot renew its lease within 10 seconds ends, and starts again as a static pod does.
+	LeaderElection bool
 	// SchedulerConfig is the file of a kubescheduler.config.k8s.io/v1 KubeSchedulerConfiguration,
 	// which is read when the cluster starts; empty: kube-scheduler's default configuration.
 	SchedulerConfig string
@@ -308,11 +312,19 @@ func (o *Options) Validate() error {
 	if err := o.ValidateServing(); err != nil {
 		return err
 	}
+	return o.validateParts()
+}
+
+// validateParts returns an error for options of the controllers, the scheduler and the nodes.
+func (o *Options) validateParts() error {
 	if _, err := o.selectedControllers(); err != nil {
 		return err
 	}
 	if _, err := o.schedulerOptions(); err != nil {
 		return err
+	}
+	if o.LeaderElection && o.shares() {
+		return errors.New("processes on one etcd divide the controllers and the scheduler among them, and elect no leaders: leave out the leader election")
 	}
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err

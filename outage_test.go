@@ -53,9 +53,9 @@ func TestEtcdGoneAndBack(t *testing.T) {
 	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError || status.Status().Reason != "" || !strings.Contains(err.Error(), "code = Unavailable") {
 		t.Errorf("a write without etcd: %v", err)
 	}
-	for _, path := range []string{"/livez", "/readyz", "/healthz/etcd"} {
+	for path, text := range map[string]string{"/livez": "[-]etcd failed", "/readyz": "[-]etcd failed", "/healthz/etcd": "internal server error: "} {
 		body, code := get(ctx, t, client, path)
-		if code != http.StatusInternalServerError || !strings.Contains(body, "[-]etcd failed") {
+		if code != http.StatusInternalServerError || !strings.Contains(body, text) {
 			t.Errorf("%s without etcd: %d, %s", path, code, body)
 		}
 	}

@@ -49,18 +49,8 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.opts.NoScheduler && !c.opts.shares() {
-		opts, err := c.opts.schedulerOptions()
-		if err != nil {
-			return nil, err
-		}
-		own := c.envOf(e, "system:kube-scheduler")
-		own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
-		s, err := scheduler.New(ctx, own, opts)
-		if err != nil {
-			return nil, fmt.Errorf("making the scheduler: %w", err)
-		}
-		c.built = append(c.built, part{"scheduler", s.Run})
+	if err := c.buildScheduler(ctx, e); err != nil {
+		return nil, err
 	}
 	options, err := c.kubeletOptions(e)
 	if err != nil {
@@ -74,6 +64,29 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 		return nil, fmt.Errorf("making the part that plays Stages: %w", err)
 	}
 	return e, c.makePeers()
+}
+
+// buildScheduler builds the scheduler, unless there is none or processes divide the work.
+func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) (err error) {
+	if c.opts.NoScheduler || c.opts.shares() {
+		return nil
+	}
+	own := c.envOf(e, "system:kube-scheduler")
+	own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
+	p := &schedulerPart{ledger: c.ledger, inform: e.StartInformers, again: make(chan *inflight.Work, 1)}
+	p.make = func() (*scheduler.Scheduler, error) {
+		opts, err := c.opts.schedulerOptions()
+		if err != nil {
+			return nil, err
+		}
+		return scheduler.New(ctx, own, opts)
+	}
+	if p.first, err = p.make(); err != nil {
+		return fmt.Errorf("making the scheduler: %w", err)
+	}
+	c.scheduler = p
+	c.built = append(c.built, part{"scheduler", p.run})
+	return nil
 }
 
 // startParts builds the controllers and starts all parts. All of them have requested their
@@ -99,6 +112,10 @@ func (c *Cluster) startParts(ctx context.Context, e *env.Env) error {
 	if err != nil {
 		return err
 	}
+	candidates, err := c.candidates(ctx, e, m)
+	if err != nil {
+		return err
+	}
 	e.StartInformers()
 	// The ledger counts the start, so that virtual time does not pass before the kubelets
 	// know their nodes and the controllers run.
@@ -116,6 +133,9 @@ func (c *Cluster) startParts(ctx context.Context, e *env.Env) error {
 		c.runPart(ctx, p)
 	}
 	c.built = nil
+	for _, p := range candidates {
+		c.elect(ctx, p)
+	}
 	return nil
 }
 
@@ -290,6 +310,7 @@ func (c *Cluster) stopParts() (err error) {
 	if c.cancel != nil {
 		c.cancel()
 	}
+	c.endFaults()
 	c.parts.Wait()
 	c.leave()
 	// A part that was built and never started releases what it holds when it runs in a

@@ -210,7 +210,7 @@ func TestContainersOfPeers(t *testing.T) {
 			if out, err = c.exec(ctx, protocol, nil, "sh", "-c", "echo out; exit 3"); out != "out\n" || !errors.As(err, &exit) || exit.ExitStatus() != 3 {
 				t.Errorf("exec of a failing command: %q, %v", out, err)
 			}
-			if _, err := c.exec(ctx, protocol, nil, "no-such-program"); err == nil || !strings.Contains(err.Error(), "no-such-program") {
+			if _, err := c.exec(ctx, protocol, nil, "/tmp/no-such-program"); err == nil || !strings.Contains(err.Error(), "no-such-program") {
 				t.Errorf("exec of no program: %v", err)
 			}
 		})

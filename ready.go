@@ -91,7 +91,8 @@ type readiness struct {
 	inCloud bool
 	// observed says that the cluster began with the state of another: Nodes that were not Ready there
 	// are not waited for.
-	nodes   []string
+	observed bool
+	nodes    []string
 	// starting is that of the options, and total the number of nodes at first.
 	starting func(ready, nodes int)
 	total    int

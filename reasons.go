@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/reasons"
 )
@@ -17,7 +21,29 @@ func (c *Cluster) Known(namespace string) *reasons.Index {
 	for held := range c.server.Held(namespace) {
 		index.Add(held.Kind, held.Object)
 	}
+	c.addRefusals(index)
+	// Pods of other namespaces hold resources, too.
+	for object := range c.server.HeldOf(corev1.SchemeGroupVersion.WithResource("pods")) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			index.AddPod(pod)
+		}
+	}
+	for _, resource := range []schema.GroupVersionResource{appsv1.SchemeGroupVersion.WithResource("replicasets"), batchv1.SchemeGroupVersion.WithResource("jobs")} {
+		for object := range c.server.HeldOf(resource) {
+			index.AddOwner(object)
+		}
+	}
 	return index
+}
+
+// addRefusals adds the refused requests, as far as they explain something now.
+func (c *Cluster) addRefusals(index *reasons.Index) {
+	refusals := c.Writes().Refusals().All(nil)
+	for i := range refusals {
+		if about, refusal, ok := refusals[i].Reason(); ok {
+			index.AddRefusal(about, refusal)
+		}
+	}
 }
 
 // Reasons reports why an object is not as expected; the report is empty if it is. The

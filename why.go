@@ -34,11 +34,14 @@ func (c *Cluster) Why(ctx context.Context, query Query) (*Explanation, error) {
 		explanation = unwritten(object, never)
 	case apierrors.IsNotFound(err) && never != nil:
 		never.Absent = true
+		never.Refuse(log.Refusals().All(nil))
 		c.suggest(query, never)
 		return nil, never
 	case never != nil:
 		return nil, err
-	case err != nil: // the write record is enough
+	}
+	explanation.Refuse(log.Refusals().All(nil), query)
+	if err != nil { // the write record is enough
 		return explanation, nil
 	}
 	explanation.Now = report

@@ -15,6 +15,8 @@ type (
 	Write  = writerecord.Write
 	Effect = writerecord.Effect
 	Change = writerecord.Change
+	// Refusal counts requests that were refused.
+	Refusal = writerecord.Refusal
 )
 
 // The effects of writes.

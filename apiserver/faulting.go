@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/apiserver/verbs"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // faulted wraps next so that injected API faults apply to requests. It returns next if the
@@ -52,14 +55,25 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		if !s.isHurried(ctx) {
 			fate = f.Meet(rq)
 		}
-		if fate.Latency > 0 && s.mayWait(ctx) {
-			if err := f.Sleep(ctx, fate.Latency); err != nil {
-				response.Error(w, r, apierrors.NewTimeoutError("the request was given up", 0))
+		if len(fate.Delays) > 0 && s.mayWait(ctx) {
+			if limit, err := request.TimeoutOf(r.URL.Query()); err == nil && rq.Verb != request.VerbWatch {
+				var stop context.CancelFunc
+				ctx, stop = inflight.WithLimitCause(ctx, s.opts.Clock, limit, context.DeadlineExceeded)
+				defer stop()
+			}
+			if fate.Wait(ctx) != nil {
+				err := apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+				if timedOut(r.Context(), err) {
+					s.noteRefused(r, reasons.Refuser{Kind: reasons.ByTimeout}, err)
+				}
+				response.Error(w, r, err)
 				return
 			}
 		}
 		if fate.Refusal != nil {
-			response.Error(w, r, refusal(fate.Refusal, rq))
+			err := refusal(fate.Refusal, rq)
+			s.noteRefused(r, reasons.Refuser{Kind: reasons.ByFault}, err)
+			response.Error(w, r, err)
 			return
 		}
 		if fate.Behind > 0 {
@@ -189,6 +203,7 @@ func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	user := t.next.UserOf(req.Context())
 	for attempt := 0; ; attempt++ {
 		if err := f.Reach(req.Context(), user.Name, transport.MayStream(req)); err != nil {
+			t.noteUnreached(req, user, err)
 			return nil, err
 		}
 		resp, err := t.next.RoundTrip(req)
@@ -209,6 +224,14 @@ func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		req = again
+	}
+}
+
+// noteUnreached records that a fault keeps a client from reaching the server.
+func (t *faultyTransport) noteUnreached(req *http.Request, user *auth.User, err error) {
+	if req.Context().Err() == nil {
+		ctx, _ := request.Parse(auth.WithUser(req.Context(), user), req)
+		t.server.noteRefused(req.WithContext(ctx), reasons.Refuser{Kind: reasons.ByFault}, err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/transport"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // newHandler builds the handler chain: every request passes the filters, is routed, and
@@ -46,6 +47,7 @@ func (s *Server) newHandler() http.Handler {
 	s.routeFlowDumps(router)
 	s.routeTokenDiscovery(router)
 	router.HandleFunc(ownPath+"/writes", s.serveWrites)
+	router.HandleFunc(ownPath+"/refusals", s.serveRefusals)
 	router.HandleFunc(ownPath+"/snapshot", s.serveSnapshot)
 	if s.opts.Own != nil {
 		router.Handle(ownPath, s.opts.Own)
@@ -98,6 +100,9 @@ func (s *Server) authorized(next http.Handler) http.Handler {
 		if err := s.authorizeAudited(r.Context(), user, info); err != nil {
 			s.noteDenied(r.Context(), user, err)
 			setNoSniff(w)
+			if !auth.IsUnrelated(err) {
+				s.noteRefused(r, reasons.Refuser{Kind: reasons.ByAuthorization}, err)
+			}
 			response.Error(w, r, err)
 			return
 		}
@@ -195,6 +200,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		if transport.IsActor(r.Context()) && apierrors.IsForbidden(err) { // by admission
 			s.noteDenied(r.Context(), rq.User, err)
 		}
+		s.noteFailed(r, rq, err)
 		response.Error(coded, r, err)
 	}
 }

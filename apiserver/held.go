@@ -50,6 +50,23 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 	}
 }
 
+// HeldOf yields the objects of a built-in resource of all namespaces in its watch cache. It never
+// waits.
+func (s *Server) HeldOf(resource schema.GroupVersionResource) iter.Seq[runtime.Object] {
+	return func(yield func(runtime.Object) bool) {
+		objects := s.stored[resource]
+		if objects == nil {
+			return
+		}
+		entries, _ := objects.Cache().Peek(objects.Prefix(""))
+		for _, e := range entries {
+			if !yield(e.Object()) {
+				return
+			}
+		}
+	}
+}
+
 // Find returns the newest state of an object. The kind is given by its plural name or its
 // Kind, whichever is not empty; an empty group matches any. It returns a NotFound error if
 // there is no such object.

@@ -1,9 +1,13 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
+	"net/http"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/openapi"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/services"
 )
 
 // newHooks returns the plugin for webhooks and admission policies.
@@ -30,7 +35,64 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Authorizer: hooks.Authorizer{Authorizer: s.recorder.Questions()},
 		Services:   s.skipper,
 		Skip:       s.skipper.Skip,
+		Observer:   s.metrics.Admission,
+		Faults:     s.webhookFate,
+		Simulated:  s.resolver().Simulated,
 	})
+}
+
+// resolver returns what finds the program behind a Service: outside of the cluster, or in its pods.
+func (s *Server) resolver() services.Resolver {
+	return services.Resolver{Objects: s.storedObjects, Chance: s.chooseEndpoint, Port: func(_ context.Context, pod *corev1.Pod, port int32) http.Handler {
+		if s.opts.Kubelets == nil {
+			return nil
+		}
+		listener, err := s.opts.Kubelets.OpenPorts(pod)
+		if err != nil {
+			return nil
+		}
+		return listener(port)
+	}}
+}
+
+// chooseEndpoint chooses one of n endpoints of a Service.
+func (s *Server) chooseEndpoint(namespace, service string, n int) int {
+	return s.chance.For("endpoint of a Service", namespace, service).IntN(n)
+}
+
+// webhookFate returns what the injected faults do to a call of a webhook.
+func (s *Server) webhookFate(ctx context.Context, configuration, webhook string) (fate hooks.Fate) {
+	if s.opts.Faults == nil {
+		return fate
+	}
+	user := ""
+	if u := auth.FromContext(ctx); u != nil {
+		user = u.Name
+	}
+	rules := s.opts.Faults.MeetWebhook(user, configuration, webhook)
+	for _, rule := range rules {
+		if fate.Err == nil {
+			fate.Err = rule.Err
+		}
+		if rule.Denies && fate.Denies == nil {
+			fate.Denies = &hooks.Denial{Code: cmp.Or(rule.Code, http.StatusForbidden), Message: rule.Message}
+		}
+	}
+	fate.Wait = func(ctx context.Context, limit time.Duration) (late bool, err error) {
+		left := limit
+		for _, rule := range rules {
+			if !s.mayWait(ctx) { // time would stand still
+				late = late || rule.Latency >= left
+				continue
+			}
+			if late, err = rule.Wait(ctx, left); late || err != nil {
+				return late, err
+			}
+			left -= rule.Latency
+		}
+		return late, nil
+	}
+	return fate
 }
 
 // knownAs returns the objects of a resource, also of a custom one, in its version.

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // Upstream's defaults of --max-requests-inflight and --max-mutating-requests-inflight.
@@ -71,6 +72,7 @@ func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 	user, local := auth.FromContext(r.Context()), transport.IsLocal(r.Context())
 	info, _ := apirequest.RequestInfoFrom(r.Context())
 	if err := s.shed.check(info, local); err != nil {
+		s.noteRefused(r, reasons.Refuser{Kind: reasons.ByFlowControl}, err)
 		response.Error(w, r, err)
 		return
 	}
@@ -79,11 +81,12 @@ func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if control := s.flow.Load(); control != nil {
-		control.Serve(w, r, user)
+		control.Serve(&rejecting{w, s, r}, r, user)
 		return
 	}
 	leave, ok := s.limits.enter(info, user)
 	if !ok {
+		s.noteRefused(r, reasons.Refuser{Kind: reasons.ByFlowControl}, errTooMany)
 		tooManyRequests(w)
 		return
 	}
@@ -102,7 +105,7 @@ func (s *Server) startFlow() error {
 	if err != nil {
 		return fmt.Errorf("configuring priority and fairness: %w", err)
 	}
-	control := flow.Start(flow.Options{Client: client, Seats: cap(s.limits.reads) + cap(s.limits.writes), Size: s.sizeOf}, s.unlimited)
+	control := flow.Start(flow.Options{Client: client, Seats: cap(s.limits.reads) + cap(s.limits.writes), Size: s.sizeOf}, accepted(s.unlimited))
 	if !s.flow.CompareAndSwap(nil, control) {
 		control.Stop() // the server listens elsewhere, too
 	}

@@ -37,7 +37,8 @@ func (s *Server) newVerbs() *verbs.Backend {
 		Table: s.table, Objects: s.objects, Special: func(rq *verbs.Call) resources.Request { return s.kindCall(rq) },
 		Preparer: s.preparer, Fields: s.fields, Admission: s.admission, Authorize: s.authorizeVerb, Writes: s.log, Expires: s.expirer.Wrote,
 		Pause: func(ctx context.Context, work *inflight.Work) context.Context {
-			if waits := s.opts.StoreWaits; waits != nil && waits() {
+			waits := s.opts.StoreWaits
+			if waits != nil && waits() || s.opts.Faults != nil && s.isVirtual() {
 				return s.withPause(ctx, work)
 			}
 			return ctx

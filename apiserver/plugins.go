@@ -23,6 +23,15 @@ func (s *Server) newAdmission() (admission.Chain, error) {
 	if err != nil {
 		return admission.Chain{}, err
 	}
-	all := append([]any{forbidCreate{s}, admission.CertificateRequester{}, admission.ServiceHosts{Authorizer: s.opts.Authorizer}}, selected...)
-	return admission.NewChain(append(all, s.escalation())...), nil
+	// Those of the table have upstream's metrics, and these have none.
+	own := func(name string, plugin any) any {
+		return admission.Named{Name: name, Operations: []admission.Operation{}, Plugin: plugin}
+	}
+	all := append([]any{
+		own("CustomResourceDefinition", forbidCreate{s}), own("CertificateRequester", admission.CertificateRequester{}),
+		own("ServiceHosts", admission.ServiceHosts{Authorizer: s.opts.Authorizer}),
+	}, selected...)
+	chain := admission.NewChain(append(all, own("RBAC", s.escalation()))...)
+	chain.Observer = s.metrics.Admission
+	return chain, nil
 }

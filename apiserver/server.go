@@ -311,6 +311,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.metrics.AddLists(s.env.Lists)
 	s.metrics.AddStored(s.storedSizes)
 	s.metrics.AddRecord(s.log.Size, s.log.Capacity())
+	s.metrics.AddAdmission(opts.Clock)
 	s.streaming = s.newStreaming()
 	s.usage = metricsapi.New(opts.Metrics, metricsObjects{s})
 	s.skipper = s.newSkipper()

@@ -14,7 +14,9 @@ import (
 
 // newSkipper returns what decides which calls of Services are skipped, and reports them as events.
 func (s *Server) newSkipper() *services.Skipper {
-	return &services.Skipper{Resolver: services.Resolver{Objects: s.storedObjects}, All: s.opts.SkipSimulated, Note: s.noteSkipped}
+	resolver := s.resolver()
+	resolver.Chance = nil // it only asks whether a pod answers
+	return &services.Skipper{Resolver: resolver, All: s.opts.SkipSimulated, Note: s.noteSkipped}
 }
 
 // skippedTimeout limits the writing of an event, in real time.

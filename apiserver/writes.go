@@ -42,3 +42,26 @@ func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 	}
 	response.Bytes(w, r, http.StatusOK, "application/json", append(data, '\n'))
 }
+
+// serveRefusals serves GET /minikcm/v1/refusals: the requests that were refused as one JSON array, those
+// of the first refusals first. The parameters resource (the plural name), namespace, name and user
+// filter it.
+func (s *Server) serveRefusals(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	fits := func(parameter, value string) bool {
+		wanted := query.Get(parameter)
+		return wanted == "" || wanted == value
+	}
+	refusals := s.log.Refusals().All(func(refusal *writerecord.Refusal) bool {
+		return fits("resource", refusal.Resource.Resource) && fits("namespace", refusal.Namespace) && fits("name", refusal.Name) && fits("user", refusal.Actor)
+	})
+	if refusals == nil {
+		refusals = []writerecord.Refusal{}
+	}
+	data, err := json.Marshal(refusals)
+	if err != nil {
+		response.Error(w, r, err)
+		return
+	}
+	response.Bytes(w, r, http.StatusOK, "application/json", append(data, '\n'))
+}

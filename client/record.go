@@ -21,14 +21,10 @@ type Write struct {
 	Actor     string `json:"actor"`
 	UserAgent string `json:"userAgent"`
 	// Verb is the request's verb: create, update, patch, delete.
-	Verb     string `json:"verb"`
-	Resource struct {
-		Group    string `json:"group"`
-		Version  string `json:"version"`
-		Resource string `json:"resource"`
-	} `json:"resource"`
-	Subresource string `json:"subresource"`
-	Kind        string `json:"kind"`
+	Verb        string   `json:"verb"`
+	Resource    Resource `json:"resource"`
+	Subresource string   `json:"subresource"`
+	Kind        string   `json:"kind"`
 	// Effect is what the write did to its object: created, changed, removed.
 	Effect    string `json:"effect"`
 	Namespace string `json:"namespace"`
@@ -38,6 +34,13 @@ type Write struct {
 	Causes []int64 `json:"causes"`
 	// Changes are the fields that changed.
 	Changes []Change `json:"changes"`
+}
+
+// Resource identifies a resource by its plural name, in a version of its group.
+type Resource struct {
+	Group    string `json:"group"`
+	Version  string `json:"version"`
+	Resource string `json:"resource"`
 }
 
 // Change is a field that a write changed.
@@ -90,6 +93,41 @@ func (c *Cluster) Writes(ctx context.Context, of WritesOf) ([]Write, error) {
 	var writes []Write
 	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/writes", query, nil, &writes)
 	return writes, err
+}
+
+// Refusal counts the requests of one user for one object, or for new objects of one owner, that the
+// same thing refused.
+type Refusal struct {
+	Actor       string    `json:"actor"`
+	UserAgent   string    `json:"userAgent"`
+	Verb        string    `json:"verb"`
+	Resource    Resource  `json:"resource"`
+	Subresource string    `json:"subresource"`
+	Kind        string    `json:"kind"`
+	Namespace   string    `json:"namespace"`
+	Name        string    `json:"name"`
+	By          Refuser   `json:"by"`
+	Code        int       `json:"code"`
+	Message     string    `json:"message"`
+	Count       int64     `json:"count"`
+	First       time.Time `json:"first"`
+	Last        time.Time `json:"last"`
+}
+
+// Refuser is what refused requests. Kind is webhook, policy, quota, budget, admissionPlugin,
+// authorization, flowControl, timeout, store or fault. Of is the name of a webhook's configuration or
+// of a policy's binding.
+type Refuser struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Of   string `json:"of"`
+}
+
+// Refusals returns the requests that were refused, those of the first refusals first.
+func (c *Cluster) Refusals(ctx context.Context) ([]Refusal, error) {
+	var refusals []Refusal
+	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/refusals", nil, nil, &refusals)
+	return refusals, err
 }
 
 // Why explains an object by the causes of its writes. resource is a plural name, such as pods;

@@ -11,6 +11,8 @@ type keyKind uint8
 const (
 	ofPod keyKind = iota
 	ofNode
+	// ofLease is the lease of a node.
+	ofLease
 	// ofAssignment is the assignment of a Node's addresses, for all processes.
 	ofAssignment
 	// ofStatic is the static pods of a node.
@@ -21,6 +23,7 @@ const (
 
 func podKey(uid string) key         { return key{ofPod, uid} }
 func nodeKey(name string) key       { return key{ofNode, name} }
+func leaseKey(name string) key      { return key{ofLease, name} }
 func pressureKey(name string) key   { return key{ofPressure, name} }
 func staticKey(name string) key     { return key{ofStatic, name} }
 func assignmentKey(name string) key { return key{ofAssignment, name} }

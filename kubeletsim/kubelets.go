@@ -232,6 +232,8 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 		k.syncOwn(ctx, key)
 	case key.kind == ofNode:
 		k.syncNode(ctx, key)
+	case key.kind == ofLease:
+		k.syncLease(ctx, key)
 	default:
 		k.syncPod(ctx, key)
 	}

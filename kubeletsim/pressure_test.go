@@ -131,7 +131,7 @@ func TestEvictionConfiguration(t *testing.T) {
 	if _, err := c.client.CoreV1().Nodes().Update(c.ctx, node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the kubelet plans a look", func() bool { return c.kubelet.due.Len() == 2 })
+	c.eventually("the kubelet plans a look", func() bool { return c.kubelet.due.Len() == 3 })
 	c.advance(eviction.Interval)
 	if got := c.pod("web").Status; got.Phase != corev1.PodFailed {
 		t.Errorf("%+v", got)
@@ -177,7 +177,7 @@ func TestNoLookWithoutNeed(t *testing.T) {
 	if n := c.kubelet.nodes.Get("node-0"); !n.Plan.At.IsZero() || n.Policy == nil {
 		t.Errorf("%+v", n.Plan)
 	}
-	if alarms := c.kubelet.due.Len(); alarms != 1 {
-		t.Errorf("%d alarms, want that of the node's heartbeat", alarms)
+	if alarms := c.kubelet.due.Len(); alarms != 2 {
+		t.Errorf("%d alarms, want those of the node's status and lease", alarms)
 	}
 }

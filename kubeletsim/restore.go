@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/lifecycle"
@@ -46,6 +47,11 @@ func (r *restoring) mustWait(status *corev1.PodStatus, now time.Time) bool {
 
 // recordWrite records that the status of the last mustWait was written.
 func (r *restoring) recordWrite() { r.writtenDigest = r.wantedDigest }
+
+// sameContainers reports whether statuses differ in conditions and details of the pod only.
+func sameContainers(a, b *corev1.PodStatus) bool {
+	return a.Phase == b.Phase && equality.Semantic.DeepEqual(a.ContainerStatuses, b.ContainerStatuses) && equality.Semantic.DeepEqual(a.InitContainerStatuses, b.InitContainerStatuses)
+}
 
 // digest hashes a status without its times, and without conditions of other components.
 func digest(status *corev1.PodStatus) uint64 {

@@ -146,7 +146,7 @@ func (k *Kubelets) Lose(ctx context.Context, shard int) {
 	delete(s.held, shard)
 	for _, name := range append(k.nodes.Names(), k.nodeNames()...) { // a worker may be adopting one
 		if s.of(name) == shard {
-			d.keys[nodeKey(name)] = true
+			d.keys[nodeKey(name)], d.keys[leaseKey(name)] = true, true
 		}
 	}
 	for _, uid := range k.pods.all() {
@@ -196,6 +196,8 @@ func (k *Kubelets) syncOwn(ctx context.Context, key key) {
 		k.shards.dropped(key)
 	case key.kind == ofNode:
 		k.syncNode(ctx, key)
+	case key.kind == ofLease:
+		k.syncLease(ctx, key)
 	default:
 		k.syncPod(ctx, key)
 	}
@@ -204,8 +206,11 @@ func (k *Kubelets) syncOwn(ctx context.Context, key key) {
 // drop ends the simulation of a pod or a node that another process simulates.
 func (k *Kubelets) drop(key key) {
 	k.due.Set(key, time.Time{})
-	if key.kind == ofNode {
+	switch key.kind {
+	case ofNode:
 		k.nodes.Withdraw(key.id, "")
+		return
+	case ofLease:
 		return
 	}
 	e := k.pods.get(types.UID(key.id))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +18,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
-// The periods of upstream's kubelet with its default configuration. The lease is renewed every
-// quarter of its duration. The status is compared as often, and written when it has changed or
-// is five minutes old.
+// The periods of upstream's kubelet with its default configuration. The status is compared with the
+// Node every 10 s, and written when it has changed or is five minutes old.
 const (
-	leaseDuration = 40 * time.Second
-	leasePeriod   = 10 * time.Second
-	statusPeriod  = 10 * time.Second
-	reportPeriod  = 5 * time.Minute
+	statusPeriod = 10 * time.Second
+	reportPeriod = 5 * time.Minute
 )
 
 // jitterShare is the part of a period by which a heartbeat may come earlier.
@@ -50,9 +46,13 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 			}
 			return
 		}
+		if n != nil && n.Registered.Load() {
+			k.renewNow(n) // the Node came back
+		}
 	}
 	if n == nil || !n.Reachable() {
 		k.due.Set(key, time.Time{})
+		k.loop.Add(leaseKey(key.id)) // its alarm ends, too
 		return
 	}
 	k.takeRange(n, now)
@@ -62,13 +62,16 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 	}
 	restarted, resumed := n.TakeStart()
 	if restarted {
-		n.Registered = false
+		n.Registered.Store(false)
 	}
 	if restarted || resumed {
-		n.StatusDue, n.FullDue, n.LeaseDue = now, now, now
+		n.StatusDue, n.FullDue = now, now
 	}
 	if n.TakeChanged() {
 		n.StatusDue = now
+	}
+	if resumed && !restarted && n.Registered.Load() {
+		k.renewNow(n)
 	}
 	err := k.heartbeat(unbound, n, now)
 	switch {
@@ -83,23 +86,19 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		return
 	}
 	wake := n.StatusDue
-	if n.LeaseDue.Before(wake) {
-		wake = n.LeaseDue
-	}
 	if at := n.NetworkAt(); !at.IsZero() && at.Before(wake) {
 		wake = at
 	}
 	if err != nil {
-		delay := min(firstRetry<<min(n.Failures, 10), lastRetry)
-		n.Failures++
-		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "after", delay)
-		if retry := now.Add(delay); !n.Registered || retry.Before(wake) || !wake.After(now) {
-			wake = retry
-		}
-	} else {
-		n.Failures = 0
+		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "at", wake)
 	}
 	k.due.Set(key, wake)
+}
+
+// renewNow queues the renewal of a node's lease, whenever it is due.
+func (k *Kubelets) renewNow(n *nodes.Node) {
+	n.Renewal.Hurry()
+	k.loop.Add(leaseKey(n.Name))
 }
 
 // takeRange gives a node the range of pod addresses that its Node has got, if it awaits one. Then
@@ -116,28 +115,27 @@ func (k *Kubelets) takeRange(n *nodes.Node, now time.Time) {
 	}
 }
 
+// heartbeat registers the node or updates its status, if that is due, and sets when it is due again.
 func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Time) error {
-	ctx := k.asNode(unbound, n.Name)
-	if !n.Registered {
+	if !n.Registered.Load() {
 		if err := k.register(unbound, n, now); err != nil {
+			n.StatusDue = k.opts.Clock.Now().Add(min(firstRetry<<min(n.Failures, 10), lastRetry))
+			n.Failures++
 			return fmt.Errorf("registering node %s: %w", n.Name, err)
 		}
-		n.Registered = true
+		n.Failures = 0
+		n.Registered.Store(true)
 		n.StatusDue, n.FullDue = now.Add(statusPeriod), now.Add(reportPeriod)
-	} else if !n.StatusDue.After(now) {
-		if err := k.writeNodeStatus(ctx, n, now); err != nil {
-			return fmt.Errorf("writing the status of node %s: %w", n.Name, err)
-		}
-		n.StatusDue = now.Add(statusPeriod)
+		k.renewNow(n)
+		return nil
 	}
-	if !n.LeaseDue.After(now) {
-		if err := k.renew(ctx, n, now); err != nil {
-			return fmt.Errorf("renewing the lease of node %s: %w", n.Name, err)
-		}
-		n.LeaseDue = k.gathered(now.Add(k.jittered(n, leasePeriod)))
-		if early := n.StatusDue.Sub(n.LeaseDue); k.opts.Gather > 0 && early > 0 && early <= leasePeriod/jitterShare+k.opts.Gather {
-			n.StatusDue = n.LeaseDue
-		}
+	if n.StatusDue.After(now) {
+		return nil
+	}
+	err := k.writeNodeStatus(k.asNode(unbound, n.Name), n)
+	n.StatusDue = k.gathered(k.opts.Clock.Now().Add(statusPeriod))
+	if err != nil {
+		return fmt.Errorf("writing the status of node %s: %w", n.Name, err)
 	}
 	return nil
 }
@@ -156,10 +154,10 @@ func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 	if k.opts.Random == nil {
 		return period
 	}
-	if n.Random == nil {
-		n.Random = k.opts.Random.Keyed(n.Name)
+	if n.Renewal.Random == nil {
+		n.Renewal.Random = k.opts.Random.Keyed(n.Name)
 	}
-	return period - time.Duration(n.Random.Float64()*float64(period)/jitterShare)
+	return period - time.Duration(n.Renewal.Random.Float64()*float64(period)/jitterShare)
 }
 
 // register creates the Node, or takes over the existing one.
@@ -211,7 +209,15 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 	if k.claimsNode(object) {
 		return nil
 	}
-	events, err := k.putNodeStatus(ctx, n, object, now)
+	var events []lifecycle.Event
+	for range statusTries {
+		if events, err = k.putNodeStatus(ctx, n, object, now); !apierrors.IsConflict(err) {
+			break
+		}
+		if object, err = k.readNode(ctx, n); err != nil {
+			break
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -223,16 +229,26 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 }
 
 // writeNodeStatus writes the node's status if it has changed or has not been written for
-// reportPeriod.
-func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.Time) error {
-	if k.staging.hasNode(n.Name) {
-		return nil
+// reportPeriod. As a kubelet, it compares it with the Node of the informer first, and with the Node
+// that it reads in further attempts, which follow at once.
+func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node) (err error) {
+	for try := range statusTries {
+		if k.staging.hasNode(n.Name) {
+			return nil // Stages have taken it
+		}
+		if err = k.tryNodeStatus(ctx, n, try); err == nil || ctx.Err() != nil {
+			return err
+		}
 	}
+	return err
+}
+
+func (k *Kubelets) tryNodeStatus(ctx context.Context, n *nodes.Node, try int) error {
 	object, err := k.nodeLister.Get(n.Name)
-	if apierrors.IsNotFound(err) {
-		// The Node was just created and the informer is behind, or it was just deleted and
-		// loseNode follows.
-		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if try > 0 || apierrors.IsNotFound(err) {
+		// In the first attempt, the Node was just created and the informer is behind, or it was
+		// just deleted and loseNode follows.
+		object, err = k.readNode(ctx, n)
 	}
 	if err != nil {
 		return ignoreGone(err)
@@ -240,6 +256,7 @@ func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.
 	if n.Written != nil && newer(n.Written.ResourceVersion, object.ResourceVersion) {
 		object = n.Written
 	}
+	now := k.opts.Clock.Now()
 	if n.FullDue.After(now) && !nodes.StatusChanged(object, n, k.opts.versions(), now) {
 		return nil
 	}
@@ -252,69 +269,27 @@ func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, now time.
 	return nil
 }
 
-func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
-	client := k.opts.Client.CoreV1().Nodes()
-	var err error
-	for range statusTries {
-		if k.staging.hasNode(n.Name) {
-			return nil, nil // Stages took it meanwhile
-		}
-		update := *object
-		var events []lifecycle.Event
-		update.Status, events = nodes.Status(object, n, k.opts.versions(), n.LocalTime(now))
-		var written *corev1.Node
-		if written, err = client.UpdateStatus(ctx, &update, metav1.UpdateOptions{}); err == nil {
-			n.Written = written
-			return events, nil
-		}
-		if !apierrors.IsConflict(err) {
-			return nil, err
-		}
-		if object, err = client.Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
-			return nil, err
-		}
-	}
-	return nil, err
+func (k *Kubelets) readNode(ctx context.Context, n *nodes.Node) (object *corev1.Node, err error) {
+	err = k.heartbeatRequest(ctx, func(ctx context.Context) (err error) {
+		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		return err
+	})
+	return object, err
 }
 
-// renew creates or renews the node's lease (KEP-589).
-func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, now time.Time) error {
-	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	renewed := metav1.NewMicroTime(n.LocalTime(now).Truncate(time.Microsecond))
-	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID()}}
-	if n.Lease == nil {
-		seconds := int32(leaseDuration / time.Second)
-		lease, err := client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Namespace: corev1.NamespaceNodeLease, OwnerReferences: owners},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.Name, LeaseDurationSeconds: &seconds, RenewTime: &renewed},
-		}, metav1.CreateOptions{})
+// putNodeStatus writes the node's status into the given Node.
+func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
+	update := *object
+	var events []lifecycle.Event
+	update.Status, events = nodes.Status(object, n, k.opts.versions(), n.LocalTime(now))
+	err := k.heartbeatRequest(ctx, func(ctx context.Context) error {
+		written, err := k.opts.Client.CoreV1().Nodes().UpdateStatus(ctx, &update, metav1.UpdateOptions{})
 		if err == nil {
-			n.Lease = lease
-			return nil
+			n.Written = written
 		}
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		if n.Lease, err = client.Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
-			return err
-		}
-	}
-	lease := n.Lease.DeepCopy()
-	// A lease of an earlier Node of the same name would be garbage-collected with that Node.
-	lease.OwnerReferences = owners
-	lease.Spec.HolderIdentity = &n.Name
-	lease.Spec.RenewTime = &renewed
-	updated, err := client.Update(ctx, lease, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// The next attempt creates or reads it again.
-		n.Lease = nil
-	}
-	if err != nil {
 		return err
-	}
-	n.Lease = updated
-	n.Lease.ManagedFields = nil // an update without them keeps them
-	return nil
+	})
+	return events, err
 }
 
 // reportNode reports events of the node.

@@ -32,10 +32,17 @@ type Index struct {
 	objects []item
 	parts   map[types.UID][]item
 	events  map[name][]Event
+	// refusals are indexed as events are.
+	refusals map[name][]refusal
 	// nodes are indexed by name; budgets and makers, which create pods from a template, by
 	// namespace.
 	nodes           map[string]item
 	budgets, makers map[string][]item
+	// bound are the pods of all namespaces that hold resources, by node, and owners the
+	// controllers of objects that may be controllers themselves, by the UIDs of the objects.
+	bound  map[string][]*corev1.Pod
+	owners map[types.UID]metav1.OwnerReference
+	held   heldBy
 }
 
 // item is an object, typed or not, that is converted to unstructured when it is needed.
@@ -47,11 +54,17 @@ type item struct {
 
 type name struct{ kind, namespace, name string }
 
+type refusal struct {
+	about About
+	Refusal
+}
+
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{
-		parts: map[types.UID][]item{}, events: map[name][]Event{},
+		parts: map[types.UID][]item{}, events: map[name][]Event{}, refusals: map[name][]refusal{},
 		nodes: map[string]item{}, budgets: map[string][]item{}, makers: map[string][]item{},
+		bound: map[string][]*corev1.Pod{}, owners: map[types.UID]metav1.OwnerReference{},
 	}
 }
 
@@ -66,6 +79,9 @@ func (x *Index) Add(kind schema.GroupVersionKind, obj runtime.Object) {
 	owner := metav1.GetControllerOfNoCopy(m)
 	if owner != nil {
 		x.parts[owner.UID] = append(x.parts[owner.UID], it)
+		if kind.Kind != "Pod" || kind.Group != "" {
+			x.owners[m.GetUID()] = *owner
+		}
 	}
 	switch group := kind.Group; {
 	case group == "" && kind.Kind == "Node":
@@ -81,6 +97,23 @@ func (x *Index) Add(kind schema.GroupVersionKind, obj runtime.Object) {
 func (x *Index) AddEvent(e Event) {
 	key := name{e.About.Kind, e.About.Namespace, e.About.Name}
 	x.events[key] = append(x.events[key], e)
+}
+
+// AddRefusal adds refused requests that an object depends on.
+func (x *Index) AddRefusal(about About, r Refusal) {
+	key := name{about.Kind, about.Namespace, about.Name}
+	x.refusals[key] = append(x.refusals[key], refusal{about, r})
+}
+
+// refusalsOf returns the refusals about the object, without those about an earlier one of its name.
+func (x *Index) refusalsOf(o *unstructured.Unstructured) []Refusal {
+	var found []Refusal
+	for _, r := range x.refusals[name{o.GetKind(), o.GetNamespace(), o.GetName()}] {
+		if uid := o.GetUID(); r.about.UID == "" || uid == "" || r.about.UID == uid {
+			found = append(found, r.Refusal)
+		}
+	}
+	return found
 }
 
 // Subject returns the object with everything that belongs to it.
@@ -100,9 +133,11 @@ func (x *Index) Subject(o *unstructured.Unstructured) *Subject {
 
 // subject returns the object with parts down to depth. At most left more may be made.
 func (x *Index) subject(o *unstructured.Unstructured, depth int, left *int) Subject {
-	s := Subject{Object: o, Events: x.eventsOf(o)}
+	s := Subject{Object: o, Events: x.eventsOf(o), Refusals: x.refusalsOf(o), Holdings: x.holdings(o)}
 	if node, ok := x.nodes[fieldsOf(o).text("spec", "nodeName")]; ok && o.GetKind() == "Pod" {
-		s.Node = node.unstructured()
+		if s.Node = node.unstructured(); s.Node != nil {
+			s.NodeRefusals = x.refusalsOf(s.Node)
+		}
 	}
 	if depth == 0 {
 		return s

@@ -45,7 +45,8 @@ func answerOf(s *Subject) (*answer, State) {
 	state, known := stateOf(s.Object)
 	if state == NotGone {
 		a.held(s)
-		a.node(s.Node)
+		a.node(s)
+		a.refused("", s.Refusals)
 		return a, state
 	}
 	parts := &answer{}
@@ -61,9 +62,13 @@ func answerOf(s *Subject) (*answer, State) {
 	default:
 		return a, AsExpected
 	}
+	a.refused("", s.Refusals)
 	a.fields(s.Object)
 	a.conditions(s.Object)
-	a.node(s.Node)
+	for i := range s.Holdings {
+		a.add(cause, s.Holdings[i].reason())
+	}
+	a.node(s)
 	a.events(s.Events, state == NotBound)
 	a.found = append(a.found, parts.found...)
 	if phase := fieldsOf(s.Object).text("status", "phase"); len(a.found) == 0 && phase != "" {
@@ -96,13 +101,23 @@ func (a *answer) held(s *Subject) {
 	a.events(s.Events, false)
 }
 
+// refused adds refused requests that an object depends on. object names it if it is not the one
+// that is explained.
+func (a *answer) refused(object string, refusals []Refusal) {
+	for _, r := range refusals {
+		a.add(cause, Reason{Object: object, Source: r.Sentence(), Message: r.Message})
+	}
+}
+
 // node adds the bad readiness of the pod's node.
-func (a *answer) node(o *unstructured.Unstructured) {
+func (a *answer) node(s *Subject) {
+	o := s.Node
 	if o == nil {
 		return
 	}
 	for _, c := range badConditions(o) {
 		if c.text("type") == "Ready" {
+			a.refused(Name(o), s.NodeRefusals)
 			r := conditionReason(c)
 			r.Object = Name(o)
 			a.add(cause, r)

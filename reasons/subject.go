@@ -18,8 +18,13 @@ type Subject struct {
 	// counts the omitted ones.
 	Parts     []Subject
 	MoreParts int
-	// Node is the node of a pod that is bound.
-	Node *unstructured.Unstructured
+	// Refusals are the requests that the object depends on and that were refused.
+	Refusals []Refusal
+	// Node is the node of a pod that is bound, and NodeRefusals are the node's Refusals.
+	Node         *unstructured.Unstructured
+	NodeRefusals []Refusal
+	// Holdings are who holds the resources of which a pod found too little.
+	Holdings []Holding
 	// Budgets are the PodDisruptionBudgets that select a pod.
 	Budgets []*unstructured.Unstructured
 }

@@ -166,13 +166,25 @@ var ErrNoSpace = errors.New("etcdserver: mvcc: database space exceeded")
 // ErrClosed is wrapped in the UnavailableError of every operation after Close.
 var ErrClosed = errors.New("the store is closed")
 
+type attachedKey struct{}
+
 // Detached returns a context with the values and the deadline of ctx but without its
 // cancellation, for a write that must complete although its client has gone, so that
 // its caller learns the outcome. The caller must call cancel to free the deadline's
 // timer.
 func Detached(ctx context.Context) (detached context.Context, cancel context.CancelFunc) {
+	detached = context.WithValue(context.WithoutCancel(ctx), attachedKey{}, ctx)
 	if deadline, ok := ctx.Deadline(); ok {
-		return context.WithDeadline(context.WithoutCancel(ctx), deadline)
+		return context.WithDeadline(detached, deadline)
 	}
-	return context.WithoutCancel(ctx), func() {}
+	return detached, func() {}
+}
+
+// Attached returns the context that ctx was derived from with Detached, or ctx. A wait before a write
+// ends with it: the outcome of a write that was never sent is known.
+func Attached(ctx context.Context) context.Context {
+	if attached, ok := ctx.Value(attachedKey{}).(context.Context); ok {
+		return attached
+	}
+	return ctx
 }

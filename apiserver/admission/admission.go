@@ -2,6 +2,8 @@ package admission
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,6 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // Operation is the operation of a request.
@@ -51,8 +54,17 @@ type Attributes struct {
 	AtEnd func(ended func())
 	// Require is nil if nothing is stored.
 	Require Require
+	// Refused is called with what refuses the write, and the error; it may be nil.
+	Refused func(by reasons.Refuser, err error)
 
 	upstream upstream.Attributes
+	// refuser is what the error of the plugin that runs comes from.
+	refuser reasons.Refuser
+}
+
+// RefuseBy says what the error comes from that the plugin which runs returns: by default, the plugin.
+func (a *Attributes) RefuseBy(kind reasons.RefuserKind, name, of string) {
+	a.refuser = reasons.Refuser{Kind: kind, Name: name, Of: of}
 }
 
 func (a *Attributes) atEnd(ended func()) {
@@ -73,21 +85,55 @@ type Checker interface {
 	Check(ctx context.Context, a *Attributes) error
 }
 
-// Chain is an ordered list of plugins, each of which is a Mutator, a Checker or both.
-type Chain struct {
-	mutators []Mutator
-	checkers []Checker
+// Named is a plugin of the table.
+type Named struct {
+	Name string
+	// Operations are those that its metrics count; nil: all.
+	Operations []Operation
+	Plugin     any
 }
 
-// NewChain returns the chain of plugins, in order.
+// Observer records how long admission takes; see upstream's metrics apiserver_admission_*.
+type Observer interface {
+	// Begin returns the function that returns the time since.
+	Begin() func() time.Duration
+	// Plugin and Step record the part of a plugin, and of all plugins, in one step: the changes
+	// to objects, or the checks.
+	Plugin(name string, checks bool, op Operation, rejected bool, took time.Duration)
+	Step(checks bool, op Operation, rejected bool, took time.Duration)
+}
+
+// Chain is an ordered list of plugins, each of which is a Mutator, a Checker or both.
+type Chain struct {
+	mutators []part
+	checkers []part
+	// Observer may be nil.
+	Observer Observer
+}
+
+// part is what a plugin does in one step.
+type part struct {
+	name   string
+	counts func(Operation) bool
+	do     func(ctx context.Context, a *Attributes) error
+}
+
+// NewChain returns the chain of plugins, in order. The plugins that are Named have metrics.
 func NewChain(plugins ...any) Chain {
 	var c Chain
 	for _, p := range plugins {
+		one := part{counts: func(Operation) bool { return false }}
+		if named, ok := p.(Named); ok {
+			p, one.name = named.Plugin, named.Name
+			one.counts = func(op Operation) bool { return named.Operations == nil || slices.Contains(named.Operations, op) }
+		}
 		if m, ok := p.(Mutator); ok {
-			c.mutators = append(c.mutators, m)
+			one.do = m.Mutate
+			c.mutators = append(c.mutators, one)
 		}
 		if v, ok := p.(Checker); ok {
-			c.checkers = append(c.checkers, v)
+			one.do = v.Check
+			c.checkers = append(c.checkers, one)
 		}
 	}
 	return c
@@ -97,31 +143,47 @@ func NewChain(plugins ...any) Chain {
 // one of them requests that because a later one has changed the object (Kubernetes
 // documentation, "Dynamic Admission Control: Reinvocation policy").
 func (c Chain) Mutate(ctx context.Context, a *Attributes) error {
-	if err := c.mutateOnce(ctx, a); err != nil {
+	if err := c.run(ctx, a, c.mutators, false); err != nil {
 		return err
 	}
 	if a.upstream == nil || !a.upstream.GetReinvocationContext().ShouldReinvoke() {
 		return nil
 	}
 	a.upstream.GetReinvocationContext().SetIsReinvoke()
-	return c.mutateOnce(ctx, a)
-}
-
-func (c Chain) mutateOnce(ctx context.Context, a *Attributes) error {
-	for _, m := range c.mutators {
-		if err := m.Mutate(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.run(ctx, a, c.mutators, false)
 }
 
 // Check runs all checkers and stops at the first error.
 func (c Chain) Check(ctx context.Context, a *Attributes) error {
-	for _, v := range c.checkers {
-		if err := v.Check(ctx, a); err != nil {
-			return err
+	return c.run(ctx, a, c.checkers, true)
+}
+
+// run runs one step. A plugin that refuses the write without saying what refuses it is named itself.
+func (c Chain) run(ctx context.Context, a *Attributes, parts []part, checks bool) (err error) {
+	var elapsed func() time.Duration
+	var at time.Duration
+	if c.Observer != nil {
+		elapsed = c.Observer.Begin()
+	}
+	for i := range parts {
+		p := &parts[i]
+		a.refuser = reasons.Refuser{Kind: reasons.ByPlugin, Name: p.name}
+		err = p.do(ctx, a)
+		if elapsed != nil {
+			begun := at
+			if at = elapsed(); p.counts(a.Operation) {
+				c.Observer.Plugin(p.name, checks, a.Operation, err != nil, at-begun)
+			}
+		}
+		if err != nil {
+			if a.Refused != nil {
+				a.Refused(a.refuser, err)
+			}
+			break
 		}
 	}
-	return nil
+	if elapsed != nil {
+		c.Observer.Step(checks, a.Operation, err != nil, at)
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"regexp"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/quota"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // quotaTries is the number of attempts to update a quota that has been changed
@@ -160,6 +162,9 @@ func (p *ResourceQuota) use(ctx context.Context, write *Attributes, evaluator qu
 		before[i] = *known[i].DeepCopy()
 	}
 	after, err := plugin.CheckRequest(before, a, evaluator, nil)
+	if err != nil {
+		write.RefuseBy(reasons.ByQuota, quotaNamed(err), "")
+	}
 	if err != nil || a.IsDryRun() {
 		return err
 	}
@@ -175,6 +180,16 @@ func (p *ResourceQuota) use(ctx context.Context, write *Attributes, evaluator qu
 		write.atEnd(end)
 	}
 	return nil
+}
+
+// quotaName is how CheckRequest names the quota that refuses a request.
+var quotaName = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)`)
+
+func quotaNamed(err error) string {
+	if named := quotaName.FindStringSubmatch(err.Error()); named != nil {
+		return named[1]
+	}
+	return ""
 }
 
 // uncounted reports whether no quota counts a kind.

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/apiserver/verbs"
+	"minikcm.dev/minikcm/reasons"
 )
 
 var budgetsResource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
@@ -51,6 +52,9 @@ func (e Evictions) TakeDisruption(ctx context.Context, dryRun bool) error {
 		}
 		if budget != nil {
 			if err := e.takeDisruption(ctx, budget, pod, dryRun); err != nil {
+				if apierrors.IsTooManyRequests(err) {
+					e.rq.RefuseBy(reasons.Refuser{Kind: reasons.ByBudget, Name: budget.Name}, err)
+				}
 				return err
 			}
 		}

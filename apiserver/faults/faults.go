@@ -29,7 +29,13 @@ type Faults struct {
 	drops   uint64
 	exempt  []string
 	rules   []*Rule // in the order of injection
-	streams map[*stream]struct{}
+	// gone are the delays of removed rules that requests may still wait for.
+	gone   []*inflight.Delays
+	ending bool // no rule applies any more
+	// webhooks are the rules for webhooks, and calls the source of their chance.
+	webhooks []*WebhookRule
+	calls    *clock.Keyed
+	streams  map[*stream]struct{}
 	// down counts the unfinished calls of Down.
 	down int
 	up   *inflight.Latch // opened when the server is reachable again
@@ -73,10 +79,14 @@ type Applied struct {
 	rule   *Rule
 }
 
-// Apply applies a rule until Remove is called.
+// Apply applies a rule until Remove is called. A request that waits for the rule's delay goes on then.
 func (f *Faults) Apply(rule Rule) *Applied {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ending {
+		return &Applied{f, &rule}
+	}
+	rule.delays = inflight.NewDelays(f.clock)
 	if len(f.rules) == 0 {
 		f.chances = clock.NewKeyed(f.random.Uint64())
 	}
@@ -92,6 +102,9 @@ func (a *Applied) Remove() {
 	defer f.mu.Unlock()
 	f.rules = slices.DeleteFunc(f.rules, func(other *Rule) bool { return other == a.rule })
 	f.settleLocked()
+	if a.rule.delays != nil {
+		f.cutLocked(a.rule.delays)
+	}
 }
 
 // Met returns how many requests the rule has matched, whether it affected them or not.
@@ -109,13 +122,44 @@ func (f *Faults) NeedsNames() bool {
 	return slices.ContainsFunc(f.rules, func(r *Rule) bool { return len(r.Names) > 0 })
 }
 
+func (f *Faults) cutLocked(delays *inflight.Delays) {
+	delays.Cut()
+	f.gone = append(slices.DeleteFunc(f.gone, (*inflight.Delays).Idle), delays)
+}
+
+// End removes all rules for good, without waiting for the clock: requests that wait for a delay
+// go on at once, in any order. It is for the end of a cluster, whose clock may move no more.
+func (f *Faults) End() {
+	f.mu.Lock()
+	f.ending = true
+	delays := f.gone
+	for _, rule := range f.rules {
+		delays = append(delays, rule.delays)
+	}
+	for _, rule := range f.webhooks {
+		delays = append(delays, rule.delays)
+	}
+	f.rules, f.webhooks, f.gone = nil, nil, nil
+	f.settleLocked()
+	f.mu.Unlock()
+	for _, d := range delays {
+		d.Release()
+	}
+}
+
 // Fate is what the rules do to one request.
 type Fate struct {
-	Latency time.Duration
+	Delays []Delay
 	// Refusal is the rule that refuses the request; nil: none.
 	Refusal *Rule
 	// Behind is the revision to serve the request at; 0: any.
 	Behind int64
+}
+
+// Delay is the delay of one request by one rule.
+type Delay struct {
+	by *inflight.Delays
+	Of time.Duration
 }
 
 // Meet applies the rules to a request. The delays of all matching rules add up; the
@@ -138,9 +182,12 @@ func (f *Faults) Meet(r *Request) Fate {
 		if rule.Share > 0 && chance.Float64() >= rule.Share {
 			continue
 		}
-		fate.Latency += rule.Latency
+		delay := rule.Latency
 		if rule.Jitter > 0 {
-			fate.Latency += time.Duration(chance.Float64() * float64(rule.Jitter))
+			delay += time.Duration(chance.Float64() * float64(rule.Jitter))
+		}
+		if delay > 0 {
+			fate.Delays = append(fate.Delays, Delay{rule.delays, delay})
 		}
 		if rule.refuses() && fate.Refusal == nil {
 			fate.Refusal = rule
@@ -150,7 +197,17 @@ func (f *Faults) Meet(r *Request) Fate {
 	return fate
 }
 
-// Sleep waits for a delay in cluster time.
+// Wait waits for the delays of a request, in cluster time, or until ctx ends.
+func (fate *Fate) Wait(ctx context.Context) error {
+	for _, d := range fate.Delays {
+		if err := d.by.Sleep(ctx, d.Of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sleep waits in cluster time.
 func (f *Faults) Sleep(ctx context.Context, d time.Duration) error {
 	return inflight.Sleep(ctx, f.clock, d)
 }

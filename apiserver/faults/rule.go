@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // Request has the attributes of a request that rules match.
@@ -74,6 +76,8 @@ type Rule struct {
 
 	// met counts the requests that matched. The lock of the Faults guards it.
 	met int
+	// delays are the requests that the rule delays.
+	delays *inflight.Delays
 }
 
 // refuses reports whether the rule refuses requests.

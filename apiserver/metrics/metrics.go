@@ -24,6 +24,8 @@ type Metrics struct {
 	inFlight *prometheus.GaugeVec
 	watchers *prometheus.GaugeVec
 	health   *health
+	// Admission are the metrics of admission; see AddAdmission.
+	Admission *Admission
 
 	// forgetting is locked while series are deleted.
 	forgetting sync.RWMutex

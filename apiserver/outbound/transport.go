@@ -26,16 +26,25 @@ type Resolver struct {
 	UserAgent string
 	// Skip decides which calls of Services are skipped; nil: none.
 	Skip Skip
+	// Wrap, if not nil, returns the transport to use in place of one with the limits, which skips calls.
+	Wrap func(limited http.RoundTripper) http.RoundTripper
 }
 
 // ClientConfigFor returns the configuration for a URL.
-func (r Resolver) ClientConfigFor(string) (*rest.Config, error) { return r.config(), nil }
+func (r Resolver) ClientConfigFor(string) (*rest.Config, error) { return r.wrapped(r.config()), nil }
 
 // ClientConfigForService returns the configuration for a Service.
 func (r Resolver) ClientConfigForService(name, namespace string, port int) (*rest.Config, error) {
 	config := r.config()
 	r.Skip.wrap(config, namespace, name, port)
-	return config, nil
+	return r.wrapped(config), nil
+}
+
+func (r Resolver) wrapped(config *rest.Config) *rest.Config {
+	if r.Wrap != nil {
+		config.Wrap(r.Wrap)
+	}
+	return config
 }
 
 func (r Resolver) config() *rest.Config {

@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -63,10 +64,13 @@ func (rq *Request) UnknownPatch() error {
 	return response.UnsupportedMediaType(rq.PatchTypes()...)
 }
 
-// Timeout returns the time limit of the request: the client's, if it is below
+// Timeout returns the time limit of the request; see TimeoutOf.
+func (rq *Request) Timeout() (time.Duration, error) { return TimeoutOf(rq.Query) }
+
+// TimeoutOf returns the time limit of a request with this query: the client's, if it is below
 // upstream's limit. None and zero mean the limit.
-func (rq *Request) Timeout() (time.Duration, error) {
-	value := rq.Query.Get("timeout")
+func TimeoutOf(query url.Values) (time.Duration, error) {
+	value := query.Get("timeout")
 	if value == "" {
 		return MaxDuration, nil
 	}

@@ -60,7 +60,7 @@ func csiNodeRow() *Resource {
 		New:              newNode,
 		NewList:          func() runtime.Object { return &storagev1.CSINodeList{} },
 		Strategy: Strategy{
-			ReturnDeleted: true,
+			ReturnDeleted:             true,
 			Validate:                  check(validation.CSINode),
 			ValidateUpdate:            checkUpdate(validation.CSINodeUpdate),
 			ForbidUnconditionalUpdate: true,

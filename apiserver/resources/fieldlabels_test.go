@@ -20,7 +20,7 @@ func TestFieldLabels(t *testing.T) {
 	for line := range strings.Lines(string(data)) {
 		name, rest, _ := strings.Cut(line, ": ")
 		version, kind, _ := strings.Cut(name, " ")
-		row := BuiltinWith(AllFeatures()).ByKind(schema.FromAPIVersionAndKind(version, kind))
+		row := BuiltinFor(AllFeatures()).ByKind(schema.FromAPIVersionAndKind(version, kind))
 		if row == nil {
 			continue
 		}

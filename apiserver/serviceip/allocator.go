@@ -106,7 +106,9 @@ func (a *Allocator) Allocate(ctx context.Context, svc, old *corev1.Service, dryR
 	ctx, cancel := store.Detached(ctx) // an allocation must not stop halfway, with locks left behind
 	w := &write{Allocator: a, svc: svc, old: old, before: keysOf(old), dryRun: dryRun}
 	end := func(outcome Outcome) {
-		w.done(ctx, outcome)
+		undo, stop := store.Detached(ctx) // from a context that does not end with the request
+		w.done(undo, outcome)
+		stop()
 		cancel()
 	}
 	if svc == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -26,6 +27,10 @@ import (
 type Resolver struct {
 	// Objects returns the storage of a resource.
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
+	// Port returns what answers on the port of a pod; nil: nothing does. It may be nil.
+	Port func(ctx context.Context, pod *corev1.Pod, port int32) http.Handler
+	// Chance chooses one of n endpoints of a Service.
+	Chance func(namespace, service string, n int) int
 }
 
 var _ webhook.ServiceResolver = Resolver{}
@@ -76,9 +81,63 @@ func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, service.Name))
 }
 
+// Simulated returns what answers on a Service's port in one of its ready pods, by chance; nil: no pod
+// answers there, or the Service has other endpoints than pods.
+func (r Resolver) Simulated(ctx context.Context, namespace, name string, port int32) http.Handler {
+	services := r.Objects(corev1.SchemeGroupVersion.WithResource("services"))
+	obj, err := services.Get(ctx, services.Key(namespace, name), name)
+	service, ok := obj.(*corev1.Service)
+	if err != nil || !ok || r.Port == nil || hostaddress.Of(service, port) != "" || service.Spec.Type == corev1.ServiceTypeExternalName {
+		return nil
+	}
+	servicePort, err := portOf(service, port)
+	if err != nil {
+		return nil
+	}
+	slices, err := r.Objects(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).KnownIn(ctx, namespace)
+	if err != nil {
+		return nil
+	}
+	var found []http.Handler
+	for _, obj := range slices {
+		slice, ok := obj.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != name {
+			continue
+		}
+		number := slicePort(slice, servicePort.Name)
+		for i := range slice.Endpoints {
+			if handler := r.portOf(ctx, namespace, &slice.Endpoints[i], number); handler != nil {
+				found = append(found, handler)
+			}
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil
+	case len(found) == 1 || r.Chance == nil:
+		return found[0]
+	}
+	return found[r.Chance(namespace, name, len(found))]
+}
+
+// portOf returns what answers on the port of an endpoint, if that is a ready pod.
+func (r Resolver) portOf(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) http.Handler {
+	ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
+	if !ready || endpoint.TargetRef == nil || endpoint.TargetRef.Kind != "Pod" {
+		return nil
+	}
+	pods := r.Objects(corev1.SchemeGroupVersion.WithResource("pods"))
+	obj, err := pods.Get(ctx, pods.Key(namespace, endpoint.TargetRef.Name), endpoint.TargetRef.Name)
+	pod, ok := obj.(*corev1.Pod)
+	if err != nil || !ok {
+		return nil
+	}
+	return r.Port(ctx, pod, port)
+}
+
 // errSimulated is the error for a Service that selects pods.
-var errSimulated = errors.New("it selects simulated pods, which serve no network: annotate it with minikcm.dev/host=HOST:PORT, " +
-	"or use clientConfig.url, a Service of type ExternalName, or one without selector and an EndpointSlice with the address, " +
+var errSimulated = errors.New("it selects simulated pods, which serve no network: annotate the pods with minikcm.dev/http, such as \"443 /* allow\", " +
+	"or the Service with minikcm.dev/host=HOST:PORT, or use clientConfig.url, a Service of type ExternalName, or one without selector and an EndpointSlice with the address, " +
 	"or skip its calls (minikcm up --ignore-simulated-webhooks, or the annotation minikcm.dev/ignore-simulated=true)")
 
 // endpoint returns the first address of a Service that is not a pod's.

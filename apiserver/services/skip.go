@@ -1,6 +1,7 @@
 package services
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -37,14 +38,17 @@ type Skipper struct {
 
 var _ webhook.ServiceResolver = &Skipper{}
 
-// ResolveEndpoint is Resolver's, but for a Service whose calls are skipped: its name stands for its address then,
-// which nothing connects to.
+// ResolveEndpoint is Resolver's, but for a Service whose calls are skipped or answered in simulated pods: its
+// name stands for its address then, which nothing connects to.
 func (s *Skipper) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	address, err := s.Resolver.ResolveEndpoint(namespace, name, port)
-	if _, skip := s.Skips(err); skip {
+	if err == nil {
+		return address, nil
+	}
+	if _, skip := s.Skips(err); skip || s.Resolver.Simulated(context.Background(), namespace, name, port) != nil {
 		return at(name+"."+namespace+".svc", port), nil
 	}
-	return address, err
+	return nil, err
 }
 
 // Skip reports whether the calls of a Service's port are skipped, with a warning for the API's client.

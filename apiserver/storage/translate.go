@@ -68,7 +68,16 @@ func fencedOff(err *store.GuardError) error {
 // storeFailed returns etcd's message, such as "etcdserver: request timed out" or
 // "etcdserver: mvcc: database space exceeded", as upstream: with code 500 and no reason.
 func storeFailed(err *store.UnavailableError) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
+	return &failedError{StatusError: &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Err.Error(),
-	}}
+	}}, cause: err}
 }
+
+// failedError is a Status that keeps the store's error.
+type failedError struct {
+	*apierrors.StatusError
+	cause *store.UnavailableError
+}
+
+// Unwrap implements the errors package's method.
+func (e *failedError) Unwrap() []error { return []error{e.StatusError, e.cause} }

@@ -179,7 +179,7 @@ func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, po
 }
 
 // serviceDestination returns the process outside of the cluster that serves a Service's port, or
-// the first endpoint of the port with a handler, or else the first endpoint.
+// one of the port's endpoints by chance, as upstream.
 func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port string) (destination, error) {
 	service, err := read[*corev1.Service](ctx, s, "services", rq.Namespace, name)
 	number, notNumber := strconv.ParseInt(port, 10, 64)
@@ -205,27 +205,32 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 	if err != nil {
 		return destination{}, err
 	}
-	var first destination
+	if len(endpoints.Subsets) == 0 {
+		return destination{}, noEndpoints(name)
+	}
+	type candidate struct {
+		address *corev1.EndpointAddress
+		port    int32
+	}
+	var candidates []candidate
 	for _, subset := range endpoints.Subsets {
 		for _, p := range subset.Ports {
 			if p.Name != port {
 				continue
 			}
 			for i := range subset.Addresses {
-				to, err := s.endpoint(ctx, rq, &subset.Addresses[i], strconv.Itoa(int(p.Port)))
-				if err != nil || to.handler != nil || to.peer != nil {
-					return to, err
-				}
-				if first.address == "" {
-					first = to
-				}
+				candidates = append(candidates, candidate{&subset.Addresses[i], p.Port})
 			}
 		}
 	}
-	if first.address == "" {
-		return first, noEndpoints(rq.Name)
+	if len(candidates) == 0 {
+		return destination{}, noEndpoints(rq.Name)
 	}
-	return first, nil
+	chosen := candidates[0]
+	if len(candidates) > 1 && s.opts.Chance != nil {
+		chosen = candidates[s.opts.Chance(rq.Namespace, name, len(candidates))]
+	}
+	return s.endpoint(ctx, rq, chosen.address, strconv.Itoa(int(chosen.port)))
 }
 
 func noEndpoints(service string) error {

@@ -23,6 +23,8 @@ type Options struct {
 	Get func(ctx context.Context, resource, namespace, name string) (runtime.Object, error)
 	// Services returns the Services of a namespace.
 	Services func(ctx context.Context, namespace string) ([]*corev1.Service, error)
+	// Chance chooses one of n endpoints of a Service; nil: always the first.
+	Chance func(namespace, service string, n int) int
 	// Stopped is closed when the server stops.
 	Stopped <-chan struct{}
 	// Kubelets may be nil: then the requests that need them fail.

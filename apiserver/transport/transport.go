@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -80,8 +81,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w := &memoryResponse{head: head{header: http.Header{}}}
 	t.opts.Handler.ServeHTTP(w, incoming(ctx, req))
-	if err := ctx.Err(); err != nil && w.code == 0 {
-		return nil, err
+	if err := ctx.Err(); err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, clock.ErrTimeout) {
+			return nil, cause // the client waits no longer for the response
+		}
+		if w.code == 0 {
+			return nil, err
+		}
 	}
 	return w.response(req), nil
 }

@@ -9,12 +9,14 @@ import (
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
 	"minikcm.dev/minikcm/apiserver/strategy"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // Attributes returns the attributes of a write for admission plugins. obj and old are objects of
 // the request's kind: what a write through a subresource of another kind does to its parent is
 // shown to admission as a change of that kind.
 func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
+	rq.refusal = Refusal{}
 	var require admission.Require
 	if rq.premises != nil {
 		require = rq.premises.Set
@@ -28,6 +30,7 @@ func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryR
 		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
 		Warn:  func(text string) { response.Warn(rq.Writer, text) },
 		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Require: require,
+		Refused: func(by reasons.Refuser, err error) { rq.refusal = Refusal{By: by, Err: err, Object: obj} },
 	}
 }
 

@@ -2,12 +2,14 @@ package verbs
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // Call is a request while a verb serves it.
@@ -18,7 +20,25 @@ type Call struct {
 	atEnd []func()
 	// premises are what the request's writes depend on; nil unless other processes use the store.
 	premises *storage.Premises
+	refusal  Refusal
 }
+
+// Refusal is what admission, or a PodDisruptionBudget, refused.
+type Refusal struct {
+	By  reasons.Refuser
+	Err error
+	// Object is the object that was to be written; nil for a delete.
+	Object runtime.Object
+}
+
+// Refused returns what refused the request with err; ok is false if neither admission nor a budget
+// did.
+func (rq *Call) Refused(err error) (refusal Refusal, ok bool) {
+	return rq.refusal, rq.refusal.Err != nil && errors.Is(err, rq.refusal.Err)
+}
+
+// RefuseBy says that a budget refuses the request with err.
+func (rq *Call) RefuseBy(by reasons.Refuser, err error) { rq.refusal = Refusal{By: by, Err: err} }
 
 // end calls the functions in atEnd.
 func (rq *Call) end() {

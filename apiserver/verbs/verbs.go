@@ -20,7 +20,8 @@ import (
 // allVerbs are the verbs of a row without Verbs.
 var allVerbs = []string{request.VerbCreate, request.VerbDelete, request.VerbDeleteCollection, request.VerbGet, request.VerbList, request.VerbPatch, request.VerbUpdate, request.VerbWatch}
 
-// Serve negotiates the response format, finds the verb's function, and calls it.
+// Serve negotiates the response format, finds the verb's function, and calls it. It limits the
+// duration on the cluster's clock, and on the machine's, too.
 func (rq *Call) Serve() error {
 	if rq.Subresource != "" && rq.Sub == nil {
 		return response.NotFound()
@@ -53,6 +54,11 @@ func (rq *Call) Serve() error {
 	defer rq.Work.End()
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
+	if rq.backend.Virtual {
+		var stop context.CancelFunc
+		ctx, stop = inflight.WithLimitCause(ctx, rq.backend.Clock, limit, context.DeadlineExceeded)
+		defer stop()
+	}
 	if method := rq.HTTP.Method; method != http.MethodGet && method != http.MethodHead {
 		rq.premises = &storage.Premises{}
 		ctx = storage.WithPremises(ctx, rq.premises)

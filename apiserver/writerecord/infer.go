@@ -34,7 +34,15 @@ const (
 // ownerOf returns the controller owner of an object that a program outside the cluster
 // wrote without causes; inference needs it. For other writes it returns nil.
 func (w *Write) ownerOf(obj runtime.Object) *Owner {
-	if len(w.Causes) > 0 || obj == nil || w.own() {
+	if len(w.Causes) > 0 || w.own() {
+		return nil
+	}
+	return controllerOf(obj)
+}
+
+// controllerOf returns the controller owner of an object, which may be nil.
+func controllerOf(obj runtime.Object) *Owner {
+	if obj == nil {
 		return nil
 	}
 	m, err := meta.Accessor(obj)

@@ -19,6 +19,9 @@ type NeverWrittenError struct {
 	// record has dropped.
 	Since, Forgotten int64
 
+	// Refused are the requests for the object that were refused.
+	Refused []Refusal
+
 	// near has the names of that kind in the same namespace, elsewhere the namespaces
 	// with an object of that kind and name.
 	near, elsewhere []string
@@ -31,6 +34,15 @@ const (
 	maxSuggested = 3
 	maxKnown     = 20_000
 )
+
+// Refuse adds the refusals of requests for the object.
+func (e *NeverWrittenError) Refuse(all []Refusal) {
+	for i := range all {
+		if len(e.Refused) < maxSuggested && all[i].regards(&e.Query, &Write{Kind: e.Query.Kind, Namespace: e.Query.Namespace, Name: e.Query.Name}) {
+			e.Refused = append(e.Refused, all[i])
+		}
+	}
+}
 
 // Suggest adds an object of the kind as a possible suggestion.
 func (e *NeverWrittenError) Suggest(namespace, name string) {
@@ -64,6 +76,12 @@ func (e *NeverWrittenError) Error() string {
 	fmt.Fprintf(&b, "no write of %s is recorded since revision %d", object, e.Since)
 	if e.Forgotten > 0 {
 		fmt.Fprintf(&b, " (%d older writes are forgotten)", e.Forgotten)
+	}
+	for i := range e.Refused {
+		fmt.Fprintf(&b, "; %s", e.Refused[i].Sentence())
+		if message := e.Refused[i].Message; message != "" {
+			fmt.Fprintf(&b, ": %s", message)
+		}
 	}
 	if near := spell.NearestN(e.Query.Name, slices.Sorted(slices.Values(e.near)), maxSuggested); len(near) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(near, " or "))

@@ -58,6 +58,7 @@ type Log struct {
 	objects   map[int]ObjectObserver
 	nextID    int
 	differ    differ
+	refusals  *Refusals
 }
 
 // ObjectObserver is called with a write and its object's states before and after. old is
@@ -73,8 +74,11 @@ func NewLog(capacity int) *Log {
 	if capacity <= 0 {
 		capacity = DefaultCapacity
 	}
-	return &Log{capacity: capacity}
+	return &Log{capacity: capacity, refusals: NewRefusals()}
 }
+
+// Refusals returns the record of the requests that were refused.
+func (l *Log) Refusals() *Refusals { return l.refusals }
 
 // Add records one write, with the changes from old, which may be nil, to obj, and with
 // obj's controller owner if inference needs it.
@@ -84,6 +88,9 @@ func (l *Log) Add(w Write, old, obj runtime.Object) {
 	}
 	if w.Controller == nil {
 		w.Controller = w.ownerOf(obj)
+	}
+	if l.refusals.some.Load() {
+		l.refusals.succeeded(&w, controllerOf(obj))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,6 +31,9 @@ type Explanation struct {
 	// Now explains why an existing object is not in the expected state, if that is
 	// known. It is not derived from the record.
 	Now *reasons.Report `json:"now,omitempty"`
+	// Refused are the requests for the object, or that it depends on, that were refused. They
+	// are not derived from the writes; see Refuse.
+	Refused []Refusal `json:"refused,omitempty"`
 	// Writes is the number of the object's writes in the record, Forgotten the number of
 	// writes to all objects that the record has dropped, Since the record's first
 	// revision.
@@ -98,6 +101,16 @@ func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error)
 	creation, change, deletion := stations(writes, own)
 	out.Creation, out.Change, out.Deletion = e.chain(creation), e.chain(change), e.chain(deletion)
 	return out, nil
+}
+
+// maxRefused caps the refusals of an explanation.
+const maxRefused = 20
+
+// Refuse adds the refusals that concern the object of the query, the newest ones if there are too many.
+func (e *Explanation) Refuse(all []Refusal, query Query) {
+	regarding := slices.DeleteFunc(slices.Clone(all), func(r Refusal) bool { return !r.regards(&query, &e.Object) })
+	slices.SortStableFunc(regarding, func(a, b Refusal) int { return b.Last.Compare(a.Last) })
+	e.Refused = regarding[:min(len(regarding), maxRefused)]
 }
 
 // newest returns the writes of the newest object of the name.

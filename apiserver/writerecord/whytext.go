@@ -37,6 +37,12 @@ func (e *Explanation) Print(w io.Writer, start time.Time) error {
 		fmt.Fprintf(&b, "\n%s %s\n", title, textOfTime(part.link.Time, start))
 		p.print(part.link, "  ", "  ", part.link.Time)
 	}
+	if len(e.Refused) > 0 {
+		b.WriteString("\nRefused\n")
+		for i := range e.Refused {
+			fmt.Fprintf(&b, "  %s\n", e.Refused[i].line(start))
+		}
+	}
 	if e.Creation == nil && e.Writes > 0 {
 		fmt.Fprintf(&b, "\nIts creation is not in the record, which begins with revision %d", e.Since)
 		if e.Forgotten > 0 {

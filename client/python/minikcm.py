@@ -305,6 +305,10 @@ class Cluster:
         since selects later revisions only."""
         return self._ask("GET", "/writes", {"resource": resource, "namespace": namespace, "name": name, "since": since})
 
+    def refusals(self, resource=None, namespace=None, name=None, user=None):
+        """Returns the requests that were refused, those of the first refusals first."""
+        return self._ask("GET", "/refusals", {"resource": resource, "namespace": namespace, "name": name, "user": user})
+
     def why(self, resource, name, namespace=None):
         """Explains an object by the causes of its writes. resource is a plural name."""
         return self._ask("GET", "/why", {"resource": resource, "namespace": namespace, "name": name})

@@ -263,6 +263,32 @@ export interface Write {
   changes?: { path: string; from?: string; to?: string }[];
 }
 
+/** Counts the requests of one user for one object, or for new objects of one owner, that the same thing refused. */
+export interface Refusal {
+  actor: string;
+  userAgent?: string;
+  verb: string;
+  resource: { group: string; version: string; resource: string };
+  subresource?: string;
+  kind?: string;
+  namespace?: string;
+  name?: string;
+  controller?: { kind: string; name: string; uid: string };
+  by: {
+    kind: "webhook" | "policy" | "quota" | "budget" | "admissionPlugin" | "authorization" | "flowControl" | "timeout" | "store" | "fault";
+    name?: string;
+    /** The name of a webhook's configuration, or of a policy's binding. */
+    of?: string;
+  };
+  code: number;
+  message?: string;
+  count: number;
+  first: string;
+  last: string;
+  /** When such a request succeeded after the last refusal. */
+  succeeded?: string;
+}
+
 export interface Link extends Write {
   because?: Link[];
   inferred?: string;
@@ -284,6 +310,8 @@ export interface Explanation {
   change?: Link;
   deletion?: Link;
   now?: { state?: string; reasons?: Reason[]; more?: number };
+  /** Refused requests for the object, or that it depends on. */
+  refused?: Refusal[];
   writes: number;
   forgotten?: number;
   since: number;
@@ -533,6 +561,11 @@ export class Cluster {
   /** Returns the write record, oldest first. */
   writes(of: { resource?: string; namespace?: string; name?: string; since?: number } = {}): Promise<Write[]> {
     return this.#ask("GET", "/writes", { ...of });
+  }
+
+  /** Returns the requests that were refused, those of the first refusals first. */
+  refusals(of: { resource?: string; namespace?: string; name?: string; user?: string } = {}): Promise<Refusal[]> {
+    return this.#ask("GET", "/refusals", { ...of });
   }
 
   /** Explains an object by the causes of its writes. resource is a plural name, such as pods. */

@@ -27,8 +27,10 @@ type breaking struct {
 	// nil while the controller does not run.
 	run   context.CancelCauseFunc
 	ended chan struct{}
-	// up has a value when it may run again after it was taken down; nil: it was not.
-	up chan *restart
+	// up has a value when it may run again after it was taken down; nil: it was not. downs counts the
+	// downtimes that have not ended.
+	up    chan *restart
+	downs int
 	// awake means that supervise receives from up before time passes. It does not while the
 	// controller rests.
 	awake bool
@@ -101,15 +103,28 @@ func (c *member) stayDown(ctx context.Context) *restart {
 	c.lastError, c.lastTime = errTakenDown.Error(), c.since
 	c.mu.Unlock()
 	c.hasCrashed()
-	select {
-	case again := <-up:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.up = nil
-		return again
-	case <-ctx.Done():
-		return nil
+	for {
+		select {
+		case again := <-up:
+			if c.mayLeave() {
+				return again
+			}
+			again.work.End()
+		case <-ctx.Done():
+			return nil
+		}
 	}
+}
+
+// mayLeave ends the time that the controller is down, unless it was taken down again.
+func (c *member) mayLeave() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.downs > 0 {
+		return false
+	}
+	c.up = nil
+	return true
 }
 
 func (c *member) isDown() bool {
@@ -118,9 +133,9 @@ func (c *member) isDown() bool {
 	return c.up != nil
 }
 
-// bringUp ends the downtime that began with up. The restart is in flight from here on, unless the
-// controller rests: it is made again after its rest anyway, and virtual time must be able to
-// reach that.
+// bringUp ends a downtime that began with up. The end of the last one brings the controller up: the
+// restart is in flight from here on, unless the controller rests: it is made again after its rest
+// anyway, and virtual time must be able to reach that.
 //
 //	Crash      the run ends; rest sets the restart timer for now+1s
 //	TakeDown   there is no run to end
@@ -129,8 +144,9 @@ func (c *member) isDown() bool {
 func (c *member) bringUp(up chan *restart) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.downs--
 	switch {
-	case c.up != up:
+	case c.downs > 0:
 	case c.awake:
 		up <- &restart{inflight.Begin(c.env.Ledger, inflight.Action)}
 	default:
@@ -191,22 +207,26 @@ func (m *Manager) Crash(name string) error {
 }
 
 // TakeDown ends a controller's run and keeps the controller down until up is called, which
-// rebuilds it. TakeDown fails if the controller is already down.
+// rebuilds it. A controller that was taken down several times is down until each up was called.
 func (m *Manager) TakeDown(name string) (up func(), err error) {
 	c, err := m.member(name)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	if c.up != nil {
-		c.mu.Unlock()
-		return nil, fmt.Errorf("breaking the controller %s: it is down already", name)
+	if c.up == nil {
+		c.up = make(chan *restart, 1)
 	}
-	again := make(chan *restart, 1)
-	c.up = again
+	select {
+	case again := <-c.up: // the last downtime has ended, and supervise has not seen it
+		again.work.End()
+	default:
+	}
+	c.downs++
+	ended := c.up
 	c.mu.Unlock()
 	c.end(errTakenDown)
-	return sync.OnceFunc(func() { c.bringUp(again) }), nil
+	return sync.OnceFunc(func() { c.bringUp(ended) }), nil
 }
 
 // Idles reports whether a controller has no queue that could be broken: its flags or keys give

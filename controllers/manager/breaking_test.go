@@ -107,6 +107,20 @@ func TestTimePassesWhileAControllerIsBroken(t *testing.T) {
 			func(b *broken) { b.fails = 2; b.takeDown()() },
 			[]string{"3s 0s"},
 		},
+		"one is taken down twice": {
+			func(b *broken) {
+				first, second := b.takeDown(), b.takeDown()
+				b.advance(time.Minute)
+				first()
+				b.advance(time.Minute)
+				second()
+			},
+			[]string{"2m0s 0s"},
+		},
+		"one that comes up is taken down again": {
+			func(b *broken) { b.takeDown()(); up := b.takeDown(); b.advance(time.Minute); up() },
+			[]string{"1m0s 0s"},
+		},
 		"one that is down crashes": {
 			func(b *broken) { up := b.takeDown(); b.do(b.Crash("c")); b.advance(time.Minute); up() },
 			[]string{"1m0s 0s"},

@@ -44,7 +44,7 @@ func (s *Scheduler) resume(a *queue.Attempt) {
 	if w := s.devices.bindings.get(a.Info.Pod.UID); w != nil {
 		s.queue.Decided(a)
 		a.Annotations, a.Expected, w.attempt = w.attempt.Annotations, w.attempt.Expected, a
-		s.tasks.add(func(ctx context.Context) { s.awaitDevices(ctx, w) })
+		s.later(a, func(ctx context.Context) { s.awaitDevices(ctx, w) })
 		return
 	}
 	w := s.volumes.get(a.Info.Pod.UID)
@@ -55,7 +55,7 @@ func (s *Scheduler) resume(a *queue.Attempt) {
 	s.queue.Decided(a)
 	a.Annotations, a.Expected = w.attempt.Annotations, w.attempt.Expected
 	bound, err := s.volumes.status(w)
-	s.tasks.add(func(ctx context.Context) {
+	s.later(a, func(ctx context.Context) {
 		if bound {
 			s.bind(ctx, a, w.node)
 			return

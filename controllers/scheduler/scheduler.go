@@ -242,7 +242,7 @@ func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 	d := s.choose(ctx, a, in)
 	s.start = d.Next
 	if d.Err != nil {
-		s.tasks.add(func(ctx context.Context) { s.failed(cause.With(ctx, cause.Of(pod)), a, d.Err) })
+		s.later(a, func(ctx context.Context) { s.failed(cause.With(ctx, cause.Of(pod)), a, d.Err) })
 		return
 	}
 	if d.Node == "" {
@@ -266,7 +266,13 @@ func (s *Scheduler) decide(ctx context.Context, a *queue.Attempt) {
 			p.volumes = s.volumes.reserve(a, d.Node, plan)
 		}
 	}
-	s.tasks.add(func(ctx context.Context) { s.bindPlaced(ctx, p) })
+	s.later(a, func(ctx context.Context) { s.bindPlaced(ctx, p) })
+}
+
+// later lets a task end the attempt of a pod. Its requests may take time.
+func (s *Scheduler) later(a *queue.Attempt, task func(ctx context.Context)) {
+	work := s.queue.Work(a)
+	s.tasks.add(func(ctx context.Context) { task(s.tasks.pausing(ctx, work)) })
 }
 
 // inputOn gathers what the decision on a popped pod depends on, with the snapshot as it is. Ties between
@@ -337,7 +343,7 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 	if d.Nodes == 0 {
 		s.renominate(a, "")
 		s.explain(a, in, explain.Result{Message: d.Message()})
-		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
+		s.later(a, func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
 	if in.Devices != nil {
@@ -354,18 +360,18 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 	s.explain(a, in, explain.Result{Message: d.Message(), Preemption: p})
 	switch {
 	case p == nil:
-		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
+		s.later(a, func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	case p.Wait:
-		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, in.Prefer) })
+		s.later(a, func(ctx context.Context) { s.reject(ctx, a, d, in.Prefer) })
 		return
 	}
 	s.renominate(a, p.Node)
 	if p.Node == "" {
-		s.tasks.add(func(ctx context.Context) { s.reject(ctx, a, d, "") })
+		s.later(a, func(ctx context.Context) { s.reject(ctx, a, d, "") })
 		return
 	}
-	s.tasks.add(func(ctx context.Context) { s.preempt(ctx, a, d, *p) })
+	s.later(a, func(ctx context.Context) { s.preempt(ctx, a, d, *p) })
 }
 
 // postFilter looks for what would let in a pod that fits on no node: pods to preempt (nil: that is not tried), and

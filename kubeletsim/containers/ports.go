@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,6 +46,10 @@ func answers(e Pod) []responses.HTTP {
 
 func (rt *Runtime) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Node, e Pod, port int32) {
 	a := responses.HTTPTo(answers(e), port, r.URL.Path)
+	if a.Review != "" && r.Method == http.MethodPost {
+		serveReview(w, r, a)
+		return
+	}
 	text, open := strings.CutSuffix(a.Body, `\`)
 	if !open && text != "" {
 		text += "\n"
@@ -67,6 +72,33 @@ func (rt *Runtime) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.No
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body)
 	}
+}
+
+// maxReviewBytes limits an AdmissionReview: two objects of the size of a request.
+const maxReviewBytes = 8 << 20
+
+// serveReview answers an AdmissionReview, of any version.
+func serveReview(w http.ResponseWriter, r *http.Request, a responses.HTTP) {
+	var review struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Request    *struct {
+			UID string `json:"uid"`
+		} `json:"request"`
+	}
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReviewBytes)).Decode(&review)
+	if err != nil || review.Kind != "AdmissionReview" || review.Request == nil {
+		http.Error(w, "the body is no AdmissionReview with a request", http.StatusBadRequest)
+		return
+	}
+	type object = map[string]any
+	answer := object{"uid": review.Request.UID, "allowed": a.Review == responses.Allow}
+	if a.Review == responses.Deny {
+		answer["status"] = object{"code": http.StatusForbidden, "message": a.Body}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// It fails only if the client is gone.
+	_ = json.NewEncoder(w).Encode(object{"apiVersion": review.APIVersion, "kind": review.Kind, "response": answer})
 }
 
 // Running returns the reference to a running container.

@@ -73,25 +73,44 @@ type Node struct {
 	started  atomic.Int64
 
 	Heartbeat
+	Renewal Renewal
 	Shortage
 }
 
-// Heartbeat is the state of a node's registration and heartbeats. No lock guards it: only
-// the worker that holds the node's key uses it.
+// Heartbeat is the state of a node's registration and of the updates of its status. No lock guards
+// it: only the worker that holds the node's key uses it.
 type Heartbeat struct {
-	Registered bool
-	// StatusDue is when the status is compared with the Node, fullDue when it is written
-	// even if nothing has changed, and leaseDue when the lease is renewed.
-	StatusDue, FullDue, LeaseDue time.Time
+	// Registered is also read by the worker that renews the lease.
+	Registered atomic.Bool
+	// StatusDue is when the status is compared with the Node, and FullDue when it is written
+	// even if nothing has changed.
+	StatusDue, FullDue time.Time
 	// Written is the Node as the last write of its status left it, which the informer
 	// may not have delivered yet.
 	Written *corev1.Node
-	Lease   *coordinationv1.Lease
-	// Random spreads this node's renewals; nil before the first.
-	Random *clock.Random
-	// Failures counts the attempts to reach the API that failed in a row.
+	// Failures counts the attempts to register the node that failed in a row.
 	Failures int
 }
+
+// Renewal is the state of the renewals of a node's lease. No lock guards it: only the worker that
+// holds the key of the lease uses it.
+type Renewal struct {
+	// Due is when the lease is renewed; zero: at once.
+	Due time.Time
+	// Lease is the lease as the last request returned it; nil: it is not known.
+	Lease *coordinationv1.Lease
+	// Random spreads the renewals; nil before the first.
+	Random *clock.Random
+	// Failures counts the attempts to create or read the lease that failed in a row.
+	Failures int
+	hurried  atomic.Bool
+}
+
+// Hurry makes the next renewal due at once. It may be called without the key of the lease.
+func (r *Renewal) Hurry() { r.hurried.Store(true) }
+
+// TakeHurry reports whether Hurry was called since the last call.
+func (r *Renewal) TakeHurry() bool { return r.hurried.Swap(false) }
 
 // newNode returns a node with the given ranges of pod addresses, or one that awaits them.
 func newNode(spec Spec, address string, ranges ...netip.Prefix) *Node {

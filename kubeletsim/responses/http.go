@@ -15,8 +15,9 @@ import (
 // AnnotationHTTP declares how a container answers HTTP requests, one answer a line: a port, a
 // path (or a prefix and *), a status code and a body. In the body, $(NAME) is a variable of the
 // container, and a backslash at the end suppresses the final line break. The word "files" and a
-// directory in place of a status code serve the container's files. Ports that no line names
-// refuse connections. Probes of the container get these answers too.
+// directory in place of a status code serve the container's files. The words "allow" and "deny" in
+// place of a status code answer AdmissionReviews, "deny" with the body as its message. Ports that no
+// line names refuse connections. Probes of the container get these answers too.
 const AnnotationHTTP = "minikcm.dev/http"
 
 // HTTP is one line of AnnotationHTTP.
@@ -26,11 +27,23 @@ type HTTP struct {
 	prefix bool
 	Status int
 	Body   string
+	// Review answers AdmissionReviews: Allow or Deny, with Body as its message; empty: they get
+	// Status and Body.
+	Review Review
 	// Root is the directory whose files are served; empty if none are.
 	Root string
 	// Container is the name of the container that answers. Callers set it; ParseHTTP does not.
 	Container string
 }
+
+// Review is an answer to an AdmissionReview.
+type Review string
+
+// The answers to an AdmissionReview.
+const (
+	Allow Review = "allow"
+	Deny  Review = "deny"
+)
 
 // Status codes of HTTP.
 const (
@@ -58,15 +71,21 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		if status == "files" && strings.HasPrefix(body, "/") {
 			code, errCode, root, body = statusOK, nil, strings.TrimSpace(body), ""
 		}
+		review := Review(status)
+		if review == Allow || review == Deny {
+			code, errCode = statusOK, nil
+		} else {
+			review = ""
+		}
 		switch {
 		case errPort != nil || number < 1 || number > maxPort:
 			return nil, fmt.Errorf("%q does not begin with a port", line)
 		case !strings.HasPrefix(path, "/") && path != "*":
 			return nil, fmt.Errorf("%q has no path such as / or /api/*", line)
 		case errCode != nil || code < 200 || code > 599:
-			return nil, fmt.Errorf("%q has neither a status code from 200 to 599 nor files and a directory", line)
+			return nil, fmt.Errorf("%q has neither a status code from 200 to 599 nor files and a directory, allow or deny", line)
 		}
-		a := HTTP{Port: int32(number), Path: path, Status: code, Body: body, Root: root}
+		a := HTTP{Port: int32(number), Path: path, Status: code, Body: body, Root: root, Review: review}
 		if begin, ok := strings.CutSuffix(path, "*"); ok {
 			a.Path, a.prefix = begin, true
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -36,9 +37,9 @@ type Fault struct {
 	// Share is the fraction of the selected operations that are affected, in (0, 1]. 0
 	// means all.
 	Share float64
-	// Latency is added to their duration, in time of the clock. Virtual time stands still
-	// while components of the cluster wait for their requests, because they are in flight;
-	// on a virtual clock, only requests from outside can be delayed.
+	// Latency is added to their duration, in time of the clock; operations that wait go on when
+	// the fault is removed. Virtual time stands still while components of the cluster wait for
+	// their requests, unless they can pause (inflight.With).
 	Latency time.Duration
 	// Err is the error that they return; nil: they succeed.
 	Err error
@@ -52,8 +53,11 @@ type Fault struct {
 	// HoldWatches keeps back the batches of the selected watches until the fault is removed. On a
 	// virtual clock the caller must remove the fault itself: time stands still meanwhile.
 	HoldWatches bool
-	// removed is closed when the fault is removed.
+	// delays are the operations that the fault delays. removed is closed by ended when the fault
+	// is removed.
+	delays  *inflight.Delays
 	removed chan struct{}
+	ended   func()
 }
 
 // Slow delays every operation by d, in time of the clock.

@@ -25,6 +25,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	faults  []*Fault // in the order of injection
+	gone    []*Fault // removed, and operations that they delayed may still wait
+	ending  bool     // no fault can be injected any more
 	watches map[*watch]struct{}
 	closed  chan struct{}
 	ended   sync.WaitGroup
@@ -37,11 +39,16 @@ func New(inner store.Store, c clock.Clock, random *clock.Random) *Store {
 
 // Inject applies f to the operations that start from now on, until remove is called. If
 // several faults match an operation, their delays add up, and the error is that of the
-// oldest fault that has one.
+// oldest fault that has one. An operation that waits for a fault's delay goes on when the
+// fault is removed.
 func (s *Store) Inject(f Fault) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.removed = make(chan struct{})
+	if s.ending {
+		return func() {}
+	}
+	f.delays, f.removed = inflight.NewDelays(s.clock), make(chan struct{})
+	f.ended = sync.OnceFunc(func() { close(f.removed) })
 	s.faults = append(s.faults, &f)
 	s.broken.Store(true)
 	if f.EndWatches {
@@ -52,8 +59,10 @@ func (s *Store) Inject(f Fault) (remove func()) {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		close(f.removed)
+		f.ended()
+		f.delays.Cut()
 		s.faults = slices.DeleteFunc(s.faults, func(other *Fault) bool { return other == &f })
+		s.gone = append(slices.DeleteFunc(s.gone, func(other *Fault) bool { return other.delays.Idle() }), &f)
 		s.broken.Store(len(s.faults) > 0)
 	})
 }
@@ -87,11 +96,32 @@ func (s *Store) InjectFor(f Fault, d time.Duration) (remove func()) {
 	}
 }
 
+// End removes all faults for good, without waiting for the clock: operations that wait for a delay
+// go on at once, in any order. It is for the end of a cluster, whose clock may move no more.
+func (s *Store) End() {
+	s.mu.Lock()
+	s.ending = true
+	faults := append(s.faults, s.gone...)
+	s.faults, s.gone = nil, nil
+	s.broken.Store(false)
+	s.mu.Unlock()
+	for _, f := range faults {
+		f.ended()
+		f.delays.Release()
+	}
+}
+
 // outcome is what the injected faults do to one operation.
 type outcome struct {
-	latency time.Duration
-	err     error
-	made    bool // the write takes effect although it fails
+	delays []delay
+	err    error
+	made   bool // the write takes effect although it fails
+}
+
+// delay is the delay of one operation by one fault.
+type delay struct {
+	by *inflight.Delays
+	of time.Duration
 }
 
 func (s *Store) decide(ctx context.Context, operation Operations, key string, adds bool) outcome {
@@ -109,7 +139,9 @@ func (s *Store) decide(ctx context.Context, operation Operations, key string, ad
 		case errors.Is(f.Err, store.ErrNoSpace) && !adds:
 			continue
 		}
-		out.latency += f.Latency
+		if f.Latency > 0 {
+			out.delays = append(out.delays, delay{f.delays, f.Latency})
+		}
 		if out.err == nil && f.Err != nil {
 			out.err = f.Err
 			out.made = f.Unknown && s.random.IntN(2) == 0
@@ -118,32 +150,24 @@ func (s *Store) decide(ctx context.Context, operation Operations, key string, ad
 	return out
 }
 
-// apply waits for the outcome's latency and returns its error.
+// apply waits for the outcome's delays and returns its error. The work in ctx (inflight.With) is
+// not in flight meanwhile, because virtual time stands still while anything is.
 func (s *Store) apply(ctx context.Context, f outcome) error {
-	if f.latency > 0 {
-		if err := s.wait(ctx, f.latency); err != nil {
-			return err
+	if isRequest, mayWait := store.RequestOf(ctx); isRequest && !mayWait {
+		return f.err
+	}
+	waiting := store.Attached(ctx)
+	for _, d := range f.delays {
+		if d.by.Sleep(waiting, d.of) != nil {
+			return waiting.Err()
+		}
+		select {
+		case <-s.closed:
+			return &store.UnavailableError{Err: store.ErrClosed}
+		default:
 		}
 	}
 	return f.err
-}
-
-// wait waits for d. The work in ctx (inflight.With) is not in flight meanwhile, because
-// virtual time stands still while anything is.
-func (s *Store) wait(ctx context.Context, d time.Duration) error {
-	if isRequest, mayWait := store.RequestOf(ctx); isRequest && !mayWait {
-		return nil
-	}
-	var due inflight.Latch
-	timer := s.clock.AfterFunc(d, due.Open)
-	defer timer.Stop()
-	switch err := due.WaitOr(ctx, s.closed); {
-	case err != nil:
-		return ctx.Err()
-	case !due.IsOpen():
-		return &store.UnavailableError{Err: store.ErrClosed}
-	}
-	return nil
 }
 
 // Get implements store.Store.
@@ -217,6 +241,7 @@ func (s *Store) Close() error {
 		close(s.closed)
 	}
 	s.mu.Unlock()
+	s.End()
 	err := s.inner.Close()
 	s.ended.Wait()
 	return err

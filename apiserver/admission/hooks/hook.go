@@ -3,10 +3,12 @@ package hooks
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	upstream "k8s.io/apiserver/pkg/admission"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/reasons"
 )
 
 // The resources of admissionregistration.k8s.io whose objects make a plugin work: policies
@@ -117,5 +119,38 @@ func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started
 	if !ok {
 		return errNotAudited
 	}
-	return audited.Admit(warned(ctx, a), a.Record(), h.plugin.opts.Kinds)
+	made := &calls{plugin: h.plugin}
+	err = audited.Admit(traced(warned(ctx, a), made), a.Record(), h.plugin.opts.Kinds)
+	if err != nil {
+		h.refused(ctx, a, made, err)
+	}
+	return err
+}
+
+// refused says which webhook or policy an error comes from.
+func (h hook) refused(ctx context.Context, a *admission.Attributes, made *calls, err error) {
+	if h.resource == mutatingConfigurations || h.resource == validatingConfigurations {
+		if c := made.rejecting(ctx, err); c != nil {
+			a.RefuseBy(reasons.ByWebhook, c.webhook, c.configuration)
+			return
+		}
+		// It was not called, such as for a dry run that it does not support.
+		if name := named(webhookName, err); name != nil {
+			a.RefuseBy(reasons.ByWebhook, name[1], "")
+		}
+		return
+	}
+	if name := named(policyName, err); name != nil {
+		a.RefuseBy(reasons.ByPolicy, name[1], name[2])
+	}
+}
+
+// What upstream's plugins call a webhook and a policy in their errors.
+var (
+	webhookName = regexp.MustCompile(`webhook "([^"]*)"`)
+	policyName  = regexp.MustCompile(`(?:Validating|Mutating)?(?:AdmissionPolicy|admission policy|policy) '([^']*)'(?: with binding '([^']*)')?`)
+)
+
+func named(pattern *regexp.Regexp, err error) []string {
+	return pattern.FindStringSubmatch(err.Error())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +38,12 @@ type Options struct {
 	// Services resolves the Service of a webhook, and Skip decides which are skipped.
 	Services webhookutil.ServiceResolver
 	Skip     outbound.Skip
+	// Simulated returns what answers on a port of a Service in a simulated pod, or nil.
+	Simulated func(ctx context.Context, namespace, name string, port int32) http.Handler
+	// Observer records what webhooks and policies do.
+	Observer Observer
+	// Faults returns what the injected faults do to a call of a webhook of a configuration.
+	Faults func(ctx context.Context, configuration, webhook string) Fate
 }
 
 // Plugin runs upstream's four plugins, each of which is a plugin of the admission chain.
@@ -71,7 +78,7 @@ func (p *Plugin) start() (*started, error) {
 	}
 	if p.started == nil {
 		var err error
-		if p.started, err = start(p.opts); err != nil {
+		if p.started, err = p.newStarted(); err != nil {
 			return nil, fmt.Errorf("starting the admission webhooks and policies: %w", err)
 		}
 	}

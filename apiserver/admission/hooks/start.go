@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -54,16 +55,23 @@ type plugins struct {
 	validatingWebhooks *validatingwebhook.Plugin
 }
 
-func start(opts Options) (*started, error) {
+func (of *Plugin) newStarted() (*started, error) {
+	opts := of.opts
 	var p plugins
 	s := &started{namespaces: newPulled(opts.Namespaces)}
 	mutations := &policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]{
 		policies: opts.Objects("mutatingadmissionpolicies"), bindings: opts.Objects(mutatingBindings), table: opts.Kinds.Table, params: opts.Params,
-		policyOf: mutating.NewMutatingAdmissionPolicyAccessor, bindingOf: mutating.NewMutatingAdmissionPolicyBindingAccessor, compile: compileMutating,
+		policyOf: mutating.NewMutatingAdmissionPolicyAccessor, bindingOf: mutating.NewMutatingAdmissionPolicyBindingAccessor,
 	}
 	validations := &policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]{
 		policies: opts.Objects("validatingadmissionpolicies"), bindings: opts.Objects(validatingBindings), table: opts.Kinds.Table, params: opts.Params,
-		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor, compile: compileValidating,
+		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor,
+	}
+	mutations.compile = func(policy *mutating.Policy) mutating.PolicyEvaluator {
+		return measureMutating(opts.Observer, policy.Name, mutations.bindingOfAny, compileMutating(policy))
+	}
+	validations.compile = func(policy *validating.Policy) validating.Validator {
+		return measuredValidator{compileValidating(policy), opts.Observer, policy.Name}
 	}
 	p.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), mutations,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
@@ -71,7 +79,7 @@ func start(opts Options) (*started, error) {
 		})
 	p.validatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Delete, upstream.Connect), validations,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
-			return validating.NewDispatcher(z, generic.NewPolicyMatcher(m))
+			return validating.NewDispatcher(z, notingMatcher{generic.NewPolicyMatcher(m), validations})
 		})
 	var err error
 	if p.mutatingWebhooks, err = mutatingwebhook.NewMutatingWebhook(nil); err != nil {
@@ -81,7 +89,7 @@ func start(opts Options) (*started, error) {
 		return nil, err
 	}
 	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
-		return outbound.Resolver{UserAgent: "kube-apiserver-admission", Skip: opts.Skip}
+		return outbound.Resolver{UserAgent: "kube-apiserver-admission", Skip: opts.Skip, Wrap: func(limited http.RoundTripper) http.RoundTripper { return caller{of, limited} }}
 	}
 	p.mutatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	p.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)

@@ -61,9 +61,18 @@ func New(opts Options, host *Host) ([]any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("configuring the admission plugin %s: %w", row.Name, err)
 		}
-		made = append(made, plugin)
+		made = append(made, admission.Named{Name: row.Name, Operations: row.operations(), Plugin: plugin})
 	}
 	return made, nil
+}
+
+// operations returns the operations that the plugin's metrics count; nil: all.
+func (p Plugin) operations() []admission.Operation {
+	var all []admission.Operation
+	for _, letter := range p.on {
+		all = append(all, map[rune]admission.Operation{'C': admission.Create, 'U': admission.Update, 'D': admission.Delete, 'X': admission.Connect}[letter])
+	}
+	return all
 }
 
 // core returns the storage of a resource of the core group.

@@ -128,6 +128,16 @@ func (q *Queue) Decided(a *Attempt) bool {
 	return true
 }
 
+// Work returns what counts the attempt of a pod; nil if nothing does. The attempt's requests may pause it.
+func (q *Queue) Work(a *Attempt) *inflight.Work {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if a.queuedPod.ticket == nil {
+		return nil
+	}
+	return a.queuedPod.ticket.Work()
+}
+
 // Nominate records the node that is being freed for a popped pod; "": none.
 func (q *Queue) Nominate(a *Attempt, node string) {
 	q.mu.Lock()
