@@ -168,6 +168,7 @@ func TestWatchStream(t *testing.T) {
 	c.must(p, remove)
 	p.shows("curl", curl.rest())
 	p.shows("a bookmark", c.must(p, "curl --silent --no-buffer 'http://127.0.0.1:8001/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name=colors&timeoutSeconds=1'", "8001", port))
+	c.must(p, "minikcm fault apiserver compact")
 	p.shows("an expired watch", c.must(p, "curl --silent --no-buffer 'http://127.0.0.1:8001/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=1&timeoutSeconds=1'", "8001", port))
 	c.must(p, create)
 	p.types("go run ./watchstream")

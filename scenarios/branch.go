@@ -66,8 +66,8 @@ type branch struct {
 	quiet bool
 	// background is the title of the background step that it does; empty if it does none.
 	background string
-	// title is that of the scenario's own step which it does.
-	title string
+	// title is that of the scenario's own step which it does, and number is "step 4".
+	title, number string
 	// repeats is the outermost repetition that it is in; nil if it is in none.
 	repeats *repetition
 }
@@ -111,6 +111,15 @@ func (b *branch) raiseLast(expired func()) {
 		expired()
 		b.Raise()
 	})
+}
+
+// settled waits until all other work of this instant is done.
+func (b *branch) settled(ctx context.Context) error {
+	if !b.TakesTurns() {
+		return context.Cause(ctx)
+	}
+	b.raiseLast(func() {})
+	return b.Wait(ctx)
 }
 
 // stepped keeps the result of one of the scenario's own steps.
@@ -218,7 +227,7 @@ func whyEnded(cause, err error) error {
 // behind does a step in the background. Its failure ends the run.
 func (b *branch) behind(ctx context.Context, step *spec.Step) {
 	child := b.run.branch(b.random.Fork())
-	child.span, child.background = b.span, step.Title()
+	child.span, child.background, child.number = b.span, step.Title(), b.number
 	if step.Name == "" {
 		b.note("goes on in the background")
 	} else { // the title does not say what it does

@@ -13,7 +13,7 @@ import (
 // the fault is over or, if the fault lasts to the end of the steps, when it was injected.
 // The server takes the fault back when ctx ends, and when this process ends.
 func (b *branch) faultElsewhere(ctx context.Context, f *fault.Fault) error {
-	f, seed := f.Within(b.run.kinds.Default), b.random.Uint64()
+	f, seed := f.In(b.run.kinds.Default), b.random.Uint64()
 	if f.Lasts() && f.For == 0 && !f.Repeats() {
 		return b.faultToTheEnd(ctx, f, seed)
 	}

@@ -119,7 +119,7 @@ func checkCluster(c *spec.Checker, cluster *spec.Cluster) {
 func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Driven: true, // by the steps: each ends its work before the cluster's parts react
-		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
+		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, LeaderElection: c.LeaderElection, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
 		CloudProvider: c.CloudProvider, PodNetworks: minikcm.PodNetworks{Allocate: c.ClusterCIDR != "", ClusterCIDR: c.ClusterCIDR},
 		ManageNodes: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true},
 		Latencies: minikcm.Latencies{

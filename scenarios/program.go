@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,19 @@ func checkSpeed(c *spec.Checker, speed **int) {
 	}
 }
 
+// program is how another program runs beside the cluster.
+type program struct {
+	// speed is how many times faster than the machine's clock a virtual one runs meanwhile.
+	speed int
+	// patience is how long a virtual clock stands still first, by the machine's clock: a program
+	// that ends before takes no time of the cluster, so that the run can be repeated.
+	patience time.Duration
+	output   []string
+	fails    bool
+}
+
 // command runs another program to its end, and notes each line of its output as it is printed.
-func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output []string, fails bool) error {
+func (b *branch) command(ctx context.Context, cmd *exec.Cmd, p program) error {
 	out := &noted{note: b.programPrinted}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+b.run.kubeconfig)
@@ -47,20 +59,20 @@ func (b *branch) command(ctx context.Context, cmd *exec.Cmd, speed int, output [
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	err := b.alongside(ctx, ended, speed)
+	err := b.alongside(ctx, ended, p)
 	b.run.programEnded(cmd, ctx.Err() != nil)
 	out.end()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case fails && errors.As(err, &exit):
-	case fails && err == nil:
+	case p.fails && errors.As(err, &exit):
+	case p.fails && err == nil:
 		return errors.New("it should have failed, and did not")
 	case err != nil:
 		return fmt.Errorf("it failed (%w): %s", err, strings.TrimSpace(out.text.String()))
 	}
-	for _, text := range output {
+	for _, text := range p.output {
 		if !strings.Contains(out.text.String(), text) {
 			return fmt.Errorf("its output has no %q:\n%s", text, strings.TrimSpace(out.text.String()))
 		}
@@ -136,10 +148,14 @@ func (r *run) endPrograms() {
 
 // alongside lets the cluster's time run while another program runs, since the ledger does not
 // show what that program waits for. It returns the program's error.
-func (b *branch) alongside(ctx context.Context, ended <-chan error, speed int) error {
+func (b *branch) alongside(ctx context.Context, ended <-chan error, p program) error {
 	if b.run.cluster == nil || !isVirtual(b.run.clock) {
 		return <-ended
 	}
+	if p.patience == 0 {
+		b.notReproducible()
+	}
+	elapsed := clock.Stopwatch()
 	ticker := clock.Real().NewTicker(pace)
 	defer ticker.Stop()
 	for {
@@ -147,11 +163,21 @@ func (b *branch) alongside(ctx context.Context, ended <-chan error, speed int) e
 		case err := <-ended:
 			return err
 		case <-ticker.C():
-			if b.sleep(ctx, pace*time.Duration(speed)) != nil {
+			if ctx.Err() == nil && elapsed() < p.patience {
+				continue
+			}
+			b.notReproducible()
+			if b.sleep(ctx, pace*time.Duration(p.speed)) != nil {
 				return <-ended // it is ended too
 			}
 		}
 	}
+}
+
+// notReproducible records that another run with the same seed may differ from the present step on: the
+// machine's speed decides how much of the cluster's time a program takes.
+func (b *branch) notReproducible() {
+	b.run.recorder.NotReproducible(fmt.Sprintf("%s (%s)", b.number, cmp.Or(b.background, b.title)))
 }
 
 func isVirtual(c clock.Clock) bool {

@@ -68,6 +68,22 @@ var failing = map[string]string{
     - apply: {objects: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: default}, spec: {minAvailable: 3, selector: {matchLabels: {app: web}}}}]}
     - wait: {target: deployment/web, for: rollout, within: 1m}
     - expect: {within: 10s, counts: [{target: pods, selector: app=web, max: 2}]}`,
+	"never": "\n  cluster: {nodes: 3}\n  invariants:\n    - {name: no large shop, never: {counts: [{target: pods, selector: app=web, min: 5}]}}\n  steps:" + web(`image: nginx, resources: {requests: {cpu: 100m}}`) + `
+    - apply: {objects: [{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web, namespace: default}, spec: {minReplicas: 2, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]}}]}
+    - wait: {target: deployment/web, for: rollout, within: 1m}
+    - patch: {target: deployment/web, patch: {metadata: {annotations: {minikcm.dev/load-cpu: "0.4"}}}}
+    - sleep: 10m`,
+	"too many": anywhere + web("image: nginx") + `
+    - wait: {target: deployment/web, for: rollout, within: 1m}
+    - patch: {target: deployment/web, patch: {spec: {replicas: 5}}}
+    - wait: {target: deployment/web, for: rollout, within: 1m}
+    - expect: {within: 30s, counts: [{target: pods, selector: app=web, equals: 3}]}`,
+	"no room": anywhere + `
+    - apply: {objects: [{apiVersion: v1, kind: Pod, metadata: {name: large, namespace: kube-system}, spec: {containers: [{name: c, image: nginx, resources: {requests: {cpu: "20"}}}]}}]}` + web(`image: nginx, resources: {requests: {cpu: "20"}}`) + `
+    - expect: {within: 1m, counts: [` + ready + `]}`,
+	"few by a filter": anywhere + web("image: nginx") + `
+    - wait: {target: deployment/web, for: rollout, within: 1m}
+    - expect: {given: {pods: {target: pods}}, cel: ['pods.filter(p, p.spec.nodeName != "node-0").size() >= 3']}`,
 	"job": anywhere + `
     - apply: {objects: [{apiVersion: batch/v1, kind: Job, metadata: {name: hopeless, namespace: default}, spec: {backoffLimit: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [sh, -c, "exit 3"]}]}}}}]}
     - wait: {target: job/hopeless, for: condition=Complete, within: 5m}`,
@@ -107,7 +123,7 @@ func TestReasons(t *testing.T) {
 					t.Fatal("it passes")
 				}
 				*texts[name] = withoutNames(result.Failure.Error())
-				if run := result.Run; len(run.Failures) == 0 || len(run.Failures[0].Reasons) == 0 && len(run.NotAsExpected) == 0 {
+				if run := result.Run; len(run.Failures) == 0 || len(run.Failures[0].Reasons) == 0 && len(run.NotAsExpected) == 0 && len(run.Failures[0].Objects) == 0 {
 					t.Errorf("the record has no reason: %+v", run.Failures)
 				}
 			})

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"minikcm.dev/minikcm/scenarios/runrecord"
@@ -52,6 +53,9 @@ type Result struct {
 	Processor time.Duration
 	// Failure is why the scenario failed; nil if it passed.
 	Failure error
+	// Expected is the failure that the scenario expects (spec.fails), and with which the run
+	// ended; nil: there is none.
+	Expected error
 	// Interrupted says that the run was ended before it was over; Failure says why.
 	Interrupted bool
 	// Run is what was recorded.
@@ -79,8 +83,24 @@ func (r *Result) Text() string {
 	case r.Failure != nil:
 		word = "FAIL"
 	}
+	if r.Expected != nil {
+		word = "PASS (it failed as expected)"
+	}
 	return fmt.Sprintf("%s %s in %v (%v of the cluster's time, seed %s)", word, r.Scenario.Metadata.Name,
 		r.Real.Round(time.Millisecond), r.Cluster.Round(time.Millisecond), strconv.FormatUint(r.Seed, 10))
+}
+
+// expect turns the failure that a scenario expects into a pass, and any other end into a failure.
+func (r *Result) expect(fails string) {
+	switch {
+	case fails == "" || r.Interrupted:
+	case r.Failure == nil:
+		r.Failure = fmt.Errorf("the run should have failed with %q (spec.fails), and passed", fails)
+	case strings.Contains(r.Failure.Error(), fails):
+		r.Expected, r.Failure = r.Failure, nil
+	default:
+		r.Failure = fmt.Errorf("the run should have failed with %q (spec.fails), and failed otherwise: %w", fails, r.Failure)
+	}
 }
 
 // silent is a Progress that says nothing.

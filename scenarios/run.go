@@ -110,7 +110,13 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	})
 	r.endPrograms()
 	result := r.result(ctx, failure)
+	if !errors.As(failure, new(*StalledError)) {
+		result.expect(s.Spec.Fails)
+	}
 	result.Run = r.recorder.Stop(result.verdict())
+	if result.Run != nil && result.Expected != nil {
+		result.Run.ExpectedFailure = result.Expected.Error()
+	}
 	if errors.As(failure, new(*StalledError)) {
 		w.closeAbandoned()
 	} else if err := w.close(); err != nil {
@@ -287,6 +293,7 @@ func (b *branch) top(ctx context.Context, steps []spec.Step, word string) error 
 			return err
 		}
 		b.run.report(func(p Progress) { p.StepBegins(step.Title()) })
+		b.number = fmt.Sprintf("%s %d", word, i+1)
 		done := b.result(ctx, step)
 		b.run.stepped(done)
 		b.run.report(func(p Progress) { p.StepEnded(done) })

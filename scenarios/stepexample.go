@@ -46,5 +46,5 @@ func (b *branch) example(ctx context.Context, e *Example) error {
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) // running it is what was asked for
 	cmd.Env = os.Environ()
-	return b.command(ctx, cmd, *e.Speed, e.Output, e.Fails)
+	return b.command(ctx, cmd, program{speed: *e.Speed, output: e.Output, fails: e.Fails})
 }

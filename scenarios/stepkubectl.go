@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"minikcm.dev/minikcm/scenarios/spec"
 )
 
-// Kubectl runs the built-in kubectl in a process of its own.
+// Kubectl runs the built-in kubectl in a process of its own. A virtual clock stands still meanwhile,
+// unless kubectl waits for something.
 type Kubectl struct {
 	// Args are the arguments, without kubectl itself.
 	Args []string `yaml:"args"`
@@ -33,7 +35,12 @@ func (k *Kubectl) check(c *spec.Checker) {
 
 func (k *Kubectl) title() string { return "kubectl " + strings.Join(k.Args, " ") }
 
+// kubectl runs after all other work of this instant, such as a fault in the background: what kubectl reads
+// does not depend on the machine's speed.
 func (b *branch) kubectl(ctx context.Context, k *Kubectl) error {
+	if err := b.settled(ctx); err != nil {
+		return err
+	}
 	command := b.run.opts.Kubectl
 	if len(command) == 0 {
 		command = []string{"kubectl"}
@@ -46,5 +53,61 @@ func (b *branch) kubectl(ctx context.Context, k *Kubectl) error {
 	cmd := exec.CommandContext(ctx, command[0], args...) // running it is what was asked for
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(k.Stdin)
-	return b.command(ctx, cmd, *k.Speed, k.Output, k.Fails)
+	return b.command(ctx, cmd, program{speed: *k.Speed, patience: k.patience(), output: k.Output, fails: k.Fails})
+}
+
+// How long a virtual clock stands still for kubectl, by the machine's clock: for commands that wait for
+// what the cluster does, and for all others, which wait only if a fault delays their requests.
+const (
+	patienceWaiting = 300 * time.Millisecond
+	patienceOthers  = 5 * time.Second
+)
+
+func (k *Kubectl) patience() time.Duration {
+	if k.waits() {
+		return patienceWaiting
+	}
+	return patienceOthers
+}
+
+// waits reports whether the command may wait for what the cluster does.
+func (k *Kubectl) waits() bool {
+	var words, flags []string
+	for _, arg := range k.Args {
+		switch {
+		case arg == "--":
+			continue
+		case strings.HasPrefix(arg, "-"):
+			flag, value, _ := strings.Cut(arg, "=")
+			if value != "false" {
+				flags = append(flags, flag)
+			}
+			if flag == "--wait" && value == "false" {
+				flags = append(flags, "--no-wait")
+			}
+		default:
+			words = append(words, arg)
+		}
+	}
+	has := func(any ...string) bool {
+		return slices.ContainsFunc(any, func(flag string) bool { return slices.Contains(flags, flag) })
+	}
+	if len(words) == 0 {
+		return false
+	}
+	switch words[0] {
+	case "wait", "drain", "attach", "cp", "debug", "exec", "port-forward", "proxy", "run":
+		return words[0] != "run" || has("-i", "--stdin", "-it", "-ti", "--attach", "--rm")
+	case "rollout":
+		return slices.Contains(words, "status")
+	case "delete":
+		return !has("--no-wait")
+	case "get", "events":
+		return has("-w", "--watch", "--watch-only")
+	case "logs", "log":
+		return has("-f", "--follow")
+	case "apply", "replace", "scale":
+		return has("--wait", "--force", "--prune", "--timeout")
+	}
+	return false
 }

@@ -44,7 +44,7 @@ func (b *branch) parallel(ctx context.Context, p *Parallel) error {
 	for i := range steps {
 		children[i] = b.run.branch(b.random.Fork())
 		children[i].span, children[i].quiet, children[i].repeats, children[i].background = b.span, b.quiet, b.repeats, b.background
-		children[i].title = b.title
+		children[i].title, children[i].number = b.title, b.number
 	}
 	var failure error
 	var all sync.WaitGroup

@@ -52,5 +52,5 @@ func (b *branch) script(ctx context.Context, s *Script) error {
 	for _, name := range sortedKeys(s.Env) {
 		cmd.Env = append(cmd.Env, name+"="+s.Env[name])
 	}
-	return b.command(ctx, cmd, *s.Speed, s.Output, s.Fails)
+	return b.command(ctx, cmd, program{speed: *s.Speed, output: s.Output, fails: s.Fails})
 }

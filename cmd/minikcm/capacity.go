@@ -108,7 +108,7 @@ func (f *capacityFlags) options() (*capacity.Options, error) {
 			return nil, fmt.Errorf("--%s must not be negative, but is %v", d.name, d.is)
 		}
 	}
-	if err := f.reports.prepare(1); err != nil {
+	if err := f.reports.prepare(); err != nil {
 		return nil, err
 	}
 	groups, err := f.readGroups()

@@ -41,6 +41,7 @@ type clusterFlags struct {
 	seed        uint64
 	controllers []string
 	scheduler   bool
+	leaderElect bool
 	// schedulerConfig is the file of --scheduler-config.
 	schedulerConfig string
 	memoryLimit     string
@@ -87,6 +88,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay overrides it")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' enables all that are on by default, 'name' adds one, '-name' disables one")
 	flags.BoolVar(&f.scheduler, "scheduler", true, "run the scheduler; if false, pods stay unassigned unless a client binds them")
+	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let the controllers and the scheduler work only while they hold the leases kube-controller-manager and kube-scheduler, which they renew every two seconds, as upstream's do; not with --etcd-servers")
 	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "file of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) with the scheduler's profiles, plugins and extenders")
 }
 
@@ -107,7 +109,7 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 func (f *clusterFlags) parse() (minikcm.Options, error) {
 	opts := minikcm.Options{
 		Nodes: f.nodes.count, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
-		PodNetworks: f.podNetworks, CloudProvider: f.cloudProvider, Controllers: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
+		PodNetworks: f.podNetworks, CloudProvider: f.cloudProvider, Controllers: f.controllers, NoScheduler: !f.scheduler, LeaderElection: f.leaderElect, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
 		// Without an active fault, their cost is negligible.
 		APIFaults: true, StoreFaults: true,
 		Extensions: ownExtensions(),

@@ -63,6 +63,7 @@ func transcript(t *testing.T, dir string, commands ...[]string) string {
 	text := strings.ReplaceAll(out.String(), dir+"/", "")
 	for _, figure := range []struct{ pattern, with string }{
 		{`(?m)^[0-9a-f]{8} +\d+ +\d+ +\d+ kB +(<none>|3\S+)$`, "HHHHHHHH   N          N            N kB         V"},
+		{`https://127\.0\.0\.1:\d+`, "https://ADDRESS"},
 		{`\d+ keys`, "N keys"},
 		{`revision \d+`, "revision N"},
 		{`\d+ kB`, "N kB"},

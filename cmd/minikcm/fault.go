@@ -27,6 +27,9 @@ var faultExamples = map[string]string{
   minikcm fault apiserver restart`,
 	"etcd": `  minikcm fault etcd slow --delay 500ms --for 1m
   minikcm fault etcd unavailable --operations writes --percent 20 --for 30s`,
+	"webhooks": `  minikcm fault webhook down opa --for 10m
+  minikcm fault webhook slow --delay 20s --for 5m
+  minikcm fault webhook deny validate.example.com --message "quota of the team is used up"`,
 	"controllers": `  minikcm fault controller pause deployment-controller --for 1m
   minikcm fault controller crash --all`,
 	"clock": `  minikcm fault clock skew --nodes node-0 --by -2m --for 10m`,
@@ -95,6 +98,9 @@ func partShort(part fault.Part) string {
 		return "Inject faults into the API server"
 	case "etcd", "clock":
 		return "Inject faults into " + map[string]string{"etcd": "the API server's store", "clock": "clocks"}[part.Name]
+	}
+	if part.Name == "webhooks" {
+		return "Inject faults into admission webhooks"
 	}
 	return "Inject faults into " + part.Name
 }

@@ -294,6 +294,9 @@ func (p *progress) End(result *scenarios.Result) {
 	}
 	word, rest, _ := strings.Cut(result.Text(), " ")
 	p.print("%s %s\n", p.paint(color, word), rest)
+	if text := result.Run.ReproducibleText(); text != "" {
+		p.print("%s\n", text)
+	}
 	if result.Failure != nil && !result.Interrupted {
 		p.print("Reproduce it with: %s\n", rerunCommand(result, p.kubeconfig))
 	}

@@ -46,7 +46,7 @@ func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenari
 		return badInput{err}
 	}
 	f.opts.Seed, f.opts.Clock, f.opts.Set, f.opts.Logger = saved.Scenario.Seed, saved.Scenario.Clock, saved.Scenario.Set, klog.Background()
-	if err := f.outputs.prepare(1); err != nil {
+	if err := f.outputs.prepare(); err != nil {
 		return badInput{err}
 	}
 	all := []*scenarios.Scenario{s}
@@ -62,6 +62,9 @@ func replay(ctx context.Context, out io.Writer, saved *runrecord.Run, f *scenari
 func compare(out io.Writer, saved, run *runrecord.Run) {
 	if diff := runrecord.FirstDifference(runrecord.Normalise(saved), runrecord.Normalise(run)); diff != "" {
 		_, _ = fmt.Fprintf(out, "The runs differ (- saved, + now): %s", diff)
+		if text := saved.ReproducibleText(); text != "" {
+			_, _ = fmt.Fprintf(out, "%s.\n", text)
+		}
 		return
 	}
 	_, _ = fmt.Fprintln(out, "The run matches the saved run.")

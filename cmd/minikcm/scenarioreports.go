@@ -20,18 +20,19 @@ import (
 )
 
 // outputs are the files to which reports are written. An empty name writes none.
-type outputs struct{ junit, json, html, save string }
+type outputs struct{ junit, json, html, sarif, save string }
 
 func (o *outputs) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this file")
 	flags.StringVar(&o.html, "html", "", "write a self-contained HTML report with plots to this file")
-	flags.StringVar(&o.json, "json", "", "save the run as JSON in this file, for the commands why, report and replay")
+	flags.StringVar(&o.sarif, "sarif", "", "write the failures to this file in SARIF, for the code scanning of code hosts")
+	flags.StringVar(&o.json, "json", "", "save the run as JSON in this file, for the commands why, report and replay; of several scenarios, a list for report")
 	flags.StringVar(&o.save, "save", "", "save each run in this folder, as NAME/"+runrecord.FileName)
 }
 
 // prepare checks, before anything runs, that the reports can be written.
-func (o *outputs) prepare(scenarios int) error {
-	for flag, file := range map[string]string{"--junit": o.junit, "--json": o.json, "--html": o.html} {
+func (o *outputs) prepare() error {
+	for flag, file := range map[string]string{"--junit": o.junit, "--json": o.json, "--html": o.html, "--sarif": o.sarif} {
 		if file == "" {
 			continue
 		}
@@ -41,9 +42,6 @@ func (o *outputs) prepare(scenarios int) error {
 		if err := writable(file); err != nil {
 			return fmt.Errorf("%s=%s cannot be written: %w", flag, file, err)
 		}
-	}
-	if o.json != "" && scenarios > 1 {
-		return fmt.Errorf("--json saves a single run, but %d scenarios were given: use --save DIR", scenarios)
 	}
 	return nil
 }
@@ -80,6 +78,17 @@ func (o *outputs) write(out io.Writer, results []*scenarios.Result) error {
 	return o.writeRuns(out, runs)
 }
 
+// recordsOf returns the records of the runs that have one.
+func recordsOf(results []*scenarios.Result) []*runrecord.Run {
+	var runs []*runrecord.Run
+	for _, result := range results {
+		if result.Run != nil {
+			runs = append(runs, result.Run)
+		}
+	}
+	return runs
+}
+
 func (o *outputs) writeRuns(out io.Writer, runs []*runrecord.Run) error {
 	if len(runs) == 0 {
 		return nil
@@ -87,7 +96,8 @@ func (o *outputs) writeRuns(out io.Writer, runs []*runrecord.Run) error {
 	err := errors.Join(
 		toFile(out, "JUnit report", o.junit, func(w io.Writer) error { return report.JUnit(w, runs) }),
 		toFile(out, "HTML report", o.html, func(w io.Writer) error { return report.HTML(w, runs) }),
-		toFile(out, "run", o.json, runs[len(runs)-1].Save),
+		toFile(out, "SARIF report", o.sarif, func(w io.Writer) error { return report.SARIF(w, runs) }),
+		toFile(out, "run", o.json, func(w io.Writer) error { return runrecord.SaveAll(w, runs) }),
 	)
 	if o.save == "" {
 		return err
@@ -132,22 +142,22 @@ func newScenarioReport() *cobra.Command {
 	o := &outputs{}
 	cmd := &cobra.Command{
 		Use:   "report RUN...",
-		Short: "Show saved runs as text, HTML or JUnit XML",
-		Long: `Show runs that "minikcm scenario run" saved with --save or --json. Without --html and
---junit, the timeline is printed.`,
+		Short: "Show saved runs as text, HTML, JUnit XML or SARIF",
+		Long: `Show runs that "minikcm scenario run" saved with --save or --json. Without --html, --junit
+and --sarif, the timeline is printed.`,
 		Example: `  minikcm scenario run pod-kill --save ./runs
   minikcm scenario report ./runs/pod-kill --html report.html`,
 		Args: someArgs("a saved run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var runs []*runrecord.Run
 			for _, arg := range args {
-				run, err := runrecord.Load(arg)
+				saved, err := runrecord.LoadAll(arg)
 				if err != nil {
 					return badInput{err}
 				}
-				runs = append(runs, run)
+				runs = append(runs, saved...)
 			}
-			if o.html != "" || o.junit != "" {
+			if o.html != "" || o.junit != "" || o.sarif != "" {
 				return o.writeRuns(cmd.OutOrStdout(), runs)
 			}
 			for _, run := range runs {
@@ -160,6 +170,7 @@ func newScenarioReport() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.html, "html", "", "write an HTML report with plots to this file")
 	cmd.Flags().StringVar(&o.junit, "junit", "", "write a JUnit XML report to this file")
+	cmd.Flags().StringVar(&o.sarif, "sarif", "", "write the failures to this file in SARIF")
 	return cmd
 }
 

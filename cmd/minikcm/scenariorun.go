@@ -32,6 +32,7 @@ type scenarioFlags struct {
 	untilFailure bool
 	keepGoing    bool
 	timeline     bool
+	github       bool
 	verbose      bool
 	noColor      bool
 	cpuProfile   string
@@ -80,6 +81,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.repeat, "repeat", 1, "number of runs, each with the next seed; the first failure ends the command")
 	flags.BoolVar(&f.untilFailure, "until-failure", false, "repeat with the next seed until a run fails or Ctrl-C")
 	flags.BoolVar(&f.keepGoing, "keep-going", false, "with --repeat, continue after failures, and print how many seeds failed and which")
+	flags.BoolVar(&f.github, "github-annotations", os.Getenv("GITHUB_ACTIONS") == "true", "print the failures as annotations of GitHub Actions, which shows them beside the lines of the files (default in GitHub Actions)")
 	flags.BoolVar(&f.timeline, "timeline", false, "print the whole timeline after each run")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what the time of each run went to: the processor time of the steps, and the writes by client and resource")
 	flags.BoolVar(&f.noColor, "no-color", false, "print without color even on a terminal, as with NO_COLOR in the environment")
@@ -152,7 +154,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 	}
 	f.opts.Kubectl = []string{self, "kubectl"}
 	f.opts.Example = func(name string) []string { return []string{self, "example", name} }
-	if err := f.outputs.prepare(len(all)); err != nil {
+	if err := f.outputs.prepare(); err != nil {
 		return badInput{err}
 	}
 	f.takeTurns(all)
@@ -182,6 +184,9 @@ func (r *scenarioRunner) find(place scenarios.Place) ([]*scenarios.Scenario, err
 // conclude writes the reports and returns the error or exit code of the command.
 func (r *scenarioRunner) conclude(ctx context.Context, results []*scenarios.Result, err error) error {
 	err = errors.Join(err, r.flags.outputs.write(r.out, results))
+	if r.flags.github {
+		err = errors.Join(err, report.GitHub(r.out, recordsOf(results)))
+	}
 	stopped := ctx.Err() != nil
 	var failed []string
 	for _, result := range results {

@@ -66,7 +66,7 @@ func TestEtcdSnapshotRepair(t *testing.T) {
 	if report.Healthy || len(report.Values) != 1 || report.Values[0].Key != key || !report.Values[0].Current {
 		t.Errorf("%+v", report)
 	}
-	said(t, 1, []string{"[y/N]", "nothing was done"}, "etcd-snapshot", "repair", data, "--data-dir", repaired)
+	said(t, 2, []string{"[y/N]", "nothing was done"}, "etcd-snapshot", "repair", data, "--data-dir", repaired)
 	if _, err := os.Stat(repaired); err == nil {
 		t.Error("without an answer it was repaired")
 	}
@@ -98,7 +98,7 @@ func TestEtcdSnapshotCheckRefuses(t *testing.T) {
 	}
 	said(t, 1, []string{logs[0], "etcd-snapshot check " + data, "nothing was changed"}, "up", "--data-dir", data)
 	said(t, 1, []string{logs[0], "damaged"}, "etcd-snapshot", "check", data)
-	said(t, 1, []string{"no such file"}, "etcd-snapshot", "check", filepath.Join(dir, "nowhere"))
+	said(t, 2, []string{"no such file"}, "etcd-snapshot", "check", filepath.Join(dir, "nowhere"))
 	said(t, 1, []string{"neither a snapshot nor a data directory"}, "etcd-snapshot", "check", dir)
 	said(t, 2, []string{"must be text or json"}, "etcd-snapshot", "check", data, "-o", "yaml")
 	said(t, 2, []string{"--data-dir is missing"}, "etcd-snapshot", "repair", data)

@@ -20,6 +20,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/clock/election"
 	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
@@ -78,7 +79,9 @@ type world struct {
 	handling sync.Mutex
 	handlers map[cache.ResourceEventHandler]*handler
 	// election is nil without leader election.
-	election *election
+	election *election.Elector
+	// releases says that the lease is released at the end of a leader.
+	releases bool
 }
 
 func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manager.Options, adapters []adapter) (manager.Manager, error) {
@@ -89,6 +92,7 @@ func newManager(cluster *minikcmtest.Cluster, config *rest.Config, options manag
 	w.identity = "ctrltest_" + string(w.random.UID())
 	w.starting = starting{count: inflight.NewTally(w.ledger, inflight.Start), begun: make(chan struct{})}
 	elects := options.LeaderElection
+	w.releases = options.LeaderElectionReleaseOnCancel
 	electing := options
 	options.LeaderElection = false // controller-runtime's election uses the machine's clock
 	w.syncPeriods = syncPeriods(options.Cache)
@@ -179,7 +183,7 @@ func (m *managed[R]) Elected() <-chan struct{} {
 	if m.election == nil {
 		return m.Manager.Elected()
 	}
-	return m.election.elected
+	return m.election.Elected()
 }
 
 // Start runs the manager until ctx ends or the manager loses its lease.

@@ -34,9 +34,9 @@ func (w *world) run(ctx context.Context, inner manager.Manager) error {
 			w.starting.end(&own)
 			return
 		}
-		w.election.join()
+		w.election.Join()
 		w.starting.end(&own)
-		if stopping := w.election.hold(ctx, w.starting.lead); stopping != nil {
+		if stopping := w.election.Hold(ctx, w.starting.lead); stopping != nil {
 			cancel(errLost)
 			<-ended
 			stopping.End()
@@ -47,8 +47,8 @@ func (w *world) run(ctx context.Context, inner manager.Manager) error {
 	lost := errors.Is(context.Cause(ctx), errLost)
 	cancel(nil)
 	candidacy.Wait()
-	if w.election != nil && !lost {
-		w.election.release()
+	if w.election != nil && !lost && w.releases {
+		w.election.Release()
 	}
 	stopRecording()
 	recorder.Wait()

@@ -122,7 +122,7 @@ func (w *world) leads(ctx context.Context, g *gated) bool {
 	}
 	w.starting.awaitLead(&g.token)
 	select {
-	case <-w.election.elected:
+	case <-w.election.Elected():
 		return true
 	case <-ctx.Done():
 		return false

@@ -59,6 +59,9 @@ func (s *ScheduleSpec) check() error {
 	case s.Type == KindWorkflow && s.Workflow != nil:
 		return s.Workflow.check()
 	}
+	if reason := refused()[s.Type]; reason != "" {
+		return fmt.Errorf("spec.type: %s", notRun(s.Type, reason))
+	}
 	return fmt.Errorf("spec.type %q: only %s and %s can be scheduled, and their spec must be there", s.Type, KindPodChaos, KindWorkflow)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -45,13 +46,18 @@ type Controller struct {
 	over    bool
 }
 
-// experiment is an object being run.
-type experiment struct{ cancel context.CancelCauseFunc }
+// experiment is an object being run with a spec.
+type experiment struct {
+	cancel context.CancelCauseFunc
+	spec   any
+}
 
 // Why an experiment ends early.
 var (
 	errPaused  = errors.New("paused")
 	errDeleted = errors.New("deleted")
+	// errChanged ends a Schedule whose spec was changed: it is run again with the new one.
+	errChanged = errors.New("changed")
 )
 
 // New returns a controller for the cluster.
@@ -156,12 +162,16 @@ func (c *Controller) see(ctx context.Context, kind string, object *unstructured.
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.running[object.GetUID()] != nil {
+	before := c.running[object.GetUID()]
+	if c.over || before != nil && (kind != KindSchedule || reflect.DeepEqual(before.spec, object.Object["spec"])) {
 		return
+	}
+	if before != nil {
+		before.cancel(errChanged)
 	}
 	work := inflight.Begin(c.cluster.Ledger(), inflight.Action)
 	own, cancel := inflight.WithCancelCause(inflight.With(cause.With(ctx, cause.Of(object)), work))
-	e := &experiment{cancel: cancel}
+	e := &experiment{cancel: cancel, spec: object.Object["spec"]}
 	c.running[object.GetUID()] = e
 	c.works.Go(func() {
 		defer work.End()

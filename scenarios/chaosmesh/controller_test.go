@@ -328,7 +328,7 @@ func TestRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"action":   "kind: PodChaos\nmetadata: {name: action}\nspec: {action: pod-dance, mode: one, selector: {}}",
 		"mode":     "kind: PodChaos\nmetadata: {name: mode}\nspec: {action: pod-kill, mode: fixed, selector: {}}",
-		"none":     "kind: Workflow\nmetadata: {name: none}\nspec: {entry: a, templates: [{name: b, templateType: Suspend}]}",
+		"none":     "kind: Workflow\nmetadata: {name: none}\nspec: {entry: a, templates: [{name: a, templateType: Serial, children: [c]}]}",
 		"circle":   "kind: Workflow\nmetadata: {name: circle}\nspec: {entry: a, templates: [{name: a, templateType: Serial, children: [a]}]}",
 		"schedule": "kind: Schedule\nmetadata: {name: schedule}\nspec: {schedule: often, type: PodChaos, podChaos: {}}",
 	} {

@@ -57,6 +57,7 @@ func Install(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	addRules(schemas)
 	var all []*unstructured.Unstructured
 	for _, kind := range []string{KindPodChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
 		all = append(all, definition(kind, schemas[kind]))

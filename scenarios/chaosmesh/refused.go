@@ -36,6 +36,13 @@ func refused() map[string]string {
 	}
 }
 
+// refusedTemplates returns the types of a Workflow's templates that cannot be run here.
+func refusedTemplates() map[string]string {
+	types := refused()
+	types["Task"] = "a template cannot run a container and branch on its exit code"
+	return types
+}
+
 // RefuseOthers defines the kinds that cannot be run, so that the API server refuses their
 // objects with the reason. Without it, a client says only that it knows no such kind.
 func RefuseOthers(ctx context.Context, config *rest.Config) error {

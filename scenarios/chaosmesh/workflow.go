@@ -77,6 +77,9 @@ func (w *flow) check(name string, within []string) error {
 		}
 	case t.TemplateType == "Suspend", t.TemplateType == KindPodChaos && t.PodChaos != nil, t.TemplateType == KindSchedule && t.Schedule != nil:
 	default:
+		if reason := refusedTemplates()[t.TemplateType]; reason != "" {
+			return fmt.Errorf("template %s: %s", name, notRun(t.TemplateType, reason))
+		}
 		return fmt.Errorf("template %s: templateType %q is none of Serial, Parallel, Suspend, PodChaos, Schedule, or has no spec", name, t.TemplateType)
 	}
 	return nil

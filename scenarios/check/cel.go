@@ -45,16 +45,9 @@ type Expression struct {
 // Compile compiles an expression that may name what is given, beside what all may: now
 // (the cluster's time), elapsed (since the run's start), vars, remembered, metrics.
 func Compile(text string, given []string) (*Expression, error) {
-	env, err := environmentOf()
+	env, err := environmentFor(given)
 	if err != nil {
 		return nil, err
-	}
-	var variables []celgo.EnvOption
-	for _, name := range given {
-		variables = append(variables, celgo.Variable(name, celgo.DynType))
-	}
-	if env, err = env.Extend(variables...); err != nil {
-		return nil, fmt.Errorf("declaring %v: %w", given, err)
 	}
 	ast, issues := env.Compile(text)
 	if err := issues.Err(); err != nil {
@@ -70,6 +63,22 @@ func Compile(text string, given []string) (*Expression, error) {
 		e.Metrics = e.Metrics || reference.Name == "metrics"
 	}
 	return e, nil
+}
+
+// environmentFor returns the environment of expressions that may name what is given.
+func environmentFor(given []string) (*celgo.Env, error) {
+	env, err := environmentOf()
+	if err != nil {
+		return nil, err
+	}
+	var variables []celgo.EnvOption
+	for _, name := range given {
+		variables = append(variables, celgo.Variable(name, celgo.DynType))
+	}
+	if env, err = env.Extend(variables...); err != nil {
+		return nil, fmt.Errorf("declaring %v: %w", given, err)
+	}
+	return env, nil
 }
 
 // CompileCheck compiles an expression. holds says that it must hold, and so that it must be
@@ -145,7 +154,11 @@ func (e *Expression) Holds(w *World, given map[string]any) error {
 
 func (e *Expression) differs(text string, w *World, given map[string]any) *Differs {
 	objects, others := objectsOf(given)
-	return &Differs{Text: text, Diff: e.parts(w, given), Objects: objects, others: others}
+	return &Differs{Text: text, Diff: e.parts(w, given), Objects: objects, others: others, more: func(d *Differs) {
+		found, numeric := culprits(e.Text, w, given)
+		d.numeric = numeric
+		d.blame(found)
+	}}
 }
 
 // hintAt says what to do about a field that is not set.

@@ -23,12 +23,16 @@ type Differs struct {
 	// Reasons are why the first maxExplained of these objects, or the objects that should
 	// have made them, are not as expected, from what the API shows. Explain adds them.
 	Reasons []Reason
+	// Numbers say what decides how many there are of the objects. Explain adds them.
+	Numbers []string
 	// gone are the UIDs of the objects that no longer exist.
 	gone []types.UID
 	// final says that the check will never hold.
 	final bool
 	// surplus says that the objects should not exist.
 	surplus bool
+	// numeric says that the check is about a number of objects.
+	numeric bool
 	// others are the objects of a long list. Only those matter that are not as expected.
 	others []*unstructured.Unstructured
 	// missing says which pods are too few; nil if the check is about something else.
@@ -45,6 +49,7 @@ func (d *Differs) Error() string {
 	for i := range d.Reasons {
 		why = append(why, d.Reasons[i].lines()...)
 	}
+	why = append(why, d.Numbers...)
 	lines := []string{d.Text}
 	if strings.HasSuffix(d.Text, ":") {
 		lines = append(append(lines, d.Diff...), why...)
@@ -84,6 +89,18 @@ func missing(kind schema.GroupVersionKind, namespace, name string) *unstructured
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	return o
+}
+
+// blame puts the objects first because of which a check fails.
+func (d *Differs) blame(culprits []*unstructured.Unstructured) {
+	if len(culprits) == 0 {
+		return
+	}
+	d.Diff = append([]string{violatedBy(culprits)}, d.Diff...)
+	rest := slices.DeleteFunc(slices.Clone(d.Objects), func(o *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(culprits, func(c *unstructured.Unstructured) bool { return c.GetUID() == o.GetUID() && TitleOf(c) == TitleOf(o) })
+	})
+	d.Objects = append(slices.Clone(culprits), rest...)
 }
 
 // maxNearest caps the objects that are reported as missing from a count, and maxLooked the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +34,9 @@ type clause func(ctx context.Context) error
 type Expectation struct {
 	mu      sync.Mutex
 	clauses []clause
-	known   func(ctx context.Context, namespace string) *reasons.Index
+	// matching return the objects because of which a clause holds.
+	matching []func(ctx context.Context) []*unstructured.Unstructured
+	known    func(ctx context.Context, namespace string) *reasons.Index
 }
 
 // Follow returns when all views show the present state. changed is called after every event,
@@ -47,6 +50,7 @@ func (c *Cluster) Follow(ctx context.Context, e *spec.Expect, changed func()) (*
 			return nil, err
 		}
 		x.clauses = append(x.clauses, func(context.Context) error { return present(o, view, namespace) })
+		x.matching = append(x.matching, func(context.Context) []*unstructured.Unstructured { return view.matching(o.Object) })
 	}
 	for i := range e.Absent {
 		o, view, _, err := c.object(ctx, &e.Absent[i], &x.mu, changed)
@@ -69,6 +73,7 @@ func (c *Cluster) Follow(ctx context.Context, e *spec.Expect, changed func()) (*
 		count := view.Count(n.Where)
 		lacking := shortageOf(q)
 		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, count(), view, lacking) })
+		x.matching = append(x.matching, func(context.Context) []*unstructured.Unstructured { return view.matching(n.Where) })
 	}
 	return x, c.expressions(ctx, e, x, changed)
 }
@@ -104,6 +109,14 @@ func (c *Cluster) expressions(ctx context.Context, e *spec.Expect, x *Expectatio
 				return err
 			}
 			return expression.Holds(world, given())
+		})
+		x.matching = append(x.matching, func(ctx context.Context) []*unstructured.Unstructured {
+			world, err := c.World(ctx, expression.Metrics)
+			if err != nil {
+				return nil
+			}
+			found, _ := culprits(expression.Text, world, given())
+			return found
 		})
 	}
 	return nil
@@ -218,15 +231,27 @@ func counted(c *spec.Count, n int, view *View, lacking *shortage) error {
 	d := &Differs{Text: fmt.Sprintf("expected %s%s, found %d", c.Title(), c.Which(), n)}
 	if (c.Equals != nil && n < *c.Equals) || (c.Min != nil && n < *c.Min) {
 		d.more, d.missing = func(d *Differs) { d.nearest(c.Where, view) }, lacking
+		all := len(view.List())
+		d.numeric = c.Equals != nil && all < *c.Equals || c.Min != nil && all < *c.Min
 		return d
 	}
-	d.surplus = true
-	d.more = func(d *Differs) {
-		for _, o := range view.List() {
-			if Covers(c.Where, o.Object) {
-				d.Objects = append(d.Objects, o)
-			}
-		}
-	}
+	d.surplus, d.numeric = true, true
+	d.more = func(d *Differs) { d.blame(view.matching(c.Where)) }
 	return d
+}
+
+// counts reports whether a check is about numbers of objects.
+func counts(e *spec.Expect) bool {
+	return len(e.Counts) > 0 || slices.ContainsFunc(e.CEL, func(text string) bool { return strings.Contains(text, "size(") })
+}
+
+// held returns the error of a check that never may hold, and holds. The caller holds the mutex.
+func (x *Expectation) held(ctx context.Context, e *spec.Expect) error {
+	return &Differs{Text: "it holds, which it never may: " + e.Title(), surplus: true, numeric: counts(e), more: func(d *Differs) {
+		var found []*unstructured.Unstructured
+		for _, matching := range x.matching {
+			found = append(found, matching(ctx)...)
+		}
+		d.blame(found)
+	}}
 }

@@ -109,7 +109,7 @@ func (m *Monitor) look(ctx context.Context, x *Expectation) {
 	case m.invariant.Always != nil && !holds:
 		m.violate(ctx, err)
 	case m.invariant.Never != nil && holds:
-		m.violate(ctx, &Differs{Text: "it holds, which it never may: " + m.invariant.Never.Title()})
+		m.violate(ctx, x.held(ctx, m.invariant.Never))
 	case m.invariant.Eventually != nil:
 		m.eventually(ctx, err)
 	}

@@ -88,12 +88,26 @@ type explanation struct {
 func (e *explanation) explain(d *Differs) {
 	for _, o := range d.Objects[:min(len(d.Objects), maxExplained)] {
 		e.add(d, o)
+		e.count(d, o)
 	}
 	if len(d.Reasons) == 0 {
 		e.addFound(d, d.others)
 	}
 	if len(d.Reasons) == 0 && d.missing != nil {
 		e.addFound(d, e.index(d.missing.namespace).Makers(d.missing.namespace, d.missing.selector))
+	}
+}
+
+// count adds what decides how many objects there are like this one, if their number is wrong, or which
+// autoscaler sets the object's own number of replicas.
+func (e *explanation) count(d *Differs, o *unstructured.Unstructured) {
+	index := e.index(o.GetNamespace())
+	text := index.Autoscaling(o)
+	if d.numeric {
+		text = index.Control(o)
+	}
+	if text != "" && !slices.Contains(d.Numbers, text) {
+		d.Numbers = append(d.Numbers, text)
 	}
 }
 

@@ -237,6 +237,11 @@ func (v *View) List() []*unstructured.Unstructured {
 	return v.sorted
 }
 
+// matching returns the objects that have at least these fields. The view's mutex must be held.
+func (v *View) matching(want map[string]any) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(v.List()), func(o *unstructured.Unstructured) bool { return !Covers(want, o.Object) })
+}
+
 // Metas returns the metadata of the objects of List, and converts nothing. The view's mutex
 // must be held.
 func (v *View) Metas() []metav1.Object {

@@ -97,8 +97,8 @@ func (a *awaited) counts(n int, w *Wait, view *View) error {
 		d.missing = a.lacking
 		return d
 	}
-	d.surplus = true
-	d.more = func(d *Differs) { d.others = view.List() }
+	d.surplus, d.numeric = true, true
+	d.more = func(d *Differs) { d.blame(view.List()) }
 	return d
 }
 

@@ -53,6 +53,7 @@ func Parts() []Part {
 		{Name: "nodes", One: "node", Actions: nodeActions, is: reflect.TypeFor[Nodes]()},
 		{Name: "apiserver", One: "apiserver", Actions: apiActions, is: reflect.TypeFor[APIServer]()},
 		{Name: "etcd", One: "etcd", Actions: etcdActions, is: reflect.TypeFor[Etcd]()},
+		{Name: "webhooks", One: "webhook", Actions: webhookActions, is: reflect.TypeFor[Webhooks]()},
 		{Name: "controllers", One: "controller", Actions: controllerActions, is: reflect.TypeFor[Controllers]()},
 		{Name: "clock", One: "clock", Actions: clockActions, is: reflect.TypeFor[Clock]()},
 	}

@@ -46,6 +46,11 @@ var examples = map[string]string{
 	"etcd noSpace":     "{etcd: {action: noSpace}}",
 	"etcd leaderLoss":  "{etcd: {action: leaderLoss, delay: 5s}}",
 
+	"webhooks down":             "{webhooks: {action: down, names: [policy]}}",
+	"webhooks slow":             "{webhooks: {action: slow, delay: 5s, percent: 50}}",
+	"webhooks deny":             "{webhooks: {action: deny, code: 429, message: later}}",
+	"webhooks wrongCertificate": "{webhooks: {action: wrongCertificate}}",
+
 	"controllers crash":      "{controllers: {action: crash, names: [deployment-controller]}, for: 1m}",
 	"controllers pause":      "{controllers: {action: pause}}",
 	"controllers slow":       "{controllers: {action: slow, delay: 1s}}",

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Fault is one fault. Exactly one of Pods, Nodes, APIServer, Etcd, Controllers and Clock is
-// set and says what is broken; the other fields say when and for how long.
+// Fault is one fault. Exactly one of Pods, Nodes, APIServer, Etcd, Webhooks, Controllers and Clock
+// is set and says what is broken; the other fields say when and for how long.
 type Fault struct {
 	Pods        *Pods        `yaml:"pods,omitempty"`
 	Nodes       *Nodes       `yaml:"nodes,omitempty"`
 	APIServer   *APIServer   `yaml:"apiserver,omitempty"`
 	Etcd        *Etcd        `yaml:"etcd,omitempty"`
+	Webhooks    *Webhooks    `yaml:"webhooks,omitempty"`
 	Controllers *Controllers `yaml:"controllers,omitempty"`
 	Clock       *Clock       `yaml:"clock,omitempty"`
 
@@ -31,6 +32,9 @@ type Fault struct {
 	// During is the time after which no occurrence begins. Without it and Times, the last one
 	// is at the end of the scenario, or when the fault is stopped.
 	During Duration `yaml:"during,omitempty"`
+	// Within is how long the fault may take to its end, such as a drain until the nodes are
+	// drained; default any time.
+	Within Duration `yaml:"within,omitempty"`
 
 	// Line is where it is written.
 	Line int `yaml:"-"`
@@ -64,6 +68,7 @@ func (f *Fault) parts() []part {
 	add("nodes", f.Nodes != nil, f.Nodes)
 	add("apiserver", f.APIServer != nil, f.APIServer)
 	add("etcd", f.Etcd != nil, f.Etcd)
+	add("webhooks", f.Webhooks != nil, f.Webhooks)
 	add("controllers", f.Controllers != nil, f.Controllers)
 	add("clock", f.Clock != nil, f.Clock)
 	return set
@@ -71,9 +76,9 @@ func (f *Fault) parts() []part {
 
 func (f *Fault) kind() kind { return f.parts()[0].kind }
 
-// Within returns the fault with a namespace in place of default where it names pods; an
+// In returns the fault with a namespace in place of default where it names pods; an
 // empty one changes nothing.
-func (f *Fault) Within(namespace string) *Fault {
+func (f *Fault) In(namespace string) *Fault {
 	if f.Pods == nil {
 		return f
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/robfig/cron/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/clock/inflight"
 )
 
 // injected takes back what an injection did; nil if nothing has to be taken back.
@@ -22,6 +24,11 @@ var errNoMatch = errors.New("nothing matches")
 func (f *Fault) Run(ctx context.Context, env Env) error {
 	if err := f.Possible(&env); err != nil {
 		return err
+	}
+	if f.Within > 0 {
+		var stop context.CancelFunc
+		ctx, stop = inflight.WithTimeoutCause(ctx, env.Clock, time.Duration(f.Within), &lateError{time.Duration(f.Within)})
+		defer stop()
 	}
 	if !f.Repeats() {
 		return f.once(ctx, &env)
@@ -51,6 +58,11 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 	}
 	return nil
 }
+
+// lateError is the cause with which a fault ends that has not come to its end in time.
+type lateError struct{ within time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("not within %v", e.within) }
 
 // Unanswered reports whether err says that the API server failed to handle a request, which
 // it does while another fault lasts.
@@ -134,6 +146,8 @@ func (f *Fault) inject(ctx context.Context, env *Env) (injected, error) {
 		return f.APIServer.inject(ctx, env)
 	case f.Etcd != nil:
 		return f.Etcd.inject(ctx, env)
+	case f.Webhooks != nil:
+		return f.Webhooks.inject(ctx, env)
 	case f.Controllers != nil:
 		return f.Controllers.inject(ctx, env)
 	case f.Clock != nil:

@@ -51,7 +51,7 @@ func (f *Fault) Validate() []Problem {
 	c := &checker{line: f.Line, fault: f}
 	switch parts := f.parts(); len(parts) {
 	case 0:
-		c.problem("", "says nothing of what to break; give one of pods, nodes, apiserver, etcd, controllers, clock")
+		c.problem("", "says nothing of what to break; give one of pods, nodes, apiserver, etcd, webhooks, controllers, clock")
 		return c.problems
 	case 1:
 		c.prefix = parts[0].name
@@ -72,7 +72,7 @@ func (f *Fault) Validate() []Problem {
 }
 
 func (f *Fault) checkTimes(c *checker) {
-	for name, d := range map[string]Duration{"for": f.For, "every": f.Every, "during": f.During} {
+	for name, d := range map[string]Duration{"for": f.For, "every": f.Every, "during": f.During, "within": f.Within} {
 		if d < 0 {
 			c.problem(name, "must not be negative: %v", time.Duration(d))
 		}
@@ -86,6 +86,9 @@ func (f *Fault) checkTimes(c *checker) {
 		c.problem("for", "is missing: say how long it lasts each time")
 	case f.Every > 0 && f.For > f.Every:
 		c.problem("for", "is longer than every (%v): the next time would begin before the last has ended", time.Duration(f.Every))
+	}
+	if f.Within > 0 && f.For > f.Within {
+		c.problem("within", "is shorter than for (%v): the fault cannot end in time", time.Duration(f.For))
 	}
 	if f.Every > 0 && f.Schedule != "" {
 		c.problem("schedule", "and every cannot both be given")

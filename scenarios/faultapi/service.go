@@ -230,7 +230,7 @@ func (s *service) Close() error {
 // endsFirst orders the faults that keep the API server from answering before the others.
 func endsFirst(a, b *running) int {
 	rank := func(r *running) int {
-		if r.fault.APIServer != nil || r.fault.Etcd != nil {
+		if r.fault.APIServer != nil || r.fault.Etcd != nil || r.fault.Webhooks != nil {
 			return 0
 		}
 		return 1

@@ -304,7 +304,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.advance(time.Minute)
-	id := b.inject("nodes: {action: drain}")
+	id := b.inject("nodes: {action: drain, force: true}")
 	b.advance(time.Minute)
 	if injection := b.want(id, Pending); len(injection.Notes) != 2 {
 		t.Errorf("the notes are %v", injection.Notes)

@@ -70,14 +70,20 @@ type runView struct {
 	Failures []failureView
 	// Unexpected are the objects that were not as expected in the end, a line each.
 	Unexpected []string
-	Legend     []legend
-	Pods       template.HTML
-	Steps      template.HTML
-	Activity   template.HTML
-	Events     template.HTML
-	Rows       []rowView
-	LeftOut    int
-	Replay     string
+	// Refused are the requests that were refused, a line each, and RefusedMore counts the
+	// others.
+	Refused     []string
+	RefusedMore int
+	// NotReproducible says from which step on another run may differ; empty if none will.
+	NotReproducible string
+	Legend          []legend
+	Pods            template.HTML
+	Steps           template.HTML
+	Activity        template.HTML
+	Events          template.HTML
+	Rows            []rowView
+	LeftOut         int
+	Replay          string
 	// Ordered says that the plots show the order of writes, not time.
 	Ordered bool
 }
@@ -124,7 +130,14 @@ func viewOf(i int, run *runrecord.Run) runView {
 		c := run.Pods.Phases[p]
 		v.Legend = append(v.Legend, legend{phaseClass(p), phaseName(p), fmt.Sprintf("%d in the end", c.Last[len(c.Last)-1])})
 	}
-	v.Failures, v.Unexpected = failureViews(run), unexpected(run)
+	v.Failures, v.Unexpected, v.NotReproducible = failureViews(run), unexpected(run), run.ReproducibleText()
+	for i, r := range refusals(run) {
+		if i == maxListed {
+			v.RefusedMore = len(run.Refusals) - maxListed
+			break
+		}
+		v.Refused = append(v.Refused, refusalLine(run, &r))
+	}
 	v.Rows, v.LeftOut = rowViews(timeline(run))
 	return v
 }

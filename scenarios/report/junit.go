@@ -74,8 +74,8 @@ type testCase struct {
 	Skipped   *skipped `xml:"skipped,omitempty"`
 }
 
-// skipped marks a step that was ended, or kept from beginning, by a failure elsewhere: the
-// failure has a test case of its own.
+// skipped marks a step that was ended, or kept from beginning, by a failure elsewhere, which has a test
+// case of its own, and a step that failed as the scenario expects.
 type skipped struct {
 	Message string `xml:"message,attr"`
 }
@@ -97,6 +97,9 @@ func suiteOf(id int, run *runrecord.Run) suite {
 			{"cluster.seconds", seconds(run.Cluster.Seconds())},
 		},
 	}
+	if len(run.NotReproducible) > 0 {
+		s.Properties = append(s.Properties, property{"notReproducible", printable(strings.Join(run.NotReproducible, "; "))})
+	}
 	reported := false
 	for i := range run.Spans {
 		span := &run.Spans[i]
@@ -105,6 +108,10 @@ func suiteOf(id int, run *runrecord.Run) suite {
 		}
 		c := testCase{Name: printable(fmt.Sprintf("%d. %s", len(s.Cases)+1, span.Title)), ClassName: "minikcm." + s.Name, Time: seconds(span.Real.Seconds())}
 		switch text, failed := failureOf(run, i); {
+		case failed && run.ExpectedFailure != "":
+			reported = true
+			c.Skipped = &skipped{Message: printable("failed as expected: " + firstLine(text))}
+			s.Skipped++
 		case failed:
 			reported = true
 			c.Failure = &problem{Message: printable(firstLine(text) + reasonOf(run, i)), Type: string(run.Verdict), Text: printable(text)}

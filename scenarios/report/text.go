@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
@@ -24,11 +25,19 @@ const (
 // Text writes the run for a terminal. It returns an error only if w does.
 func Text(w io.Writer, run *runrecord.Run) error {
 	var b strings.Builder
-	b.WriteString(Headline(run) + "\n\nTimeline\n")
+	b.WriteString(Headline(run) + "\n")
+	if run.ExpectedFailure != "" {
+		b.WriteString("It failed as expected: " + oneLine(run.ExpectedFailure) + "\n")
+	}
+	if text := run.ReproducibleText(); text != "" {
+		b.WriteString(text + "\n")
+	}
+	b.WriteString("\nTimeline\n")
 	writeTimeline(&b, timeline(run))
 	writePods(&b, run)
 	writeControllers(&b, run)
 	writeReasons(&b, run)
+	writeRefusals(&b, run)
 	if len(run.Failures) > 0 {
 		b.WriteString("\nWhat failed\n")
 		writeFailures(&b, run, "  ")
@@ -194,6 +203,34 @@ func writeReasons(b *strings.Builder, run *runrecord.Run) {
 		texts = append(texts, fmt.Sprintf("%s %d", reason, run.Totals.ByReason[reason]))
 	}
 	fmt.Fprintf(b, "\nEvents: %s\n", strings.Join(texts, ", "))
+}
+
+// writeRefusals lists the refused requests, the most frequent first.
+func writeRefusals(b *strings.Builder, run *runrecord.Run) {
+	if len(run.Refusals) == 0 {
+		return
+	}
+	b.WriteString("\nRefused\n")
+	for i, r := range refusals(run) {
+		if i == maxListed {
+			fmt.Fprintf(b, "  and %d more\n", len(run.Refusals)-maxListed)
+			break
+		}
+		fmt.Fprintf(b, "  %s\n", refusalLine(run, &r))
+	}
+}
+
+// refusalLine says which requests were refused, from when to when, and why.
+func refusalLine(run *runrecord.Run, r *minikcm.Refusal) string {
+	when := "at " + offset(r.First.Sub(run.Start))
+	if r.Count > 1 {
+		when = offset(r.First.Sub(run.Start)) + " to " + offset(r.Last.Sub(run.Start))
+	}
+	return fmt.Sprintf("%s, %s, by %s: %s", r.Sentence(), when, r.Writer(), oneLine(r.Message))
+}
+
+func refusals(run *runrecord.Run) []minikcm.Refusal {
+	return slices.SortedStableFunc(slices.Values(run.Refusals), func(x, y minikcm.Refusal) int { return cmp.Compare(y.Count, x.Count) })
 }
 
 func writeFailures(b *strings.Builder, run *runrecord.Run, indent string) {

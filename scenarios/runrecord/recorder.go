@@ -1,6 +1,7 @@
 package runrecord
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -110,6 +111,18 @@ func (r *Recorder) NotReached(titles ...string) {
 	r.run.NotReached = append(r.run.NotReached, titles...)
 }
 
+// NotReproducible notes a step from which on another run with the same seed may differ.
+func (r *Recorder) NotReproducible(step string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.run.NotReproducible, step) && len(r.run.NotReproducible) < maxNames {
+		r.run.NotReproducible = append(r.run.NotReproducible, step)
+	}
+}
+
 // Stop ends the record and returns it, with the verdict and why. A span that has not
 // ended never will.
 func (r *Recorder) Stop(verdict Verdict, message string) *Run {
@@ -120,8 +133,10 @@ func (r *Recorder) Stop(verdict Verdict, message string) *Run {
 		end()
 	}
 	var unexpected []Reasons
+	var refused []minikcm.Refusal
 	if r.cluster != nil {
 		r.sample()
+		refused = r.refusals()
 		if verdict != Passed {
 			unexpected = r.notAsExpected(r.cluster)
 		}
@@ -131,7 +146,7 @@ func (r *Recorder) Stop(verdict Verdict, message string) *Run {
 	if r.stopped {
 		return &r.run
 	}
-	r.stopped, r.run.NotAsExpected = true, unexpected
+	r.stopped, r.run.NotAsExpected, r.run.Refusals = true, unexpected, refused
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -140,6 +155,11 @@ func (r *Recorder) Stop(verdict Verdict, message string) *Run {
 	r.seen.into(&r.run, r.run.Cluster)
 	r.run.explainFailures()
 	return &r.run
+}
+
+// refusals returns the requests that were refused since the start.
+func (r *Recorder) refusals() []minikcm.Refusal {
+	return r.cluster.Writes().Refusals().All(func(refusal *minikcm.Refusal) bool { return !refusal.Last.Before(r.start) })
 }
 
 // now is the offset from the start. It never goes back, as a clock that a fault sets

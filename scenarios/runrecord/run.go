@@ -1,6 +1,7 @@
 package runrecord
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,9 @@ type Run struct {
 	Verdict  Verdict  `json:"verdict"`
 	// Message is why the run failed or was interrupted.
 	Message string `json:"message,omitempty"`
+	// ExpectedFailure is the failure with which the run ended, as its scenario expects
+	// (spec.fails); the verdict is then Passed.
+	ExpectedFailure string `json:"expectedFailure,omitempty"`
 	// Began is when it was run, by the machine's clock.
 	Began time.Time `json:"began"`
 	// Start is the cluster's time at which the record begins. All other times are offsets
@@ -49,6 +53,10 @@ type Run struct {
 	Spans []Span `json:"spans"`
 	// NotReached are the titles of the steps that a failure has kept from beginning.
 	NotReached []string `json:"notReached,omitempty"`
+	// NotReproducible are the steps that ran other programs, whose speed decides how much of the
+	// cluster's time they take: another run with the same seed may differ from the first of them
+	// on.
+	NotReproducible []string `json:"notReproducible,omitempty"`
 	// Failures are the checks that did not hold.
 	Failures []Failure `json:"failures,omitempty"`
 	// Pods are the pods by phase over time, and Controllers what each did over time.
@@ -60,8 +68,24 @@ type Run struct {
 	// Writes and Events are the oldest and the newest, in their order.
 	Writes []minikcm.Write `json:"writes,omitempty"`
 	Events []Event         `json:"events,omitempty"`
+	// Refusals are the requests that were refused, in as many entries as the cluster keeps; see
+	// minikcm.Refusal.
+	Refusals []minikcm.Refusal `json:"refusals,omitempty"`
 	// Totals count everything, including what the record has left out.
 	Totals Totals `json:"totals"`
+}
+
+// ReproducibleText says from which step on another run with the same seed may differ; empty if none
+// will.
+func (r *Run) ReproducibleText() string {
+	if r == nil || len(r.NotReproducible) == 0 {
+		return ""
+	}
+	text := "Not reproducible: " + r.NotReproducible[0]
+	if more := len(r.NotReproducible) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + " ran a program, whose speed decides how much of the cluster's time it takes"
 }
 
 // Scenario says what was run, so that it can be run again.

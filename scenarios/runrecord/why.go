@@ -27,6 +27,7 @@ func (r *Run) explain(q minikcm.Query, why []Reasons) (*minikcm.Explanation, err
 		return nil, err
 	}
 	explanation.Now = reasonsOf(why, &explanation.Object)
+	explanation.Refuse(r.Refusals, q)
 	return explanation, nil
 }
 

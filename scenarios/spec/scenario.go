@@ -36,6 +36,9 @@ type Spec struct {
 	Cluster Cluster            `yaml:"cluster"`
 	// Timeout bounds the whole run, in the cluster's time; default 10m.
 	Timeout Duration `yaml:"timeout"`
+	// Fails is a part of the failure with which the run is expected to end: then the scenario
+	// passes, and fails if the run does not end so.
+	Fails string `yaml:"fails"`
 	// Invariants must hold during the whole run.
 	Invariants []Invariant `yaml:"invariants"`
 	// Steps are done one after the other; the first that fails ends the run.
@@ -78,6 +81,9 @@ type Cluster struct {
 	Controllers []string `yaml:"controllers"`
 	// NoScheduler leaves pods unassigned.
 	NoScheduler bool `yaml:"noScheduler"`
+	// LeaderElection lets the controllers and the scheduler work only while they hold their leases,
+	// as upstream's do: with an API server or an etcd that is too slow to renew them, they end.
+	LeaderElection bool `yaml:"leaderElection"`
 	// Snapshot is the file of an etcd snapshot to begin with. With it, Nodes is 0 by default.
 	Snapshot string `yaml:"snapshot"`
 	// Objects are files and folders of objects to begin with, as "kubectl get -A -o yaml"
