@@ -47,14 +47,25 @@ func validate(obj runtime.Object) field.ErrorList {
 // version has at most one APIService.
 func validateName(s *apiregistrationv1.APIService) field.ErrorList {
 	var errs field.ErrorList
+	wanted := s.Spec.Version + "." + s.Spec.Group
+	if s.GenerateName != "" && s.GenerateName != wanted {
+		errs = append(errs, wrongName("generateName", s.GenerateName, wanted))
+	}
+	if s.Name == "" {
+		return errs // it is missing, which is another error
+	}
 	at := field.NewPath("metadata", "name")
 	for _, message := range path.IsValidPathSegmentName(s.Name) {
 		errs = append(errs, field.Invalid(at, s.Name, message))
 	}
-	if wanted := s.Spec.Version + "." + s.Spec.Group; len(errs) == 0 && s.Name != wanted {
-		errs = append(errs, field.Invalid(at, s.Name, fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", wanted)))
+	if len(path.IsValidPathSegmentName(s.Name)) == 0 && s.Name != wanted {
+		errs = append(errs, wrongName("name", s.Name, wanted))
 	}
 	return errs
+}
+
+func wrongName(key, name, wanted string) *field.Error {
+	return field.Invalid(field.NewPath("metadata", key), name, fmt.Sprintf("must be `spec.version+\".\"+spec.group`: %q", wanted))
 }
 
 func validateService(p *field.Path, spec *apiregistrationv1.APIServiceSpec) field.ErrorList {

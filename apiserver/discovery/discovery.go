@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/gorilla/mux"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -262,6 +263,9 @@ func aggregatedResource(row *resources.Resource) apidiscovery.APIResourceDiscove
 			Subresource: sub.Name, ResponseKind: responseKind(row, subresourceKind(row, &sub)), Verbs: sub.Verbs,
 		})
 	}
+	slices.SortFunc(resource.Subresources, func(a, b apidiscovery.APISubresourceDiscovery) int {
+		return strings.Compare(a.Subresource, b.Subresource)
+	})
 	return resource
 }
 

@@ -49,8 +49,8 @@ func withUnknown(strict error, unknown []string) error {
 // hasForm reports whether the response can be encoded as target: custom objects have no
 // protobuf encoding, only the kinds that they are transformed to.
 func (rq *Request) hasForm(target codec.Target) bool {
-	if target.As.Kind == KindTable && rq.Row.NewList == nil {
-		return false // reviews have no columns
+	if target.As.Kind == KindTable && (rq.Row.NewList == nil || rq.Sub != nil && rq.Sub.NoTable) {
+		return false // reviews and some subresources have no columns
 	}
 	return target.Media != codec.Protobuf || target.As.Kind != "" || !rq.Row.Custom || rq.Sub != nil && rq.Kind() != rq.Row.GroupVersionKind
 }

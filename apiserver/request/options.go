@@ -74,10 +74,16 @@ func (rq *Request) DeleteOptions() (*metav1.DeleteOptions, error) {
 	} else if opts, err = rq.decodeDeleteOptions(data); err != nil {
 		return nil, err
 	}
+	return opts, ValidDeleteOptions(opts)
+}
+
+// ValidDeleteOptions returns an error if the options of a deletion contradict each other or have unknown
+// values.
+func ValidDeleteOptions(opts *metav1.DeleteOptions) error {
 	if errs := metavalidation.ValidateDeleteOptions(opts); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
 	}
-	return opts, nil
+	return nil
 }
 
 func (rq *Request) decodeDeleteOptions(data []byte) (*metav1.DeleteOptions, error) {

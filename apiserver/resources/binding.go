@@ -41,7 +41,10 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
 	if errs := validation.Binding(binding); len(errs) > 0 {
 		return unclassified(errs)
 	}
-	if err := bindable(pod, binding); err != nil {
+	if err := boundAs(pod, binding); err != nil {
+		return apierrors.NewConflict(corev1.Resource("pods"), pod.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: %w", pod.Namespace, pod.Name, err))
+	}
+	if err := bindable(pod); err != nil {
 		return apierrors.NewConflict(corev1.Resource("pods/binding"), pod.Name, err)
 	}
 	pod.Spec.NodeName = binding.Target.Name
@@ -56,12 +59,19 @@ func bindPod(pod *corev1.Pod, binding *corev1.Binding, now time.Time) error {
 	return nil
 }
 
-func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
+// boundAs reports whether the pod is the one, and as it was, that the binding names.
+func boundAs(pod *corev1.Pod, binding *corev1.Binding) error {
 	switch {
 	case binding.UID != "" && binding.UID != pod.UID:
 		return uidMismatch(binding.UID, pod.UID)
 	case binding.ResourceVersion != "" && binding.ResourceVersion != pod.ResourceVersion:
 		return preconditionError{field: "ResourceVersion", wanted: binding.ResourceVersion, actual: pod.ResourceVersion}
+	}
+	return nil
+}
+
+func bindable(pod *corev1.Pod) error {
+	switch {
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":

@@ -39,6 +39,7 @@ func certificateSigningRequestRow() *Resource {
 			{
 				Name:             "approval",
 				GroupVersionKind: kind,
+				NoTable:          true,
 				Verbs:            StatusVerbs,
 				New:              newRequest,
 				Get:              func(parent runtime.Object) (runtime.Object, error) { return parent, nil },

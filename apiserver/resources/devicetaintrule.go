@@ -17,14 +17,15 @@ func deviceTaintRuleRow() *Resource {
 		New:              newRule,
 		NewList:          func() runtime.Object { return &resourcev1.DeviceTaintRuleList{} },
 		Strategy: Strategy{
-			StatusKeeps:          allMetadata,
-			PrepareCreate:        on(prepareDeviceTaintRule),
-			PrepareUpdate:        onUpdate(keepTaintTime),
-			Generation:           true,
-			Validate:             check(validation.DeviceTaintRule),
-			ValidateStatusUpdate: checkUpdate(validation.DeviceTaintRuleStatus),
+			StatusKeeps:               allMetadata,
+			PrepareCreate:             on(prepareDeviceTaintRule),
+			PrepareUpdate:             onUpdate(keepTaintTime),
+			Generation:                true,
+			ForbidUnconditionalUpdate: true,
+			Validate:                  check(validation.DeviceTaintRule),
+			ValidateStatusUpdate:      checkUpdate(validation.DeviceTaintRuleStatus),
 		},
-		Subresources: []Subresource{statusOf(kind, newRule)},
+		Subresources: []Subresource{statusWithoutTable(kind, newRule)},
 	}
 }
 

@@ -25,7 +25,14 @@ func nodeRow() *Resource {
 			Default:   on(defaultNode),
 			NameCheck: apivalidation.NameIsDNSSubdomain,
 			// A kubelet registers its node with a status.
-			KeepStatusOnCreate:   true,
+			KeepStatusOnCreate: true,
+			// Dynamic configuration of kubelets is gone; what was stored of it stays.
+			PrepareCreate: on(func(n *corev1.Node) { n.Spec.ConfigSource, n.Status.Config = nil, nil }),
+			PrepareStatusUpdate: onUpdate(func(n, old *corev1.Node) {
+				if old.Status.Config == nil {
+					n.Status.Config = nil
+				}
+			}),
 			Warnings:             always(warnings.Node),
 			Validate:             check(validation.Node),
 			ValidateUpdate:       checkUpdate(validation.NodeUpdate),

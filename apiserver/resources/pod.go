@@ -47,6 +47,7 @@ func podRow() *Resource {
 			{
 				Name:             "ephemeralcontainers",
 				GroupVersionKind: kind,
+				NoTable:          true,
 				Verbs:            StatusVerbs,
 				New:              newPod,
 				Get:              func(parent runtime.Object) (runtime.Object, error) { return parent, nil },

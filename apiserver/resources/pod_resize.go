@@ -11,7 +11,7 @@ import (
 // podResize changes the resources of a pod's containers while they run (KEP-1287).
 func podResize() Subresource {
 	return Subresource{
-		Name: "resize", GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Verbs: StatusVerbs, Since: 32,
+		Name: "resize", GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Verbs: StatusVerbs, Since: 32, NoTable: true,
 		New:    func() runtime.Object { return &corev1.Pod{} },
 		Get:    func(parent runtime.Object) (runtime.Object, error) { return parent, nil },
 		Update: writeInto(resizePod),

@@ -272,6 +272,8 @@ type Subresource struct {
 	// Columns and Cells define the Table form; the default is the row's.
 	Columns []metav1.TableColumnDefinition
 	Cells   func(obj runtime.Object, now time.Time) []any
+	// NoTable reports that the subresource has no Table form.
+	NoTable bool
 	// NamesParent reports that the body of a create must have the parent's name.
 	NamesParent bool
 	// Delete reports that creating this subresource deletes its parent; it returns the

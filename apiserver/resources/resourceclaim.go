@@ -25,7 +25,7 @@ func resourceClaimRow() *Resource {
 			PrepareStatusUpdate:  onUpdate(dropDeallocated),
 			ValidateStatusUpdate: checkUpdate(validation.ResourceClaimStatus),
 		},
-		Subresources: []Subresource{statusOf(kind, newClaim)},
+		Subresources: []Subresource{statusWithoutTable(kind, newClaim)},
 	}
 }
 

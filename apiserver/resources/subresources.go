@@ -18,6 +18,13 @@ func statusOf(gvk schema.GroupVersionKind, newObject func() runtime.Object) Subr
 	return Subresource{Name: "status", GroupVersionKind: gvk, Verbs: StatusVerbs, New: newObject}
 }
 
+// statusWithoutTable is statusOf for the kinds whose status has no Table form.
+func statusWithoutTable(gvk schema.GroupVersionKind, newObject func() runtime.Object) Subresource {
+	sub := statusOf(gvk, newObject)
+	sub.NoTable = true
+	return sub
+}
+
 // scalable has the fields of a workload that the scale subresource needs.
 type scalable struct {
 	meta *metav1.ObjectMeta

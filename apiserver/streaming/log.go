@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -90,13 +90,13 @@ func readLogOptions(query url.Values, opts *corev1.PodLogOptions) error {
 			continue
 		}
 		if err := runtime.Convert_Slice_string_To_Pointer_int64(&values, value, nil); err != nil {
-			return fmt.Errorf("parameter %s: %w", name, err)
+			return err
 		}
 	}
 	if values := query["sinceTime"]; len(values) > 0 && values[0] != "" {
 		opts.SinceTime = &metav1.Time{}
 		if err := metav1.Convert_Slice_string_To_v1_Time(&values, opts.SinceTime, nil); err != nil {
-			return fmt.Errorf("parameter sinceTime: %w", err)
+			return err
 		}
 	}
 	if values := query["stream"]; len(values) > 0 {
@@ -134,42 +134,29 @@ func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
 	return errs
 }
 
-// chooseContainer sets the container if the client named none and the pod has only one,
-// and rejects one that the pod does not have.
+// chooseContainer sets the container if the client named none and the pod has only one beside its init
+// and ephemeral containers, and rejects one that the pod does not have.
 func chooseContainer(pod *corev1.Pod, opts *corev1.PodLogOptions) error {
-	var apps, inits, others []string
-	for i := range pod.Spec.Containers {
-		apps = append(apps, pod.Spec.Containers[i].Name)
-	}
+	var names []string
 	for i := range pod.Spec.InitContainers {
-		inits = append(inits, pod.Spec.InitContainers[i].Name)
+		names = append(names, pod.Spec.InitContainers[i].Name)
+	}
+	for i := range pod.Spec.Containers {
+		names = append(names, pod.Spec.Containers[i].Name)
 	}
 	for i := range pod.Spec.EphemeralContainers {
-		others = append(others, pod.Spec.EphemeralContainers[i].Name)
+		names = append(names, pod.Spec.EphemeralContainers[i].Name)
 	}
-	if opts.Container != "" {
-		for _, names := range [][]string{apps, inits, others} {
-			for _, name := range names {
-				if name == opts.Container {
-					return nil
-				}
-			}
-		}
-		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", opts.Container, pod.Name))
-	}
-	if len(apps) == 1 && len(inits) == 0 && len(others) == 0 {
-		opts.Container = apps[0]
+	switch {
+	case opts.Container != "" && slices.Contains(names, opts.Container):
 		return nil
+	case opts.Container != "":
+		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", opts.Container, pod.Name))
+	case len(pod.Spec.Containers) == 1:
+		opts.Container = pod.Spec.Containers[0].Name
+		return nil
+	case len(pod.Spec.Containers) == 0:
+		return apierrors.NewBadRequest("a container name must be specified for pod " + pod.Name)
 	}
-	message := "a container name must be specified for pod " + pod.Name
-	if len(apps) > 0 {
-		message += fmt.Sprintf(", choose one of: [%s]", strings.Join(apps, " "))
-	}
-	if len(inits) > 0 {
-		message += fmt.Sprintf(" or one of the init containers: [%s]", strings.Join(inits, " "))
-	}
-	if len(others) > 0 {
-		message += fmt.Sprintf(" or one of the ephemeral containers: [%s]", strings.Join(others, " "))
-	}
-	return apierrors.NewBadRequest(message)
+	return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
 }

@@ -86,6 +86,9 @@ func (rq *Call) deleteParent(ctx context.Context, sent runtime.Object, dryRun []
 	if asked := rq.Sub.Delete(sent); asked != nil {
 		opts = asked
 	}
+	if err := request.ValidDeleteOptions(opts); err != nil {
+		return err
+	}
 	if len(dryRun) > 0 {
 		opts.DryRun = dryRun
 	}

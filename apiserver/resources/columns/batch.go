@@ -83,7 +83,7 @@ func CronJob() Table {
 		nameColumn(),
 		text("Schedule", spec["schedule"]),
 		text("Timezone", spec["timeZone"]),
-		text("Suspend", spec["suspend"]),
+		boolean("Suspend", spec["suspend"]),
 		integer("Active", status["active"]),
 		text("Last Schedule", status["lastScheduleTime"]),
 		ageColumn(),

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"strconv"
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -39,14 +38,14 @@ func FlowSchema() Table {
 func PriorityLevelConfiguration() Table {
 	limited, queuing := flowcontrolv1.LimitedPriorityLevelConfiguration{}.SwaggerDoc(), flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()
 	return table(func(l *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
-		shares, queues, hand, length := none, none, none, none
+		var shares, queues, hand, length any = none, none, none, none
 		if e := l.Spec.Exempt; e != nil && e.NominalConcurrencyShares != nil {
-			shares = decimal(*e.NominalConcurrencyShares)
+			shares = int64(*e.NominalConcurrencyShares)
 		}
 		if limit := l.Spec.Limited; limit != nil {
-			shares = decimal(deref(limit.NominalConcurrencyShares))
+			shares = int64(deref(limit.NominalConcurrencyShares))
 			if q := limit.LimitResponse.Queuing; q != nil {
-				queues, hand, length = decimal(q.Queues), decimal(q.HandSize), decimal(q.QueueLengthLimit)
+				queues, hand, length = int64(q.Queues), int64(q.HandSize), int64(q.QueueLengthLimit)
 			}
 		}
 		return []any{l.Name, string(l.Spec.Type), shares, queues, hand, length, age(l.CreationTimestamp, now)}
@@ -60,5 +59,3 @@ func PriorityLevelConfiguration() Table {
 		ageColumn(),
 	)
 }
-
-func decimal(n int32) string { return strconv.Itoa(int(n)) }

@@ -26,7 +26,7 @@ func Node() Table {
 			nodeAddress(n, corev1.NodeInternalIP),
 			nodeAddress(n, corev1.NodeExternalIP),
 			orElse(n.Status.NodeInfo.OSImage, unknown),
-			orElse(n.Status.NodeInfo.KernelVersion, unknown),
+			nodeKernel(&n.Status.NodeInfo),
 			orElse(n.Status.NodeInfo.ContainerRuntimeVersion, unknown),
 		}
 	},
@@ -41,6 +41,15 @@ func Node() Table {
 		wide(text("Kernel-Version", info["kernelVersion"])),
 		wide(text("Container-Runtime", info["containerRuntimeVersion"])),
 	)
+}
+
+// nodeKernel is the version of the kernel and the architecture.
+func nodeKernel(info *corev1.NodeSystemInfo) string {
+	kernel := orElse(info.KernelVersion, unknown)
+	if info.Architecture != "" {
+		kernel += " (" + info.Architecture + ")"
+	}
+	return kernel
 }
 
 func nodeStatus(n *corev1.Node) string {

@@ -13,7 +13,7 @@ func IPAddressName(name string, _ bool) []string {
 	address, err := netip.ParseAddr(name)
 	switch {
 	case err != nil || address.Zone() != "" || address.Is4In6():
-		return []string{"not a valid ip address"}
+		return []string{"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"}
 	case address.String() != name:
 		return []string{"must be a canonical format IP address"}
 	}

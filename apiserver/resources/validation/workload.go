@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"bytes"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -186,6 +187,12 @@ func availableWithinReady(p *field.Path, available, ready int32) field.ErrorList
 func ControllerRevisionCreate(r *appsv1.ControllerRevision) field.ErrorList {
 	if len(r.Data.Raw) == 0 && r.Data.Object == nil {
 		return field.ErrorList{field.Required(field.NewPath("data"), "data is mandatory")}
+	}
+	if raw := bytes.TrimSpace(r.Data.Raw); len(raw) > 0 && raw[0] != '{' { // the body was valid JSON
+		if string(raw) == "null" {
+			return field.ErrorList{field.Required(field.NewPath("data"), "data is mandatory")}
+		}
+		return field.ErrorList{field.Required(field.NewPath("data"), "data must be a valid JSON object")}
 	}
 	return nil
 }
