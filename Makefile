@@ -188,7 +188,7 @@ RUN ?=
 
 .PHONY: wire
 wire: build bin/upstream/kube-apiserver bin/upstream/etcd ## Send thousands of requests to upstream's API server and to ours, and compare the answers; RUN="^pods.v1/" for some.
-	$(GO) run ./test/wire -run '$(RUN)' $(WIREFLAGS)
+	$(GO) run ./test/wire -run '$(RUN)' -docs docs/wire.md $(WIREFLAGS)
 
 CLUSTERS ?= 500
 SEED     ?= 1

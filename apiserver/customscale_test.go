@@ -29,6 +29,9 @@ func TestScaleOfCustomObjects(t *testing.T) {
 			t.Errorf("%s: scaled to %+v, %d", name, scaled.Spec, replicas)
 		}
 	}
+	if r := h.send("GET", widgetsPath+"/w/scale", "", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"); r.code != 200 || !strings.Contains(string(r.body), `"cells":["w",3,0,`) {
+		t.Errorf("a scale as a table: %d %s", r.code, r.body)
+	}
 	wantReply(t, h.send("PUT", widgetsPath+"/w/scale", scale("w", `,"resourceVersion":"1"`)), 409, metav1.StatusReasonConflict, "the object has been modified")
 	must(c.widgets().Create(h.ctx, widget("again", map[string]any{"size": int64(3)}), metav1.CreateOptions{}))(t)
 	if r := h.send("GET", widgetsPath+"/again/scale", ""); r.code != 500 || !strings.Contains(string(r.body), `the spec replicas field \".spec.replicas\" does not exist`) {

@@ -81,6 +81,22 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// Some subresources have no form as a table.
+func TestSubresourcesWithoutTable(t *testing.T) {
+	h := start(t)
+	h.mustSend("POST", "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	const table, pod = "application/json;as=Table;v=v1;g=meta.k8s.io", "/api/v1/namespaces/default/pods/p"
+	for _, sub := range []string{"/ephemeralcontainers", "/resize"} {
+		wantReply(t, h.send("GET", pod+sub, "", "Accept", table), 406, metav1.StatusReasonNotAcceptable, "only the following media types are accepted")
+		if r := h.send("GET", pod+sub, "", "Accept", table+",application/json"); r.code != 200 || !strings.Contains(string(r.body), `"kind":"Pod"`) {
+			t.Errorf("%s: %d %s", sub, r.code, r.body)
+		}
+	}
+	if r := h.send("GET", pod+"/status", "", "Accept", table); r.code != 200 {
+		t.Errorf("a status as a table: %d %s", r.code, r.body)
+	}
+}
+
 // Bodies in unsupported formats get upstream's errors.
 func TestContentTypes(t *testing.T) {
 	h := start(t)

@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,6 +74,22 @@ func TestScale(t *testing.T) {
 	})
 }
 
+// TestSubresourceOfAnother writes subresources with the UID of another object.
+func TestSubresourceOfAnother(t *testing.T) {
+	h := start(t)
+	h.mustSend("POST", "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	h.mustSend("POST", "/api/v1/namespaces/default/replicationcontrollers", `{"metadata":{"name":"r"},"spec":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	for path, body := range map[string]string{
+		"pods/p/status":                  `{"metadata":{"name":"p","uid":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
+		"pods/p/ephemeralcontainers":     `{"metadata":{"name":"p","uid":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
+		"pods/p/resize":                  `{"metadata":{"name":"p","uid":"x"},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
+		"replicationcontrollers/r/scale": `{"metadata":{"name":"r","uid":"x"},"spec":{"replicas":2}}`,
+	} {
+		plural, _, _ := strings.Cut(path, "/")
+		wantReply(t, h.send("PUT", "/api/v1/namespaces/default/"+path, body), 409, metav1.StatusReasonConflict, "Operation cannot be fulfilled on "+plural+` "`)
+	}
+}
+
 func TestBinding(t *testing.T) {
 	wires(t, func(t *testing.T, h *harness, cfg *rest.Config) {
 		pods := h.client(cfg).CoreV1().Pods("default")
@@ -80,6 +97,8 @@ func TestBinding(t *testing.T) {
 		bind := func(name, node string) error {
 			return pods.Bind(h.ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}, metav1.CreateOptions{})
 		}
+		other := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "x"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}
+		wantStatus(t, pods.Bind(h.ctx, other, metav1.CreateOptions{}), 409, metav1.StatusReasonConflict, `pods "p": StorageError: invalid object`)
 		if err := bind("p", "n1"); err != nil {
 			t.Fatal(err)
 		}
@@ -109,6 +128,9 @@ func TestEviction(t *testing.T) {
 		evict := func(name string) error {
 			return pods.EvictV1(h.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &seconds}})
 		}
+		unknown := metav1.DeletionPropagation("x")
+		err := pods.EvictV1(h.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, DeleteOptions: &metav1.DeleteOptions{PropagationPolicy: &unknown}})
+		wantStatus(t, err, 422, metav1.StatusReasonInvalid, "propagationPolicy: Unsupported value")
 		if err := evict("p"); err != nil {
 			t.Fatal(err)
 		}

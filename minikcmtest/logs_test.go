@@ -150,7 +150,7 @@ func TestLogErrors(t *testing.T) {
 		{"two", corev1.PodLogOptions{Container: "first"}, "init\n", nil},
 		{"two", corev1.PodLogOptions{Container: "other"}, "minikcm: started its program of image y, whose output is unknown\n", nil},
 		{"gated", corev1.PodLogOptions{}, "", nil},
-		{"two", corev1.PodLogOptions{}, "a container name must be specified for pod two, choose one of: [main other] or one of the init containers: [first]", apierrors.IsBadRequest},
+		{"two", corev1.PodLogOptions{}, "a container name must be specified for pod two, choose one of: [first main other]", apierrors.IsBadRequest},
 		{"two", corev1.PodLogOptions{Container: "x"}, "container x is not valid for pod two", apierrors.IsBadRequest},
 		{"two", corev1.PodLogOptions{Container: "main", Previous: true}, `previous terminated container "main" in pod "two" not found`, apierrors.IsBadRequest},
 		{"lacking", corev1.PodLogOptions{}, `container "main" in pod "lacking" is waiting to start: ContainerCreating`, apierrors.IsBadRequest},

@@ -90,12 +90,6 @@ func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale, parent runtime.O
 // rescale writes a scale's number of replicas into the custom object.
 func rescale(s *apiextensionsv1.CustomResourceSubresourceScale, parent, sub runtime.Object) error {
 	u, scale := parent.(*unstructured.Unstructured), sub.(*autoscalingv1.Scale)
-	if scale.UID != "" && scale.UID != u.GetUID() {
-		gv := u.GroupVersionKind().GroupVersion()
-		return apierrors.NewConflict(schema.GroupResource{Group: gv.Group, Resource: "scale"}, u.GetName(),
-			//lint:ignore ST1005 the API's text
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, u.GetUID()))
-	}
 	if scale.Spec.Replicas == noReplicas {
 		return apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", s.SpecReplicasPath))
 	}

@@ -82,10 +82,6 @@ func scaleFrom(s scalable) (runtime.Object, error) {
 }
 
 func checkScale(parent *metav1.ObjectMeta, sent *autoscalingv1.Scale) error {
-	if sent.UID != "" && sent.UID != parent.UID {
-		return apierrors.NewConflict(schema.GroupResource{Group: autoscalingv1.GroupName, Resource: "scales"}, parent.Name,
-			uidMismatch(sent.UID, parent.UID))
-	}
 	errs := apivalidation.ValidateNonnegativeField(int64(sent.Spec.Replicas), field.NewPath("spec", "replicas"))
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: autoscalingv1.GroupName, Kind: "Scale"}, parent.Name, errs)

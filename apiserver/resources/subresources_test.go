@@ -88,9 +88,6 @@ func TestScale(t *testing.T) {
 	if err := sub.WriteInto(d, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: -1}}, noon); !apierrors.IsInvalid(err) {
 		t.Errorf("negative: %v", err)
 	}
-	if err := sub.WriteInto(d, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: "2"}}, noon); !apierrors.IsConflict(err) {
-		t.Errorf("another object: %v", err)
-	}
 	if err := sub.WriteInto(d, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 7}}, noon); err != nil || *d.Spec.Replicas != 7 {
 		t.Errorf("%v: %d replicas", err, *d.Spec.Replicas)
 	}

@@ -94,6 +94,7 @@ var validateCases = []validateCase{
 		"spec.selector: Invalid value: {}: empty selector is invalid for deployment",
 	}},
 	{"apps/v1/ControllerRevision", "minimal", `{data: {a: 1}, revision: 1}`, nil},
+	{"apps/v1/ControllerRevision", "a list", `{data: [1], revision: 1}`, []string{"data: Required value: data must be a valid JSON object"}},
 	{"apps/v1/ControllerRevision", "empty", `{revision: -1}`, []string{
 		"data: Required value: data is mandatory",
 		"revision: Invalid value: -1: must be greater than or equal to 0",

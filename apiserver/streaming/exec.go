@@ -122,28 +122,12 @@ func (s *Server) host(ctx context.Context, rq *Request, pod *corev1.Pod) (*peers
 	return peer, err
 }
 
-// chooseStreamed sets the container if the client named none and the pod has only one. It
-// rejects a container that the pod does not have.
+// chooseStreamed chooses a container as chooseContainer does.
 func chooseStreamed(pod *corev1.Pod, container *string) error {
-	if *container != "" {
-		return chooseContainer(pod, &corev1.PodLogOptions{Container: *container})
-	}
-	spec := &pod.Spec
-	if len(spec.Containers) == 1 {
-		*container = spec.Containers[0].Name
-		return nil
-	}
-	var names []string
-	for i := range spec.InitContainers {
-		names = append(names, spec.InitContainers[i].Name)
-	}
-	for i := range spec.Containers {
-		names = append(names, spec.Containers[i].Name)
-	}
-	for i := range spec.EphemeralContainers {
-		names = append(names, spec.EphemeralContainers[i].Name)
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
+	opts := &corev1.PodLogOptions{Container: *container}
+	err := chooseContainer(pod, opts)
+	*container = opts.Container
+	return err
 }
 
 // connect upgrades the connection and serves it until it ends or the server stops.

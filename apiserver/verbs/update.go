@@ -222,6 +222,9 @@ func (rq *Call) wanted(ctx context.Context, w write, old runtime.Object) (runtim
 			return nil, err
 		}
 	}
+	if err := rq.sameUID(spoken, old); err != nil {
+		return nil, err
+	}
 	parent := old.DeepCopyObject()
 	if err := rq.Sub.WriteInto(parent, spoken, rq.backend.Clock.Now()); err != nil {
 		return nil, err
@@ -273,6 +276,22 @@ func (rq *Call) checkVersion(obj, old runtime.Object, patch bool) error {
 		return request.UnreadableVersion(err)
 	}
 	return storage.Conflict(rq.GroupResource(), rq.Name)
+}
+
+// sameUID returns an error if a subresource's object has the UID of another parent.
+func (rq *Call) sameUID(spoken, parent runtime.Object) error {
+	m, err := meta.Accessor(spoken)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	o, err := meta.Accessor(parent)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if m.GetUID() != "" && m.GetUID() != o.GetUID() {
+		return rq.uidMismatch(m.GetUID(), o.GetUID())
+	}
+	return nil
 }
 
 // uidMismatch returns the error for an update of an object that has been replaced by

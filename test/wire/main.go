@@ -23,6 +23,7 @@ type options struct {
 	manifests string
 	known     string
 	out       string
+	docs      string
 	only      string
 	part      int // of this many cases, one runs
 }
@@ -34,6 +35,7 @@ func main() {
 	flag.StringVar(&opts.manifests, "manifests", "apiserver/resources/testdata", "folder with valid objects of all kinds, in the folders create and status")
 	flag.StringVar(&opts.known, "known", "test/wire/known.yaml", "file with the known differences")
 	flag.StringVar(&opts.out, "out", "bin/wire", "folder for the report and the servers' logs")
+	flag.StringVar(&opts.docs, "docs", "", "document to update after a whole run")
 	flag.StringVar(&opts.only, "run", "", "regular expression of the requests to compare, such as ^pods.v1/")
 	flag.IntVar(&opts.part, "part", 1, "run one of this many cases, for a quick look at all kinds")
 	flag.Parse()
@@ -78,7 +80,7 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 			r.add(result)
 		}
 	}
-	for result := range send(ctx, pair, cases, only, opts.part) {
+	for result := range send(ctx, pair, cases, only, opts.part, r.expected) {
 		r.add(result)
 	}
 	path := filepath.Join(opts.out, "report.txt")
@@ -88,7 +90,10 @@ func run(ctx context.Context, opts options, stdout io.Writer) error {
 	whole := opts.only == "" && opts.part <= 1 && ctx.Err() == nil
 	r.summarize(stdout, whole)
 	fmt.Fprintf(stdout, "\n%v; the report is %s\n", elapsed().Round(1e8), path)
-	return r.err(whole)
+	if err := r.err(whole); err != nil || !whole || opts.docs == "" {
+		return err
+	}
+	return updateDocs(opts.docs, r)
 }
 
 // startPair starts both servers.

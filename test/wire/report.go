@@ -79,6 +79,11 @@ func (r *report) add(result exchange.Result) {
 	}
 }
 
+// expected reports whether the answers are equal but for known differences.
+func (r *report) expected(result exchange.Result) bool {
+	return !slices.ContainsFunc(result.Differences, func(d exchange.Difference) bool { return find(r.known, result.Name, d) == nil })
+}
+
 // index matches the positions in lists.
 var index = regexp.MustCompile(`\[\d+\]`)
 
