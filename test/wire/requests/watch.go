@@ -13,6 +13,7 @@ func (k *Kind) watches(m Manifest) exchange.Case {
 	item := k.item(object)
 	const from = "?watch=true&timeoutSeconds=1&labelSelector=wire%3Dwatch&resourceVersion=${create:metadata.resourceVersion}"
 	c := exchange.Case{Name: k.ID() + "/watch", Parallel: true}
+	remove(&c, "delete what another case has left", item)
 	c.Add(setup(post("create", k.List(), text(object))))
 	c.Add(setup(patch("change", item, mergePatch, `{"metadata":{"annotations":{"a":"b"}}}`)))
 	c.Add(setup(patch("leave", item, mergePatch, `{"metadata":{"labels":{"wire":"left"}}}`)))
