@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/resources/columns"
 )
 
 // subresources returns the subresources of the version.
@@ -24,13 +23,13 @@ func (v *oneVersion) subresources() []resources.Subresource {
 		all = append(all, resources.Subresource{Name: "status", GroupVersionKind: v.gvk(), Verbs: resources.StatusVerbs, New: v.newObject})
 	}
 	if s := v.scale(); s != nil {
-		table := columns.Scale()
+		columns, cells := resources.ScaleTable()
 		all = append(all, resources.Subresource{
 			Name:             "scale",
 			GroupVersionKind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
 			Verbs:            resources.StatusVerbs,
-			Columns:          table.Columns,
-			Cells:            table.Cells,
+			Columns:          columns,
+			Cells:            cells,
 			New:              func() runtime.Object { return &autoscalingv1.Scale{} },
 			Get: func(parent runtime.Object) (runtime.Object, error) {
 				scale, err := scaleOf(s, parent)

@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"time"
+
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -32,6 +34,12 @@ type scalable struct {
 	replicas *int32
 	current  int32
 	selector *metav1.LabelSelector
+}
+
+// ScaleTable returns the columns and cells of scales.
+func ScaleTable() ([]metav1.TableColumnDefinition, func(obj runtime.Object, now time.Time) []any) {
+	table := columns.Scale()
+	return table.Columns, table.Cells
 }
 
 // scaleOf returns the scale subresource (autoscaling/v1) of a workload.
