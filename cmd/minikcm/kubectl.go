@@ -68,15 +68,16 @@ func kubectlMain(streams genericiooptions.IOStreams, args []string, missing stri
 	if err := setKubectlVersion(release); err != nil {
 		return err
 	}
+	var root *cobra.Command
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).WithWarningPrinter(streams).
 		WithWrapConfigFn(func(config *rest.Config) *rest.Config {
 			config.UserAgent = kubectlUserAgent(release)
-			if computesAges(args) {
+			if computesAges(root, args) {
 				withAges(config)
 			}
 			return config
 		})
-	root := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
+	root = kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
 		PluginHandler: kubectl.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes),
 		Arguments:     append([]string{"kubectl"}, args...),
 		ConfigFlags:   flags,

@@ -10,9 +10,11 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -21,10 +23,11 @@ import (
 	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
-// computesAges reports whether a kubectl command prints ages that kubectl computes from the
-// machine's time. "get" prints ages that the server computes.
-func computesAges(args []string) bool {
-	return slices.ContainsFunc(args, func(arg string) bool { return arg == "describe" || arg == "events" }) && !names(args, "--output", "-o")
+// computesAges reports whether a command of kubectl with these arguments prints ages that kubectl computes
+// from the machine's time. "get" prints ages that the server computes, also those of events.
+func computesAges(root *cobra.Command, args []string) bool {
+	command, _, err := root.Find(args)
+	return err == nil && (command.Name() == "describe" || command.Name() == "events") && !names(args, "--output", "-o")
 }
 
 // ageTransport makes kubectl print the ages that objects have on the cluster's clock. kubectl
@@ -46,6 +49,7 @@ type ageTransport struct {
 // withAges wraps the transport of kubectl's configuration.
 func withAges(config *rest.Config) {
 	own := rest.CopyConfig(config)
+	own.QPS = -1 // a request for the time comes with each of kubectl's own, which is limited
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		client, err := faultapi.NewClient(own)
 		if err != nil {
@@ -63,7 +67,7 @@ func withAges(config *rest.Config) {
 
 // RoundTrip implements http.RoundTripper.
 func (t *ageTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet || t.same.Load() {
+	if req.Method != http.MethodGet || t.same.Load() || !readsObjects(req.URL.Path) {
 		return t.next.RoundTrip(req)
 	}
 	now, err := t.clock(req.Context())
@@ -85,6 +89,16 @@ func (t *ageTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	return movedAnswer(res, clock.Real().Now().Sub(now.Now))
+}
+
+// readsObjects reports whether a path is one of objects, and not one of discovery.
+func readsObjects(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if at := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" }); at >= 0 {
+		discovery := map[string]int{"api": 2, "apis": 3}[parts[at]]
+		return len(parts)-at > discovery
+	}
+	return false
 }
 
 func isJSON(res *http.Response) bool {
