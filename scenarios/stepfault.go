@@ -43,6 +43,9 @@ func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 		Cluster: b.run.cluster, Client: b.run.client, Dynamic: b.run.dynamic, Clock: b.run.clock,
 		Random: b.random, Note: b.note, Defer: b.run.later, Exempt: []string{User}, Namespace: b.run.kinds.Default,
 	}
+	if b.background != "" && f.For > 0 {
+		env.Defer = nil // it lasts as long as it says, and nothing waits for it
+	}
 	if b.run.opts.Faults != nil {
 		return b.run.opts.Faults.Run(ctx, f, User, env)
 	}

@@ -70,9 +70,14 @@ func (d *draining) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// finishDrains goes on with the drains until they are done, or until over; the zero time is no limit. What
-// the API server failed to handle is retried: another fault may have caused that. If ctx ends first, it
-// returns the cause with the pods that stay.
+// undrainedError says that nodes were not drained in the time of the fault.
+type undrainedError struct{ stays error }
+
+func (e *undrainedError) Error() string { return fmt.Sprintf("not drained in time: %v", e.stays) }
+
+// finishDrains goes on with the drains until they are done. It fails if they are not by over; the zero time is
+// no limit. What the API server failed to handle is retried: another fault may have caused that. If ctx
+// ends first, it returns the cause with the pods that stay.
 func (e *Env) finishDrains(ctx context.Context, over time.Time) error {
 	for len(e.drains) > 0 {
 		now := e.Clock.Now()
@@ -83,7 +88,7 @@ func (e *Env) finishDrains(ctx context.Context, over time.Time) error {
 			}
 		}
 		if !over.IsZero() && !over.After(now) {
-			return nil
+			return &undrainedError{e.unfinished()}
 		}
 		if err := e.sleep(ctx, next.Sub(now)); err != nil {
 			return fmt.Errorf("%w: %w", err, e.unfinished())

@@ -49,8 +49,9 @@ func (f *Fault) Run(ctx context.Context, env Env) error {
 		if err := env.sleep(ctx, at.Sub(env.Clock.Now())); err != nil {
 			return err
 		}
+		var undrained *undrainedError
 		switch err := f.once(ctx, &env); {
-		case errors.Is(err, errNoMatch), Unanswered(err):
+		case errors.Is(err, errNoMatch), errors.As(err, &undrained), Unanswered(err):
 			env.note("%v", err)
 		case err != nil:
 			return err
@@ -112,7 +113,12 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	case f.For > 0:
 		env.injected()
 		over := begun.Add(time.Duration(f.For))
-		if err = env.finishDrains(ctx, over); err == nil {
+		err = env.finishDrains(ctx, over)
+		if err == nil && f.endsDrained(env) {
+			env.Defer(undo)
+			return nil
+		}
+		if err == nil {
 			err = env.sleep(ctx, over.Sub(env.Clock.Now()))
 		}
 	case env.Defer != nil:
@@ -132,6 +138,12 @@ func (f *Fault) once(ctx context.Context, env *Env) error {
 	}
 	env.note("over: %s", f.kind().title())
 	return err
+}
+
+// endsDrained reports whether the fault is over when its nodes are drained: one drain in a scenario, to whose
+// end the nodes stay cordoned. Others last as long as they say.
+func (f *Fault) endsDrained(env *Env) bool {
+	return f.Nodes != nil && f.Nodes.Action == NodeDrain && env.Defer != nil && !f.Repeats()
 }
 
 // inject breaks what the fault names. With an error it also returns what takes back the
