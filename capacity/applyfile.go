@@ -37,7 +37,6 @@ func readFile(path, namespace string) ([]*unstructured.Unstructured, error) {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(namespace) // applied removes it from objects without namespaces
 		}
-		delete(o.Object, "status")
 		for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
 			unstructured.RemoveNestedField(o.Object, "metadata", field)
 		}

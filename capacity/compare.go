@@ -81,7 +81,7 @@ func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) (r
 	}
 	for i, old := range gone {
 		if successors[i] == nil {
-			successors[i] = take(func(p *corev1.Pod) bool { return ownerOf(p) == ownerOf(old) })
+			successors[i] = take(func(p *corev1.Pod) bool { return ownerOf(p) == ownerOf(old) && r.succeeds(p, old) })
 		}
 		if next := successors[i]; next != nil {
 			replaced[next.UID] = old
@@ -94,6 +94,17 @@ func (r *Report) pair(gone, came []*corev1.Pod, preempted map[types.UID]bool) (r
 		r.Started = append(r.Started, placedOf(pod, false))
 	}
 	return replaced
+}
+
+// succeeds reports whether a pod may be the replacement of another one of its controller. A pod of a DaemonSet
+// is one only on the same node, or on the node that replaces it.
+func (r *Report) succeeds(pod, old *corev1.Pod) bool {
+	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" || pod.Spec.NodeName == old.Spec.NodeName {
+		return true
+	}
+	return slices.ContainsFunc(r.Drains, func(d DrainResult) bool {
+		return d.Node == old.Spec.NodeName && d.ReplacedBy == pod.Spec.NodeName
+	})
 }
 
 func placedOf(pod *corev1.Pod, preempted bool) Placed {

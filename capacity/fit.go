@@ -42,7 +42,9 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 	if f.opts.NodeGroups != nil {
 		activities = append(activities, f.autoscaler())
 	}
-	if _, err := f.settle(ctx, activities...); err != nil {
+	settling := f.settling(activities)
+	settling.now = true
+	if _, err := settling.run(ctx); err != nil {
 		return nil, fmt.Errorf("letting the fork settle: %w", err)
 	}
 	after, err := f.state(ctx)

@@ -26,7 +26,7 @@ func (f *Fork) Prepare(ctx context.Context, path string, target *Target, namespa
 		if o.GetKind() == "Pod" && o.GetAPIVersion() == "v1" {
 			objects[i] = setOf(o)
 		}
-		if is := objects[i]; slices.Contains(scalable, is.GetKind()) && (target == nil || sameTarget(target, is)) {
+		if is := objects[i]; slices.Contains(scalable, is.GetKind()) && (target == nil || sameTarget(target, o) || sameTarget(target, is)) {
 			found = append(found, is)
 		}
 	}
@@ -53,7 +53,7 @@ func (f *Fork) Prepare(ctx context.Context, path string, target *Target, namespa
 // sameTarget reports whether an object is a target, whose kind may be written as a resource or a short name.
 func sameTarget(t *Target, o *unstructured.Unstructured) bool {
 	kind := strings.ToLower(o.GetKind())
-	names := []string{kind, kind + "s", map[string]string{"deployment": "deploy", "replicaset": "rs", "statefulset": "sts", "replicationcontroller": "rc"}[kind]}
+	names := []string{kind, kind + "s", map[string]string{"deployment": "deploy", "replicaset": "rs", "statefulset": "sts", "replicationcontroller": "rc", "pod": "po"}[kind]}
 	resource, _, _ := strings.Cut(strings.ToLower(t.Kind), ".")
 	return t.Name == o.GetName() && t.Namespace == o.GetNamespace() && slices.Contains(names, resource)
 }
@@ -68,6 +68,9 @@ func wrongWorkloads(path string, target *Target, found []*unstructured.Unstructu
 	names := make([]string, len(found))
 	for i, o := range found {
 		names[i] = strings.ToLower(o.GetKind()) + "/" + o.GetName()
+		if selects, _, _ := unstructured.NestedString(o.Object, "spec", "selector", "matchLabels", fitLabel); selects != "" {
+			names[i] = "pod/" + o.GetName()
+		}
 	}
 	return input("%s has several workloads: say which one, as %s", path, strings.Join(names, " or "))
 }

@@ -315,6 +315,34 @@ func (f *Fork) scaled(ctx context.Context, before map[types.UID]int32) ([]Scaled
 	return all, nil
 }
 
+// unscaled says of which workloads a load was multiplied that no autoscaler scales: whether their pods can
+// bear it is not known.
+func (f *Fork) unscaled(ctx context.Context, changes []Change) ([]string, error) {
+	var all []string
+	for i := range changes {
+		if changes[i].Verb != Load {
+			continue
+		}
+		workloads, err := f.loadedBy(ctx, changes[i].Target)
+		if err != nil {
+			return nil, err
+		}
+		scalers, err := f.client.AutoscalingV2().HorizontalPodAutoscalers(changes[i].Target.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
+		}
+		for j := range workloads {
+			l := &workloads[j]
+			if !slices.ContainsFunc(scalers.Items, func(h autoscalingv2.HorizontalPodAutoscaler) bool {
+				return h.Spec.ScaleTargetRef.Kind == l.object.GetKind() && h.Spec.ScaleTargetRef.Name == l.object.GetName()
+			}) {
+				all = append(all, fmt.Sprintf("no autoscaler scales %s, and whether its pods can bear the load is not known", &l.target))
+			}
+		}
+	}
+	return all, nil
+}
+
 // desired returns the numbers of replicas that the autoscalers of the fork ask for.
 func (f *Fork) desired(ctx context.Context) (map[types.UID]int32, error) {
 	list, err := f.client.AutoscalingV2().HorizontalPodAutoscalers("").List(ctx, metav1.ListOptions{})

@@ -148,7 +148,7 @@ func (r *Report) problems(before int) string {
 	}
 	for _, s := range r.Scaled {
 		if r.lacks(s) {
-			wrong = append(wrong, s.Autoscaler.String()+" asks for no more, but needs them")
+			wrong = append(wrong, fmt.Sprintf("%s needs more than its maximum of %s", s.Autoscaler.String(), count(int(s.After), "replica")))
 		}
 	}
 	if n := len(r.Rejected); n > 0 {

@@ -157,6 +157,10 @@ func TestApply(t *testing.T) {
 	if len(r.Pending) == 0 {
 		t.Errorf("pending: %+v", r.Pending)
 	}
+	r = ask(t, openFork(t, text), "apply "+write("node.yaml", nodeYAML("n9")), Fits)
+	if at := slices.IndexFunc(r.Nodes, func(n NodeUse) bool { return n.Name == "n9" }); at < 0 || r.Nodes[at].After.Allocatable["cpu"] != "4" {
+		t.Errorf("the nodes after one was applied: %+v", r.Nodes)
+	}
 	r = ask(t, openFork(t, text), "apply "+write("bad.yaml", "{apiVersion: v1, kind: Service, metadata: {name: UPPER}, spec: {ports: [{port: 80}]}}"), DoesNotFit)
 	if len(r.Rejected) != 1 || !strings.Contains(r.Rejected[0].Error, "UPPER") {
 		t.Errorf("rejected: %+v", r.Rejected)
@@ -196,6 +200,19 @@ func TestUpgrade(t *testing.T) {
 	if len(r.Refused) == 0 || len(r.Drains) != 2 || !r.Drains[1].Waiting {
 		t.Errorf("an upgrade that a budget holds up: %+v, %+v", r.Refused, r.Drains)
 	}
+	// The drain of the first node is refused: the upgrade ends, and the agents of the others stay where they are.
+	agents := strings.Replace(workloadYAML("DaemonSet", "agent", 0, "10m", ""), "replicas: 0, ", "", 1)
+	bare := "---\n{apiVersion: v1, kind: Pod, metadata: {name: bare, namespace: default}, spec: {nodeName: n0, containers: [{name: c, image: c}]}}\n"
+	r = ask(t, openFork(t, nodesYAML(2, "pool: web")+agents+bare), "upgrade web", DoesNotFit)
+	if len(r.Drains) != 2 || r.Drains[0].Failure == "" || !r.Drains[1].Waiting || r.Took > 60 {
+		t.Errorf("an upgrade with a bare pod, after %v s: %+v", r.Took, r.Drains)
+	}
+	r = ask(t, openFork(t, nodesYAML(4, "pool: web")+agents), "upgrade web surge 2", Fits)
+	for _, m := range r.Moved {
+		if m.To != m.From+"-new-1" {
+			t.Errorf("the agent of %s goes on as that of %s", m.From, m.To)
+		}
+	}
 }
 
 // scalerYAML is an autoscaler of a Deployment, at rest at 60 % of 500m on 4 pods.
@@ -231,6 +248,11 @@ func TestLoad(t *testing.T) {
 	r = ask(t, openFork(t, text+scalerYAML("web", 50), autoscale), "load web x10", DoesNotFit)
 	if len(r.Pending) != 16 {
 		t.Errorf("%d of 40 pods are pending, want 16", len(r.Pending))
+	}
+	// Nothing scales the pods, so nobody knows what becomes of them.
+	r = ask(t, openFork(t, text, autoscale), "load deployment/web x3", Uncertain)
+	if len(r.Uncertain) != 1 || !strings.HasPrefix(r.Uncertain[0], "no autoscaler scales deployment/web in default") {
+		t.Errorf("uncertain because %q", r.Uncertain)
 	}
 	// At rest, nothing moves: the load is that of the status, not half of the requests.
 	r = ask(t, openFork(t, text+scalerYAML("web", 20), autoscale), "scale deployment/web=4", Fits)
@@ -322,9 +344,27 @@ func TestFitOfAFile(t *testing.T) {
 		if fit.More != 6 || fit.Replicas != 0 || fit.Verdict != Fits {
 			t.Errorf("%s: %+v", name, fit)
 		}
+		again, err := openFork(t, nodesYAML(3)).Prepare(t.Context(), path, &Target{Kind: name, Namespace: "default", Name: "api"}, "default")
+		if err != nil || *again != *target {
+			t.Errorf("%s/api: %v, %v", name, again, err)
+		}
 		if _, err := f.Prepare(t.Context(), path, &Target{Kind: "deploy", Namespace: "default", Name: "none"}, "default"); err == nil || err.Error() != path+" has no deploy/none in default" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The room counts that there is now: not that of a Job, which ends in an hour.
+func TestFitBesideAJob(t *testing.T) {
+	t.Parallel()
+	job := "---\n{apiVersion: batch/v1, kind: Job, metadata: {name: batch, namespace: default}, spec: {template: {metadata: {annotations: {minikcm.dev/exit-after: 1h}}, spec: {restartPolicy: Never, containers: [{name: c, image: c, resources: {requests: {cpu: \"3\"}}}]}}}}\n"
+	f := openFork(t, nodesYAML(2)+job+workloadYAML("Deployment", "web", 1, "1", ""))
+	fit, err := f.Fit(t.Context(), &Target{Kind: "deployment", Namespace: "default", Name: "web"}, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fit.More != 4 { // of 8 CPUs, 3 + 1 are taken
+		t.Errorf("%d more fit, want 4", fit.More)
 	}
 }
 

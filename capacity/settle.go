@@ -67,6 +67,8 @@ type settling struct {
 	pending map[timerKey]time.Time
 	vain    map[timerKey]int
 	last    time.Time
+	// now means that only the room counts that is there: pods that run to their end are not waited for.
+	now bool
 }
 
 type timerKey struct{ part, key string }
@@ -74,12 +76,20 @@ type timerKey struct{ part, key string }
 // settle lets time pass until the activities are done, or wait for what does not come, and the fork has
 // settled. It reports whether it has, or only Options.For is over.
 func (f *Fork) settle(ctx context.Context, activities ...activity) (settled bool, err error) {
+	return f.settling(activities).run(ctx)
+}
+
+func (f *Fork) settling(activities []activity) *settling {
 	now := f.cluster.Clock().Now()
 	f.watch.disturb(now)
-	s := &settling{
+	return &settling{
 		fork: f, begun: now, end: now.Add(f.opts.For), activities: activities, last: now,
 		pending: map[timerKey]time.Time{}, vain: map[timerKey]int{},
 	}
+}
+
+func (s *settling) run(ctx context.Context) (settled bool, err error) {
+	f := s.fork
 	for {
 		now := f.cluster.Clock().Now()
 		if err := s.step(ctx, now); err != nil {
@@ -193,7 +203,7 @@ func (s *settling) concerns(t *minikcm.Timer, restless func(types.UID) bool) boo
 
 // waits reports whether something waits for other pods to go: then their ends matter, too.
 func (s *settling) waits() bool {
-	return len(s.activities) > 0 || s.fork.watch.pendsSince(s.begun)
+	return !s.now && (len(s.activities) > 0 || s.fork.watch.pendsSince(s.begun))
 }
 
 // ailing returns the pods that go on to ail as in the cluster that was forked: their restarts change

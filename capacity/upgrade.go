@@ -53,10 +53,14 @@ func (u *upgrade) step(ctx context.Context, now time.Time) (done bool, err error
 	for {
 		moved, err := u.advance(ctx, now)
 		if err != nil || !moved {
-			return len(u.waiting)+len(u.going) == 0, err
+			return !slices.ContainsFunc(u.going, func(r *replacement) bool { return !r.failed() }), err
 		}
 	}
 }
+
+// failed reports whether the old node has pods that no drain evicts. The replacement is given up then, and
+// holds up those that wait for it.
+func (r *replacement) failed() bool { return r.drain != nil && r.drain.command.Err() != nil }
 
 func (u *upgrade) advance(ctx context.Context, now time.Time) (moved bool, err error) {
 	for len(u.waiting) > 0 && len(u.going) < max(u.surge, 1) {
@@ -72,6 +76,10 @@ func (u *upgrade) advance(ctx context.Context, now time.Time) (moved bool, err e
 	}
 	var left []*replacement
 	for _, r := range u.going {
+		if r.failed() {
+			left = append(left, r)
+			continue
+		}
 		over, went, err := u.replace(ctx, r, now)
 		if err != nil {
 			return false, err
@@ -101,7 +109,7 @@ func (u *upgrade) replace(ctx context.Context, r *replacement, now time.Time) (o
 	}
 	if !r.removed {
 		done, err := r.drain.step(ctx, now)
-		if err != nil || !done || r.drain.command.Err() != nil {
+		if err != nil || !done || r.failed() {
 			return false, false, err
 		}
 		if err := u.fork.remove(ctx, []string{r.old.Name}); err != nil {
@@ -158,6 +166,9 @@ func (u *upgrade) awaits() bool {
 func (u *upgrade) next(now time.Time) time.Time {
 	next := now.Add(time.Minute)
 	for _, r := range u.going {
+		if r.failed() {
+			continue
+		}
 		due := now.Add(time.Second)
 		if r.drain != nil && !r.removed {
 			due = r.drain.next(now)

@@ -49,7 +49,12 @@ func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Pod.String(), b.Pod.String()), strings.Compare(a.For, b.For))
 	})
 	r.Assumed = f.assumed()
-	r.judge(f.lacks(before, r))
+	lacks := f.lacks(before, r)
+	unscaled, err := f.unscaled(ctx, changes)
+	if err != nil {
+		return nil, err
+	}
+	r.judge(append(lacks, unscaled...))
 	return r, nil
 }
 
