@@ -63,6 +63,17 @@ func relativeDate(words []string, at time.Time) (time.Time, bool) {
 			at = at.AddDate(0, 0, 1)
 			continue
 		}
+		if day, ok := weekday(word); ok {
+			at = onWeekday(at, day, 0)
+			continue
+		}
+		if i+1 < len(words) && (word == "next" || word == "last" || word == "this") {
+			if day, ok := weekday(strings.ToLower(words[i+1])); ok {
+				at = onWeekday(at, day, map[string]int{"next": 1, "last": -1}[word])
+				i++
+				continue
+			}
+		}
 		n, unit := 1, word
 		switch number, err := strconv.Atoi(word); {
 		case word == "next":
@@ -123,4 +134,26 @@ func moveDate(at time.Time, n int, unit string) (time.Time, bool) {
 		return at.AddDate(n, 0, 0), true
 	}
 	return at, false
+}
+
+// weekday returns the day that a word such as "mon" or "monday" names.
+func weekday(word string) (time.Weekday, bool) {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if name := strings.ToLower(day.String()); len(word) >= 3 && strings.HasPrefix(name, word) {
+			return day, true
+		}
+	}
+	return 0, false
+}
+
+// onWeekday returns the start of the first such day from at on, or of the next (1) or last (-1) one.
+func onWeekday(at time.Time, day time.Weekday, which int) time.Time {
+	ahead := (int(day-at.Weekday()) + 7) % 7
+	switch {
+	case which > 0 && ahead == 0:
+		ahead = 7
+	case which < 0:
+		ahead -= 7
+	}
+	return time.Date(at.Year(), at.Month(), at.Day()+ahead, 0, 0, 0, 0, at.Location())
 }

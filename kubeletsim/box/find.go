@@ -35,6 +35,7 @@ type findBatch struct{ command, files []string }
 // foundFile is a file that find looks at.
 type foundFile struct {
 	name  string
+	root  string
 	info  fs.FileInfo
 	depth int
 	// pruned means that find does not go into the directory.
@@ -87,7 +88,7 @@ func (f *finding) look(name, root string, depth int, test findTest) error {
 	if err != nil {
 		return err
 	}
-	at := &foundFile{name: name, info: info, depth: depth}
+	at := &foundFile{name: name, root: root, info: info, depth: depth}
 	visit := func() error {
 		if depth < f.shallowest {
 			return nil
@@ -246,6 +247,8 @@ func (f *finding) valued(arg string) (findTest, error) {
 			return nil, errFind
 		}
 		return func(at *foundFile) (bool, error) { return match.MatchString(at.name), nil }, nil
+	case "-printf":
+		return f.printed(value)
 	case "-regextype":
 		return always, nil
 	case "-type":

@@ -115,7 +115,15 @@ func (g *grepping) show(ctx context.Context, title, line string, number int) err
 			return err
 		}
 		defer g.drop(lineBytes * len(line))
-		return shell.FindAll(ctx, g.match, line, func(part string) { g.print("%s%s\n", title, part) })
+		kept := g.match.SubexpIndex(keptGroup)
+		return shell.FindAll(ctx, g.match, line, func(part string) {
+			if kept >= 0 {
+				if groups := g.match.FindStringSubmatch(part); groups != nil {
+					part = groups[kept]
+				}
+			}
+			g.print("%s%s\n", title, part)
+		})
 	case has(g.flags, 'n'):
 		g.print("%s%d:%s\n", title, number, line)
 	default:
@@ -137,6 +145,9 @@ func compilePattern(pattern string, flags map[byte]string, extended bool) (*rege
 		pattern = regexp.QuoteMeta(pattern)
 	case has(flags, 'P'):
 		pattern = strings.ReplaceAll(pattern, `\h`, `[ \t]`)
+		if i := keepOut(pattern); i >= 0 {
+			pattern = "(?:" + pattern[:i] + ")(?P<" + keptGroup + ">" + pattern[i+2:] + ")"
+		}
 	case !extended && !has(flags, 'E'):
 		pattern = fromBasic(pattern)
 	}
@@ -150,6 +161,32 @@ func compilePattern(pattern string, flags map[byte]string, extended bool) (*rege
 		pattern = "(?i)" + pattern
 	}
 	return regexp.Compile(pattern)
+}
+
+// keptGroup is the group of what grep -o shows of a match: what follows \K.
+const keptGroup = "kept"
+
+// keepOut returns the position of the only \K in a pattern of Perl's, outside of groups; -1 if there is none.
+func keepOut(pattern string) int {
+	found, depth := -1, 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			if i+1 < len(pattern) && pattern[i+1] == 'K' && depth == 0 && found < 0 {
+				found = i
+			}
+			i++
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case '|':
+			if depth == 0 {
+				return -1
+			}
+		}
+	}
+	return found
 }
 
 // fromBasic turns a basic regular expression into an extended one: the two differ in

@@ -74,7 +74,7 @@ func TestPrograms(t *testing.T) {
 		{script: "echo x > f; tar cf a f /none 2>&1; echo $?; tar tf a", out: "tar: /none: No such file or directory\ntar: error exit delayed from previous errors\n1\nf\n"},
 		{script: "mkdir d; echo x > d/f; tar cf - d | tar xf - -C /tmp; cat /tmp/d/f", out: "x\n"},
 		{script: "ps", out: "PID   USER     TIME  COMMAND\n    1 root      0:00 nginx\n    2 root      0:00 ps\n"},
-		{script: "cat <(echo hi)", err: "cannot create fifo: invalid argument\n", code: 1},
+		{script: "cat <(echo hi)", out: "hi\n"},
 		{script: "echo a >&2", err: "a\n"},
 		{script: "sh -x -c 'true' 2>&1", out: "+ true\n"},
 		{script: "head -1 /etc/passwd | cut -d: -f1,6", out: "root:/root\n"},

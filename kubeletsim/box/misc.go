@@ -171,7 +171,7 @@ func dd(ctx context.Context, p *proc) int {
 	}
 	out := io.Writer(p.out)
 	if values["of"] != "" {
-		f, err := p.machine.Files.OpenFile(p.path(values["of"]), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+		f, err := p.create(ctx, values["of"], os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 		if err != nil {
 			return p.failPath(values["of"], err)
 		}

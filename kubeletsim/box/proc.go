@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -32,6 +33,8 @@ type proc struct {
 	pid      int
 	// shell is the name of the shell that the program is, or that has started it; empty: sh.
 	shell string
+	// descriptors are further streams that it inherits.
+	descriptors map[int]shell.Descriptor
 	// awaits means that a file that may be there is not: see shell.Program.
 	awaits bool
 	// guess is what the program has to do with unknown text.
@@ -183,7 +186,7 @@ const binary = "\x7fELF minikcm: simulated programs\n"
 func (s *session) Run(ctx context.Context, c *shell.Program) (int, error) {
 	p := s.newProc(ctx, c.Args, c.Env, c.Dir)
 	p.in, p.stdout, p.stderr, p.seed, p.pid, p.shell = c.In, c.Out, c.Err, c.Seed, c.PID, c.Shell
-	p.awaits = c.Awaits
+	p.awaits, p.descriptors = c.Awaits, c.Descriptors
 	p.bind(ctx)
 	defer p.free()
 	run, err := p.lookup(c.Args[0])
@@ -262,6 +265,12 @@ func (p *proc) open(ctx context.Context, name string) (io.Reader, error) {
 	case "-", "/dev/stdin":
 		return p.stdin(ctx), nil
 	}
+	if d, ok := p.inherited(name); ok {
+		if d.In == nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return &guessReader{guess: p.guess, r: boundReader(ctx, d.In)}, nil
+	}
 	if _, err := p.machine.Files.Stat(p.path(name)); p.awaits && errors.Is(err, unknown.ErrFile) {
 		return nil, err
 	}
@@ -270,6 +279,40 @@ func (p *proc) open(ctx context.Context, name string) (io.Reader, error) {
 		return nil, err
 	}
 	return &guessReader{guess: p.guess, r: boundReader(ctx, plainReader{f})}, nil
+}
+
+// inherited returns the stream that a name such as /dev/fd/3 stands for; ok means that it is such a name.
+func (p *proc) inherited(name string) (d shell.Descriptor, ok bool) {
+	for _, prefix := range []string{"/dev/fd/", "/proc/self/fd/"} {
+		if number, found := strings.CutPrefix(p.path(name), prefix); found {
+			fd, err := strconv.Atoi(number)
+			switch {
+			case err != nil:
+			case fd == 0 && p.in != nil:
+				d.In = p.in
+			case fd == 1:
+				d.Out = p.stdout
+			case fd == 2:
+				d.Out = p.stderr
+			default:
+				d = p.descriptors[fd]
+			}
+			return d, true
+		}
+	}
+	return d, false
+}
+
+// create opens a file to write, with the flags of os.OpenFile.
+func (p *proc) create(ctx context.Context, name string, flag int) (io.Writer, error) {
+	d, ok := p.inherited(name)
+	if !ok {
+		return p.machine.Files.OpenFile(p.path(name), flag, 0o644)
+	}
+	if d.Out == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return boundWriter(ctx, d.Out), nil
 }
 
 // readFile reads a file at once. Its memory is kept until the program's end.

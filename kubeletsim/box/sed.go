@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path"
 	"strings"
 	"unicode"
 
@@ -59,8 +60,16 @@ var (
 
 func sed(ctx context.Context, p *proc) int {
 	args := p.args[1:]
+	suffix := ""
 	for i, arg := range args { // the suffix of -i is joined to it
-		if strings.HasPrefix(arg, "-i") && len(arg) > 2 && strings.Trim(arg[2:], "nErsuz") != "" {
+		rest, short := strings.CutPrefix(arg, "-i")
+		if long, ok := strings.CutPrefix(arg, "--in-place="); ok {
+			rest, short = long, true
+		} else if strings.Trim(rest, "nErsuz") == "" {
+			continue
+		}
+		if short {
+			suffix = rest
 			args = append(append(append([]string{}, args[:i]...), "-i"), args[i+1:]...)
 		}
 		if arg == "--" {
@@ -123,7 +132,7 @@ func sed(ctx context.Context, p *proc) int {
 		step: func() error { return shell.TurnOf(ctx).Step(ctx) }, ended: ctx.Err, script: script, quiet: has(flags, 'n') || strings.HasPrefix(text, "#n\n"), out: p.out, open: map[string]io.Writer{},
 	}
 	if has(flags, 'i') {
-		return e.inPlace(names)
+		return e.inPlace(names, suffix)
 	}
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -142,8 +151,8 @@ func (e *editing) report(err error) int {
 	return e.fail("%s", reason(err))
 }
 
-// inPlace edits files one by one.
-func (e *editing) inPlace(names []string) int {
+// inPlace edits files one by one. With a suffix, what they were is kept in files of that name.
+func (e *editing) inPlace(names []string, suffix string) int {
 	code := 0
 	for _, name := range names {
 		var b strings.Builder
@@ -171,12 +180,32 @@ func (e *editing) inPlace(names []string) int {
 		if err == nil {
 			mode = info.Mode()
 		}
+		if suffix != "" {
+			if err := e.backUp(name, suffix, mode); err != nil {
+				code = e.failPath(name+suffix, err)
+				continue
+			}
+		}
 		if err := e.writeFile(e.path(name), strings.NewReader(text), mode); err != nil {
 			code = e.failPath(name, err)
 		}
 		e.drop(2 * b.Len())
 	}
 	return code
+}
+
+// backUp copies a file before it changes. A * in the suffix stands for the file's name, as in GNU sed.
+func (e *editing) backUp(name, suffix string, mode os.FileMode) error {
+	backup := e.path(name) + suffix
+	if strings.Contains(suffix, "*") {
+		dir, base := path.Split(e.path(name))
+		backup = path.Join(dir, strings.ReplaceAll(suffix, "*", base))
+	}
+	in, err := e.openInput(name)
+	if err != nil {
+		return err
+	}
+	return e.writeFile(backup, in, mode)
 }
 
 // read returns the next line of the inputs without its end; nil after the last.

@@ -26,7 +26,7 @@ func runShell(ctx context.Context, p *proc) int {
 	flags := shellFlags{name: p.args[0]}
 	p.shell = flags.name
 	args := p.args[1:]
-	command, interactive := false, false
+	command, interactive, fromInput := false, false, false
 	for ; len(args) > 0 && len(args[0]) > 1 && strings.ContainsAny(args[0][:1], "-+"); args = args[1:] {
 		if args[0] == "--" {
 			args = args[1:]
@@ -50,7 +50,9 @@ func runShell(ctx context.Context, p *proc) int {
 				command = true
 			case 'i':
 				interactive = true
-			case 'l', 's', 'h', 'm', 'B', 'b', 'p', 'E', 'T', 'v':
+			case 's':
+				fromInput = true
+			case 'l', 'h', 'm', 'B', 'b', 'p', 'E', 'T', 'v':
 			case 'e', 'u', 'x', 'f', 'a', 'n', 'C':
 				flags.set = append(flags.set, word[:1]+string(c))
 			default:
@@ -69,6 +71,8 @@ func runShell(ctx context.Context, p *proc) int {
 			p.shell = flags.name
 		}
 		return p.runScript(ctx, args[0], flags)
+	case fromInput:
+		flags.args = args
 	case len(args) > 0:
 		data, err := p.readFile(ctx, args[0])
 		if err != nil {
@@ -99,7 +103,7 @@ func (p *proc) runScript(ctx context.Context, script string, flags shellFlags) i
 // newShell returns the interpreter of one shell.
 func (p *proc) newShell(ctx context.Context, flags shellFlags, interactive bool) *shell.Shell {
 	sh := shell.New(ctx, shell.Config{
-		Container: p.session, Name: flags.name, Args: flags.args, Env: p.env, Dir: p.dir, In: p.in, Out: p.stdout, Err: p.stderr,
+		Container: p.session, Name: flags.name, Args: flags.args, Env: p.env, Dir: p.dir, In: p.in, Out: p.stdout, Err: p.stderr, Descriptors: p.descriptors,
 		Seed: p.seed, PID: p.pid, Lasts: p.machine.Lasts, UID: p.machine.User.UID, GID: p.machine.User.GID, Interactive: interactive,
 	})
 	if len(flags.set) > 0 {
@@ -165,7 +169,7 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 		}
 		pending += string(line)
 		file, parseErr := shell.Parse(ctx, pending, "")
-		if syntax.IsIncomplete(parseErr) && err == nil {
+		if incomplete(parseErr) && err == nil {
 			continue
 		}
 		pending = ""
@@ -185,6 +189,12 @@ func (p *proc) readEvalPrint(ctx context.Context, flags shellFlags, prompting bo
 			}
 		}
 	}
+}
+
+// incomplete reports whether a syntax error may be gone with the next line.
+func incomplete(err error) bool {
+	var parseErr syntax.ParseError
+	return syntax.IsIncomplete(err) || errors.As(err, &parseErr) && strings.HasPrefix(parseErr.Text, "unclosed here-document")
 }
 
 // foreground returns the context of a line and of the statements in it, which an

@@ -406,7 +406,7 @@ func tee(ctx context.Context, p *proc) int {
 	writers := []io.Writer{p.out}
 	code := 0
 	for _, name := range names {
-		f, err := p.machine.Files.OpenFile(p.path(name), flag, 0o644)
+		f, err := p.create(ctx, name, flag)
 		if err != nil {
 			code = p.failPath(name, err)
 			continue

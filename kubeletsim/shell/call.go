@@ -160,7 +160,7 @@ func (s *Shell) program(ctx context.Context, args []string) error {
 	status, err := s.Container.Run(ctx, &Program{
 		Awaits: s.awaits(),
 		Shell:  s.Name, Args: args, Env: s.environment(), Dir: s.Dir, In: s.files[0].reader(), Out: s.files[1].writer(), Err: s.files[2].writer(),
-		Seed: mix(s.Seed, s.children), PID: s.nextPID,
+		Seed: mix(s.Seed, s.children), PID: s.nextPID, Descriptors: s.descriptors(),
 	})
 	s.status = status
 	return err

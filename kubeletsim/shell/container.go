@@ -72,8 +72,16 @@ type Program struct {
 	// Seed is what random numbers of the program follow from.
 	Seed uint64
 	PID  int
+	// Descriptors are further streams, which the program opens as /dev/fd/3 and so on.
+	Descriptors map[int]Descriptor
 	// Awaits means that a file that may be there is not: a loop of the shell waits for it.
 	Awaits bool
+}
+
+// Descriptor is an open file of a program. In or Out may be nil.
+type Descriptor struct {
+	In  Reader
+	Out Writer
 }
 
 // Config describes a shell.
@@ -88,6 +96,8 @@ type Config struct {
 	// In may be nil: there is no input.
 	In       Reader
 	Out, Err Writer
+	// Descriptors are further streams that the shell inherits, by number.
+	Descriptors map[int]Descriptor
 	// Seed is what $RANDOM follows from.
 	Seed uint64
 	// PID is $$.

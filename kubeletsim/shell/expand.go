@@ -230,9 +230,11 @@ func (x *expansion) part(ctx context.Context, part syntax.WordPart, quoted bool)
 	case *syntax.ExtGlob:
 		return x.add(part.Op.String()+part.Pattern.Value+")", false)
 	case *syntax.ProcSubst:
-		x.files[2].print(ctx, "cannot create fifo: invalid argument\n")
-		x.status = 1
-		return &jump{kind: jumpAbort}
+		name, err := x.substitute(ctx, part)
+		if err != nil {
+			return err
+		}
+		return x.add(name, true)
 	}
 	return x.fail("a word has a part that is not simulated")
 }

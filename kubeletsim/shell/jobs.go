@@ -52,18 +52,24 @@ func (s *Shell) background(ctx context.Context, stmt *syntax.Stmt) error {
 	}
 	own := *stmt
 	own.Background = false
+	s.spawn(ctx, j, child, func(ctx context.Context) error { return child.stmt(ctx, &own) })
+	s.status = 0
+	return nil
+}
+
+// spawn starts a job, which executes do in the subshell child and closes it.
+func (s *Shell) spawn(ctx context.Context, j *job, child *Shell, do func(ctx context.Context) error) {
+	turn := child.turn
 	j.cancel = s.Container.Spawn(ctx, func(ctx context.Context) {
 		defer close(j.done)
 		defer turn.End()
 		defer child.Close()
 		ctx = WithTurn(ctx, turn)
-		err := child.finish(ctx, child.stmt(ctx, &own))
+		err := child.finish(ctx, do(ctx))
 		if j.status = child.status; err != nil {
 			j.status = statusTerminated
 		}
 	})
-	s.status = 0
-	return nil
 }
 
 // commandText returns a command for jobs: its first words.

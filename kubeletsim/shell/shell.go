@@ -73,12 +73,14 @@ type Shell struct {
 	handling        bool
 	traps           map[string]string
 	jobs            []*job
-	lastJob         int
-	nextPID         int
-	children        uint64
-	random          *rand.Rand
-	began           time.Time
-	optind          int
+	// processes are the process substitutions of the commands under way, readers those that may still read.
+	processes, readers []*process
+	lastJob            int
+	nextPID            int
+	children           uint64
+	random             *rand.Rand
+	began              time.Time
+	optind             int
 	// held is the memory of what commands under way have expanded; owned that of variables and functions.
 	held, owned int64
 	dirs        []string
@@ -98,6 +100,9 @@ func New(ctx context.Context, c Config) *Shell {
 		nextPID: c.PID + 1, began: c.Container.Now(), optind: 1,
 	}
 	s.files[0], s.files[1], s.files[2] = &stream{in: c.In}, &stream{out: c.Out}, &stream{out: c.Err}
+	for fd, d := range c.Descriptors {
+		s.files[fd] = &stream{in: d.In, out: d.Out}
+	}
 	for name, value := range c.Env {
 		if validName(name) {
 			s.vars[name] = &variable{set: true, text: value, exported: true}
@@ -184,8 +189,21 @@ func (s *Shell) Call(ctx context.Context, args []string) error {
 	return s.finish(ctx, err)
 }
 
-// finish executes the handlers of the shell's end.
+// finish executes the handlers of the shell's end, and closes its files if a process substitution reads what it wrote.
 func (s *Shell) finish(ctx context.Context, err error) error {
+	err = s.handleEnd(ctx, err)
+	if len(s.readers) > 0 && s.exited {
+		for _, f := range s.files {
+			f.close()
+		}
+		if awaitErr := s.awaitReaders(ctx); err == nil {
+			err = awaitErr
+		}
+	}
+	return err
+}
+
+func (s *Shell) handleEnd(ctx context.Context, err error) error {
 	var j *jump
 	if err != nil && !errors.As(err, &j) {
 		return err

@@ -44,7 +44,12 @@ func (s *Shell) stmt(ctx context.Context, stmt *syntax.Stmt) error {
 		s.guarded++
 		defer func() { s.guarded-- }()
 	}
-	if err := s.redirected(ctx, stmt); err != nil {
+	processes := len(s.processes)
+	err := s.redirected(ctx, stmt)
+	if endErr := s.endProcesses(ctx, processes); err == nil {
+		err = endErr
+	}
+	if err != nil {
 		return err
 	}
 	if stmt.Negated {
