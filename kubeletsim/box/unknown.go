@@ -33,7 +33,9 @@ func (s *session) Assume(what string) {
 }
 
 // Changing implements shell.Container.
-func (s *session) Changing() bool { return s.machine.Ran == nil || s.machine.Ran.Load() }
+func (s *session) Changing() bool {
+	return s.machine.Unknown && (s.machine.Ran == nil || s.machine.Ran.Load())
+}
 
 // Partial implements shell.Container.
 func (s *session) Partial(dir string) bool { return s.machine.Files.Partial(dir) }

@@ -90,6 +90,7 @@ func TestUnknown(t *testing.T) {
 		// What unknown programs may have written.
 		{script: `wget -O /data/a.tgz http://x && [ -f /data/a.tgz ] && tar xzf /data/a.tgz -C /data && ls /data/b && echo ok; [ -e /tmp/x ] || echo none`, out: "ok\nnone\n"},
 		{script: `git clone http://x /data/repo && cd /data/repo && cat conf/x && echo ok; cd /data; [ -f /data/y ] || echo none`, out: "ok\nnone\n"},
+		{script: `plugin-cli install a; cp /data/* /tmp/ && [ -f /tmp/a ] && echo ok; cp /nowhere/none/* /tmp || echo none`, out: "ok\n"},
 		{script: `cd /data && curl -LO http://x/y.zip && unzip y.zip && [ -f z ] && echo ok`, out: "ok\n"},
 		{script: `openssl req -x509 -out /data/tls.crt -keyout=/data/tls.key; cat /data/tls.crt /data/tls.key && echo ok`, out: "ok\n"},
 	} {

@@ -33,7 +33,7 @@ func (s *Shell) glob(ctx context.Context, field []piece) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		if dir := path.Dir(s.absolute(unquotePattern(pattern))); matchesSeveral(pattern) && !strings.ContainsAny(dir, "*?[") && s.Container.Partial(dir) {
+		if dir := path.Dir(s.absolute(unquotePattern(pattern))); matchesSeveral(pattern) && !strings.ContainsAny(dir, "*?[") && s.mayMatchIn(dir) {
 			return []string{path.Join(dir, unknown.Text)}, nil
 		}
 		if s.options["nullglob"] {
@@ -43,6 +43,16 @@ func (s *Shell) glob(ctx context.Context, field []piece) ([]string, error) {
 	}
 	slices.Sort(found)
 	return found, nil
+}
+
+// mayMatchIn reports whether a directory in which no file that is known matches may have others: its entries are not all
+// known, or a program of which nothing is known has run, which often fills a volume that its arguments do not name.
+func (s *Shell) mayMatchIn(dir string) bool {
+	if s.Container.Partial(dir) {
+		return true
+	}
+	info, err := s.Container.Stat(dir)
+	return err == nil && info.IsDir() && s.Container.Changing()
 }
 
 // matchesSeveral reports whether a pattern may match more than its own text. The command [ does not.
