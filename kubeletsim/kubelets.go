@@ -49,6 +49,7 @@ type Kubelets struct {
 	configMapLister corev1listers.ConfigMapLister
 	informers       informers.Kinds
 	supplies        supplies
+	makers          makers
 	attaching       attaching
 	certificates    certificateWatch
 	// images are the profiles that ConfigMaps declare.

@@ -80,6 +80,8 @@ type podEntry struct {
 	// lacking means that a needed ConfigMap or Secret is missing, deferred that a resize does
 	// not fit.
 	lacking, deferred bool
+	// assumed are the Secrets that are assumed to exist.
+	assumed map[string]bool
 	// released means that the pod's resources have been released, returned that its address
 	// has.
 	released, returned bool

@@ -41,7 +41,7 @@ var (
 
 // missing returns the pod's needs that do not exist. The pod is synced when one of these
 // objects changes.
-func (k *Kubelets) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
+func (k *Kubelets) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	needs := lifecycle.Needs(pod)
 	if len(needs) == 0 {
 		return nil, nil
@@ -65,6 +65,12 @@ func (k *Kubelets) missing(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Ne
 		}
 		n.Found = got != nil
 		if n.Found && (n.Key == "" || got[n.Key]) {
+			continue
+		}
+		if assumed, err := k.assume(ctx, e, pod, n); err != nil || assumed {
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
 		missing = append(missing, n)
@@ -194,6 +200,19 @@ func (k *Kubelets) supplied(s supply) {
 	for pod := range pods {
 		k.loop.Add(podKey(string(pod)))
 	}
+}
+
+// secretsIn returns the Secrets of a namespace that pods wait for.
+func (s *supplies) secretsIn(namespace string) []supply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []supply
+	for missed := range s.waiting {
+		if missed.kind == ofSecret && missed.name.Namespace == namespace {
+			found = append(found, missed)
+		}
+	}
+	return found
 }
 
 // forget removes a pod from all waiting lists.

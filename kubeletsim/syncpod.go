@@ -145,7 +145,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 	if e.state.Sandbox && !slices.ContainsFunc(e.state.Containers, toMake) {
 		return nil, nil
 	}
-	missing, err := k.missing(ctx, pod)
+	missing, err := k.missing(ctx, e, pod)
 	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil) && !e.state.Sandbox {
 		var unprepared []lifecycle.Need
 		unprepared, err = k.unprepared(ctx, pod)
@@ -183,6 +183,7 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		e.released = true
 		k.release(n, pod)
 		k.releaseVolumes(n, pod.UID)
+		k.noteMaker(e, pod)
 	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {

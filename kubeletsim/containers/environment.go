@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/util/resource"
 
 	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // environment returns the container's complete environment: service variables, envFrom and env.
@@ -59,9 +60,9 @@ func (in *Ref) variablesFrom(ctx context.Context, from corev1.EnvFromSource, set
 	var err error
 	switch {
 	case from.ConfigMapRef != nil:
-		data, err = in.data(ctx, false, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+		data, _, err = in.data(ctx, false, from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
 	case from.SecretRef != nil:
-		data, err = in.data(ctx, true, from.SecretRef.Name, from.SecretRef.Optional)
+		data, _, err = in.data(ctx, true, from.SecretRef.Name, from.SecretRef.Optional)
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		set(from.Prefix+key, string(data[key]))
@@ -95,19 +96,22 @@ func (in *Ref) variable(ctx context.Context, v *corev1.EnvVar, vars map[string]s
 }
 
 func (in *Ref) key(ctx context.Context, secret bool, name, key string, optional *bool) (value string, present bool, err error) {
-	data, err := in.data(ctx, secret, name, optional)
+	data, assumed, err := in.data(ctx, secret, name, optional)
 	if err != nil {
 		return "", false, err
+	}
+	if assumed {
+		return unknown.Text, true, nil
 	}
 	bytes, ok := data[key]
 	return string(bytes), ok, nil
 }
 
-// data returns the content of a ConfigMap or Secret; nil if it is optional and does not exist.
-func (in *Ref) data(ctx context.Context, secret bool, name string, optional *bool) (map[string][]byte, error) {
+// data returns the content of a ConfigMap or Secret; nil if it is optional and does not exist. It is unknown if the
+// Secret is assumed to exist.
+func (in *Ref) data(ctx context.Context, secret bool, name string, optional *bool) (data map[string][]byte, assumed bool, err error) {
 	client := in.runtime.opts.Client.CoreV1()
-	data := map[string][]byte{}
-	var err error
+	data = map[string][]byte{}
 	if secret {
 		var object *corev1.Secret
 		if object, err = client.Secrets(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
@@ -123,9 +127,15 @@ func (in *Ref) data(ctx context.Context, secret bool, name string, optional *boo
 		}
 	}
 	if apierrors.IsNotFound(err) && optional != nil && *optional {
-		return nil, nil
+		return nil, false, nil
 	}
-	return data, err
+	if apierrors.IsNotFound(err) && secret && in.runtime.opts.AssumesSecret != nil {
+		var askErr error
+		if assumed, askErr = in.runtime.opts.AssumesSecret(ctx, in.pod.Namespace, name); assumed || askErr != nil {
+			return nil, assumed, askErr
+		}
+	}
+	return data, false, err
 }
 
 // field returns the value of a field of the pod in the downward API.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-helpers/storage/ephemeral"
 
 	"minikcm.dev/minikcm/kubeletsim/memfs"
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // sharedVolumes are the volumes that outlive pods: host paths of nodes and persistent volumes,
@@ -93,9 +94,18 @@ func permOf(mode, fallback *int32) fs.FileMode {
 }
 
 func (in *Ref) fillKeys(ctx context.Context, tree *memfs.Tree, secret bool, name string, items []corev1.KeyToPath, optional *bool, mode *int32) error {
-	data, err := in.data(ctx, secret, name, optional)
+	data, assumed, err := in.data(ctx, secret, name, optional)
 	if err != nil {
 		return err
+	}
+	if assumed {
+		data = map[string][]byte{}
+		for _, item := range items {
+			data[item.Key] = []byte(unknown.Line)
+		}
+		if len(items) == 0 {
+			tree.Obscure()
+		}
 	}
 	if len(items) == 0 {
 		for key, value := range data {

@@ -19,6 +19,13 @@ func (s *Space) NewPartialTree(perm fs.FileMode) *Tree {
 	return t
 }
 
+// Obscure makes the directory one that may have entries which are not known.
+func (t *Tree) Obscure() {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	t.root.partial = true
+}
+
 // PutCompleteDir is PutDir for a directory whose entries are all known.
 func (t *Tree) PutCompleteDir(name string, perm fs.FileMode) {
 	t.PutDir(name, perm)
