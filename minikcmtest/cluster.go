@@ -76,6 +76,11 @@ func WithSimulatedCloud() Option {
 	return func(o *minikcm.Options) { o.CloudProvider = "simulated" }
 }
 
+// WithSimulatedWebhooksIgnored skips webhooks and APIServices behind which only simulated pods are, which otherwise fail.
+func WithSimulatedWebhooksIgnored() Option {
+	return func(o *minikcm.Options) { o.IgnoreSimulatedWebhooks = true }
+}
+
 // WithVersion serves the API of a minor release of Kubernetes, such as "1.33", in place of the newest's: its groups,
 // versions, kinds and fields, with the defaults of its feature gates.
 func WithVersion(version string) Option {

@@ -121,7 +121,7 @@ func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 		Driven: true, // by the steps: each ends its work before the cluster's parts react
 		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, LeaderElection: c.LeaderElection, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
 		CloudProvider: c.CloudProvider, PodNetworks: minikcm.PodNetworks{Allocate: c.ClusterCIDR != "", ClusterCIDR: c.ClusterCIDR},
-		ManageNodes: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true},
+		IgnoreSimulatedWebhooks: c.IgnoreSimulatedWebhooks, ManageNodes: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true},
 		Latencies: minikcm.Latencies{
 			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop),
 		},

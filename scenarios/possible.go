@@ -85,7 +85,7 @@ func needsOf(c *spec.Cluster, nodes int) (needs []need) {
 	for field, set := range map[string]bool{
 		"pools": len(c.Pools) > 0, "noScheduler": c.NoScheduler, "controllers": len(c.Controllers) > 0, "snapshot": c.Snapshot != "",
 		"objects": len(c.Objects) > 0, "stages": len(c.Stages) > 0, "serviceRanges": len(c.ServiceRanges) > 0, "cloudProvider": c.CloudProvider != "", "clusterCIDR": c.ClusterCIDR != "",
-		"manageAllNodes": c.ManageAllNodes != nil && !*c.ManageAllNodes,
+		"ignoreSimulatedWebhooks": c.IgnoreSimulatedWebhooks, "manageAllNodes": c.ManageAllNodes != nil && !*c.ManageAllNodes,
 	} {
 		if set {
 			needs = append(needs, need{field, "it describes a cluster of the scenario's own"})

@@ -108,6 +108,9 @@ type Cluster struct {
 	// a comma, of which the node-ipam-controller gives networks to the nodes; in the simulated
 	// cloud there are routes to them.
 	ClusterCIDR string `yaml:"clusterCIDR"`
+	// IgnoreSimulatedWebhooks skips webhooks and APIServices behind which only simulated pods are, which
+	// otherwise fail.
+	IgnoreSimulatedWebhooks bool `yaml:"ignoreSimulatedWebhooks"`
 	// ServiceRanges are the networks of cluster IPs.
 	ServiceRanges []string `yaml:"serviceRanges"`
 }
