@@ -67,10 +67,7 @@ func (k *Kubelets) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([
 		if n.Found && (n.Key == "" || got[n.Key]) {
 			continue
 		}
-		if assumed, err := k.assume(ctx, e, pod, n); err != nil || assumed {
-			if err != nil {
-				return nil, err
-			}
+		if k.assume(e, pod, n) {
 			continue
 		}
 		missing = append(missing, n)

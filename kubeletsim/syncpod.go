@@ -179,11 +179,13 @@ func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
 	if e.state.Ended && !e.released {
+		if err := k.noteMaker(ctx, e, pod); err != nil {
+			return "", err
+		}
 		// Once the status says so, the scheduler may bind a pod to what this one had.
 		e.released = true
 		k.release(n, pod)
 		k.releaseVolumes(n, pod.UID)
-		k.noteMaker(e, pod)
 	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {

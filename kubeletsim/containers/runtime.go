@@ -29,9 +29,9 @@ type Options struct {
 	WatchVolumes func(deleted func(*corev1.PersistentVolume)) error
 	// Images are the profiles that determine what is in an image.
 	Images *images.Profiles
-	// AssumesSecret reports whether a Secret that does not exist is assumed to, with content that is unknown.
-	AssumesSecret func(ctx context.Context, namespace, name string) (bool, error)
-	Clock         clock.Clock
+	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
+	AssumesSecrets func(namespace string) bool
+	Clock          clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.
 	Ledger *clock.Ledger
 	Logger klog.Logger
