@@ -137,6 +137,12 @@ OPERATORS ?= all
 operators: ## Build an operator with the last ten minor versions of controller-runtime, and test it; OPERATORS=v0.20.4 for one.
 	$(GO) -C test/clients test -count=1 -timeout 3h $(TESTFLAGS) -v -run TestOperatorVersions . -args -operators '$(OPERATORS)'
 
+CHARTS ?=
+
+.PHONY: charts
+charts: ## Install the charts of the folder CHARTS with helm --wait, each on a fresh cluster; see docs/charts.md.
+	$(GO) -C test/clients test -count=1 -timeout 3h $(TESTFLAGS) -v -run TestCharts . -args -charts '$(abspath $(CHARTS))'
+
 PROJECT ?= $(notdir $(patsubst %/,%,$(dir $(wildcard test/clients/thirdparty/*/go.mod))))
 
 .PHONY: thirdparty
