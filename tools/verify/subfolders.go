@@ -141,7 +141,7 @@ var inFolder = map[string][]string{
 	"kubeletsim/applets":         {"span"},
 	"kubeletsim/box":             {"applets", "memfs", "shell", "span", "unknown"},
 	"kubeletsim/certgen":         {},
-	"kubeletsim/containers":      {"applets", "box", "certgen", "images", "lifecycle", "logs", "memfs", "nodes", "podcertificates", "podspec", "responses", "script", "shell", "span", "usage"},
+	"kubeletsim/containers":      {"applets", "box", "certgen", "images", "lifecycle", "logs", "memfs", "nodes", "podcertificates", "podspec", "responses", "script", "shell", "span", "unknown", "usage"},
 	"kubeletsim/eviction":        {"podspec", "usage"},
 	"kubeletsim/images":          {"podspec", "responses"},
 	"kubeletsim/kwok":            {"kwokcel", "stages", "usage"},
