@@ -249,7 +249,7 @@ func TestLoad(t *testing.T) {
 	if len(r.Pending) != 16 {
 		t.Errorf("%d of 40 pods are pending, want 16", len(r.Pending))
 	}
-	// Nothing scales the pods, so nobody knows what becomes of them.
+	// Nothing scales the pods, so what becomes of them is unknown.
 	r = ask(t, openFork(t, text, autoscale), "load deployment/web x3", Uncertain)
 	if len(r.Uncertain) != 1 || !strings.HasPrefix(r.Uncertain[0], "no autoscaler scales deployment/web in default") {
 		t.Errorf("uncertain because %q", r.Uncertain)
