@@ -96,7 +96,7 @@ func between(t *testing.T, what string, got float64, from, to time.Duration) {
 func TestDrainBesideACrashLoop(t *testing.T) {
 	t.Parallel()
 	f := forkOfFile(t, "crash-dump-min.yaml")
-	if pod := f.pod(t, "api-2"); isReady(pod) || pod.Status.ContainerStatuses[0].State.Waiting == nil || pod.Status.ContainerStatuses[0].RestartCount != 8 {
+	if pod := f.pod(t, "api-2"); isReady(pod) || pod.Status.ContainerStatuses[0].State.Waiting == nil || pod.Status.ContainerStatuses[0].RestartCount < 8 {
 		t.Errorf("the pod that crashed in the dump: %+v", pod.Status)
 	}
 	r := ask(t, f, "drain node-0", DoesNotFit)
