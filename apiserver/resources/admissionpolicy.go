@@ -1,9 +1,14 @@
 package resources
 
 import (
+	"fmt"
+	"strings"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm/apiserver/resources/validation"
 )
@@ -27,6 +32,7 @@ func validatingAdmissionPolicyRow() *Resource {
 			Generation:                true,
 			Validate:                  check(validation.ValidatingAdmissionPolicy),
 			ValidateStatusUpdate:      checkUpdate(validation.ValidatingAdmissionPolicyStatus),
+			ValidateCreate:            notStatic,
 			ForbidUnconditionalUpdate: true,
 		},
 		Subresources: []Subresource{statusOf(kind, newPolicy)},
@@ -45,6 +51,7 @@ func validatingAdmissionPolicyBindingRow() *Resource {
 			Default:                   on(func(b *admissionv1.ValidatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
 			Generation:                true,
 			Validate:                  check(validation.ValidatingAdmissionPolicyBinding),
+			ValidateCreate:            notStatic,
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -65,6 +72,7 @@ func mutatingAdmissionPolicyRow() *Resource {
 			}),
 			Generation:                true,
 			Validate:                  check(validation.MutatingAdmissionPolicy),
+			ValidateCreate:            notStatic,
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -82,9 +90,23 @@ func mutatingAdmissionPolicyBindingRow() *Resource {
 			Default:                   on(func(b *admissionv1.MutatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) }),
 			Generation:                true,
 			Validate:                  check(validation.MutatingAdmissionPolicyBinding),
+			ValidateCreate:            notStatic,
 			ForbidUnconditionalUpdate: true,
 		},
 	}
+}
+
+// staticSuffix ends the names of objects that only files may have (KEP-5793).
+const staticSuffix = ".static.k8s.io"
+
+// notStatic refuses a new object with a name that only files may have.
+func notStatic(obj runtime.Object) field.ErrorList {
+	m, err := meta.Accessor(obj)
+	if err != nil || !strings.HasSuffix(m.GetName(), staticSuffix) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), m.GetName(),
+		fmt.Sprintf("names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", staticSuffix))}
 }
 
 func defaultMatch(m *admissionv1.MatchResources) {

@@ -24,6 +24,7 @@ func validatingWebhookConfigurationRow() *Resource {
 			}),
 			Generation:                true,
 			Validate:                  check(validation.ValidatingWebhookConfiguration),
+			ValidateCreate:            notStatic,
 			ForbidUnconditionalUpdate: true,
 		},
 	}
@@ -46,6 +47,7 @@ func mutatingWebhookConfigurationRow() *Resource {
 			}),
 			Generation:                true,
 			Validate:                  check(validation.MutatingWebhookConfiguration),
+			ValidateCreate:            notStatic,
 			ForbidUnconditionalUpdate: true,
 		},
 	}

@@ -21,8 +21,9 @@ func Nearest(written string, known []string) string {
 }
 
 // NearestN returns at most n known names that are similar to written, the most similar
-// first. It ignores case. Names that begin with written come before others, if it has at
-// least minPrefix characters, because the name of a pod begins with that of its Deployment.
+// first. It ignores case. Names that begin with written come before others, the shortest
+// first, if it has at least minPrefix characters, because the name of a pod begins with that of
+// its Deployment.
 func NearestN(written string, known []string, n int) []string {
 	type candidate struct {
 		name     string
@@ -43,7 +44,12 @@ func NearestN(written string, known []string, n int) []string {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		if a.distance == 0 && b.distance == 0 {
+			return cmp.Compare(len(a.name), len(b.name))
+		}
+		return cmp.Compare(a.distance, b.distance)
+	})
 	var names []string
 	for _, c := range found[:min(len(found), n)] {
 		names = append(names, c.name)

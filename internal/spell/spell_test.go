@@ -8,7 +8,7 @@ import (
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"web-5fc9f4bf66-abcde", "web-5fc9f4bf66-fghij", "db-0", "db-1", "Node", "deployment"}
+	known := []string{"web-5fc9f4bf66-abcde", "web-5fc9f4bf66-fghij", "db-0", "db-1", "Node", "deployment", "nodes-of-a-pool", "nodes"}
 	for written, want := range map[string][]string{
 		"web":                  {"web-5fc9f4bf66-abcde", "web-5fc9f4bf66-fghij"},
 		"web-5fc9f4bf66-abcdf": {"web-5fc9f4bf66-abcde", "web-5fc9f4bf66-fghij"},
@@ -16,7 +16,8 @@ func TestNearest(t *testing.T) {
 		"deplo":                {"deployment"},
 		"de":                   nil,
 		"dbb":                  nil,
-		"noed":                 {"Node"},
+		"noed":                 {"Node", "nodes"},
+		"node":                 {"Node", "nodes"},
 		"deplyoment":           {"deployment"},
 		"gardener":             nil,
 		"":                     nil,

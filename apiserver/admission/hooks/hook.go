@@ -14,7 +14,9 @@ import (
 // The resources of admissionregistration.k8s.io whose objects make a plugin work: policies
 // do nothing without a binding.
 const (
+	mutatingPolicies         = "mutatingadmissionpolicies"
 	mutatingBindings         = "mutatingadmissionpolicybindings"
+	validatingPolicies       = "validatingadmissionpolicies"
 	validatingBindings       = "validatingadmissionpolicybindings"
 	mutatingConfigurations   = "mutatingwebhookconfigurations"
 	validatingConfigurations = "validatingwebhookconfigurations"
@@ -99,7 +101,7 @@ func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started
 	if a.Resource.Unhooked {
 		return nil
 	}
-	idle, err := h.plugin.opts.Objects(h.resource).Empty(ctx)
+	idle, err := h.plugin.idle(ctx, h.resource)
 	if idle || err != nil {
 		return err
 	}

@@ -23,14 +23,18 @@ const bindingKey = "minikcm.dev/binding"
 // notingMatcher keeps the binding that matched last, which is evaluated next.
 type notingMatcher struct {
 	generic.PolicyMatcher
-	source *policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]
+	sources []*validations
 }
 
 // BindingMatches implements generic.PolicyMatcher.
 func (m notingMatcher) BindingMatches(a upstream.Attributes, o upstream.ObjectInterfaces, binding generic.BindingAccessor) (bool, error) {
 	matches, err := m.PolicyMatcher.BindingMatches(a, o, binding)
 	if matches && err == nil {
-		a.GetReinvocationContext().SetValue(bindingKey, m.source.binding(binding.GetName()))
+		for _, source := range m.sources {
+			if found := source.binding(binding.GetName()); found != nil {
+				a.GetReinvocationContext().SetValue(bindingKey, found)
+			}
+		}
 	}
 	return matches, err
 }

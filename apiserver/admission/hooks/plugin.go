@@ -14,8 +14,10 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver/admission"
+	"minikcm.dev/minikcm/apiserver/admission/manifests"
 	"minikcm.dev/minikcm/apiserver/outbound"
 )
 
@@ -44,11 +46,15 @@ type Options struct {
 	Observer Observer
 	// Faults returns what the injected faults do to a call of a webhook of a configuration.
 	Faults func(ctx context.Context, configuration, webhook string) Fate
+	// Logger gets what is wrong with manifests that change.
+	Logger klog.Logger
 }
 
 // Plugin runs upstream's four plugins, each of which is a plugin of the admission chain.
 type Plugin struct {
 	opts Options
+	// folders are those with manifests, by the resource of the hook.
+	folders map[string]*manifests.Folder
 
 	mu      sync.Mutex
 	started *started
@@ -56,7 +62,7 @@ type Plugin struct {
 }
 
 // New returns a plugin. The caller must close it.
-func New(opts Options) *Plugin { return &Plugin{opts: opts} }
+func New(opts Options) *Plugin { return &Plugin{opts: opts, folders: map[string]*manifests.Folder{}} }
 
 var errClosed = errors.New("the apiserver is shutting down")
 
@@ -67,6 +73,9 @@ func (p *Plugin) Close() {
 	p.closed = true
 	if p.started != nil {
 		p.started.stop()
+	}
+	for _, folder := range p.folders {
+		folder.Close()
 	}
 }
 

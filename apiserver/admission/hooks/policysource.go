@@ -52,6 +52,9 @@ func (*policySource[P, B, E]) Run(context.Context) error { return nil }
 // HasSynced implements generic.Source.
 func (*policySource[P, B, E]) HasSynced() bool { return true }
 
+// RunReloadLoop implements generic.ReloadableSource. There is nothing to run.
+func (*policySource[P, B, E]) RunReloadLoop(context.Context) {}
+
 // Hooks implements generic.Source: it returns the policies of the last refresh.
 func (s *policySource[P, B, E]) Hooks() []generic.PolicyHook[P, B, E] {
 	s.mu.Lock()

@@ -59,33 +59,21 @@ func (of *Plugin) newStarted() (*started, error) {
 	opts := of.opts
 	var p plugins
 	s := &started{namespaces: newPulled(opts.Namespaces)}
-	mutations := &policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]{
-		policies: opts.Objects("mutatingadmissionpolicies"), bindings: opts.Objects(mutatingBindings), table: opts.Kinds.Table, params: opts.Params,
-		policyOf: mutating.NewMutatingAdmissionPolicyAccessor, bindingOf: mutating.NewMutatingAdmissionPolicyBindingAccessor,
-	}
-	validations := &policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]{
-		policies: opts.Objects("validatingadmissionpolicies"), bindings: opts.Objects(validatingBindings), table: opts.Kinds.Table, params: opts.Params,
-		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor,
-	}
-	mutations.compile = func(policy *mutating.Policy) mutating.PolicyEvaluator {
-		return measureMutating(opts.Observer, policy.Name, mutations.bindingOfAny, compileMutating(policy))
-	}
-	validations.compile = func(policy *validating.Policy) validating.Validator {
-		return measuredValidator{compileValidating(policy), opts.Observer, policy.Name}
-	}
-	p.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), mutations,
+	patches, checks := of.mutations(opts.Objects), of.validations(opts.Objects)
+	sources := []*validations{checks}
+	p.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), patches,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
 			return mutating.NewDispatcher(z, m, &types{table: opts.Kinds.Table, of: opts.Types})
 		})
-	p.validatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Delete, upstream.Connect), validations,
+	p.validatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Delete, upstream.Connect), checks,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[validating.PolicyHook] {
-			return validating.NewDispatcher(z, notingMatcher{generic.NewPolicyMatcher(m), validations})
+			return validating.NewDispatcher(z, notingMatcher{generic.NewPolicyMatcher(m), sources})
 		})
 	var err error
-	if p.mutatingWebhooks, err = mutatingwebhook.NewMutatingWebhook(nil); err != nil {
+	if p.mutatingWebhooks, err = mutatingwebhook.NewMutatingWebhook(of.webhookConfig(mutatingConfigurations)); err != nil {
 		return nil, err
 	}
-	if p.validatingWebhooks, err = validatingwebhook.NewValidatingAdmissionWebhook(nil); err != nil {
+	if p.validatingWebhooks, err = validatingwebhook.NewValidatingAdmissionWebhook(of.webhookConfig(validatingConfigurations)); err != nil {
 		return nil, err
 	}
 	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
@@ -96,10 +84,13 @@ func (of *Plugin) newStarted() (*started, error) {
 	p.mutatingWebhooks.SetServiceResolver(opts.Services)
 	p.validatingWebhooks.SetServiceResolver(opts.Services)
 	mutatingHooks, validatingHooks := newPulled(opts.Objects(mutatingConfigurations)), newPulled(opts.Objects(validatingConfigurations))
-	s.refreshes = map[string]func(context.Context) error{
-		mutatingBindings: mutations.refresh, validatingBindings: validations.refresh,
-		mutatingConfigurations: mutatingHooks.refresh, validatingConfigurations: validatingHooks.refresh,
+	s.refreshes = map[string]refresher{
+		mutatingConfigurations:   of.addStaticWebhooks(mutatingConfigurations, p.mutatingWebhooks, mutatingAccessors, mutatingHooks.refresh),
+		validatingConfigurations: of.addStaticWebhooks(validatingConfigurations, p.validatingWebhooks, validatingAccessors, validatingHooks.refresh),
 	}
+	_, s.refreshes[mutatingBindings] = addStatic(of, mutatingBindings, p.mutatingPolicies, of.mutations, patches.refresh)
+	static, refresh := addStatic(of, validatingBindings, p.validatingPolicies, of.validations, checks.refresh)
+	sources, s.refreshes[validatingBindings] = append(sources, static...), refresh
 	s.stop, err = p.initialize(opts, pulledFactory{byType: map[reflect.Type]*pulled{
 		reflect.TypeFor[*corev1.Namespace]():                           s.namespaces,
 		reflect.TypeFor[*admissionv1.MutatingWebhookConfiguration]():   mutatingHooks,
@@ -111,6 +102,35 @@ func (of *Plugin) newStarted() (*started, error) {
 	s.mutatingPolicies, s.validatingPolicies = p.mutatingPolicies.Dispatch, p.validatingPolicies.Dispatch
 	s.mutatingWebhooks, s.validatingWebhooks = p.mutatingWebhooks.Admit, p.validatingWebhooks.Validate
 	return s, nil
+}
+
+// mutations and validations have the compiled policies of a kind.
+type (
+	mutations   = policySource[*mutating.Policy, *mutating.PolicyBinding, mutating.PolicyEvaluator]
+	validations = policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]
+)
+
+// mutations returns the source of the mutating policies among objects.
+func (of *Plugin) mutations(objects func(resource string) Objects) *mutations {
+	source := &mutations{
+		policies: objects(mutatingPolicies), bindings: objects(mutatingBindings), table: of.opts.Kinds.Table, params: of.opts.Params,
+		policyOf: mutating.NewMutatingAdmissionPolicyAccessor, bindingOf: mutating.NewMutatingAdmissionPolicyBindingAccessor,
+	}
+	source.compile = func(policy *mutating.Policy) mutating.PolicyEvaluator {
+		return measureMutating(of.opts.Observer, policy.Name, source.bindingOfAny, compileMutating(policy))
+	}
+	return source
+}
+
+// validations returns the source of the validating policies among objects.
+func (of *Plugin) validations(objects func(resource string) Objects) *validations {
+	return &validations{
+		policies: objects(validatingPolicies), bindings: objects(validatingBindings), table: of.opts.Kinds.Table, params: of.opts.Params,
+		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor,
+		compile: func(policy *validating.Policy) validating.Validator {
+			return measuredValidator{compileValidating(policy), of.opts.Observer, policy.Name}
+		},
+	}
 }
 
 // newPolicies returns upstream's plugin for the policies of a source.

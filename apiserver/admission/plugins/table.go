@@ -76,10 +76,10 @@ func builtInPlugins() []Plugin {
 // what the others have made.
 func lastPlugins() []Plugin {
 	return []Plugin{
-		{Name: "MutatingAdmissionPolicy", Default: true, on: "CUX", Does: "applies MutatingAdmissionPolicies", build: plain(func(h *Host) any { return h.Hooks.MutatingPolicies() })},
-		{Name: "MutatingAdmissionWebhook", Default: true, Does: "calls mutating webhooks", build: plain(func(h *Host) any { return h.Hooks.MutatingWebhooks() })},
-		{Name: "ValidatingAdmissionPolicy", Default: true, Does: "applies ValidatingAdmissionPolicies", build: plain(func(h *Host) any { return h.Hooks.ValidatingPolicies() })},
-		{Name: "ValidatingAdmissionWebhook", Default: true, Does: "calls validating webhooks", build: plain(func(h *Host) any { return h.Hooks.ValidatingWebhooks() })},
+		{Name: "MutatingAdmissionPolicy", Default: true, on: "CUX", Does: "applies MutatingAdmissionPolicies (configurable)", build: (*Host).newMutatingPolicies},
+		{Name: "MutatingAdmissionWebhook", Default: true, Does: "calls mutating webhooks (configurable)", build: (*Host).newMutatingWebhooks},
+		{Name: "ValidatingAdmissionPolicy", Default: true, Does: "applies ValidatingAdmissionPolicies (configurable)", build: (*Host).newValidatingPolicies},
+		{Name: "ValidatingAdmissionWebhook", Default: true, Does: "calls validating webhooks (configurable)", build: (*Host).newValidatingWebhooks},
 		{Name: "ResourceQuota", Default: true, on: "CU", Does: "rejects what exceeds a ResourceQuota", build: plain(func(h *Host) any { return h.newQuota() })},
 		{Name: "AlwaysDeny", Does: "rejects every write, also those of controllers and nodes (deprecated)", build: always(admission.AlwaysDeny{})},
 	}
