@@ -46,7 +46,7 @@ func choose(ctx context.Context, path string) (*choice, error) {
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the kubeconfig %s does not exist: start a cluster with \"minikcm up\", or give a kubeconfig with --kubeconfig%s", path, namesOf(running))
+		return nil, fmt.Errorf("the kubeconfig %s does not exist: %s", path, instead(running))
 	}
 	if err != nil {
 		return nil, badInput{fmt.Errorf("reading the kubeconfig (give one with --kubeconfig): %w", err)}
@@ -69,14 +69,7 @@ func choose(ctx context.Context, path string) (*choice, error) {
 // chosenFile returns the kubeconfig that choose reads; empty: the files of KUBECONFIG.
 func chosenFile(ctx context.Context, path string, running []runningCluster) (string, error) {
 	if path != "" {
-		if _, err := os.Stat(path); err != nil {
-			for i := range running {
-				if running[i].Name == path {
-					return running[i].Kubeconfig, nil
-				}
-			}
-		}
-		return path, nil
+		return named(path, running), nil
 	}
 	env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
 	if err := checkKubeconfigs(env); err != nil {
@@ -118,16 +111,30 @@ func checkKubeconfigs(env string) error {
 	return nil
 }
 
-// namesOf returns a hint at the running clusters; empty if there are none.
-func namesOf(running []runningCluster) string {
+// named returns the kubeconfig of the running cluster of that name, and otherwise path. A file comes
+// before a name.
+func named(path string, running []runningCluster) string {
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	for i := range running {
+		if running[i].Name == path {
+			return running[i].Kubeconfig
+		}
+	}
+	return path
+}
+
+// instead says what to do without a kubeconfig: name a running cluster, or start one.
+func instead(running []runningCluster) string {
 	var names []string
 	for i := range running {
 		names = append(names, running[i].Name)
 	}
 	if len(names) == 0 {
-		return ""
+		return "start a cluster with \"minikcm up\", or give a kubeconfig with --kubeconfig"
 	}
-	return fmt.Sprintf(" (or the name of a running cluster: %s)", strings.Join(names, ", "))
+	return fmt.Sprintf("other clusters run, which --kubeconfig selects by name: --kubeconfig %s", strings.Join(names, ", or --kubeconfig "))
 }
 
 // clientConfig returns the client configuration of the cluster that choose returns, and says which it

@@ -19,6 +19,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/internal/examples"
+	"minikcm.dev/minikcm/internal/releases"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/faultapi"
@@ -231,7 +232,15 @@ func completeChange(cmd *cobra.Command, args []string, toComplete string) ([]str
 	}
 	switch {
 	case len(args) == 0:
-		return []string{described("drain", "cordon nodes and evict their pods"), described("remove", "delete nodes; their pods are lost"), described("add", "add nodes like another"), "scale"}, noFiles
+		return []string{
+			described("drain", "cordon nodes and evict their pods"), described("remove", "delete nodes; their pods are lost"), described("crash", "let nodes fail"),
+			described("upgrade", "replace the nodes of a pool"), described("consolidate", "find the nodes that can go"), described("add", "add nodes like another"),
+			described("apply", "apply a file or folder"), described("load", "multiply the load of a Service"), described("scale", "set the replicas of workloads"),
+		}, noFiles
+	case args[0] == "apply":
+		return nil, cobra.ShellCompDirectiveDefault
+	case args[0] == "load":
+		return nil, noFiles
 	case args[0] == "scale":
 		return completeObject(cmd, nil, toComplete)
 	}
@@ -312,16 +321,52 @@ func completeKubectl(cmd *cobra.Command, args []string, toComplete string) ([]st
 
 // completeFlags lets the flags of a command and of those beneath it complete what they name.
 func completeFlags(cmd *cobra.Command) {
-	for name, complete := range map[string]completer{"kubeconfig": completeKubeconfig, "namespace": completeNamespaces, "clock": completeClock} {
+	for name, complete := range map[string]completer{
+		"kubeconfig": completeKubeconfig, "namespace": completeNamespaces, "clock": completeClock,
+		"emulated-version": completeReleases, "controllers": completeControllers,
+	} {
 		// A command whose kubeconfig is written, not read, completes files. An error means that the flag
 		// is that of a parent, or has a completion already.
 		if cmd.Flags().Lookup(name) != nil && !(name == "kubeconfig" && cmd.Name() == "up") {
 			_ = cmd.RegisterFlagCompletionFunc(name, complete)
 		}
 	}
+	if cmd.ValidArgsFunction == nil && takesNone(cmd) {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub)
 	}
+}
+
+// takesNone reports whether a command takes no arguments.
+func takesNone(cmd *cobra.Command) bool {
+	return cmd.Args != nil && !cmd.HasSubCommands() && cmd.Args(cmd, []string{"x"}) != nil
+}
+
+// completeReleases completes the releases of Kubernetes that can be emulated, the newest first.
+func completeReleases(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, noFiles
+	}
+	var names []string
+	for _, minor := range slices.Backward(releases.All()) {
+		names = append(names, minor.String())
+	}
+	return names, noFiles | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeControllers completes the last item of a list of controllers.
+func completeControllers(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	before, minus := toComplete[:strings.LastIndex(toComplete, ",")+1], ""
+	if strings.HasPrefix(toComplete[len(before):], "-") {
+		minus = "-"
+	}
+	var names []string
+	for _, name := range append([]string{"*"}, manager.Names()...) {
+		names = append(names, before+minus+name)
+	}
+	return names, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 func completeClock(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

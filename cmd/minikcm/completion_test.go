@@ -45,7 +45,13 @@ func TestCompletion(t *testing.T) {
 		"fault controller pause ":           {"deployment-controller"},
 		"fault stop ":                       {"f-1"},
 		"node remove ":                      {"node-0", "node-1"},
-		"whatif ":                           {"drain", "remove", "add", "scale"},
+		"whatif ":                           {"drain", "remove", "crash", "upgrade", "consolidate", "add", "apply", "load", "scale"},
+		"whatif crash ":                     {"node-0", "node-1"},
+		"up --emulated-version ":            {"1.37", "1.30"},
+		"up --controllers ":                 {"*", "job-controller"},
+		"up --controllers *,-":              {"*,-job-controller"},
+		"envtest use ":                      {"1.33"},
+		"kubectl --kubeconfig shop get no ": {"node-0", "node-1"},
 		"whatif drain ":                     {"node-0", "node-1"},
 		"why ":                              {"node/", "pod/", "deployment/"},
 		"why node/":                         {"node/node-0", "node/node-1"},
@@ -63,6 +69,11 @@ func TestCompletion(t *testing.T) {
 			if !slices.Contains(got, name) {
 				t.Errorf("after %q there is no %s among %q", line, name, got)
 			}
+		}
+	}
+	for _, line := range []string{"status ", "up ", "ui ", "reset ", "list "} {
+		if got := completions(t, home, strings.Split(line, " ")...); len(got) > 0 {
+			t.Errorf("after %q, which takes no arguments, there are %q", line, got)
 		}
 	}
 	if got := completions(t, home, "fault", "node", "crash", "node-0", ""); slices.Contains(got, "node-0") {

@@ -64,7 +64,9 @@ func (c *configFile) problem(at *yaml.Node, format string, args ...any) error {
 func (c *configFile) apply(data []byte) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
-	if err := decoder.Decode(&document); err != nil {
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: is empty; \"minikcm up --help\" has an example", c.path)
+	} else if err != nil {
 		return fmt.Errorf("%s: is not YAML: %w", c.path, err)
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {

@@ -75,7 +75,9 @@ func TestConfigFileHasAllFlags(t *testing.T) {
 func TestConfigFileMistakes(t *testing.T) {
 	const head = "apiVersion: minikcm.dev/v1alpha1\nkind: Cluster\n"
 	for text, want := range map[string]string{
-		"":                                     "is not YAML",
+		"":                                     "is empty",
+		"# nothing\n":                          "is empty",
+		"a: [b\n":                              "is not YAML",
 		"- a\n":                                ":1: the document is not an object",
 		"kind: Cluster\nspec: {}\n":            ":1: apiVersion is missing",
 		head + "---\n" + head:                  "has more than one document",

@@ -77,7 +77,7 @@ func clustersToStop(running []runningCluster, names []string, all bool) ([]runni
 	for _, name := range names {
 		i := slices.Index(known, name)
 		if i < 0 && len(known) == 0 {
-			return nil, fmt.Errorf("no cluster is running, so there is none with the name %s", name)
+			return nil, badInput{fmt.Errorf("no cluster is running, so there is none with the name %s", name)}
 		}
 		if i < 0 {
 			return nil, badInput{fmt.Errorf("no running cluster has the name %s: there are %s", name, strings.Join(known, ", "))}

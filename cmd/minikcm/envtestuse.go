@@ -60,7 +60,7 @@ type envtestAction func(f *envtestFlags, out io.Writer, selector versionSelector
 func newEnvtestCommands(flags *envtestFlags) []*cobra.Command {
 	command := func(use, short string, do envtestAction) *cobra.Command {
 		return &cobra.Command{
-			Use: use, Short: short, Args: cobra.MaximumNArgs(1),
+			Use: use, Short: short, Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeReleases,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				selector, err := parseVersionSelector(strings.Join(args, ""))
 				if err == nil {

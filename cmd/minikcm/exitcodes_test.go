@@ -17,7 +17,7 @@ const exitRule = `| code | meaning |
 | --- | --- |
 | 0 | the command has done what it says, and the answer to its question is yes |
 | 1 | it could not be done, or the answer is no |
-| 2 | what was written is wrong: the command, a flag, an argument, or a file that one of them or an environment variable names. Nothing was done |
+| 2 | what was written is wrong: the command, a flag, an argument (also one that names a node, a workload or a cluster that is not there), or a file that one of them or an environment variable names. Nothing was done |
 | 130 | Ctrl-C ended it before it had a result (as in shells: 128 and the number of the signal) |
 `
 
@@ -27,6 +27,8 @@ type exits struct{ yes, no, others string }
 const (
 	shown   = "it has been shown"
 	noReply = "the cluster does not answer"
+
+	uncertainAnswer = "3: the answer depends on something that the fork does not have, as it says"
 )
 
 // exitCodes has the commands that do something, by their paths.
@@ -46,7 +48,7 @@ var exitCodes = map[string]exits{
 	"controller-manager":    {"it was stopped", "the cluster cannot be reached, or the process lost its leadership", ""},
 	"controllers":           {shown, noReply, ""},
 	"demo":                  {"the tour has been shown, or ended with q", "a step failed", "130"},
-	"down":                  {"the clusters have stopped, or none was running", "one could not be stopped, or none with the name is running", ""},
+	"down":                  {"the clusters have stopped, or none was running", "one could not be stopped", ""},
 	"envtest":               {"the folder is ready", "the folder cannot be written, or has programs of others", ""},
 	"etcd-snapshot check":   {"nothing is damaged", "something is damaged", ""},
 	"etcd-snapshot repair":  {"what is readable was saved", "nothing can be saved", ""},
@@ -59,11 +61,11 @@ var exitCodes = map[string]exits{
 	"fault list":            {shown, noReply, ""},
 	"fault stop":            {"the faults are over", "one could not be stopped", ""},
 	"fault PART":            {"the fault has happened", "it failed", "130 with `--wait`"},
-	"fit":                   {"one more replica fits, or all that `--replicas` asks for", "it does not fit", ""},
+	"fit":                   {"one more replica fits, or all that `--replicas` asks for", "it does not fit", uncertainAnswer},
 	"help":                  {yes: shown},
 	"kubectl":               {"kubectl's", "kubectl's", "those of kubectl, whose wrong flags and arguments end with 1; 2: KUBECONFIG cannot be used"},
 	"list":                  {shown, "the registry cannot be read", ""},
-	"node add":              {"the nodes are Ready", "a node exists already, or is not Ready in time", ""},
+	"node add":              {"the nodes are Ready", "a node is not Ready in time", "2: a node exists already"},
 	"node remove":           {"the nodes are gone, and their pods", "a pod is left in time", ""},
 	"rbac record":           {"the command ended with 0", noReply, "otherwise the code of the command"},
 	"reset":                 {"the cluster is ready again", "it cannot be reset", ""},
@@ -81,7 +83,7 @@ var exitCodes = map[string]exits{
 	"up":                    {"it was stopped by a signal or by `minikcm down`; with `--detach`, the cluster is ready", "the cluster did not start, or failed", ""},
 	"user add":              {"the kubeconfig is written", noReply + ", or the file cannot be written", ""},
 	"version":               {yes: shown},
-	"whatif":                {"everything fits", "pods stay pending, or evictions are refused", ""},
+	"whatif":                {"everything fits", "pods stay pending, or evictions are refused", uncertainAnswer},
 	"why":                   {shown, "there is no such object", ""},
 	"writes":                {shown, noReply, ""},
 }
@@ -100,7 +102,7 @@ func exitCodesOf(cmd *cobra.Command) (exits, string, bool) {
 
 // needsCluster are command lines that are right, and that no cluster answers.
 var needsCluster = []string{
-	"clock", "clock advance 1m", "clock pause", "clock resume", "clock speed 2", "clock step", "controllers", "down a", "etcd-snapshot save a.db", "example discoveryclient",
+	"clock", "clock advance 1m", "clock pause", "clock resume", "clock speed 2", "clock step", "controllers", "etcd-snapshot save a.db", "example discoveryclient",
 	"fault list", "fault node crash node-1", "fault stop --all", "fit deployment/web", "node add a", "node remove a", "reset", "run-deployment web -- true", "status", "ui", "user add jane",
 	"whatif drain a", "why pod/web", "writes",
 }
@@ -145,6 +147,11 @@ func TestExitCodes(t *testing.T) {
 	}
 	for _, line := range needsCluster {
 		if code, _, errOut := call(strings.Fields(line)...); code != 1 || !strings.Contains(errOut, "minikcm") && !strings.Contains(errOut, "no cluster") {
+			t.Errorf("without a cluster, %q ends with %d: %s", line, code, errOut)
+		}
+	}
+	for _, line := range []string{"down a", "down a b"} {
+		if code, _, errOut := call(strings.Fields(line)...); code != 2 || !strings.Contains(errOut, "no cluster is running") {
 			t.Errorf("without a cluster, %q ends with %d: %s", line, code, errOut)
 		}
 	}

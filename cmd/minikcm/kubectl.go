@@ -30,7 +30,8 @@ func newKubectl() *cobra.Command {
 		Short: "Run the built-in kubectl",
 		Long: `Run the built-in kubectl, with all of its commands. It connects to the cluster that
 "minikcm up" runs, or to that of KUBECONFIG if minikcm wrote that file. --kubeconfig,
---context and --server select any other cluster.`,
+--context and --server select any other cluster; --kubeconfig also takes the name of one that
+"minikcm up" runs.`,
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeKubectl,
 		// kubectl sets up its own logging, so the root command's --log-level does not apply.
@@ -121,6 +122,7 @@ func (w withoutLines) Write(line []byte) (int, error) {
 // default kubeconfig if it does not exist because no cluster runs.
 func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (missing string, err error) {
 	if names(args, "--kubeconfig") {
+		replaceNames(args)
 		return "", nil
 	}
 	path, err := defaultKubeconfig()
@@ -148,6 +150,23 @@ func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (mis
 	return missing, nil
 }
 
+// replaceNames replaces the name of a running cluster after --kubeconfig with the path of its kubeconfig.
+func replaceNames(args []string) {
+	running, _ := runningClusters() // without a registry none is known
+	for i, arg := range args {
+		flag, value, joined := strings.Cut(arg, "=")
+		switch {
+		case arg == "--":
+			return
+		case flag != "--kubeconfig":
+		case joined:
+			args[i] = flag + "=" + named(value, running)
+		case i+1 < len(args):
+			args[i+1] = named(args[i+1], running)
+		}
+	}
+}
+
 // isLocal reports whether kubectl's arguments need no cluster.
 func isLocal(args []string) bool {
 	return len(args) == 0 || names(args, "--help", "-h") ||
@@ -165,7 +184,8 @@ func printFatal(w io.Writer, message, missing string) {
 	// A failed write to stderr cannot be reported anywhere.
 	_, _ = fmt.Fprintln(w, strings.TrimSuffix(message, "\n"))
 	if missing != "" && strings.Contains(message, withoutServer) {
-		_, _ = fmt.Fprintf(w, "The kubeconfig %s does not exist: start a cluster with \"minikcm up\", or set KUBECONFIG.\n", missing)
+		running, _ := runningClusters() // without a registry none is known
+		_, _ = fmt.Fprintf(w, "The kubeconfig %s does not exist: %s.\n", missing, instead(running))
 	}
 }
 

@@ -53,11 +53,30 @@ func badFlag(cmd *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		var known []string
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
-		if meant := spell.Nearest(unknown.GetSpecifiedName(), known); meant != "" {
-			hint = fmt.Sprintf("; did you mean --%s?", meant)
-		}
+		hint = hintFlag(cmd, unknown.GetSpecifiedName())
 	}
 	return badInput{fmt.Errorf("%w%s\n%q lists the flags", err, hint, cmd.CommandPath()+" --help")}
+}
+
+// hintFlag returns a sentence about an unknown flag, or "".
+func hintFlag(cmd *cobra.Command, written string) string {
+	if meant := nearestFlag(cmd, written); meant != "" {
+		return fmt.Sprintf("; did you mean --%s?", meant)
+	}
+	if len(written) == 1 && written[0] >= '0' && written[0] <= '9' {
+		return "; an argument that begins with - comes after --"
+	}
+	if up, _, err := cmd.Find([]string{"up"}); err == nil && !cmd.HasParent() {
+		if meant := nearestFlag(up, written); meant != "" {
+			return fmt.Sprintf("; did you mean \"%s --%s\"?", up.CommandPath(), meant)
+		}
+	}
+	return ""
+}
+
+// nearestFlag returns the flag of a command with a similar name, or "".
+func nearestFlag(cmd *cobra.Command, written string) string {
+	var known []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
+	return spell.Nearest(written, known)
 }
