@@ -22,14 +22,14 @@ type flagSection struct {
 func clusterSections() []flagSection {
 	return []flagSection{
 		{name: "essential", flags: []string{"nodes", "pool", "clock", "ui", "open", "name", "detach", "config", "from-objects", "from-snapshot", "data-dir", "kubeconfig", "seed", "help"}},
-		{name: "node and pod", flags: []string{"start-delay", "ready-delay", "manage-all-nodes", "stages", "cloud-provider", "allocate-node-cidrs", "cluster-cidr"}, prefixes: []string{"node-cidr-"}},
-		{name: "controller and scheduler", flags: []string{"controllers", "scheduler", "scheduler-config", "chaos-mesh"}},
+		{name: "node and pod", flags: []string{"start-delay", "ready-delay", "manage-all-nodes", "stages", "registry-file", "cloud-provider", "allocate-node-cidrs", "cluster-cidr"}, prefixes: []string{"node-cidr-"}},
+		{name: "controller and scheduler", flags: []string{"controllers", "scheduler", "scheduler-config", "leader-elect", "chaos-mesh"}},
 		{name: "state", flags: []string{"history", "redact-secrets"}, prefixes: []string{"etcd-", "encryption-"}},
 		{name: "API server", flags: []string{
 			"port", "bind-address", "advertise-address", "service-cluster-ip-range", "service-node-port-range", "max-requests-inflight",
-			"max-mutating-requests-inflight", "feature-gates", "runtime-config", "memory-limit", "stop-with-stdin",
+			"max-mutating-requests-inflight", "feature-gates", "runtime-config", "emulated-version", "memory-limit", "stop-with-stdin",
 		}},
-		{name: "admission", prefixes: []string{"admission-", "enable-admission-", "disable-admission-"}},
+		{name: "admission", flags: []string{"ignore-simulated-webhooks"}, prefixes: []string{"admission-", "enable-admission-", "disable-admission-"}},
 		{name: "authentication", flags: []string{"client-ca-file", "token-auth-file", "anonymous-auth", "enable-bootstrap-token-auth"}, prefixes: []string{"authentication-", "oidc-", "requestheader-"}},
 		{name: "authorization", prefixes: []string{"authorization-"}},
 		{name: "audit", prefixes: []string{"audit-"}},

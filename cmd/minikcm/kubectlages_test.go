@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 )
 
@@ -44,7 +45,7 @@ func TestMovedTimes(t *testing.T) {
 }
 
 func TestComputesAges(t *testing.T) {
-	root := kubectl.NewDefaultKubectlCommand()
+	root := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{Arguments: []string{"kubectl"}, ConfigFlags: genericclioptions.NewConfigFlags(true)})
 	for args, want := range map[string]bool{
 		"describe pod web": true, "-n x describe pod": true, "events -w": true, "events -o json": false, "get pods": false, "get pods -o yaml": false,
 		"get events": false, "-n x get events -w": false, "get pod describe": false,
