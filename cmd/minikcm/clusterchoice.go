@@ -23,6 +23,8 @@ type choice struct {
 	name string
 	// kubeconfig is the file that the choice comes from; several are separated by colons.
 	kubeconfig string
+	// only means that there was no choice: no flag and no variable selects a cluster, and one runs.
+	only bool
 }
 
 func (c *choice) String() string {
@@ -35,9 +37,11 @@ func (c *choice) String() string {
 
 // choose returns the cluster of the first of these that applies: the kubeconfig at path, or the
 // running cluster of that name; KUBECONFIG, if it selects a minikcm cluster; the kubeconfig of a
-// running "minikcm up"; KUBECONFIG. A KUBECONFIG that cannot be read is an error.
+// running "minikcm up", or of the only one that runs; KUBECONFIG. A KUBECONFIG that cannot be read is
+// an error.
 func choose(ctx context.Context, path string) (*choice, error) {
 	running, _ := runningClusters() // without a registry none is known
+	only := path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" && len(running) == 1
 	path, err := chosenFile(ctx, path, running)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,7 @@ func choose(ctx context.Context, path string) (*choice, error) {
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	c := &choice{config: config, kubeconfig: path}
+	c := &choice{config: config, kubeconfig: path, only: only}
 	if path == "" {
 		c.kubeconfig = os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
 	}
@@ -82,6 +86,8 @@ func chosenFile(ctx context.Context, path string, running []runningCluster) (str
 	switch {
 	case env == "" && err != nil:
 		return "", err
+	case env == "" && len(running) == 1 && !exists(standard):
+		return running[0].Kubeconfig, nil
 	case env == "", err == nil && answers(ctx, standard):
 		return standard, nil
 	}
@@ -91,7 +97,7 @@ func chosenFile(ctx context.Context, path string, running []runningCluster) (str
 // checkKubeconfigs returns an error if KUBECONFIG, which may list several files, is set and has a file
 // that cannot be read, or none that exists. As kubectl, it passes over missing ones among others.
 func checkKubeconfigs(env string) error {
-	exists := false
+	found := false
 	for _, file := range filepath.SplitList(env) {
 		if file == "" {
 			continue
@@ -102,10 +108,10 @@ func checkKubeconfigs(env string) error {
 		case err != nil:
 			return fmt.Errorf("KUBECONFIG=%s cannot be used: reading %s: %w", env, file, err)
 		default:
-			exists = true
+			found = true
 		}
 	}
-	if env != "" && !exists {
+	if env != "" && !found {
 		return fmt.Errorf("KUBECONFIG=%s does not exist: start the cluster that writes it, set KUBECONFIG to another file, or unset it to use the cluster of \"minikcm up\"", env)
 	}
 	return nil
@@ -114,7 +120,7 @@ func checkKubeconfigs(env string) error {
 // named returns the kubeconfig of the running cluster of that name, and otherwise path. A file comes
 // before a name.
 func named(path string, running []runningCluster) string {
-	if _, err := os.Stat(path); err == nil {
+	if exists(path) {
 		return path
 	}
 	for i := range running {
@@ -138,13 +144,13 @@ func instead(running []runningCluster) string {
 }
 
 // clientConfig returns the client configuration of the cluster that choose returns, and says which it
-// is.
+// is, on a terminal or if it could have been another one.
 func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
 	chosen, err := choose(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := ctx.Value(announcerKey{}).(*announcer); ok {
+	if a, ok := ctx.Value(announcerKey{}).(*announcer); ok && (!chosen.only || isTerminal(a.w)) {
 		a.once.Do(func() { _, _ = fmt.Fprintf(a.w, "Cluster: %s\n", chosen) }) // stderr cannot be reported elsewhere
 	}
 	return chosen.config, nil

@@ -129,7 +129,7 @@ func TestEnvtestOfAVersion(t *testing.T) {
 	}
 	etcdURL, port := "http://"+freeAddress(t), strings.TrimPrefix(freeAddress(t), "127.0.0.1:")
 	launch(t, t.TempDir(), "run-"+programEtcd, "--listen-client-urls", etcdURL, "--listen-peer-urls=http://127.0.0.1:0", "--data-dir", t.TempDir(), "--unsafe-no-fsync=true").line()
-	server := exec.CommandContext(t.Context(), filepath.Join(dir, programAPIServer), "--etcd-servers", etcdURL, "--secure-port", port,
+	server := exec.CommandContext(t.Context(), filepath.Join(dir, programAPIServer), "--etcd-servers", etcdURL, "--secure-port", port, "--authorization-mode=RBAC",
 		"--feature-gates=JobManagedBy=false,AnyVolumeDataSource=true", "--runtime-config=flowcontrol.apiserver.k8s.io/v1beta3=true")
 	server.Env = append(os.Environ(), asCommand+"=run-"+programAPIServer, "HOME="+t.TempDir())
 	var stderr strings.Builder

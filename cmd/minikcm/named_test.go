@@ -18,7 +18,7 @@ func TestNamedClusters(t *testing.T) {
 	if code, out := a.end(); code != 0 || out != "export KUBECONFIG="+kubeconfig+"\n" {
 		t.Fatalf("up -d ends with %d: %s%s", code, out, a.stderr.String())
 	}
-	t.Cleanup(func() { launch(t, home, "run", "down", "--all").end() })
+	defer func() { launch(t, home, "run", "down", "--all").end() }()
 	if !regexp.MustCompile(`^1 node ready at \S+ in \S+ \(seed \d+\)\. Stop it with "minikcm down a"\.\nOpen the live page at `).MatchString(a.stderr.String()) {
 		t.Errorf("up -d says %s", a.stderr.String())
 	}

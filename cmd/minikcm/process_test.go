@@ -31,7 +31,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("the second kubeconfig is %s, want %s", other, want)
 	}
 	list := launch(t, home, "run", "list")
-	listed := regexp.MustCompile(`^SERVER +KUBECONFIG +PID +AGE +DATA-DIR\nhttps://127\.0\.0\.1:\d+ +` + regexp.QuoteMeta(kubeconfig) + ` +(\d+) +\S+ +-\nhttps://127\.0\.0\.1:\d+ +` + regexp.QuoteMeta(other) + ` +(\d+) +\S+ +-\n$`)
+	listed := regexp.MustCompile(`^NAME +CLOCK +NODES +AGE +SERVER +PAGE +KUBECONFIG +PID +DATA-DIR\ndefault +real +2/2 +\S+ +https://127\.0\.0\.1:\d+ +- +` + regexp.QuoteMeta(kubeconfig) + ` +(\d+) +-\ndefault-2 +real +1/1 +\S+ +https://127\.0\.0\.1:\d+ +- +` + regexp.QuoteMeta(other) + ` +(\d+) +-\n$`)
 	if code, rest := list.end(); code != 0 || !listed.MatchString(rest) {
 		t.Errorf("list ends with %d: %s%s", code, rest, list.stderr.String())
 	}
@@ -210,7 +210,7 @@ func TestKubectlWithoutCluster(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{[]string{"get", "nodes"}, 1, "", `start a cluster with "minikcm up", or set KUBECONFIG.`},
+		{[]string{"get", "nodes"}, 1, "", `start a cluster with "minikcm up", or give a kubeconfig with --kubeconfig.`},
 		{[]string{"config", "get-contexts", "-o", "name"}, 0, "", ""},
 		{[]string{"config", "get-contexts", "-o", "name", "--kubeconfig", filepath.Join(home, ".kube", "config")}, 0, "production\n", ""},
 		{[]string{"create", "deployment", "web", "--image=nginx", "--dry-run=client", "-o", "name"}, 0, "deployment.apps/web\n", ""},
