@@ -38,6 +38,7 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Observer:   s.metrics.Admission,
 		Faults:     s.webhookFate,
 		Simulated:  s.resolver().Simulated,
+		BuiltIn:    s.opts.Resources,
 		Logger:     s.opts.Notices,
 	})
 }

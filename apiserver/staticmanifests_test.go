@@ -29,7 +29,7 @@ kind: ValidatingAdmissionPolicy
 metadata: {name: %[1]s}
 spec:
   matchConstraints: {resourceRules: [{apiGroups: ["%[2]s"], apiVersions: [v1], operations: [CREATE], resources: [%[3]s]}]}
-  validations: [{expression: "!object.metadata.name.startsWith('bad')", message: %[4]s}]
+  validations: [{expression: "!object.metadata.name.startsWith('bad')", message: "%[4]s"}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -99,7 +99,7 @@ func TestStaticWebhooks(t *testing.T) {
 
 func TestStaticManifestErrors(t *testing.T) {
 	const policies, kind = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyConfiguration"
-	policy := staticPolicy("a.static.k8s.io", "", "configmaps", "no")
+	policy := staticPolicy("a.static.k8s.io", "", "configmaps", "refused")
 	for name, test := range map[string]struct{ manifest, want string }{
 		"another name":    {strings.ReplaceAll(policy, "a.static.k8s.io", "a"), `must have a name ending with ".static.k8s.io"`},
 		"another kind":    {"apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingAdmissionPolicy\nmetadata: {name: a.static.k8s.io}\n", "unsupported resource type"},
@@ -107,7 +107,7 @@ func TestStaticManifestErrors(t *testing.T) {
 		"a typo":          {strings.ReplaceAll(policy, "matchConstraints", "matchConstraint"), `unknown field "spec.matchConstraint"`},
 		"invalid":         {strings.ReplaceAll(policy, "CREATE", "MAKE"), "Unsupported value"},
 		"no policy":       {strings.Split(policy, "---")[1], "which does not exist in the manifest directory"},
-		"too deep":        {strings.Repeat("[", 200), "nested"},
+		"too deep":        {strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/admission/manifests"
 	"minikcm.dev/minikcm/apiserver/outbound"
+	"minikcm.dev/minikcm/apiserver/resources"
 )
 
 // Options configure New. All fields are required.
@@ -46,6 +47,8 @@ type Options struct {
 	Observer Observer
 	// Faults returns what the injected faults do to a call of a webhook of a configuration.
 	Faults func(ctx context.Context, configuration, webhook string) Fate
+	// BuiltIn has the kinds of manifests, before the server serves any.
+	BuiltIn *resources.Table
 	// Logger gets what is wrong with manifests that change.
 	Logger klog.Logger
 }

@@ -25,7 +25,7 @@ func (p *Plugin) UseManifests(dir string, plurals ...string) error {
 	kinds := make([]*resources.Resource, len(plurals))
 	for i, plural := range plurals {
 		gvr := admissionv1.SchemeGroupVersion.WithResource(plural)
-		if kinds[i] = p.opts.Kinds.Table().Lookup(gvr); kinds[i] == nil {
+		if kinds[i] = p.opts.BuiltIn.Lookup(gvr); kinds[i] == nil {
 			return fmt.Errorf("the API does not serve %s", gvr.GroupResource())
 		}
 	}
