@@ -86,9 +86,9 @@ func chosenFile(ctx context.Context, path string, running []runningCluster) (str
 	switch {
 	case env == "" && err != nil:
 		return "", err
-	case env == "" && len(running) == 1 && !exists(standard):
-		return running[0].Kubeconfig, nil
-	case env == "", err == nil && answers(ctx, standard):
+	case env == "":
+		return onlyOne(standard, running), nil
+	case err == nil && answers(ctx, standard):
 		return standard, nil
 	}
 	return "", nil
@@ -115,6 +115,15 @@ func checkKubeconfigs(env string) error {
 		return fmt.Errorf("KUBECONFIG=%s does not exist: start the cluster that writes it, set KUBECONFIG to another file, or unset it to use the cluster of \"minikcm up\"", env)
 	}
 	return nil
+}
+
+// onlyOne returns the kubeconfig of the only running cluster if there is no file at path, and otherwise
+// path.
+func onlyOne(path string, running []runningCluster) string {
+	if exists(path) || len(running) != 1 {
+		return path
+	}
+	return running[0].Kubeconfig
 }
 
 // named returns the kubeconfig of the running cluster of that name, and otherwise path. A file comes

@@ -71,6 +71,11 @@ func TestCompletion(t *testing.T) {
 			}
 		}
 	}
+	// The only cluster needs no name.
+	nodes := launch(t, home, "run", "kubectl", "get", "nodes", "-o", "name")
+	if code, out := nodes.end(); code != 0 || out != "node/node-0\nnode/node-1\n" || !strings.HasPrefix(nodes.stderr.String(), "minikcm: using the cluster shop (") {
+		t.Errorf("kubectl ends with %d: %s%s", code, out, nodes.stderr.String())
+	}
 	for _, line := range []string{"status ", "up ", "ui ", "reset ", "list "} {
 		if got := completions(t, home, strings.Split(line, " ")...); len(got) > 0 {
 			t.Errorf("after %q, which takes no arguments, there are %q", line, got)

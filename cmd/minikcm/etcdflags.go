@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -27,6 +28,17 @@ func (f *etcdFlags) options() (store.EtcdOptions, error) {
 	opts := store.EtcdOptions{Endpoints: f.servers, CAFile: f.caFile, CertFile: f.certFile, KeyFile: f.keyFile}
 	if len(f.servers) == 0 && f.caFile+f.certFile+f.keyFile != "" {
 		return opts, badInput{errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers, which is missing")}
+	}
+	if (f.certFile == "") != (f.keyFile == "") {
+		return opts, badInput{errors.New("--etcd-certfile and --etcd-keyfile must be given together")}
+	}
+	for _, file := range []string{f.caFile, f.certFile, f.keyFile} {
+		if file == "" {
+			continue
+		}
+		if err := checkFile(file); err != nil {
+			return opts, fmt.Errorf("reading the TLS files for etcd: %w", err)
+		}
 	}
 	return opts, nil
 }

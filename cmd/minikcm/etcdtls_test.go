@@ -45,9 +45,9 @@ func TestEtcdWithCertificates(t *testing.T) {
 		"no certificate": {flags[:4], "etcd at " + endpoint + " gave no answer", 1},
 		"no authority":   {append(flags[:2:2], flags[4:]...), "certificate signed by unknown authority", 1},
 		"another's":      {append(flags[:2:2], append([]string{"--etcd-cafile", client.CertFile}, flags[4:]...)...), "certificate signed by unknown authority", 1},
-		"no key":         {flags[:6], "certificate and its key must be given together", 1},
+		"no key":         {flags[:6], "--etcd-certfile and --etcd-keyfile must be given together", 2},
 		"without TLS":    {[]string{"--etcd-servers", strings.Replace(endpoint, "https", "http", 1)}, "gave no answer", 1},
-		"no such file":   {append(flags[:2:2], "--etcd-cafile", "/nowhere/ca.crt"), "/nowhere/ca.crt: no such file", 1},
+		"no such file":   {append(flags[:2:2], "--etcd-cafile", "/nowhere/ca.crt"), "/nowhere/ca.crt: no such file", 2},
 		"unused flags":   {flags[2:], "--etcd-servers, which is missing", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -134,7 +134,11 @@ func chooseKubeconfig(ctx context.Context, errOut io.Writer, args []string) (mis
 	case env == "" && err != nil:
 		return "", err
 	case env == "":
-		if _, err := os.Stat(path); err != nil {
+		running, _ := runningClusters() // without a registry none is known
+		if only := onlyOne(path, running); only != path && !isLocal(args) {
+			_, _ = fmt.Fprintf(errOut, "minikcm: using the cluster %s (%s)\n", running[0].Name, only)
+			path = only
+		} else if _, err := os.Stat(path); err != nil {
 			missing = path
 		}
 	case isOurs(env), names(args, "--context", "--cluster", "--server", "-s"), isLocal(args):

@@ -121,6 +121,7 @@ func TestNodesOfARunningCluster(t *testing.T) {
 	kubectl("get", "nodes", "-o", "name")
 	text := regexp.MustCompile(`(web\d)-[0-9a-z]+(-[0-9a-z]{5})?`).ReplaceAllString(out.String(), "$1-HASH")
 	text = regexp.MustCompile(`after [0-9.]+m?s`).ReplaceAllString(text, "after TIME")
+	text = announced.ReplaceAllString(text, "")
 	golden.Compare(t, "testdata/node.golden", text)
 	up.stop()
 }
