@@ -53,8 +53,14 @@ func TestRefusalSentences(t *testing.T) {
 	log.Add(eviction)
 	log.Add(eviction)
 	for i, by := range []reasons.Refuser{
-		{Kind: reasons.ByPolicy, Name: "no-latest", Of: "no-latest-binding"}, {Kind: reasons.ByPlugin, Name: "PodSecurity"}, {Kind: reasons.ByPlugin},
-		{Kind: reasons.ByAuthorization}, {Kind: reasons.ByFlowControl}, {Kind: reasons.ByStore}, {Kind: reasons.ByFault}, {Kind: "unheard of"},
+		{Kind: reasons.ByPolicy, Name: "no-latest", Of: "no-latest-binding"},
+		{Kind: reasons.ByPlugin, Name: "PodSecurity"},
+		{Kind: reasons.ByPlugin},
+		{Kind: reasons.ByAuthorization},
+		{Kind: reasons.ByFlowControl},
+		{Kind: reasons.ByStore},
+		{Kind: reasons.ByFault},
+		{Kind: "unheard of"},
 	} {
 		log.Add(refused(20+int64(i), "system:serviceaccount:shop:operator", "watch", "widgets", "", "", by))
 	}

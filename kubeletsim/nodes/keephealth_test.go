@@ -21,18 +21,21 @@ func TestKeepHealth(t *testing.T) {
 	}{
 		"nothing stated": {nil, true, map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: corev1.ConditionTrue}},
 		"Ready": {
-			[]corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady")}, true,
+			[]corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady")},
+			true,
 			map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: corev1.ConditionTrue},
 		},
 		"not Ready": {
-			[]corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady")}, true,
+			[]corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady")},
+			true,
 			map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: corev1.ConditionFalse},
 		},
 		"silent": {
 			[]corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionUnknown, "NodeStatusUnknown")}, false, nil,
 		},
 		"under pressure": {
-			[]corev1.NodeCondition{condition(corev1.NodeDiskPressure, corev1.ConditionTrue, "KubeletHasDiskPressure")}, true,
+			[]corev1.NodeCondition{condition(corev1.NodeDiskPressure, corev1.ConditionTrue, "KubeletHasDiskPressure")},
+			true,
 			map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: corev1.ConditionTrue, corev1.NodeDiskPressure: corev1.ConditionTrue},
 		},
 	} {
