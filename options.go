@@ -151,7 +151,7 @@ type Options struct {
 	// debug.SetMemoryLimit), which should be the same.
 	MemoryLimit uint64
 	// RecordedWrites is how many writes the write record keeps, the newest ones; 0 means
-	// 100,000. A write takes about 500 bytes.
+	// 100,000. A write takes about 500 bytes. As many kinds of refused requests are kept, at most 2,000.
 	RecordedWrites int
 	// NoMetricsAPI leaves out the metrics APIs (metrics.k8s.io and its siblings), which are a server of their own
 	// elsewhere.

@@ -74,7 +74,7 @@ func NewLog(capacity int) *Log {
 	if capacity <= 0 {
 		capacity = DefaultCapacity
 	}
-	return &Log{capacity: capacity, refusals: NewRefusals()}
+	return &Log{capacity: capacity, refusals: NewRefusals(capacity)}
 }
 
 // Refusals returns the record of the requests that were refused.

@@ -29,6 +29,9 @@ type Refusals struct {
 	// some is true once there is an entry, so that writes cost one atomic load before.
 	some atomic.Bool
 
+	// capacity is the largest number of entries.
+	capacity int
+
 	mu      sync.Mutex
 	entries map[refusalKey]*list.Element
 	// order has the entries, the least recently grown first.
@@ -56,9 +59,9 @@ type refused struct {
 	Refusal
 }
 
-// NewRefusals returns an empty record.
-func NewRefusals() *Refusals {
-	return &Refusals{entries: map[refusalKey]*list.Element{}, order: list.New(), byTarget: map[targetKey][]*list.Element{}}
+// NewRefusals returns an empty record of at most capacity entries, and never more than 2,000.
+func NewRefusals(capacity int) *Refusals {
+	return &Refusals{capacity: min(capacity, maxRefusals), entries: map[refusalKey]*list.Element{}, order: list.New(), byTarget: map[targetKey][]*list.Element{}}
 }
 
 // Add counts one refused request, whose time is r.Last. Count and First are ignored.
@@ -77,7 +80,7 @@ func (l *Refusals) Add(r Refusal) {
 		l.order.MoveToBack(element)
 		return
 	}
-	if l.order.Len() == maxRefusals {
+	if l.order.Len() == l.capacity {
 		l.dropLocked(l.order.Front())
 	}
 	r.First, r.Count, r.Succeeded = r.Last, 1, nil

@@ -38,7 +38,7 @@ func heartbeat(second int64, node string, by reasons.Refuser) writerecord.Refusa
 // sentence.
 func TestRefusalSentences(t *testing.T) {
 	t.Parallel()
-	log := writerecord.NewRefusals()
+	log := writerecord.NewRefusals(writerecord.DefaultCapacity)
 	for i := range int64(345) {
 		log.Add(heartbeat(10*i, "node-3", opa))
 	}
@@ -100,7 +100,7 @@ func TestRefusalSettled(t *testing.T) {
 // The record is bounded, whatever clients send.
 func TestRefusalBounds(t *testing.T) {
 	t.Parallel()
-	log := writerecord.NewRefusals()
+	log := writerecord.NewRefusals(writerecord.DefaultCapacity)
 	log.Add(heartbeat(0, "first", opa))
 	log.Add(heartbeat(0, "first", opa))
 	for i := range 5000 {
@@ -129,7 +129,7 @@ func TestExplainRefused(t *testing.T) {
 	writes := []writerecord.Write{node, web}
 	owned := refused(30, "system:kube-controller-manager", "create", "pods", "Pod", "", quota)
 	owned.Controller = &writerecord.Owner{Kind: "ReplicaSet", Name: "web", UID: "r"}
-	log := writerecord.NewRefusals()
+	log := writerecord.NewRefusals(writerecord.DefaultCapacity)
 	log.Add(heartbeat(20, "node-1", opa))
 	log.Add(heartbeat(40, "node-1", opa))
 	log.Add(heartbeat(20, "node-2", opa))
