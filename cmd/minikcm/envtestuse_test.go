@@ -128,7 +128,9 @@ func TestEnvtestOfAVersion(t *testing.T) {
 		t.Errorf("a program that was found in PATH is of version %q", got)
 	}
 	etcdURL, port := "http://"+freeAddress(t), strings.TrimPrefix(freeAddress(t), "127.0.0.1:")
-	launch(t, t.TempDir(), "run-"+programEtcd, "--listen-client-urls", etcdURL, "--listen-peer-urls=http://127.0.0.1:0", "--data-dir", t.TempDir(), "--unsafe-no-fsync=true").line()
+	etcd := launch(t, t.TempDir(), "run-"+programEtcd, "--listen-client-urls", etcdURL, "--listen-peer-urls=http://127.0.0.1:0", "--data-dir", t.TempDir(), "--unsafe-no-fsync=true")
+	etcd.line()
+	defer etcd.stop()
 	server := exec.CommandContext(t.Context(), filepath.Join(dir, programAPIServer), "--etcd-servers", etcdURL, "--secure-port", port, "--authorization-mode=RBAC",
 		"--feature-gates=JobManagedBy=false,AnyVolumeDataSource=true", "--runtime-config=flowcontrol.apiserver.k8s.io/v1beta3=true")
 	server.Env = append(os.Environ(), asCommand+"=run-"+programAPIServer, "HOME="+t.TempDir())
