@@ -13,15 +13,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/verbs"
 )
 
-// authorize returns upstream's error if the user may not make a request. Every request
-// passes it, before fault injection and routing.
-func (s *Server) authorize(ctx context.Context, user *auth.User, info *apirequest.RequestInfo) error {
-	_, err := s.decide(ctx, attributesOf(user, info))
-	return err
-}
-
 // decide returns the reason of the authorizer's decision, and upstream's error unless it
-// allows the request.
+// allows the request. Every request passes it, before fault injection and routing.
 func (s *Server) decide(ctx context.Context, a auth.Attributes) (reason string, refused error) {
 	decision, reason, err := s.opts.Authorizer.Authorize(ctx, a)
 	switch {

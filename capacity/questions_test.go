@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/test/golden"
 )
@@ -519,14 +516,4 @@ func TestReportsForPrograms(t *testing.T) {
 	if err != nil || !strings.Contains(string(data), `"verdict":"does not fit"`) {
 		t.Errorf("%v: %s", err, data)
 	}
-}
-
-// listed returns the pods of a fork that a selector matches.
-func (f *Fork) listed(t *testing.T, selector string) []corev1.Pod {
-	t.Helper()
-	pods, err := f.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods.Items
 }
