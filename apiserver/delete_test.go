@@ -77,6 +77,17 @@ func TestDeletePreconditionsOfMarkedKinds(t *testing.T) {
 	}
 }
 
+// A create of an object that waits for its finalizers says why it exists, also in a dry run.
+func TestCreateOfWhatIsBeingDeleted(t *testing.T) {
+	h := start(t)
+	const all, body = "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`
+	h.mustSend("POST", all, body)
+	h.mustSend("DELETE", all+"/held", "")
+	for _, options := range []string{"", "?dryRun=All"} {
+		h.has(t, 409, `object is being deleted: configmaps \"held\" already exists`, "POST", all+options, body)
+	}
+}
+
 // The response to a delete shows the state of the object.
 func TestDeleteAnswers(t *testing.T) {
 	h := start(t)

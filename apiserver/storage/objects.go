@@ -310,7 +310,7 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 	if dryRun {
 		_, _, err := o.read(ctx, key, name)
 		if err == nil {
-			return nil, o.alreadyExists(ctx, key, name)
+			return nil, apierrors.NewAlreadyExists(o.row.GroupResource(), name)
 		}
 		if !apierrors.IsNotFound(err) {
 			return nil, err
@@ -323,26 +323,12 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 	stored, err := o.put(ctx, key, obj, 0)
 	var conflict *store.ConflictError
 	if errors.As(err, &conflict) {
-		return nil, o.alreadyExists(ctx, key, name)
+		return nil, apierrors.NewAlreadyExists(o.row.GroupResource(), name)
 	}
 	if err != nil {
 		return nil, o.translate(err, name)
 	}
 	return stored, nil
-}
-
-// alreadyExists returns the error for a create of an object that exists, which says so if that one is
-// being deleted.
-func (o *Objects) alreadyExists(ctx context.Context, key, name string) error {
-	refused := apierrors.NewAlreadyExists(o.row.GroupResource(), name)
-	existing, _, err := o.read(ctx, key, name)
-	if err != nil {
-		return refused // it is gone
-	}
-	if m, err := meta.Accessor(existing); err == nil && m.GetDeletionTimestamp() != nil {
-		refused.ErrStatus.Message = "object is being deleted: " + refused.ErrStatus.Message
-	}
-	return refused
 }
 
 // asIfCreated returns the result of a dry run: as upstream, it keeps a resourceVersion that
