@@ -250,23 +250,10 @@ func printJSON(w io.Writer, a answer) error {
 
 // writeAnswer writes the reports of an answer.
 func (o *outputs) writeAnswer(a answer) error {
-	var errs []error
-	for _, report := range []struct {
-		file string
-		to   func(w io.Writer) error
-	}{{o.junit, a.JUnit}, {o.json, func(w io.Writer) error { return printJSON(w, a) }}} {
-		if report.file == "" {
-			continue
-		}
-		file, err := os.Create(report.file)
-		if err == nil {
-			err = errors.Join(report.to(file), file.Close())
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("writing the report %s: %w", report.file, err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		toFile(io.Discard, "JUnit report", o.junit, a.JUnit),
+		toFile(io.Discard, "answer", o.json, func(w io.Writer) error { return printJSON(w, a) }),
+	)
 }
 
 // uncertain is the exit code of an answer that depends on what the fork does not have.

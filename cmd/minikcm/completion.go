@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
@@ -115,42 +117,48 @@ func clientToComplete(cmd *cobra.Command) (ctx context.Context, client *kubernet
 
 // completeNodes completes the names of nodes that are not among the arguments.
 func completeNodes(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, client, _, end := clientToComplete(cmd)
-	defer end()
-	if client == nil {
-		return nil, noFiles
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return nil, noFiles
-	}
-	var names []string
-	for i := range nodes.Items {
-		if name := nodes.Items[i].Name; !slices.Contains(args, name) {
-			names = append(names, name)
-		}
-	}
-	return names, noFiles
+	return completeNames(cmd, "nodes", "", args)
 }
 
 // completePods completes the names of pods in the namespace of the flag.
 func completePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, client, _, end := clientToComplete(cmd)
+	return completeNames(cmd, "pods", namespaceToComplete(cmd), args)
+}
+
+// completeNamespaces completes the names of namespaces.
+func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return completeNames(cmd, "namespaces", "", nil)
+}
+
+// completeNames completes the names of objects of a core resource that are not among the arguments.
+func completeNames(cmd *cobra.Command, resource, namespace string, args []string) ([]string, cobra.ShellCompDirective) {
+	ctx, _, chosen, end := clientToComplete(cmd)
 	defer end()
-	if client == nil {
+	if chosen == nil {
 		return nil, noFiles
 	}
-	pods, err := client.CoreV1().Pods(namespaceToComplete(cmd)).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	names, err := listNames(ctx, chosen, corev1.SchemeGroupVersion.WithResource(resource), namespace)
 	if err != nil {
 		return nil, noFiles
 	}
-	var names []string
-	for i := range pods.Items {
-		if name := pods.Items[i].Name; !slices.Contains(args, name) {
-			names = append(names, name)
-		}
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), noFiles
+}
+
+// listNames returns the names of the objects of a resource, as the watch cache has them.
+func listNames(ctx context.Context, of *choice, resource schema.GroupVersionResource, namespace string) ([]string, error) {
+	client, err := metadata.NewForConfig(of.config)
+	if err != nil {
+		return nil, err
 	}
-	return names, noFiles
+	list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names, nil
 }
 
 func namespaceToComplete(cmd *cobra.Command) string {
@@ -158,24 +166,6 @@ func namespaceToComplete(cmd *cobra.Command) string {
 		return flag.Value.String()
 	}
 	return metav1.NamespaceDefault
-}
-
-// completeNamespaces completes the names of namespaces.
-func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, client, _, end := clientToComplete(cmd)
-	defer end()
-	if client == nil {
-		return nil, noFiles
-	}
-	all, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return nil, noFiles
-	}
-	var names []string
-	for i := range all.Items {
-		names = append(names, all.Items[i].Name)
-	}
-	return names, noFiles
 }
 
 // completeObject completes KIND/NAME: first a kind of the cluster, then a name.
@@ -203,21 +193,16 @@ func completeObject(cmd *cobra.Command, args []string, toComplete string) ([]str
 	if err != nil {
 		return nil, noFiles
 	}
-	objects, err := metadata.NewForConfig(chosen.config)
-	if err != nil {
-		return nil, noFiles
-	}
 	namespace := ""
 	if mapping.Scope.Name() == "namespace" {
 		namespace = namespaceToComplete(cmd)
 	}
-	list, err := objects.Resource(mapping.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	names, err := listNames(ctx, chosen, mapping.Resource, namespace)
 	if err != nil {
 		return nil, noFiles
 	}
-	var names []string
-	for i := range list.Items {
-		names = append(names, kind+"/"+list.Items[i].Name)
+	for i := range names {
+		names[i] = kind + "/" + names[i]
 	}
 	return names, noFiles
 }

@@ -240,15 +240,20 @@ func (f *envtestFlags) show(out io.Writer, dir, version, platform string) error 
 	return err
 }
 
+// installed returns the folder of the versions' folders, and the versions that have one.
+func (f *envtestFlags) installed() (store string, there []patchVersion, err error) {
+	if store, err = f.store(); err != nil {
+		return "", nil, err
+	}
+	there, err = installed(store)
+	return store, there, err
+}
+
 func listEnvtest(f *envtestFlags, out io.Writer, selector versionSelector) error {
 	if !f.isOwn() {
 		return nil
 	}
-	store, err := f.store()
-	if err != nil {
-		return err
-	}
-	there, err := installed(store)
+	_, there, err := f.installed()
 	if err != nil {
 		return err
 	}
@@ -271,11 +276,7 @@ func cleanEnvtest(f *envtestFlags, out io.Writer, selector versionSelector) erro
 	if !f.isOwn() {
 		return nil
 	}
-	store, err := f.store()
-	if err != nil {
-		return err
-	}
-	there, err := installed(store)
+	store, there, err := f.installed()
 	if err != nil {
 		return err
 	}

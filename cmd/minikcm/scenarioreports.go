@@ -63,19 +63,14 @@ func writable(name string) error {
 
 // write writes the reports of results, and says to out where they are.
 func (o *outputs) write(out io.Writer, results []*scenarios.Result) error {
-	var runs []*runrecord.Run
 	for _, result := range results {
-		if result.Run == nil {
-			continue
-		}
-		if !strings.HasPrefix(result.Scenario.File, "library/") {
+		if result.Run != nil && !strings.HasPrefix(result.Scenario.File, "library/") {
 			// If the file cannot be read, the saved run has no source, and a replay reads the file.
 			data, _ := os.ReadFile(result.Scenario.File)
 			result.Run.Scenario.Source = string(data)
 		}
-		runs = append(runs, result.Run)
 	}
-	return o.writeRuns(out, runs)
+	return o.writeRuns(out, recordsOf(results))
 }
 
 // recordsOf returns the records of the runs that have one.
