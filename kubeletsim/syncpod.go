@@ -246,7 +246,7 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 			e.due = time.Time{}
 			return pod, nil
 		}
-		if n.Troubled()[corev1.NodeReady] && sameContainers(&pod.Status, &status) {
+		if n.ReportsNotReady() && sameContainers(&pod.Status, &status) {
 			e.due = time.Time{} // the node lifecycle controller would mark it again, and so on
 			return pod, nil
 		}

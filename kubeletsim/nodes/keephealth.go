@@ -26,6 +26,13 @@ func (n *Node) keepHealth(said *statement) {
 	}
 }
 
+// ReportsNotReady says that the kubelet reports its node as not Ready, although it works.
+func (n *Node) ReportsNotReady() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.troubled[corev1.NodeReady]
+}
+
 // notReadyText is the text of the condition Ready while it is bad.
 func (n *Node) notReadyText(otherwise conditionText) conditionText {
 	n.mu.Lock()
