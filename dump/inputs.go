@@ -29,16 +29,24 @@ type inputs struct {
 	// dumped are the UIDs of the dump's objects.
 	dumped map[string]bool
 	nodes  map[string]bool
-	found  map[string]*Missing
-	by     string
+	// limited are the namespaces that have a LimitRange.
+	limited map[string]bool
+	found   map[string]*Missing
+	by      string
 }
 
 // inputsOf returns the missing inputs of the objects to load. dumped are all objects of the dump, and
 // nodes the names of the nodes of the cluster that they are loaded into.
 func inputsOf(s *missing, objects, dumped []*unstructured.Unstructured, nodes map[string]bool) []Missing {
-	in := &inputs{missing: s, dumped: map[string]bool{}, nodes: nodes, found: map[string]*Missing{}}
+	in := &inputs{missing: s, dumped: map[string]bool{}, nodes: nodes, limited: map[string]bool{}, found: map[string]*Missing{}}
 	for _, o := range dumped {
 		in.dumped[string(o.GetUID())] = true
+	}
+	for key := range in.there {
+		if rest, ok := strings.CutPrefix(key, "LimitRange/"); ok {
+			namespace, _, _ := strings.Cut(rest, "/")
+			in.limited[namespace] = true
+		}
 	}
 	for _, o := range dumped {
 		if leftOut(o) == "" {
@@ -148,19 +156,9 @@ func (in *inputs) podSpec(namespace string, o *unstructured.Unstructured, path [
 		in.refers("ResourceClaim", namespace, ptr.Deref(spec.ResourceClaims[i].ResourceClaimName, ""))
 		in.refers("ResourceClaimTemplate", namespace, ptr.Deref(spec.ResourceClaims[i].ResourceClaimTemplateName, ""))
 	}
-	if isCore(o, "Pod") && o.GetAnnotations()["kubernetes.io/limit-ranger"] != "" && !in.kindIn("LimitRange", namespace) {
+	if isCore(o, "Pod") && o.GetAnnotations()["kubernetes.io/limit-ranger"] != "" && !in.limited[namespace] {
 		in.record("the limitrange that set requests of pods", namespace)
 	}
-}
-
-// kindIn reports whether any object of a kind is in a namespace.
-func (in *inputs) kindIn(kind, namespace string) bool {
-	for key := range in.there {
-		if strings.HasPrefix(key, keyOf(kind, namespace, "")) {
-			return true
-		}
-	}
-	return false
 }
 
 // exceeded finds the quota in the message with which the API server refuses a pod.
