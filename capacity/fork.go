@@ -84,9 +84,7 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 		controllers = append(controllers, "-"+cronjob.Name)
 	}
 	// A snapshot is complete: if its pods have groups, it has these as well. A dump may have the pods alone.
-	has := func(group, kind string) bool {
-		return opts.Snapshot != "" || opts.Objects != nil && opts.Objects.Has(group, kind)
-	}
+	hasGroups := opts.Snapshot != "" || opts.Objects != nil && opts.Objects.Has("scheduling.k8s.io", "PodGroup")
 	var unseen []string
 	if opts.Autoscale && opts.Objects != nil {
 		opts.Objects, unseen = withLoads(opts.Objects)
@@ -105,7 +103,8 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
 		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
 		Controllers: controllers, SchedulerConfig: schedulerConfig, Latencies: opts.Latencies, Logger: opts.Logger, Stages: minikcm.Stages{Watch: true},
-		GenericWorkload:       has("scheduling.k8s.io", "PodGroup"), // What the objects have was kept before.
+		GenericWorkload: hasGroups,
+		// The cluster of the dump had what its objects have, so no gate may drop it.
 		DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true,
 	})
 	if err := errors.Join(err, remove()); err != nil {
