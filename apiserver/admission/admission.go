@@ -58,11 +58,12 @@ type Attributes struct {
 	Refused func(by reasons.Refuser, err error)
 
 	upstream upstream.Attributes
-	// refuser is what the error of the plugin that runs comes from.
+	// refuser names the plugin, webhook or policy that the error of the running plugin comes from.
 	refuser reasons.Refuser
 }
 
-// RefuseBy says what the error comes from that the plugin which runs returns: by default, the plugin.
+// RefuseBy names what refuses the write: the plugin that runs calls it before it returns its error. Without a
+// call, the plugin itself refuses the write.
 func (a *Attributes) RefuseBy(kind reasons.RefuserKind, name, of string) {
 	a.refuser = reasons.Refuser{Kind: kind, Name: name, Of: of}
 }
@@ -111,7 +112,7 @@ type Chain struct {
 	Observer Observer
 }
 
-// part is what a plugin does in one step.
+// part is one step of a plugin: its changes to objects, or its checks.
 type part struct {
 	name   string
 	counts func(Operation) bool

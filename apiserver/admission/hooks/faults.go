@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Fate is what the injected faults do to one call of a webhook.
+// Fate describes how the injected faults change one call of a webhook.
 type Fate struct {
 	// Wait waits for the delay of the call, or for limit if that is shorter; nil: there is none.
 	// It returns the error of ctx, and reports whether the limit was reached.

@@ -108,7 +108,7 @@ func (v measuredValidator) observe(binding *admissionv1.ValidatingAdmissionPolic
 }
 
 // measureMutating returns the evaluator with patchers that record what they do. bindingOf returns the
-// name of a binding of a policy: if it has several, that of the first.
+// name of the first binding of a policy.
 func measureMutating(observer Observer, policy string, bindingOf func(policy string) string, e mutating.PolicyEvaluator) mutating.PolicyEvaluator {
 	for i, patcher := range e.Mutators {
 		e.Mutators[i] = measuredPatcher{patcher, func(err error, took time.Duration) {

@@ -112,7 +112,7 @@ type staticWebhooks struct {
 	accessors []webhook.WebhookAccessor
 }
 
-// Webhooks implements upstream's Source: it returns those of the last refresh.
+// Webhooks implements upstream's Source. It returns the webhooks that the last refresh has read.
 func (s *staticWebhooks) Webhooks() []webhook.WebhookAccessor {
 	s.mu.Lock()
 	defer s.mu.Unlock()

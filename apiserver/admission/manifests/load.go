@@ -27,10 +27,10 @@ import (
 // maxDepth limits the nesting of a document.
 const maxDepth = 100
 
-// extensions are those of the files that are read.
+// extensions are the file name extensions of manifests. Other files are not read.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// content is what a folder has.
+// content holds the objects of a folder.
 type content struct {
 	// hash changes with the files.
 	hash string
