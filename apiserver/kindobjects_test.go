@@ -87,6 +87,7 @@ func eachKind(t *testing.T, wanted func(*resources.Resource) bool, test func(t *
 					manifest.SetNamespace(metav1.NamespaceDefault)
 				}
 				if r := h.send("POST", pathOf(row), asJSON(t, manifest.Object)); r.code == 201 {
+					h.idle() // The server itself writes the statuses of APIServices and definitions.
 					test(t, &kindObject{harness: h, clock: virtual, row: row, manifest: manifest, path: pathOf(row) + "/" + nameIn(t, r), created: r})
 					return
 				}

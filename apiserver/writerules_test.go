@@ -84,6 +84,7 @@ func TestStatusKeepsMetadata(t *testing.T) {
 			// Finalizers that an apply adds would stay.
 			o.mustSend("PATCH", o.path, `{"metadata":{"finalizers":null}}`, "Content-Type", statusWrites["merge patch"])
 			o.mustSend("PATCH", o.path, asJSON(t, map[string]any{"metadata": metadataOf("old")}), "Content-Type", statusWrites["merge patch"])
+			o.idle()
 			o.writeMetadata(how, patch)
 			m := &metav1.PartialObjectMetadata{}
 			o.mustSend("GET", o.path, "").into(t, m)
