@@ -17,6 +17,8 @@ type known struct {
 	Requests string `json:"requests"`
 	Fields   string `json:"fields"`
 	Reason   string `json:"reason"`
+	// Sometimes is a difference that depends on timing, so that a run need not meet it.
+	Sometimes bool `json:"sometimes"`
 
 	requests, fields *regexp.Regexp
 	met              int

@@ -45,6 +45,9 @@ func TestKnown(t *testing.T) {
 	if r.err(true) == nil || r.err(false) != nil {
 		t.Error("a known difference that was not met is an error only of whole runs")
 	}
+	if list[0].Sometimes = true; r.err(true) != nil {
+		t.Error("a difference that comes sometimes has to be met")
+	}
 	for _, bad := range []string{`[{requests: "(", fields: x, reason: r}]`, `[{requests: x, fields: x}]`, `[{request: x}]`, `{`} {
 		write(bad)
 		if _, err := readKnown(file); err == nil {
