@@ -25,6 +25,7 @@ import (
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/sharing"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -164,7 +165,8 @@ func (c *Cluster) start(ctx context.Context) error {
 		Admission: c.opts.admission(), DefaultObjects: c.defaultObjects(),
 		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
 		RecordedWrites: c.opts.RecordedWrites, Flags: c.opts.Flags, Resources: c.opts.resources(), KubeVersion: c.opts.kubernetesVersion(),
-		Store: c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
+		SplitLogs: c.opts.gates().Enabled(featuregates.PodLogsQuerySplitStreams),
+		Store:     c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.CompactionInterval, HistoryRevisions: c.opts.History.Revisions, HistoryDuration: c.opts.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.Gatherer, Collected: c.collected, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/apiserver"
 )
 
 // The response to each Accept header is upstream's (k8s.io/apiserver's
@@ -288,6 +290,36 @@ func TestGzipIsAskedFor(t *testing.T) {
 		}
 		if !json.Valid(data) {
 			t.Errorf("%+v: %.40q", c, data)
+		}
+	}
+}
+
+// A log is text whatever the client accepts, but upstream refuses what it would not accept for an object.
+func TestLogOptions(t *testing.T) {
+	const log, named = "/api/v1/namespaces/default/pods/p/log", "&container=c"
+	for _, split := range []bool{false, true} {
+		h := start(t, func(o *apiserver.Options) { o.SplitLogs = split })
+		h.mustSend("POST", "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+		for _, c := range []struct {
+			query, accept string
+			code          int
+			message       string
+		}{
+			{"", "", 204, ""},
+			{"", "*/*", 204, ""},
+			{"", "application/json, */*", 204, ""},
+			{"", "application/yaml", 204, ""},
+			{"", "application/cbor", 406, "406: Not Acceptable\n\nAvailable representations: text/plain, application/json, application/yaml, application/vnd.kubernetes.protobuf"},
+			{"", "text/plain", 406, "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"},
+			{"", "text/plain,application/json", 204, ""},
+			{"", "application/json;as=Table;v=v1;g=meta.k8s.io", 406, "only the following media types are accepted"},
+			{"stream=x", "", 422, map[bool]string{false: "stream: Forbidden: may not be specified", true: `stream: Unsupported value: "x"`}[split]},
+			{"stream=Stdout", "", map[bool]int{false: 422, true: 204}[split], map[bool]string{false: "stream: Forbidden: may not be specified"}[split]},
+		} {
+			r := h.send("GET", log+"?"+c.query+named, "", "Accept", c.accept)
+			if r.code != c.code || c.message != "" && !strings.Contains(r.status(t).Message, c.message) {
+				t.Errorf("split %v: %q as %q: %d %s", split, c.query, c.accept, r.code, r.body)
+			}
 		}
 	}
 }

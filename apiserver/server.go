@@ -70,6 +70,8 @@ type Options struct {
 	Random *clock.Random
 	// Resources defaults to the built-in table.
 	Resources *resources.Table
+	// SplitLogs allows a client to ask for one of the streams of a log: upstream's gate PodLogsQuerySplitStreams.
+	SplitLogs bool
 	Logger    klog.Logger
 	// Notices gets what the operator of the server has to know; the zero Logger means Logger.
 	Notices klog.Logger

@@ -20,8 +20,12 @@ import (
 // there.
 func (rq *Request) Negotiate() error {
 	accept := rq.HTTP.Header.Get("Accept")
-	if accept != codec.ProtobufOrJSON && !rq.Row.Custom && (rq.Sub == nil || rq.Sub.Connect == nil) {
+	free := rq.Sub != nil && rq.Sub.Connect != nil && rq.Sub.Produces == nil // the target of a proxied request chooses its own format
+	if accept != codec.ProtobufOrJSON && !rq.Row.Custom && !free {
 		produced := codec.Supported()
+		if rq.Sub != nil {
+			produced = append(slices.Clone(rq.Sub.Produces), produced...)
+		}
 		if rq.Verb == VerbList || rq.Verb == VerbWatch {
 			produced = append(produced, codec.Streamed()...)
 		}
@@ -30,7 +34,7 @@ func (rq *Request) Negotiate() error {
 		}
 	}
 	target, ok := codec.NegotiateFor(accept, codec.AllowTransforms, rq.hasForm)
-	if !ok && (rq.Sub == nil || rq.Sub.Connect == nil) { // the target of a proxied request chooses its own format
+	if !ok && !free {
 		return response.NotAcceptable()
 	}
 	rq.Target = target

@@ -6,7 +6,7 @@ import corev1 "k8s.io/api/core/v1"
 
 // podLog is the log of a pod's containers.
 func podLog() Subresource {
-	return Subresource{Name: "log", Verbs: []string{"get"}, Connect: serve(Request.ServeLog), Follows: follows}
+	return Subresource{Name: "log", Verbs: []string{"get"}, Connect: serve(Request.ServeLog), Produces: []string{"text/plain"}, NoTable: true, Follows: follows}
 }
 
 // streams are the subresources that connect a client with a container.

@@ -287,6 +287,9 @@ type Subresource struct {
 	// Connect serves all verbs in place of the generic code. Upstream passes these requests
 	// on to a kubelet or a pod, which chooses the format of the response.
 	Connect Handler
+	// Produces are media types that Connect writes whatever the format that it negotiates, as upstream's
+	// do; nil: it does not negotiate.
+	Produces []string
 	// AnyMethod reports that Connect accepts every HTTP method, not only those of Verbs.
 	AnyMethod bool
 	// Streams reports that Connect exchanges data with the client until one of them closes

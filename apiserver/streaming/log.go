@@ -19,7 +19,7 @@ import (
 
 // Log serves GET on the log of a pod, as plain text.
 func (s *Server) Log(ctx context.Context, rq *Request) error {
-	opts, err := rq.logOptions()
+	opts, err := rq.logOptions(s.opts.SplitLogs)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (s *Server) Log(ctx context.Context, rq *Request) error {
 	return nil
 }
 
-func (rq *Request) logOptions() (*corev1.PodLogOptions, error) {
+func (rq *Request) logOptions(split bool) (*corev1.PodLogOptions, error) {
 	opts := &corev1.PodLogOptions{}
 	if err := readLogOptions(rq.Query, opts); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if errs := validateLogOptions(opts); len(errs) > 0 {
+	if errs := validateLogOptions(opts, split); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PodLogOptions").GroupKind(), rq.Name, errs)
 	}
 	return opts, nil
@@ -105,7 +105,7 @@ func readLogOptions(query url.Values, opts *corev1.PodLogOptions) error {
 	return nil
 }
 
-func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
+func validateLogOptions(opts *corev1.PodLogOptions, split bool) field.ErrorList {
 	var errs field.ErrorList
 	if n := opts.TailLines; n != nil && *n < 0 {
 		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *n, "must be greater than or equal to 0"))
@@ -119,7 +119,10 @@ func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
 	case n != nil && *n < 1:
 		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *n, "must be greater than 0"))
 	}
-	if stream := opts.Stream; stream != nil {
+	switch stream := opts.Stream; {
+	case stream != nil && !split:
+		errs = append(errs, field.Forbidden(field.NewPath("stream"), "may not be specified"))
+	case stream != nil:
 		known := []string{corev1.LogStreamAll, corev1.LogStreamStdout, corev1.LogStreamStderr}
 		switch *stream {
 		case corev1.LogStreamAll:

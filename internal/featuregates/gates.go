@@ -28,11 +28,14 @@ const (
 	HPAScaleToZero = "HPAScaleToZero"
 	// HPAGeneration is the gate of the generation of autoscalers.
 	HPAGeneration = "HPAGeneration"
+	// PodLogsQuerySplitStreams is the gate of logs of one stream (KEP-3288).
+	PodLogsQuerySplitStreams = "PodLogsQuerySplitStreams"
 )
 
 // behaviors are the gates that code asks for with Enabled.
 var behaviors = []string{
 	GenericWorkload, DRAResourcePoolStatus, DRAPartitionableDevicesType, StorageVersionAPI, APIServerIdentity, HPAScaleToZero, HPAGeneration,
+	PodLogsQuerySplitStreams,
 }
 
 // ownDefaults are the features whose default here is not upstream's. A Lease that identifies the only API
