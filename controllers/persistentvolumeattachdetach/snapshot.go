@@ -36,7 +36,7 @@ func (c *Controller) gather(name string) *decide.Volume {
 		var pods []*corev1.Pod
 		pods, v.MayAttach = c.users(volume)
 		for _, pod := range pods {
-			if decide.Uses(pod, decide.HealthOf(c.cachedNode(pod.Spec.NodeName))) {
+			if decide.Uses(pod, c.healthFor(pod, nodes)) {
 				n := on(pod.Spec.NodeName)
 				n.Pods = append(n.Pods, pod)
 			}
@@ -49,6 +49,16 @@ func (c *Controller) gather(name string) *decide.Volume {
 		return nil
 	}
 	return v
+}
+
+// healthFor returns the health of a pod's node. One that is gone stays managed while the volume is attached to it: its
+// pods use the volume until they are deleted, too.
+func (c *Controller) healthFor(pod *corev1.Pod, attached map[string]*decide.Node) decide.Health {
+	health := decide.HealthOf(c.cachedNode(pod.Spec.NodeName))
+	if n := attached[pod.Spec.NodeName]; !health.Exists && n != nil && n.Attachment != nil {
+		health.Managed = true
+	}
+	return health
 }
 
 // node returns a node without its pods. One that does not exist counts as one that has the volume

@@ -298,6 +298,25 @@ func TestForceDetachAfterSixMinutes(t *testing.T) {
 	b.wantNode(lost.Spec.NodeName, 0, 0)
 }
 
+// TestForceDetachFromDeletedNode deletes a Node: the six minutes begin when its pods are collected, 40 s later.
+func TestForceDetachFromDeletedNode(t *testing.T) {
+	t.Parallel()
+	b := startAttachDetach(t)
+	b.statefulSet()
+	b.pass(time.Minute)
+	lost := b.wantPod("db-0", corev1.PodRunning)
+	b.must(nil, b.Kubelets().StopNode(lost.Spec.NodeName))
+	b.must(nil, b.Client().CoreV1().Nodes().Delete(t.Context(), lost.Spec.NodeName, metav1.DeleteOptions{}))
+	b.pass(6*time.Minute + 35*time.Second)
+	if pod := b.wantPod("db-0", corev1.PodPending); pod.Spec.NodeName != otherNode(lost.Spec.NodeName) {
+		t.Fatalf("pod on %s: %+v", pod.Spec.NodeName, pod.Status)
+	}
+	b.wantAttachments(lost.Spec.NodeName + " attached=true")
+	b.pass(45 * time.Second)
+	b.wantPod("db-0", corev1.PodRunning)
+	b.wantAttachments(otherNode(lost.Spec.NodeName) + " attached=true")
+}
+
 // TestDriverOfTheUser uses a volume of a driver that is not simulated, and one whose driver
 // requires no attachment.
 func TestDriverOfTheUser(t *testing.T) {

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -60,8 +61,8 @@ func describe(d Decision) string {
 	for _, e := range d.Events {
 		lines = append(lines, fmt.Sprintf("%s/%s: %s %s %s", e.Pod.Namespace, e.Pod.Name, e.Type, e.Reason, e.Message))
 	}
-	for node, p := range d.Progress {
-		text := "progress " + node
+	for _, node := range slices.Sorted(maps.Keys(d.Progress)) {
+		p, text := d.Progress[node], "progress "+node
 		if !p.Unused.IsZero() {
 			text += fmt.Sprintf(" unused for %s", now.Sub(p.Unused))
 		}
