@@ -124,6 +124,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.ledger = clock.NewLedger()
 	c.random = clock.NewRandom(c.opts.Seed)
 	c.collected = prometheus.NewRegistry()
+	c.collected.MustRegister(c.opts.gates().Collector())
 	c.startClock()
 	if err := c.readIdentity(); err != nil {
 		return err
