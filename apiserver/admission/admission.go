@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	upstream "k8s.io/apiserver/pkg/admission"
@@ -32,6 +33,14 @@ const (
 // with the error of renew.
 type Require func(key string, revision int64, renew func(ctx context.Context) (int64, error))
 
+// Options are the options of a request that webhooks and policies see, besides dryRun.
+type Options struct {
+	// FieldManager and FieldValidation are those of a create or an update, as the client sent them.
+	FieldManager, FieldValidation string
+	// Deletion has all options of a delete.
+	Deletion *metav1.DeleteOptions
+}
+
 // Attributes are the attributes of a write that plugins may use.
 type Attributes struct {
 	Operation   Operation
@@ -41,6 +50,8 @@ type Attributes struct {
 	Name        string
 	User        *auth.User
 	DryRun      bool
+	// Options are the other options of the request, which plugins see.
+	Options Options
 	// Object is the new state, which a Mutator may modify; nil for a delete.
 	Object runtime.Object
 	// Old is the state before an update or delete; it must not be modified.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/apiserver/pkg/admission"
@@ -21,12 +22,16 @@ func (a *Attributes) Record() upstream.Attributes {
 	if a.User != nil {
 		info = &user.DefaultInfo{Name: a.User.Name, UID: a.User.UID, Groups: a.User.Groups, Extra: a.User.Extra}
 	}
-	a.upstream = upstream.NewAttributesRecord(a.Object, a.Old, kind, a.Namespace, a.Name,
+	namespace := a.Namespace
+	if a.Resource.GroupResource() == corev1.Resource("namespaces") {
+		namespace = a.Name // as upstream: a Namespace is in itself
+	}
+	a.upstream = upstream.NewAttributesRecord(a.Object, a.Old, kind, namespace, a.Name,
 		a.Resource.GVR(), a.Subresource, upstream.Operation(a.Operation), a.options(), a.DryRun, info)
 	return a.upstream
 }
 
-// options returns the options of the request, as far as plugins use them.
+// options returns the options of the request, with their kind.
 func (a *Attributes) options() runtime.Object {
 	var dryRun []string
 	if a.DryRun {
@@ -37,11 +42,16 @@ func (a *Attributes) options() runtime.Object {
 	}
 	switch a.Operation {
 	case Create:
-		return &metav1.CreateOptions{TypeMeta: kind("CreateOptions"), DryRun: dryRun}
+		return &metav1.CreateOptions{TypeMeta: kind("CreateOptions"), DryRun: dryRun, FieldManager: a.Options.FieldManager, FieldValidation: a.Options.FieldValidation}
 	case Connect:
 		return nil
 	case Update:
-		return &metav1.UpdateOptions{TypeMeta: kind("UpdateOptions"), DryRun: dryRun}
+		return &metav1.UpdateOptions{TypeMeta: kind("UpdateOptions"), DryRun: dryRun, FieldManager: a.Options.FieldManager, FieldValidation: a.Options.FieldValidation}
 	}
-	return &metav1.DeleteOptions{TypeMeta: kind("DeleteOptions"), DryRun: dryRun}
+	opts := &metav1.DeleteOptions{DryRun: dryRun}
+	if a.Options.Deletion != nil {
+		opts = a.Options.Deletion.DeepCopy()
+	}
+	opts.TypeMeta = kind("DeleteOptions")
+	return opts
 }

@@ -251,6 +251,8 @@ type Subresource struct {
 	schema.GroupVersionKind
 	Verbs []string
 	New   func() runtime.Object
+	// Default sets the defaults of the body of a create that is only answered.
+	Default func(sub runtime.Object)
 	// Since is the minor release of Kubernetes from which on it is served; 0: always.
 	Since releases.Minor
 	// AlsoVersions are older versions of the kind with the same fields, which are also

@@ -24,6 +24,9 @@ func serviceAccountRow() *Resource {
 			Verbs:            []string{"create"},
 			Create:           answer(Request.RequestToken),
 			New:              func() runtime.Object { return &authenticationv1.TokenRequest{} },
+			Default: func(obj runtime.Object) {
+				pointDefault(&obj.(*authenticationv1.TokenRequest).Spec.ExpirationSeconds, defaultTokenSeconds)
+			},
 		}},
 	}
 }

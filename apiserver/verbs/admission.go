@@ -27,7 +27,7 @@ func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryR
 	}
 	return &admission.Attributes{
 		Operation: op, Resource: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Namespace: rq.Namespace, Name: name,
-		User: rq.User, DryRun: dryRun, Object: obj, Old: old,
+		User: rq.User, DryRun: dryRun, Options: rq.options, Object: obj, Old: old,
 		Warn:  func(text string) { response.Warn(rq.Writer, text) },
 		AtEnd: func(ended func()) { rq.atEnd = append(rq.atEnd, ended) }, Require: require,
 		Refused: func(by reasons.Refuser, err error) { rq.refusal = Refusal{By: by, Err: err, Object: obj} },

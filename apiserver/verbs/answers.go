@@ -31,6 +31,9 @@ func (rq *Call) ServeAnswer(ctx context.Context, answer func(ctx context.Context
 	}
 	m.SetCreationTimestamp(metav1.Time{})
 	m.SetDeletionTimestamp(nil)
+	if rq.Sub != nil && rq.Sub.Default != nil {
+		rq.Sub.Default(asked)
+	}
 	attributes := rq.Attributes(admission.Create, asked, nil, request.IsDryRun(opts.DryRun))
 	if err := rq.backend.Admission.Mutate(ctx, attributes); err != nil {
 		return err

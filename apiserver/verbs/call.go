@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/storage"
 	"minikcm.dev/minikcm/reasons"
@@ -21,6 +22,8 @@ type Call struct {
 	// premises are what the request's writes depend on; nil unless other processes use the store.
 	premises *storage.Premises
 	refusal  Refusal
+	// options are those that admission sees.
+	options admission.Options
 }
 
 // Refusal is what admission, or a PodDisruptionBudget, refused.
@@ -62,6 +65,7 @@ func (rq *Call) readCreate() (*metav1.CreateOptions, runtime.Object, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	rq.options = admission.Options{FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
 	obj, err := rq.readObject(opts.FieldValidation)
 	return opts, obj, err
 }

@@ -90,20 +90,26 @@ func (rq *Call) Delete(ctx context.Context, opts *metav1.DeleteOptions) (runtime
 	var d strategy.Deletion
 	change := func(stored runtime.Object) (runtime.Object, error) {
 		old := rq.FromStored(stored)
-		err := rq.mayDelete(ctx, old, opts)
+		err := rq.checkPreconditions(old, opts.Preconditions)
 		if err != nil {
 			return nil, err
 		}
 		if d, err = strategy.Delete(rq.Row, old, opts, rq.backend.Preparer.Now()); err != nil {
 			return nil, err
 		}
-		switch {
-		case d.Marked:
-			return rq.ToStored(d.Object), nil
-		case d.Gone:
-			return rq.ToStored(d.Object), storage.ErrDelete
+		if !d.Marked && !d.Gone { // as upstream, admission does not see a delete that changes nothing
+			return stored, nil
 		}
-		return stored, nil
+		if rq.options.Deletion, err = rq.shownDeletion(opts, old, d.Object); err != nil {
+			return nil, err
+		}
+		if err = rq.admitDelete(ctx, old, request.IsDryRun(opts.DryRun)); err != nil {
+			return nil, err
+		}
+		if d.Marked {
+			return rq.ToStored(d.Object), nil
+		}
+		return rq.ToStored(d.Object), storage.ErrDelete
 	}
 	dryRun := request.IsDryRun(opts.DryRun)
 	result, err := rq.updateForDelete(ctx, change, storage.UpdateOptions{DryRun: dryRun})
@@ -124,7 +130,11 @@ func (rq *Call) deleteMarked(ctx context.Context, marking storage.Result, opts *
 		opts.Preconditions.ResourceVersion = ptr.To(request.ResourceVersionOf(marked))
 	}
 	result, err := rq.updateForDelete(ctx, func(stored runtime.Object) (runtime.Object, error) {
-		if err := rq.mayDelete(ctx, rq.FromStored(stored), opts); err != nil {
+		current := rq.FromStored(stored)
+		if err := rq.checkPreconditions(current, opts.Preconditions); err != nil {
+			return nil, err
+		}
+		if err := rq.admitDelete(ctx, current, false); err != nil {
 			return nil, err
 		}
 		return stored, storage.ErrDelete
@@ -146,15 +156,33 @@ func (rq *Call) updateForDelete(ctx context.Context, change storage.Change, opts
 	return result, err
 }
 
-// mayDelete checks preconditions and admission.
-func (rq *Call) mayDelete(ctx context.Context, old runtime.Object, opts *metav1.DeleteOptions) error {
-	if err := rq.checkPreconditions(old, opts.Preconditions); err != nil {
-		return err
+// shownDeletion returns the options of a delete as admission sees them: as upstream, the delete of one
+// object has the grace period that it begins or shortens.
+func (rq *Call) shownDeletion(opts *metav1.DeleteOptions, old, marked runtime.Object) (*metav1.DeleteOptions, error) {
+	if rq.Row.Strategy.GracePeriod == nil || rq.Verb == request.VerbDeleteCollection {
+		return opts, nil
 	}
+	before, err := meta.Accessor(old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	after, err := meta.Accessor(marked)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if grace := after.GetDeletionGracePeriodSeconds(); grace != nil && !ptr.Equal(grace, before.GetDeletionGracePeriodSeconds()) {
+		opts = opts.DeepCopy()
+		opts.GracePeriodSeconds = ptr.To(*grace)
+	}
+	return opts, nil
+}
+
+// admitDelete passes a delete to admission.
+func (rq *Call) admitDelete(ctx context.Context, old runtime.Object, dryRun bool) error {
 	if rq.Sub != nil { // the create of a deleting subresource (an eviction) has been admitted already
 		return nil
 	}
-	return rq.backend.Admission.Check(ctx, rq.Attributes(admission.Delete, nil, old, request.IsDryRun(opts.DryRun)))
+	return rq.backend.Admission.Check(ctx, rq.Attributes(admission.Delete, nil, old, dryRun))
 }
 
 func (rq *Call) checkPreconditions(obj runtime.Object, p *metav1.Preconditions) error {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"minikcm.dev/minikcm/apiserver/admission"
 	"minikcm.dev/minikcm/apiserver/codec"
 	"minikcm.dev/minikcm/apiserver/request"
 	"minikcm.dev/minikcm/apiserver/response"
@@ -51,6 +52,7 @@ func servePatch(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
+	rq.options = admission.Options{FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
 	data, err := rq.Body()
 	if err != nil {
 		return err

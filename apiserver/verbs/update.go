@@ -24,6 +24,7 @@ func serveUpdate(ctx context.Context, rq *Call) error {
 	if err != nil {
 		return err
 	}
+	rq.options = admission.Options{FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
 	data, err := rq.Body()
 	if err != nil {
 		return err
