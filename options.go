@@ -106,7 +106,8 @@ type Options struct {
 	// the first other address of the machine, or a simulated one.
 	AdvertiseAddress string
 	// ServiceRanges are the networks of cluster IPs: one, or one of each IP family with the
-	// default family first. Empty means 10.96.0.0/16. NodePorts is the range of node ports;
+	// default family first. Empty means 10.96.0.0/16. Nodes and pods have addresses of the same
+	// families, unless PodNetworks says otherwise. NodePorts is the range of node ports;
 	// empty means 30000-32767.
 	ServiceRanges []string
 	NodePorts     string

@@ -253,7 +253,7 @@ func (c *Cluster) kubeletOptions(e *env.Env) (kubeletsim.Options, error) {
 		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
-		KubeletVersion: c.opts.kubernetesVersion(), AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(),
+		KubeletVersion: c.opts.kubernetesVersion(), AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Families: c.opts.families(), Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(),
 		Observe: c.opts.observes(),
 	}, nil
 }

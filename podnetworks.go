@@ -7,6 +7,7 @@ import (
 
 	"minikcm.dev/minikcm/controllers/manager"
 	"minikcm.dev/minikcm/controllers/nodeipam"
+	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // DefaultClusterCIDR is PodNetworks.ClusterCIDR by default.
@@ -16,7 +17,8 @@ const DefaultClusterCIDR = "10.192.0.0/10"
 type PodNetworks struct {
 	// Allocate makes the node-ipam-controller give each Node its networks, as in a cluster with
 	// --allocate-node-cidrs: a node is not ready before it has them. Without it, each simulated
-	// kubelet registers with a network of 10.192.0.0/10, and the fields below must be empty.
+	// kubelet registers with a network of each IP family of Options.ServiceRanges, of 10.192.0.0/10
+	// and fd00:10::/32, and the fields below must be empty.
 	Allocate bool
 	// ClusterCIDR is the range of all networks, or one of IPv4 and one of IPv6, separated by a
 	// comma. Empty means DefaultClusterCIDR.
@@ -36,8 +38,17 @@ func (p *PodNetworks) clusterCIDR() string {
 	return p.ClusterCIDR
 }
 
+// families returns the IP families of nodes and pods: those of the pods' networks that are allocated, and
+// otherwise those of the Services.
+func (o *Options) families() nodes.Families {
+	if o.PodNetworks.Allocate {
+		return nodes.FamiliesOf(strings.Split(o.PodNetworks.clusterCIDR(), ","))
+	}
+	return nodes.FamiliesOf(o.ServiceRanges)
+}
+
 // check returns an error for networks that cannot be allocated, or not to so many nodes.
-func (p *PodNetworks) check(nodes int) error {
+func (p *PodNetworks) check(count int) error {
 	if !p.Allocate {
 		if *p != (PodNetworks{}) {
 			return errNotAllocated
@@ -49,8 +60,8 @@ func (p *PodNetworks) check(nodes int) error {
 	if err != nil {
 		return err
 	}
-	if nodes > room {
-		return fmt.Errorf("%d nodes need more than the %d networks of --cluster-cidr=%s", nodes, room, opts.ClusterCIDR)
+	if count > room {
+		return fmt.Errorf("%d nodes need more than the %d networks of --cluster-cidr=%s", count, room, opts.ClusterCIDR)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestTakeOver(t *testing.T) {
 		HasImage: func(string) bool { return true }, PullError: func(string) string { return "" }, Latencies: &lat, Backoff: &backoff,
 	})
 	old := running.DeepCopy()
-	old.Status = lifecycle.PodStatus(running, &out.State, "172.18.0.2", podtest.Epoch)
+	old.Status = lifecycle.PodStatus(running, &out.State, []string{"172.18.0.2"}, podtest.Epoch)
 	old.Status.PodIP, old.Status.PodIPs = "10.244.3.2", []corev1.PodIP{{IP: "10.244.3.2"}}
 	ended := podtest.Pod("ended", "node-7", func(pod *corev1.Pod) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "10.244.3.3", StartTime: &metav1.Time{Time: podtest.Epoch}}

@@ -69,6 +69,8 @@ type Options struct {
 	// AwaitPodCIDRs makes nodes wait until a controller has set the spec.podCIDR of their Nodes.
 	// Otherwise the kubelets set it themselves.
 	AwaitPodCIDRs bool
+	// Families are the IP families of the nodes and pods, the first one first. Default IPv4.
+	Families nodes.Families
 	// Cloud is a client of the simulated cloud, in which each node has an instance. Nil: there is no
 	// cloud.
 	Cloud kubernetes.Interface
@@ -159,6 +161,7 @@ func (o *Options) newTable() *nodes.Table {
 	if o.AwaitPodCIDRs {
 		table = nodes.NewAwaitingTable()
 	}
+	table.Speak(o.Families)
 	if o.Cloud != nil {
 		table.InCloud()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,7 +143,7 @@ func (k *Kubelets) NodeAddresses(node string) []string {
 	if n == nil {
 		return nil
 	}
-	return []string{n.Address}
+	return slices.Clone(n.HostIPs())
 }
 
 // PodAddresses returns the addresses of a pod. If it has none, it takes one of its node's range.

@@ -241,7 +241,7 @@ func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod
 		if e.isTaken() {
 			return pod, nil // Stages took it meanwhile
 		}
-		status := lifecycle.PodStatus(pod, &e.state, n.Address, k.opts.Clock.Now())
+		status := lifecycle.PodStatus(pod, &e.state, n.HostIPs(), k.opts.Clock.Now())
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			e.due = time.Time{}
 			return pod, nil

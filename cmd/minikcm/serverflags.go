@@ -34,7 +34,7 @@ func (f *serverFlags) register(flags *pflag.FlagSet, modes []string) {
 	f.flags = flags
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1", "IP address to serve HTTPS on; 0.0.0.0 for all IPv4 addresses of the machine, :: for all of both families")
 	flags.StringVar(&f.advertiseAddress, "advertise-address", "", "IP address in the endpoints of the kubernetes Service (default the --bind-address or, if that is a loopback address, the first other address of the machine)")
-	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "CIDR range of cluster IPs, or one range per IP family, the default family first")
+	flags.StringSliceVar(&f.serviceRanges, "service-cluster-ip-range", []string{"10.96.0.0/16"}, "CIDR range of cluster IPs, or one range per IP family, the default family first. Nodes and pods have addresses of the same families, unless --cluster-cidr says otherwise")
 	flags.StringVar(&f.nodePorts, "service-node-port-range", "30000-32767", "range of node ports")
 	flags.IntVar(&f.reads, "max-requests-inflight", 400, "maximum number of read requests served at the same time. The priority levels share the sum of this and --max-mutating-requests-inflight as their seats; if either is negative, there is no limit")
 	flags.IntVar(&f.writes, "max-mutating-requests-inflight", 200, "maximum number of write requests served at the same time")

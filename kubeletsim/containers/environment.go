@@ -143,10 +143,14 @@ func (in *Ref) field(ref *corev1.ObjectFieldSelector) (string, error) {
 		return quotedPairs(pod.Labels), nil
 	case "metadata.annotations":
 		return quotedPairs(pod.Annotations), nil
-	case "status.podIPs", "status.podIP":
-		return in.podIP(), nil
-	case "status.hostIPs", "status.hostIP":
-		return in.node.Address, nil
+	case "status.podIP":
+		return first(in.podIPs()), nil
+	case "status.podIPs":
+		return strings.Join(in.podIPs(), ","), nil
+	case "status.hostIP":
+		return first(in.node.HostIPs()), nil
+	case "status.hostIPs":
+		return strings.Join(in.node.HostIPs(), ","), nil
 	}
 	value, ok := podspec.FieldValue(pod, ref)
 	if !ok {

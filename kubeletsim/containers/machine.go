@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -202,12 +203,12 @@ func (in *Ref) hosts(name string) string {
 	var b strings.Builder
 	b.WriteString("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
 		"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
-	if ip := in.podIP(); ip != "" {
-		names := name
-		if fqdn := podspec.FQDN(in.pod); fqdn != "" {
-			short, _, _ := strings.Cut(fqdn, ".")
-			names = fqdn + "\t" + short
-		}
+	names := name
+	if fqdn := podspec.FQDN(in.pod); fqdn != "" {
+		short, _, _ := strings.Cut(fqdn, ".")
+		names = fqdn + "\t" + short
+	}
+	for _, ip := range in.podIPs() {
 		fmt.Fprintf(&b, "%s\t%s\n", ip, names)
 	}
 	if len(in.pod.Spec.HostAliases) > 0 {
@@ -219,14 +220,27 @@ func (in *Ref) hosts(name string) string {
 	return b.String()
 }
 
-func (in *Ref) podIP() string {
+// podIPs returns the addresses of the pod, one of each IP family.
+func (in *Ref) podIPs() []string {
 	if in.pod.Spec.HostNetwork {
-		return in.node.Address
+		return in.node.HostIPs()
 	}
-	if address := in.entry.See().State.Address; address.IsValid() {
-		return address.String()
+	var ips []string
+	state := in.entry.See().State
+	for _, address := range []netip.Addr{state.Address, state.SecondAddress} {
+		if address.IsValid() {
+			ips = append(ips, address.String())
+		}
 	}
-	return ""
+	return ips
+}
+
+// first returns the first of a list; empty if there is none.
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
 }
 
 // resolvConf returns the content of /etc/resolv.conf. It has no nameserver but those of

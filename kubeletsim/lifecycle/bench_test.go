@@ -22,7 +22,7 @@ func BenchmarkStart(b *testing.B) {
 			HasImage: func(string) bool { return true }, PullError: func(string) string { return "" },
 			Latencies: &lat, Backoff: &backoff,
 		})
-		status := PodStatus(pod, &out.State, "172.18.0.2", podtest.Epoch)
+		status := PodStatus(pod, &out.State, []string{"172.18.0.2"}, podtest.Epoch)
 		if equality.Semantic.DeepEqual(&pod.Status, &status) {
 			b.Fatal("nothing changed")
 		}
@@ -36,7 +36,7 @@ func BenchmarkNothingNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		out := Step(Input{Pod: w.pod, State: w.state, Now: podtest.Epoch.Add(time.Second), Latencies: &w.lat, Backoff: &w.backoff})
-		status := PodStatus(w.pod, &out.State, "172.18.0.2", podtest.Epoch)
+		status := PodStatus(w.pod, &out.State, []string{"172.18.0.2"}, podtest.Epoch)
 		if !equality.Semantic.DeepEqual(&w.pod.Status, &status) {
 			b.Fatal("something changed")
 		}

@@ -115,7 +115,7 @@ func quiet(t *rapid.T, w *world) {
 	}
 	for _, at := range times {
 		out := Step(Input{Pod: w.pod, State: w.state, Now: at, HasImage: func(string) bool { return true }, Latencies: &w.lat, Backoff: &w.backoff})
-		status := PodStatus(w.pod, &out.State, "172.18.0.2", at)
+		status := PodStatus(w.pod, &out.State, []string{"172.18.0.2"}, at)
 		if len(out.Events) > 0 || !equality.Semantic.DeepEqual(&w.pod.Status, &status) {
 			t.Fatalf("at %v, before %v, something happens: %v\n%s", at.Sub(podtest.Epoch), w.wake.Sub(podtest.Epoch), out.Events, w.log.String())
 		}

@@ -22,7 +22,7 @@ const (
 
 // PodStatus returns the status that the kubelet writes for a pod on the node with the given
 // address. Fields that other components own are kept.
-func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.PodStatus {
+func PodStatus(pod *corev1.Pod, s *State, hostIPs []string, now time.Time) corev1.PodStatus {
 	if s.rejected {
 		return rejectedStatus(pod, s)
 	}
@@ -45,8 +45,7 @@ func PodStatus(pod *corev1.Pod, s *State, hostIP string, now time.Time) corev1.P
 		start := APITime(s.Admitted)
 		status.StartTime = &start
 	}
-	status.HostIP = hostIP
-	status.HostIPs = []corev1.HostIP{{IP: hostIP}}
+	setHostIPs(&status, hostIPs)
 	setPodIP(pod, s, &status)
 	setContainerStatuses(pod, s, &status)
 	status.Conditions = podConditions(pod, s, &status, now)
@@ -64,22 +63,36 @@ func rejectedStatus(pod *corev1.Pod, s *State) corev1.PodStatus {
 	return status
 }
 
-func setPodIP(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
-	ip := ""
-	switch {
-	case !s.Sandbox:
-	case pod.Spec.HostNetwork:
-		ip = status.HostIP
-	case s.Address.IsValid():
-		ip = s.Address.String()
-	}
-	if ip == "" {
+func setHostIPs(status *corev1.PodStatus, hostIPs []string) {
+	if len(hostIPs) == 0 {
 		return
 	}
-	status.PodIP = ip
-	status.PodIPs = []corev1.PodIP{{IP: ip}}
-	if s.SecondAddress.IsValid() && !pod.Spec.HostNetwork {
-		status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: s.SecondAddress.String()})
+	status.HostIP = hostIPs[0]
+	status.HostIPs = make([]corev1.HostIP, len(hostIPs))
+	for i, ip := range hostIPs {
+		status.HostIPs[i].IP = ip
+	}
+}
+
+func setPodIP(pod *corev1.Pod, s *State, status *corev1.PodStatus) {
+	switch {
+	case !s.Sandbox:
+		return
+	case pod.Spec.HostNetwork:
+		status.PodIPs = make([]corev1.PodIP, len(status.HostIPs))
+		for i, host := range status.HostIPs {
+			status.PodIPs[i].IP = host.IP
+		}
+	case s.Address.IsValid():
+		status.PodIPs = []corev1.PodIP{{IP: s.Address.String()}}
+		if s.SecondAddress.IsValid() {
+			status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: s.SecondAddress.String()})
+		}
+	default:
+		return
+	}
+	if len(status.PodIPs) > 0 {
+		status.PodIP = status.PodIPs[0].IP
 	}
 }
 

@@ -66,7 +66,7 @@ func (w *world) step(faults ...Occurrence) {
 	}
 	before := summary(w.pod)
 	pod := w.pod.DeepCopy()
-	pod.Status = PodStatus(pod, &w.state, "172.18.0.2", w.now)
+	pod.Status = PodStatus(pod, &w.state, []string{"172.18.0.2"}, w.now)
 	w.pod = pod
 	if after := summary(pod); after != before {
 		w.printf("        %s", after)

@@ -61,7 +61,7 @@ func (t *Table) Place(object *corev1.Node, a Assignment) *Node {
 	said := statementOf(object)
 	said.address = a.Address
 	t.blocks.hold(a.PodRange)
-	n := t.makeLocked(&said, t.rangesLocked(object, a.PodRange), true)
+	n := t.makeLocked(&said, object, a.PodRange, true)
 	n.uid, n.settling = object.UID, true
 	t.putLocked(n)
 	return n
@@ -81,7 +81,11 @@ func (t *Table) Assign(object *corev1.Node) (Assignment, error) {
 			}
 		}
 	}
-	return Assignment{n.PodRange(), netip.MustParseAddr(n.Address)}, nil
+	block := n.block
+	if t.awaits {
+		block = n.PodRange()
+	}
+	return Assignment{block, netip.MustParseAddr(n.Address)}, nil
 }
 
 // Withdraw removes a node of the given UID that another process simulates from now on, or that

@@ -49,6 +49,15 @@ func (n *Node) PodRanges() []netip.Prefix {
 	return slices.Clone(n.ranges)
 }
 
+// podCIDRs returns the ranges as a Node's spec has them.
+func (n *Node) podCIDRs() []string {
+	var texts []string
+	for _, p := range n.PodRanges() {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
 // AwaitsRange reports whether the node has no range of pod addresses yet.
 func (n *Node) AwaitsRange() bool { return !n.PodRange().IsValid() }
 

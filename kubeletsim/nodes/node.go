@@ -28,6 +28,11 @@ type Node struct {
 	// Managed means that a client created the Node. Deleting the Node then ends the machine for
 	// good.
 	Managed bool
+	// families are those of the node's own addresses; hostIPs are those that its pods report. block is the
+	// IPv4 range of pod addresses that the table holds for it.
+	families Families
+	hostIPs  []string
+	block    netip.Prefix
 	// stated is what the Node stated when it was adopted.
 	stated statement
 

@@ -35,10 +35,13 @@ type blocks struct {
 	next int
 }
 
+// rangeBits returns the size of a range for the given number of pods.
+func rangeBits(pods int64) int { return max(bits.Len64(uint64(max(pods, 0)+2)), unitBits) }
+
 // take returns the next free range that holds the given number of pods beside its
 // network, gateway and broadcast address; it is never smaller than a /24.
 func (b *blocks) take(pods int64) (netip.Prefix, error) {
-	size := max(bits.Len64(uint64(max(pods, 0)+2)), unitBits)
+	size := rangeBits(pods)
 	if size > maxRangeBits {
 		return netip.Prefix{}, fmt.Errorf("no address range holds %d pods on one node; the largest holds %d", pods, 1<<maxRangeBits-3)
 	}

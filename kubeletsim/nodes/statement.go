@@ -51,15 +51,29 @@ func statementOf(object *corev1.Node) statement {
 	s.info.OperatingSystem = cmp.Or(s.info.OperatingSystem, object.Labels[corev1.LabelOSStable])
 	for _, a := range s.addresses {
 		if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && !s.address.IsValid() {
-			s.address = ip
+			s.address = embedded(nodeBase, 12, ip)
 		}
 	}
-	for _, text := range append([]string{object.Spec.PodCIDR}, object.Spec.PodCIDRs...) {
-		if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() && p.Bits() <= maxRangePrefix && !s.podRange.IsValid() {
-			s.podRange = p.Masked()
-		}
-	}
+	s.podRange = s.podRangeOf(append([]string{object.Spec.PodCIDR}, object.Spec.PodCIDRs...))
 	return s
+}
+
+// podRangeOf returns the first IPv4 range that is usable, or the one from which an IPv6 range follows.
+func (s *statement) podRangeOf(texts []string) netip.Prefix {
+	var block netip.Prefix
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue
+		}
+		if p.Addr().Is4() && p.Bits() <= maxRangePrefix {
+			return p.Masked()
+		}
+		if from, ok := blockOf(p, s.rangePods()); ok && !block.IsValid() {
+			block = from
+		}
+	}
+	return block
 }
 
 // pressuresOf returns the pressures that a Node reports: those that a client states, and those
@@ -114,8 +128,8 @@ func (s *statement) after(old *Node) {
 	if !s.address.IsValid() {
 		s.address = netip.MustParseAddr(old.Address)
 	}
-	if !s.statesRange && old.PodRange().Addr().Is4() && s.rangePods() <= 1<<(32-old.PodRange().Bits())-3 {
-		s.podRange = old.PodRange()
+	if !s.statesRange && old.block.Addr().Is4() && s.rangePods() <= 1<<(32-old.block.Bits())-3 {
+		s.podRange = old.block
 	}
 }
 

@@ -44,8 +44,8 @@ func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 			Unschedulable: n.spec.Unschedulable,
 		},
 	}
-	if podRange := n.PodRange(); podRange.IsValid() {
-		object.Spec.PodCIDR, object.Spec.PodCIDRs = podRange.String(), []string{podRange.String()}
+	if ranges := n.podCIDRs(); len(ranges) > 0 {
+		object.Spec.PodCIDR, object.Spec.PodCIDRs = ranges[0], ranges
 	}
 	for k, v := range n.spec.Labels {
 		object.Labels[k] = v
@@ -120,8 +120,8 @@ func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	if object.Annotations[annotationControllerAttaches] != "true" {
 		annotate(annotationControllerAttaches, "true")
 	}
-	if podRange := n.PodRange(); object.Spec.PodCIDR == "" && podRange.IsValid() {
-		spec.PodCIDR, spec.PodCIDRs = podRange.String(), []string{podRange.String()}
+	if ranges := n.podCIDRs(); object.Spec.PodCIDR == "" && len(ranges) > 0 {
+		spec.PodCIDR, spec.PodCIDRs = ranges[0], ranges
 	}
 	if spec.PodCIDR != "" || spec.ProviderID != "" {
 		p.Spec = &spec
@@ -180,13 +180,16 @@ func merged(a, b corev1.ResourceList) corev1.ResourceList {
 // missing types.
 func (n *Node) reportedAddresses() []corev1.NodeAddress {
 	reported := slices.Clone(n.stated.addresses)
-	for _, own := range []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: n.Address},
-		{Type: corev1.NodeHostName, Address: n.Name},
-	} {
-		if !slices.ContainsFunc(reported, func(a corev1.NodeAddress) bool { return a.Type == own.Type }) {
-			reported = append(reported, own)
+	states := func(t corev1.NodeAddressType) bool {
+		return slices.ContainsFunc(n.stated.addresses, func(a corev1.NodeAddress) bool { return a.Type == t })
+	}
+	if !states(corev1.NodeInternalIP) {
+		for _, address := range n.families.addresses(n.Address) {
+			reported = append(reported, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 		}
+	}
+	if !states(corev1.NodeHostName) {
+		reported = append(reported, corev1.NodeAddress{Type: corev1.NodeHostName, Address: n.Name})
 	}
 	return reported
 }

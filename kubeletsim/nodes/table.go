@@ -19,7 +19,9 @@ type Table struct {
 	awaits bool
 	// inCloud means that each node has to ask the simulated cloud for its instance.
 	inCloud bool
-	mu      sync.Mutex
+	// families are those of the nodes and their pods.
+	families Families
+	mu       sync.Mutex
 	// keepsHealth means that nodes go on as their Nodes state, as far as these are not Ready or under
 	// pressure.
 	keepsHealth bool
@@ -48,6 +50,9 @@ func NewAwaitingTable() *Table {
 // InCloud makes nodes that are added ask the simulated cloud for their instance before they act. It
 // precedes all other calls.
 func (t *Table) InCloud() { t.inCloud = true }
+
+// Speak makes nodes and pods have addresses of the given families. It precedes all other calls.
+func (t *Table) Speak(families Families) { t.families = families }
 
 // KeepHealth makes nodes that are not Ready or under pressure, by what their Nodes state, stay so until
 // a fault ends that. It is about nodes that are added afterwards.
@@ -94,7 +99,9 @@ func (t *Table) addLocked(spec Spec) error {
 	if err != nil {
 		return fmt.Errorf("adding node %s: %w", spec.Name, err)
 	}
-	t.putLocked(newNode(spec, t.addresses.take().String(), podRange))
+	n := newNode(spec, t.addresses.take().String(), t.families.ranges(podRange)...)
+	n.block = podRange
+	t.putLocked(n)
 	return nil
 }
 
@@ -104,6 +111,10 @@ func (t *Table) putLocked(n *Node) {
 		t.order = append(t.order, n.Name)
 	}
 	n.unasked = t.inCloud
+	if !t.inCloud { // the cloud has IPv4 addresses
+		n.families = t.families
+	}
+	n.hostIPs = hostIPsOf(n.reportedAddresses())
 	t.byName[n.Name] = n
 	delete(t.refused, n.Name)
 	delete(t.retired, n.Name)
@@ -164,7 +175,7 @@ func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*co
 			said = statement{spec: spec, address: said.address, podRange: said.podRange, images: said.images, pressed: said.pressed, notReady: said.notReady, networkAt: said.networkAt}
 		}
 		t.blocks.hold(said.podRange)
-		t.putLocked(t.makeLocked(&said, t.rangesLocked(object, said.podRange), !ours))
+		t.putLocked(t.makeLocked(&said, object, said.podRange, !ours))
 	}
 	for _, spec := range specs {
 		if t.byName[spec.Name] != nil {
@@ -202,7 +213,7 @@ func (t *Table) Adopt(object *corev1.Node) (*Node, error) {
 		}
 		return nil, err
 	}
-	n := t.makeLocked(&said, t.rangesLocked(object, podRange), !ours)
+	n := t.makeLocked(&said, object, podRange, !ours)
 	n.uid, n.settling = object.UID, true
 	t.putLocked(n)
 	return n, nil
@@ -221,34 +232,38 @@ func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
 	return t.blocks.take(said.rangePods())
 }
 
-// rangesLocked returns the ranges of a node's pod addresses: the given one, or in an awaiting table
-// those of its Node.
+// rangesLocked returns the ranges of a node's pod addresses: those that follow from the given one, or in an
+// awaiting table those of its Node. A Node with the given range, but none of another family, has that only.
 func (t *Table) rangesLocked(object *corev1.Node, assigned netip.Prefix) []netip.Prefix {
 	if t.awaits {
 		return rangesOf(object)
 	}
-	return []netip.Prefix{assigned}
+	if len(object.Spec.PodCIDRs) == 1 && object.Spec.PodCIDRs[0] == assigned.String() {
+		return []netip.Prefix{assigned}
+	}
+	return t.families.ranges(assigned)
 }
 
 // overlapsLocked reports whether another node's range overlaps the stated one.
 func (t *Table) overlapsLocked(said *statement) bool {
 	for name, n := range t.byName {
-		if name != said.spec.Name && n.PodRange().Overlaps(said.podRange) {
+		if name != said.spec.Name && n.block.Overlaps(said.podRange) {
 			return true
 		}
 	}
 	return false
 }
 
-// makeLocked makes a node from a statement and held ranges.
-func (t *Table) makeLocked(said *statement, ranges []netip.Prefix, managed bool) *Node {
+// makeLocked makes a node from a statement and a held range.
+func (t *Table) makeLocked(said *statement, object *corev1.Node, block netip.Prefix, managed bool) *Node {
 	address := said.address
 	if address.IsValid() {
 		t.addresses.hold(address)
 	} else {
 		address = t.addresses.take()
 	}
-	n := newNode(said.spec, address.String(), ranges...)
+	n := newNode(said.spec, address.String(), t.rangesLocked(object, block)...)
+	n.block = block
 	n.Managed, n.stated, n.troubled = managed, *said, said.troubles
 	n.networkAt = said.networkAt
 	n.seeImages(said.images)
@@ -262,14 +277,14 @@ func (t *Table) makeLocked(said *statement, ranges []netip.Prefix, managed bool)
 
 func (t *Table) holdLocked(n *Node) {
 	if !t.awaits {
-		t.blocks.hold(n.PodRange())
+		t.blocks.hold(n.block)
 	}
 	t.addresses.hold(netip.MustParseAddr(n.Address))
 }
 
 func (t *Table) releaseLocked(n *Node) {
 	if !t.awaits {
-		t.blocks.release(n.PodRange())
+		t.blocks.release(n.block)
 	}
 	t.addresses.release(netip.MustParseAddr(n.Address))
 }

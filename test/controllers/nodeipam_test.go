@@ -117,3 +117,60 @@ func TestNoNetworkIsLeft(t *testing.T) {
 		t.Errorf("node late: %+v %+v", node.Spec, readyCondition(node))
 	}
 }
+
+// TestNodesHaveTheFamiliesOfServices runs a pod with its own network, and one with its node's, behind a
+// Service of all families of the cluster.
+func TestNodesHaveTheFamiliesOfServices(t *testing.T) {
+	t.Parallel()
+	for name, ranges := range map[string][]string{
+		"IPv4 first": {"10.96.0.0/16", "fd00:10:96::/112"}, "IPv6 first": {"fd00:10:96::/112", "10.96.0.0/16"}, "IPv6": {"fd00:10:96::/112"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.ServiceRanges = ranges }))
+			core := c.Client().CoreV1()
+			for _, host := range []bool{false, true} {
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("host-", host), Labels: map[string]string{"app": "a"}}, Spec: corev1.PodSpec{
+					HostNetwork: host, Containers: []corev1.Container{{Name: "c", Image: "nginx"}},
+				}}
+				if _, err := core.Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			policy := corev1.IPFamilyPolicyPreferDualStack
+			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.ServiceSpec{
+				Selector: map[string]string{"app": "a"}, IPFamilyPolicy: &policy, Ports: []corev1.ServicePort{{Port: 80}},
+			}}
+			service, err := core.Services("default").Create(t.Context(), service, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			advance(t, c, 5*time.Second)
+			slices, err := c.Client().DiscoveryV1().EndpointSlices("default").List(t.Context(), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=a"})
+			if err != nil || len(slices.Items) != len(ranges) {
+				t.Fatalf("%d EndpointSlices, %v", len(slices.Items), err)
+			}
+			for _, slice := range slices.Items {
+				if len(slice.Endpoints) != 2 {
+					t.Errorf("%s: %d endpoints", slice.AddressType, len(slice.Endpoints))
+				}
+			}
+			pods, err := core.Pods("default").List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pod := range pods.Items {
+				if len(pod.Status.PodIPs) != len(ranges) || len(pod.Status.HostIPs) != len(ranges) || pod.Status.PodIP != pod.Status.PodIPs[0].IP || pod.Status.HostIP != pod.Status.HostIPs[0].IP {
+					t.Fatalf("pod %s: %v, %v", pod.Name, pod.Status.PodIPs, pod.Status.HostIPs)
+				}
+				for i, family := range service.Spec.IPFamilies {
+					for _, ip := range []string{pod.Status.PodIPs[i].IP, pod.Status.HostIPs[i].IP} {
+						if netip.MustParseAddr(ip).Is4() != (family == corev1.IPv4Protocol) {
+							t.Errorf("pod %s: %s is no %s address", pod.Name, ip, family)
+						}
+					}
+				}
+			}
+		})
+	}
+}
