@@ -241,3 +241,19 @@ func TestPrettyAndEscaped(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionOfRelease asks for the version of releases before and after 1.33, which brought the versions of emulation.
+func TestVersionOfRelease(t *testing.T) {
+	for served, want := range map[string]version.Info{
+		"v1.32.13": {Major: "1", Minor: "32"},
+		"v1.33.13": {Major: "1", Minor: "33", EmulationMajor: "1", EmulationMinor: "33", MinCompatibilityMajor: "1", MinCompatibilityMinor: "32"},
+	} {
+		h := start(t, func(o *apiserver.Options) { o.KubeVersion = served })
+		var got version.Info
+		h.mustSend("GET", "/version", "").into(t, &got)
+		want.GitVersion, want.GitTreeState, want.GoVersion, want.Compiler, want.Platform = served, "clean", got.GoVersion, got.Compiler, got.Platform
+		if got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}

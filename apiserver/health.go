@@ -157,8 +157,8 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) {
 	if len(parts) > 1 {
 		info.Minor = parts[1]
 	}
-	info.EmulationMajor, info.EmulationMinor, info.MinCompatibilityMajor = info.Major, info.Minor, info.Major
-	if minor, err := strconv.Atoi(info.Minor); err == nil && minor > 0 {
+	if minor, err := strconv.Atoi(info.Minor); err == nil && minor >= 33 { // the first release with these fields
+		info.EmulationMajor, info.EmulationMinor, info.MinCompatibilityMajor = info.Major, info.Minor, info.Major
 		info.MinCompatibilityMinor = strconv.Itoa(minor - 1) // as upstream's default of --min-compatibility-version
 	}
 	data, err := json.MarshalIndent(info, "", "  ")
