@@ -2,6 +2,7 @@ package reasons
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,8 +89,11 @@ func (a *answer) held(s *Subject) {
 	a.conditions(s.Object)
 	if s.Object.GetKind() == "Pod" { // its conditions are from before the deletion
 		a.found = nil
-		if grace := s.Object.GetDeletionGracePeriodSeconds(); grace != nil {
+		switch grace := s.Object.GetDeletionGracePeriodSeconds(); {
+		case grace != nil && runs(fieldsOf(s.Object)):
 			a.add(consequence, Reason{Source: "its containers are ending", Message: fmt.Sprintf("they have %d s of grace", *grace)})
+		case grace != nil && len(s.Object.GetFinalizers()) == 0:
+			a.add(consequence, Reason{Source: "its containers have ended", Message: "its kubelet is about to remove it"})
 		}
 	}
 	if finalizers := s.Object.GetFinalizers(); len(finalizers) > 0 {
@@ -99,6 +103,12 @@ func (a *answer) held(s *Subject) {
 		a.add(warning, Reason{Source: "it still owns", Message: strings.Join(names, ", ")})
 	}
 	a.events(s.Events, false)
+}
+
+// runs reports whether a container of a pod runs, or its kubelet has not said that all have ended.
+func runs(pod fields) bool {
+	containers := pod.list("status", "containerStatuses")
+	return len(containers) == 0 || slices.ContainsFunc(containers, func(c fields) bool { return !c.has("state", "terminated") })
 }
 
 // refused adds refused requests that an object depends on. object names it if it is not the one

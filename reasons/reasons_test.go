@@ -216,3 +216,34 @@ func TestUnexpected(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestEndingPods checks what holds a pod that is being deleted.
+func TestEndingPods(t *testing.T) {
+	t.Parallel()
+	running, ended := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	for _, tt := range []struct {
+		states     []corev1.ContainerState
+		finalizers []string
+		want       string
+	}{
+		{[]corev1.ContainerState{ended, running}, nil, "its containers are ending: they have 30 s of grace"},
+		{nil, nil, "its containers are ending: they have 30 s of grace"},
+		{[]corev1.ContainerState{ended, ended}, nil, "its containers have ended: its kubelet is about to remove it"},
+		{[]corev1.ContainerState{ended}, []string{"example.com/hold"}, "it waits for its finalizers: example.com/hold"},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "p", UID: "p", DeletionTimestamp: new(metav1.Unix(1, 0)), DeletionGracePeriodSeconds: new(int64(30)), Finalizers: tt.finalizers,
+		}}
+		for _, state := range tt.states {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{State: state})
+		}
+		index := reasons.NewIndex()
+		index.Add(corev1.SchemeGroupVersion.WithKind("Pod"), pod)
+		index.Unexpected(func(o *unstructured.Unstructured, r reasons.Report) bool {
+			if got, want := r.Sentence(reasons.Name(o)), "pod/p: being deleted, still there because "+tt.want; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			return true
+		})
+	}
+}

@@ -66,6 +66,9 @@ var requestNames = map[string]string{
 // of pods of replicaset/web-5d4f8c7b9".
 func (r *Refusal) What() string {
 	if node, ok := r.heartbeatOf(); ok {
+		if r.Subresource == "status" {
+			return "heartbeats of the status of " + node
+		}
 		return "heartbeats of " + node
 	}
 	verb := requestNames[r.Verb]
