@@ -107,6 +107,7 @@ CUTS ?= 50
 
 .PHONY: powercut
 powercut: ## Cut the power of a process CUTS times while clients write, and let its disk fail; needs /dev/fuse and the right to mount.
+	@[ "$$(uname -s)" = Linux ] || { echo "make powercut needs Linux: it mounts a file system of its own" >&2; exit 1; }
 	$(GO) -C test/powercut test -count=1 -timeout 60m $(TESTFLAGS) -v . -args -cuts $(CUTS)
 
 HA_DURATION  ?= 2m

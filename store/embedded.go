@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"k8s.io/klog/v2"
 )
@@ -204,8 +203,8 @@ func (s *Embedded) takeDir(dataDir string) (string, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return "", fmt.Errorf("making the data directory: %w", err)
 	}
-	lock, err := fileutil.TryLockFile(filepath.Join(dataDir, "minikcm.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fileutil.ErrLocked) {
+	lock, err := openLocked(filepath.Join(dataDir, "minikcm.lock"), true)
+	if errors.Is(err, errLocked) {
 		return "", &InUseError{DataDir: dataDir}
 	}
 	if err != nil {

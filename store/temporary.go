@@ -3,11 +3,13 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
+
+// errLocked means that another process has locked a file.
+var errLocked = errors.New("another process has locked it")
 
 const (
 	// temporaryPattern matches the directories of ephemeral stores.
@@ -15,6 +17,8 @@ const (
 	// temporaryLock is the file that a store locks while it is open. The operating
 	// system releases the lock when the process ends, even if it is killed.
 	temporaryLock = "lock"
+	// temporaryStore is the directory of the store itself.
+	temporaryStore = "etcd"
 )
 
 // makeTemporaryDir returns a path for an ephemeral store and a function that removes
@@ -30,16 +34,16 @@ func makeTemporaryDir() (dir string, remove func() error, err error) {
 		return "", nil, errors.Join(fmt.Errorf("locking %s: %w", parent, err), os.RemoveAll(parent))
 	}
 	sweepTemporaryDirs(filepath.Dir(parent))
-	return filepath.Join(parent, "etcd"), func() error {
-		return errors.Join(os.RemoveAll(parent), lock.Close())
+	return filepath.Join(parent, temporaryStore), func() error {
+		return removeLocked(parent, lock)
 	}, nil
 }
 
 // lockTemporaryDir creates and locks the lock file under another name and then renames
 // it, so that other processes never see it unlocked.
-func lockTemporaryDir(dir string) (*fileutil.LockedFile, error) {
+func lockTemporaryDir(dir string) (io.Closer, error) {
 	making := filepath.Join(dir, temporaryLock+".new")
-	lock, err := fileutil.TryLockFile(making, os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := openLocked(making, true)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +63,16 @@ func sweepTemporaryDirs(in string) {
 	}
 	for _, dir := range found {
 		// A directory without a lock file is just being created, or is not ours.
-		lock, err := fileutil.TryLockFile(filepath.Join(dir, temporaryLock), os.O_RDWR, 0o600)
+		lock, err := openLocked(filepath.Join(dir, temporaryLock), false)
 		if err != nil {
 			continue
 		}
-		_ = os.RemoveAll(dir)
-		_ = lock.Close()
+		_ = removeLocked(dir, lock)
 	}
+}
+
+// removeLocked removes the directory of a store whose lock this process has: the store first. Not
+// every system can remove the lock file while it is open.
+func removeLocked(dir string, lock io.Closer) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, temporaryStore)), lock.Close(), os.RemoveAll(dir))
 }

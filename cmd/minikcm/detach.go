@@ -9,18 +9,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm/internal/processgroup"
 )
 
-// detachedVariable is set in the environment of the process that runs a cluster in the background. It
-// reports to readyFile.
-const (
-	detachedVariable = "MINIKCM_DETACHED"
-	readyFile        = 3
-)
+// detachedVariable is set in the environment of the process that runs a cluster in the background, to
+// the descriptor of the file to which it reports.
+const detachedVariable = "MINIKCM_DETACHED"
 
 // readiness is what a process in the background reports when its cluster is ready.
 type readiness struct {
@@ -35,8 +34,12 @@ func isDetached() bool { return os.Getenv(detachedVariable) != "" }
 
 // report sends what the process that started this one waits for.
 func (r *readiness) report() error {
-	file := os.NewFile(readyFile, "ready")
-	err := json.NewEncoder(file).Encode(r)
+	descriptor, err := strconv.ParseUint(os.Getenv(detachedVariable), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s in the environment: %w", detachedVariable, err)
+	}
+	file := os.NewFile(uintptr(descriptor), "ready")
+	err = json.NewEncoder(file).Encode(r)
 	return errors.Join(err, file.Close())
 }
 
@@ -74,9 +77,13 @@ func detach(cmd *cobra.Command, name string, open bool) error {
 		return fmt.Errorf("starting in the background: %w", err)
 	}
 	child := exec.Command(self, os.Args[1:]...)
-	child.Env = append(os.Environ(), detachedVariable+"=1")
-	child.Stdin, child.Stdout, child.Stderr, child.ExtraFiles = os.Stdin, log, log, []*os.File{write}
-	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal of the terminal reaches it
+	processgroup.Detach(child)
+	descriptor, err := processgroup.Inherit(child, write)
+	if err != nil {
+		return errors.Join(fmt.Errorf("starting in the background: %w", err), write.Close())
+	}
+	child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", detachedVariable, descriptor))
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, log, log
 	if err := errors.Join(child.Start(), write.Close()); err != nil {
 		return fmt.Errorf("starting in the background: %w", err)
 	}
@@ -113,7 +120,7 @@ func awaitReady(ctx context.Context, errOut io.Writer, child *exec.Cmd, from io.
 			return r, child.Process.Release()
 		}
 	case <-ctx.Done():
-		_ = child.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+		_ = processgroup.Terminate(child.Process) // fails only if it has ended
 	}
 	if err := childError(child, child.Wait()); err != nil {
 		return nil, err

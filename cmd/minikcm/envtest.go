@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"runtime"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,6 +19,15 @@ const (
 	programEtcd      = "etcd"
 	programKubectl   = "kubectl"
 )
+
+// programFiles returns the names of the programs' files.
+func programFiles() []string {
+	suffix := ""
+	if runtime.GOOS == "windows" {
+		suffix = ".exe"
+	}
+	return []string{programAPIServer + suffix, programEtcd + suffix, programKubectl + suffix}
+}
 
 func newEnvtest() *cobra.Command {
 	var dir string
@@ -54,7 +63,7 @@ saves a record of all writes for "minikcm why --run FILE", see docs/envtest.md.`
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "export KUBEBUILDER_ASSETS=%s\n", shellQuote(path))
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), exportLine("KUBEBUILDER_ASSETS", path))
 			return err
 		},
 	}
@@ -93,12 +102,8 @@ func prepareAssets(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder for KUBEBUILDER_ASSETS: %w", err)
 	}
-	suffix := ""
-	if strings.EqualFold(filepath.Ext(executable), ".exe") {
-		suffix = ".exe"
-	}
-	for _, program := range []string{programAPIServer, programEtcd, programKubectl} {
-		if err := provide(executable, filepath.Join(dir, program+suffix)); err != nil {
+	for _, program := range programFiles() {
+		if err := provide(executable, filepath.Join(dir, program)); err != nil {
 			return "", err
 		}
 	}

@@ -223,7 +223,7 @@ func hasPrograms(dir string) bool {
 	if dir == "" {
 		return false
 	}
-	return !slices.ContainsFunc([]string{programAPIServer, programEtcd, programKubectl}, func(name string) bool { return !exists(filepath.Join(dir, name)) })
+	return !slices.ContainsFunc(programFiles(), func(name string) bool { return !exists(filepath.Join(dir, name)) })
 }
 
 // show prints a folder as --print asks.
@@ -296,11 +296,7 @@ func cleanEnvtest(f *envtestFlags, out io.Writer, selector versionSelector) erro
 
 // removeVersion removes what prepareVersion has made, and the folder if nothing else is in it.
 func removeVersion(dir string) error {
-	suffix := ""
-	if runtime.GOOS == "windows" {
-		suffix = ".exe"
-	}
-	for _, name := range []string{programAPIServer + suffix, programEtcd + suffix, programKubectl + suffix, copiesFile, versionFile} {
+	for _, name := range append(programFiles(), copiesFile, versionFile) {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("removing a version: %w", err)
 		}

@@ -23,6 +23,7 @@ import (
 
 func main() {
 	containerpaths.Enter()
+	prepareConsole()
 	os.Exit(run(newRootFor(os.Args[0]), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/processgroup"
 )
 
 // runningCluster is the registration of a cluster that "minikcm up" runs on this machine: a
@@ -125,7 +125,7 @@ func runningClusters() ([]runningCluster, error) {
 			continue // the process has just ended
 		}
 		var c runningCluster
-		if json.Unmarshal(data, &c) != nil || c.PID <= 0 || !isAlive(c.PID) {
+		if json.Unmarshal(data, &c) != nil || c.PID <= 0 || !processgroup.Exists(c.PID) {
 			_ = os.Remove(file)
 			continue
 		}
@@ -133,10 +133,4 @@ func runningClusters() ([]runningCluster, error) {
 	}
 	slices.SortFunc(all, func(a, b runningCluster) int { return cmp.Or(a.Started.Compare(b.Started), a.PID-b.PID) })
 	return all, nil
-}
-
-// isAlive reports whether a process with that ID exists, of any user.
-func isAlive(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/containerpaths"
 	"minikcm.dev/minikcm/internal/runner"
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/faultapi"
@@ -52,6 +53,9 @@ restores the Services.`,
 			mapped, err := parsePorts(ports)
 			if err != nil {
 				return badInput{err}
+			}
+			if err := containerpaths.Supported(); paths && err != nil {
+				return badInput{fmt.Errorf("--container-paths: %w; without it, the files are beneath $MINIKCM_ROOT", err)}
 			}
 			config, err := clientConfig(cmd.Context(), kubeconfig)
 			if err != nil {

@@ -92,7 +92,7 @@ func (u *upCluster) announce(cmd *cobra.Command, elapsed time.Duration) error {
 	if isDetached() {
 		end = fmt.Sprintf("\"minikcm down %s\"", u.with.name)
 	}
-	r := readiness{Out: fmt.Sprintf("export KUBECONFIG=%s\n", shellQuote(u.opts.KubeconfigPath))}
+	r := readiness{Out: exportLine("KUBECONFIG", u.opts.KubeconfigPath) + "\n"}
 	r.Err = fmt.Sprintf("%s ready at https://%s in %v (seed %d). Stop it with %s.\n",
 		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed.Round(time.Millisecond), cluster.Seed(), end)
 	if u.with.ui {

@@ -97,7 +97,7 @@ func (a *userAdd) run(cmd *cobra.Command) error {
 	if err := writeNew(a.output, data); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "user/%s added\nexport KUBECONFIG=%s\n", a.name, a.output)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "user/%s added\n%s\n", a.name, exportLine("KUBECONFIG", a.output))
 	return err
 }
 

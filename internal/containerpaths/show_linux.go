@@ -28,6 +28,9 @@ const (
 	prCapAmbientClearAll = 4
 )
 
+// Supported returns an error where Show cannot work.
+func Supported() error { return nil }
+
 // Show changes a command that has not been started so that it finds, at each of the paths that
 // Visible has returned, the file or folder that root has there.
 func Show(cmd *exec.Cmd, root string, paths []string) error {

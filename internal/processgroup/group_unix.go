@@ -4,6 +4,7 @@ package processgroup
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -30,3 +31,15 @@ func Exists(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
+
+// Detach makes cmd the leader of a session of its own: no signal of the terminal reaches it.
+func Detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
+// Inherit lets cmd have an open file, and returns its descriptor there.
+func Inherit(cmd *exec.Cmd, file *os.File) (descriptor uintptr, err error) {
+	cmd.ExtraFiles = append(cmd.ExtraFiles, file)
+	return uintptr(2 + len(cmd.ExtraFiles)), nil // after standard input, output and error
+}
+
+// Terminate asks a process to end.
+func Terminate(process *os.Process) error { return process.Signal(syscall.SIGTERM) }

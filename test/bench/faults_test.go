@@ -1,3 +1,5 @@
+//go:build unix
+
 package bench
 
 import (
@@ -11,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
 )
 
 const (
@@ -58,9 +61,9 @@ func atRest(b *testing.B, canFail bool) {
 			}},
 		} {
 			name := fmt.Sprintf("%s %s, a server that %s", verb.name, way, what)
-			before := processTime(b)
+			before := clock.ProcessorTime()
 			measured.add(name, "/s", rate(b, faultClients, faultCalls, verb.call))
-			measured.add(name+", processor", "us", (processTime(b)-before).Seconds()*1e6/faultCalls)
+			measured.add(name+", processor", "us", (clock.ProcessorTime()-before).Seconds()*1e6/faultCalls)
 			if canFail {
 				base := fmt.Sprintf("%s %s, a server that cannot fail", verb.name, way)
 				measured.compare(name, base)

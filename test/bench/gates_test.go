@@ -1,3 +1,5 @@
+//go:build unix
+
 package bench
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/clock"
 )
 
 const (
@@ -100,7 +103,7 @@ func gateRates(ctx context.Context, b *testing.B, cluster *minikcm.Cluster, name
 // on what else the machine does.
 func gateRate(b *testing.B, name string, n int, request func(i int) error) {
 	b.Helper()
-	before := processTime(b)
+	before := clock.ProcessorTime()
 	measured.add(name, "/s", rate(b, gateClients, n, request))
-	measured.add(name+", processor", "us", float64((processTime(b)-before).Microseconds())/float64(n))
+	measured.add(name+", processor", "us", float64((clock.ProcessorTime()-before).Microseconds())/float64(n))
 }

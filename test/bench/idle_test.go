@@ -1,8 +1,9 @@
+//go:build unix
+
 package bench
 
 import (
 	"context"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,18 +31,9 @@ func restingDay(b *testing.B) {
 			b.Fatal(err)
 		}
 	}()
-	before := processTime(b)
+	before := clock.ProcessorTime()
 	if err := cluster.Advance(ctx, 24*time.Hour); err != nil {
 		b.Fatal(err)
 	}
-	measured.add("an idle day of three nodes, processor time", "s", (processTime(b) - before).Seconds())
-}
-
-// processTime returns the CPU time of the process.
-func processTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	measured.add("an idle day of three nodes, processor time", "s", (clock.ProcessorTime() - before).Seconds())
 }
