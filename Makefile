@@ -23,6 +23,21 @@ help: ## Show this list.
 build: ## Build bin/minikcm, linked to nothing.
 	$(GO) build -ldflags="-s -w" -o bin/minikcm ./cmd/minikcm
 
+VERSION  ?= v$(shell sed -n 's/^\#\# \([0-9][^ ]*\).*/\1/p' CHANGELOG.md | head -1)
+SNAPSHOT ?=
+TARGET   ?=
+# The folder from which the archives will be downloaded: manifests of package managers name it.
+RELEASE_URL ?= $(if $(SNAPSHOT),file://$(CURDIR)/dist)
+
+.PHONY: release
+release: ## Make the archives and packages of the tag VERSION in dist; SNAPSHOT=1 for any commit, TARGET=linux/arm64 for one platform. See docs/releasing.md.
+	$(GO) build -ldflags="-s -w" -o bin/release/minikcm ./cmd/minikcm
+	GOFLAGS=-trimpath $(GO) -C tools/release build -ldflags="-s -w" -o ../../bin/release/ tool .
+	bin/release/release prepare -minikcm bin/release/minikcm
+	$(if $(TARGET),sed -e 's#goos: .*#goos: [$(dir $(TARGET))]#; s#/\]#]#; s#goarch: .*#goarch: [$(notdir $(TARGET))]#',cat) .goreleaser.yaml >bin/release/goreleaser.yaml
+	PATH=$(CURDIR)/bin/release:$$PATH GORELEASER_CURRENT_TAG=$(VERSION) goreleaser release --config bin/release/goreleaser.yaml --clean --skip=announce,publish $(if $(SNAPSHOT),--snapshot)
+	bin/release/release package -version "$$(sed -n 's/.*"version": *"\([^"]*\)".*/\1/p' dist/metadata.json)" -url '$(RELEASE_URL)' -time $$(git log -1 --format=%ct)
+
 .PHONY: run
 run: build ## Start a cluster in the foreground; ARGS="--nodes 5" for more.
 	./bin/minikcm up $(ARGS)
@@ -230,6 +245,10 @@ GOVULNDB ?= https://vuln.go.dev
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what the code calls; needs the network, or GOVULNDB=file:///copy.
 	@$(TOOL) govulncheck -db '$(GOVULNDB)' ./... || { echo "vuln: failed. If the database $(GOVULNDB) could not be fetched, NOTHING WAS CHECKED: run this where it can be, or set GOVULNDB to the URL of a copy" >&2; exit 1; }
+
+.PHONY: platforms
+platforms: ## Check the types of all packages and tests for the other platforms of a release.
+	$(GO) -C tools run ./platforms -root ..
 
 .PHONY: fix
 fix: ## Mend format, generated files and go.mod.

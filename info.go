@@ -78,9 +78,15 @@ func (c *Cluster) serveInfo(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(c.Info()) // fails only if the client is gone
 }
 
+// releasedVersion is the version of a released program; the linker sets it.
+var releasedVersion string
+
 // Version returns the version of minikcm that the program was built with; "unknown" if the
 // build did not record it.
 func Version() string {
+	if releasedVersion != "" {
+		return releasedVersion
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

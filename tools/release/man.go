@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// helpHeading starts the help of a command in docs/cli.md.
+const helpHeading = "\n## minikcm"
+
+// writeManPages writes one page for each command, of its help in docs/cli.md, which a test of
+// the command line keeps equal to what the program prints.
+func writeManPages(root, out string) error {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "cli.md"))
+	if err != nil {
+		return err
+	}
+	helps, order, err := splitHelp(string(text))
+	if err != nil {
+		return err
+	}
+	summaries := summariesOf(helps)
+	for _, command := range order {
+		name := strings.ReplaceAll(command, " ", "-") + ".1"
+		if err := writeFile(filepath.Join(out, "man", "man1", name), []byte(manPage(command, summaries[command], helps[command]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitHelp returns the help of each command, and the order of the commands.
+func splitHelp(text string) (helps map[string]string, order []string, err error) {
+	helps = map[string]string{}
+	for i, section := range strings.Split(text, helpHeading) {
+		if i == 0 {
+			continue // the introduction
+		}
+		name, rest, _ := strings.Cut(section, "\n")
+		_, help, opened := strings.Cut(rest, "```text\n")
+		help, _, closed := strings.Cut(help, "```")
+		if !opened || !closed {
+			return nil, nil, fmt.Errorf("docs/cli.md has no help of minikcm%s", name)
+		}
+		helps["minikcm"+name] = help
+		order = append(order, "minikcm"+name)
+	}
+	if len(order) == 0 {
+		return nil, nil, errors.New("docs/cli.md has no help of commands")
+	}
+	return helps, order, nil
+}
+
+// summariesOf returns the lines about each command in the help of its parent.
+func summariesOf(helps map[string]string) map[string]string {
+	summaries := map[string]string{"minikcm": "a whole Kubernetes control loop in one process"}
+	for command, help := range helps {
+		_, list, _ := strings.Cut(help, "\nAvailable Commands:\n")
+		list, _, _ = strings.Cut(list, "\n\n")
+		for line := range strings.Lines(list) {
+			if name, summary, found := strings.Cut(strings.TrimSpace(line), " "); found {
+				summaries[command+" "+name] = strings.TrimSpace(summary)
+			}
+		}
+	}
+	return summaries
+}
+
+// manPage returns the man page of a command, in the macros of man(7). The paragraphs before
+// "Usage:" describe it; each line at the margin that ends with a colon is a heading, and what
+// is below it keeps its lines.
+func manPage(command, summary, help string) string {
+	title := strings.ReplaceAll(command, " ", "-")
+	description, rest, _ := strings.Cut(help, "\nUsage:\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %q 1 \"\" minikcm minikcm\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.nf\n", strings.ToUpper(title), roff(title), roff(summary))
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSuffix(line, "\n")
+		switch heading, isHeading := strings.CutSuffix(line, ":"); {
+		case isHeading && !strings.HasPrefix(line, " "):
+			fmt.Fprintf(&b, ".fi\n.SH %s\n.nf\n", strings.ToUpper(roff(heading)))
+		case line == "" || strings.HasPrefix(line, "Use \"minikcm"):
+		default:
+			fmt.Fprintf(&b, "%s\n", roff(strings.TrimPrefix(line, "  ")))
+		}
+	}
+	b.WriteString(".fi\n.SH DESCRIPTION\n")
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(description), "\n\n") {
+		if strings.HasPrefix(paragraph, " ") {
+			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff(paragraph))
+			continue
+		}
+		fmt.Fprintf(&b, ".PP\n%s\n", roff(paragraph))
+	}
+	return b.String()
+}
+
+// roff escapes what means something else in a man page: backslashes, hyphens that are part of
+// flags, and dots and quotes at the start of a line.
+func roff(text string) string {
+	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
