@@ -75,7 +75,8 @@ func (r *release) writeNPM(archives []archive) error {
 		failed = append(failed, r.writeTarball(p, "minikcm-"+npmName(a.os)+"-"+npmName(a.arch), entries))
 	}
 	failed = append(failed, r.writeTarball(main, "minikcm", []entry{
-		{name: "package/LICENSE", mode: 0o644, data: licence}, {name: "package/README.md", mode: 0o644, data: readme},
+		{name: "package/LICENSE", mode: 0o644, data: licence},
+		{name: "package/README.md", mode: 0o644, data: readme},
 		{name: "package/bin/minikcm.js", mode: 0o755, data: launcher},
 	}))
 	return errors.Join(failed...)
