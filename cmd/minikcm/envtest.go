@@ -122,7 +122,8 @@ func provide(executable, path string) error {
 		return fmt.Errorf("looking for %s: %w", path, err)
 	}
 	temporary := fmt.Sprintf("%s.new-%d", path, os.Getpid())
-	if os.Symlink(executable, temporary) != nil {
+	// Some systems make no link, and report no error.
+	if os.Symlink(executable, temporary) != nil || !exists(temporary) {
 		if err := os.WriteFile(marker, nil, 0o644); err != nil {
 			return fmt.Errorf("preparing %s: %w", filepath.Dir(path), err)
 		}
