@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/kubeletsim/podtest"
 )
@@ -46,4 +47,36 @@ func TestImagePull(t *testing.T) {
 			t.Errorf("%s: %q", reason, got)
 		}
 	}
+}
+
+// TestImageNames: a container whose image's name cannot be read waits, in every kind of container, until the name is mended.
+func TestImageNames(t *testing.T) {
+	c := newCluster(t, Options{Nodes: 1})
+	c.create(podtest.Pod("web", "node-0", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "shop/web:${TAG}" }))
+	c.create(podtest.Pod("initial", "node-0", func(pod *corev1.Pod) {
+		pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "Shop"}}
+	}))
+	c.until("web waits", func() bool {
+		return c.pod("web").Status.StartTime != nil && stateOf(c.pod("web")) == "waiting InvalidImageName"
+	})
+	c.until("initial waits", func() bool {
+		status := c.pod("initial").Status.InitContainerStatuses
+		return len(status) == 1 && status[0].State.Waiting != nil && status[0].State.Waiting.Reason == "InvalidImageName"
+	})
+	c.advance(time.Hour)
+	pod := c.pod("web")
+	const message = `Failed to apply default image tag "shop/web:${TAG}": couldn't parse image name "shop/web:${TAG}": invalid reference format`
+	if got := pod.Status.ContainerStatuses[0].State.Waiting; pod.Status.Phase != corev1.PodPending || got == nil || got.Message != message {
+		t.Errorf("it is %s: %v", pod.Status.Phase, got)
+	}
+	for reason, want := range map[string]string{"InspectFailed": message, "Failed": "Error: InvalidImageName"} {
+		if got := c.messages("web", reason); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q", reason, got)
+		}
+	}
+	pod.Spec.Containers[0].Image = "shop/web:1"
+	if _, err := c.client.CoreV1().Pods("default").Update(c.ctx, pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("it is ready", func() bool { return isReady(c.pod("web")) })
 }

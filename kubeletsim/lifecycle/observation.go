@@ -173,7 +173,7 @@ func (w *observer) hasRun() bool {
 // isPullError reports whether a reason for waiting is about the container's image.
 func isPullError(reason string) bool {
 	switch reason {
-	case "ErrImagePull", reasonPullBackOff, "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+	case "ErrImagePull", reasonPullBackOff, "ErrImageNeverPull", reasonInvalidImage, "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
 		return true
 	}
 	return false

@@ -10,6 +10,18 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
+// misnamed reports whether the name of a container's image cannot be read. It emits its events once for each name.
+func (s *stepper) misnamed(c *Container, ref podspec.Container) bool {
+	problem := podspec.ImageProblem(ref.Image)
+	if problem != "" && c.imageError != problem {
+		c.pullError, c.pullDelay, c.pullSince = "", 0, time.Time{}
+		s.report(&ref, corev1.EventTypeWarning, "InspectFailed", problem)
+		s.report(&ref, corev1.EventTypeWarning, "Failed", "Error: "+reasonInvalidImage)
+	}
+	c.imageError = problem
+	return problem != ""
+}
+
 // pull makes a container's image present on the node and reports it. It returns false while the pull
 // goes on, or if it failed and the next attempt is not due. With the policy Never every image counts
 // as present.

@@ -73,6 +73,24 @@ func TestPullsThatTakeTime(t *testing.T) {
 			w.step()
 			w.until(time.Minute)
 		}, []string{"0s " + pulling, `5s Pulling image "shop:2"`, "25s " + strings.Replace(pulled, "shop:1", "shop:2", 1), "25s ready"}},
+		{"with a name that cannot be read", []func(*corev1.Pod){images("shop:${TAG}"), slow}, minute, []string{
+			`0s Failed to apply default image tag "shop:${TAG}": couldn't parse image name "shop:${TAG}": invalid reference format`, "0s Error: InvalidImageName",
+		}},
+		{"with a name that is mended", []func(*corev1.Pod){images("Shop"), slow}, func(w *world) {
+			w.until(5 * time.Second)
+			w.pod.Spec.Containers[0].Image = "shop:1"
+			w.step()
+			w.until(time.Minute)
+		}, []string{
+			`0s Failed to apply default image tag "Shop": couldn't parse image name "Shop": invalid reference format: repository name (library/Shop) must be lowercase`, "0s Error: InvalidImageName",
+			"5s " + pulling, "25s " + pulled, "25s ready",
+		}},
+		{"a name that cannot be read meanwhile", []func(*corev1.Pod){images("shop:1"), slow}, func(w *world) {
+			w.until(5 * time.Second)
+			w.pod.Spec.Containers[0].Image = "shop:"
+			w.step()
+			w.until(time.Minute)
+		}, []string{"0s " + pulling, `5s Failed to apply default image tag "shop:": couldn't parse image name "shop:": invalid reference format`, "5s Error: InvalidImageName"}},
 		{"the node restarts meanwhile", []func(*corev1.Pod){images("shop:1"), slow}, func(w *world) {
 			w.until(5 * time.Second)
 			w.step(Occurrence{Kind: Reboot})

@@ -59,7 +59,7 @@ func (s *stepper) start(i int) bool {
 			return false
 		}
 	}
-	if s.waitsAsObserved(c, ref) || !s.pull(c, ref) || s.configFails(c, ref) {
+	if s.waitsAsObserved(c, ref) || s.misnamed(c, ref) || !s.pull(c, ref) || s.configFails(c, ref) {
 		return false
 	}
 	if c.Phase != Created {

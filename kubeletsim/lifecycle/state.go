@@ -115,6 +115,8 @@ type Container struct {
 	waits *corev1.ContainerStateWaiting
 	// configError is why the container cannot be created, such as a missing environment source; empty if it can.
 	configError string
+	// imageError is why the name of the container's image cannot be read; empty if it can.
+	imageError string
 	// pullError is why pullImage cannot be pulled. The next attempt is due at pullDue,
 	// pullDelay after the last.
 	pullImage, pullError string

@@ -18,6 +18,7 @@ const (
 	reasonCrashLoop    = "CrashLoopBackOff"
 	reasonPullBackOff  = "ImagePullBackOff"
 	reasonConfigError  = "CreateContainerConfigError"
+	reasonInvalidImage = "InvalidImageName"
 )
 
 // PodStatus returns the status that the kubelet writes for a pod on the node with the given
@@ -219,6 +220,8 @@ func startError(ref podspec.Container, c *Container) *corev1.ContainerStateWaiti
 	case c.Phase == Running:
 	case c.waits != nil:
 		return c.waits
+	case c.imageError != "":
+		return &corev1.ContainerStateWaiting{Reason: reasonInvalidImage, Message: c.imageError}
 	case c.pullError != "":
 		return &corev1.ContainerStateWaiting{
 			Reason:  reasonPullBackOff,

@@ -2,9 +2,21 @@ package podspec
 
 import (
 	"crypto/sha256"
+	_ "crypto/sha512" // for references with such a digest
 	"encoding/hex"
+	"fmt"
 	"strings"
+
+	"github.com/distribution/reference"
 )
+
+// ImageProblem says, in the words of upstream's kubelet, why it cannot read the name of an image; empty if it can.
+func ImageProblem(image string) string {
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		return fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", image, image, err)
+	}
+	return ""
+}
 
 // ImageName returns an image's reference with its tag, which defaults to latest. It does not
 // add the default registry that a real runtime would.
