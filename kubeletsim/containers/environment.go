@@ -107,9 +107,14 @@ func (in *Ref) key(ctx context.Context, secret bool, name, key string, optional 
 	return string(bytes), ok, nil
 }
 
-// data returns the content of a ConfigMap or Secret; nil if it is optional and does not exist. It is unknown if the
+// data returns the content of a ConfigMap or Secret, of the run's start if that is kept; nil if it is optional and does not exist. It is unknown if the
 // Secret is assumed to exist.
 func (in *Ref) data(ctx context.Context, secret bool, name string, optional *bool) (data map[string][]byte, assumed bool, err error) {
+	if in.began != nil {
+		if then, ok := in.began.sources[source{secret, name}]; ok {
+			return then.data(), then.assumed, nil
+		}
+	}
 	client := in.runtime.opts.Client.CoreV1()
 	data = map[string][]byte{}
 	if secret {
@@ -137,7 +142,7 @@ func (in *Ref) data(ctx context.Context, secret bool, name string, optional *boo
 
 // field returns the value of a field of the pod in the downward API.
 func (in *Ref) field(ref *corev1.ObjectFieldSelector) (string, error) {
-	pod := in.entry.See().Pod
+	pod := in.object()
 	switch ref.FieldPath {
 	case "metadata.labels":
 		return quotedPairs(pod.Labels), nil
@@ -157,6 +162,14 @@ func (in *Ref) field(ref *corev1.ObjectFieldSelector) (string, error) {
 		return "", fmt.Errorf("field %s is not known", ref.FieldPath)
 	}
 	return value, nil
+}
+
+// object is the pod's object, of the run's start if that is kept.
+func (in *Ref) object() *corev1.Pod {
+	if in.began != nil {
+		return in.began.pod
+	}
+	return in.entry.See().Pod
 }
 
 // quotedPairs formats labels and annotations as the downward API does.
@@ -192,7 +205,7 @@ func (in *Ref) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 
 // serviceVariables sets the environment variables for services (Kubernetes documentation,
 // "Accessing the Service"): for the API's own service and, with enableServiceLinks, for those
-// of the pod's namespace.
+// of the pod's namespace that were there when the run began.
 func (in *Ref) serviceVariables(ctx context.Context, set func(name, value string)) error {
 	services := in.runtime.opts.Client.CoreV1().Services
 	own, err := services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
@@ -208,8 +221,12 @@ func (in *Ref) serviceVariables(ctx context.Context, set func(name, value string
 	if err != nil {
 		return fmt.Errorf("listing services: %w", err)
 	}
+	shown := in.entry.See()
+	began := shown.State.BeganAt(in.pod, in.spec.Name, in.id)
 	for i := range list.Items {
-		serviceLinks(&list.Items[i], set)
+		if began.IsZero() || !list.Items[i].CreationTimestamp.After(began) {
+			serviceLinks(&list.Items[i], set)
+		}
 	}
 	return nil
 }

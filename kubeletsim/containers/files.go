@@ -26,6 +26,8 @@ type Files struct {
 	consoles map[string]*console
 	// runs are the live processes, the present and the last of each container.
 	runs map[string][]*liveRun
+	// beginnings are what the present runs see as it was at their start, by container.
+	beginnings map[string]*beginning
 	// machines are the machines that probes share, by container.
 	machines map[string]*keptMachine
 	// changed is called when files of the pod's own have changed; nil: nothing is.
@@ -59,7 +61,7 @@ func (f *Files) Free() {
 	for _, kept := range f.machines {
 		kept.leave()
 	}
-	f.volumes, f.roots, f.machines = nil, nil, nil
+	f.volumes, f.roots, f.machines, f.beginnings = nil, nil, nil, nil
 	for _, runs := range f.runs {
 		for _, run := range runs {
 			run.cancel()

@@ -36,8 +36,9 @@ type liveRun struct {
 }
 
 // SyncProcesses starts the processes of containers that have started by state, and ends those of
-// containers that have ended. They end with ctx at the latest.
+// containers that have ended. They end with ctx at the latest. Before, it reads what containers see as it was at their start.
 func (rt *Runtime) SyncProcesses(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State) {
+	rt.keepBeginnings(ctx, n, e, pod, state)
 	files := e.Files()
 	for i := range state.Containers {
 		c := &state.Containers[i]

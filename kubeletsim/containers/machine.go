@@ -25,7 +25,8 @@ import (
 // machine returns the machine for commands in the container. The caller must call release.
 func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
 	ctx = in.runtime.opts.AsNode(ctx, in.node.Name)
-	env, err := in.environment(ctx)
+	then := in.atStart()
+	env, err := then.environment(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,32 +49,9 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		root.Put(path, 0o444, []byte(content))
 	}
 	view := memfs.NewView(root)
-	var made []*memfs.Tree
-	release = func() {
-		for _, tree := range made {
-			tree.Free()
-		}
-	}
-	volumes := map[string]mountable{}
-	for i := range in.pod.Spec.Volumes {
-		v := &in.pod.Spec.Volumes[i]
-		if !mounts(in.spec, v.Name) {
-			continue
-		}
-		tree, own, err := in.volume(ctx, v)
-		if err != nil {
-			release()
-			return nil, nil, fmt.Errorf("mounting volume %s: %w", v.Name, err)
-		}
-		if own {
-			made = append(made, tree)
-		}
-		volumes[v.Name] = mountable{tree, own}
-	}
-	for _, mount := range in.spec.VolumeMounts {
-		if v, ok := volumes[mount.Name]; ok {
-			view.Mount(mount.MountPath, v.tree, subPath(mount, env), mount.ReadOnly || v.readOnly)
-		}
+	release, err = in.mount(ctx, view, env, then)
+	if err != nil {
+		return nil, nil, err
 	}
 	if c := in.spec.SecurityContext; c != nil && c.ReadOnlyRootFilesystem != nil && *c.ReadOnlyRootFilesystem {
 		view.MakeReadOnly()
@@ -124,29 +102,6 @@ func (in *Ref) seed(command string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(in.id + "/" + command))
 	return h.Sum64()
-}
-
-// mountable is a volume. Volumes with content from the API are read-only.
-type mountable struct {
-	tree     *memfs.Tree
-	readOnly bool
-}
-
-func mounts(c *corev1.Container, volume string) bool {
-	for i := range c.VolumeMounts {
-		if c.VolumeMounts[i].Name == volume {
-			return true
-		}
-	}
-	return false
-}
-
-func subPath(mount corev1.VolumeMount, env []string) string {
-	if mount.SubPathExpr == "" {
-		return mount.SubPath
-	}
-	expanded, _ := podspec.VariablesOf(env).Expand(mount.SubPathExpr)
-	return expanded
 }
 
 // processes returns the processes that the container sees: its own; with a target container,

@@ -24,6 +24,8 @@ type Ref struct {
 	spec  *corev1.Container
 	// id is the container ID of the run.
 	id string
+	// began is what is read instead of the API; nil: the API is.
+	began *beginning
 }
 
 // Exec runs a command in the container (package box) until it, the container or ctx ends. A

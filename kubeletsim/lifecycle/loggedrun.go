@@ -85,6 +85,17 @@ func (s *State) TimesOf(pod *corev1.Pod, name, id string) RunTimes {
 	return RunTimes{}
 }
 
+// BeganAt returns when the present run with the ID began; the zero time if the kubelet has not seen that.
+func (s *State) BeganAt(pod *corev1.Pod, name, id string) time.Time {
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		if c.Name == name && c.Phase == Running && !c.adopted && ContainerID(podspec.RuntimeUID(pod), name, c.Restarts) == id {
+			return c.startedAt
+		}
+	}
+	return time.Time{}
+}
+
 // endedAt is the end of the last run. An adopted container's times come from the API in whole
 // seconds, so its run is taken to have lasted until the end of that second.
 func (c *Container) endedAt() time.Time {
