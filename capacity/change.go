@@ -59,9 +59,23 @@ type Target struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+
+	// ofPod means that the workload stands for a Pod, as which it is shown.
+	ofPod bool
 }
 
-func (t *Target) String() string { return t.Kind + "/" + t.Name + " in " + t.Namespace }
+func (t *Target) String() string {
+	shown := t.shown()
+	return shown.Kind + "/" + shown.Name + " in " + shown.Namespace
+}
+
+// shown returns the target as the question names it.
+func (t *Target) shown() Target {
+	if t.ofPod {
+		return Target{Kind: "pod", Namespace: t.Namespace, Name: t.Name}
+	}
+	return *t
+}
 
 func (c *Change) String() string {
 	switch c.Verb {

@@ -16,7 +16,8 @@ import (
 type draining struct {
 	fork    *Fork
 	command drain.Command
-	begun   time.Time
+	// turn is when the drain of the current node began: with the command, or when the node before it was drained.
+	turn    time.Time
 	results []*DrainResult
 	// waits are the evictions that were refused, by pod.
 	waits map[types.UID]*Wait
@@ -35,14 +36,16 @@ func (f *Fork) cordon(ctx context.Context, names []string) error {
 
 // drain returns the drain of nodes that are cordoned.
 func (f *Fork) drain(names []string) *draining {
-	d := &draining{fork: f, begun: f.cluster.Clock().Now(), waits: map[types.UID]*Wait{}}
+	d := &draining{fork: f, turn: f.cluster.Clock().Now(), waits: map[types.UID]*Wait{}}
 	for _, name := range names {
 		result := &DrainResult{Node: name}
 		d.results = append(d.results, result)
 		node := &drain.Node{Name: name, Options: f.opts.Drain}
 		node.Note = func(pod *corev1.Pod, refused string) { d.note(node, pod, refused) }
 		node.End = func(err error) {
-			result.Done, result.Took = err == nil, seconds(f.cluster.Clock().Since(d.begun))
+			now := f.cluster.Clock().Now()
+			result.Done, result.Took = err == nil, seconds(now.Sub(d.turn))
+			d.turn = now
 			result.Warnings = node.Warnings
 			if err != nil {
 				result.Failure = err.Error()
@@ -76,6 +79,7 @@ func (d *draining) report(r *Report) {
 	for _, result := range d.results {
 		r.Drains = append(r.Drains, *result)
 	}
+	r.lasts(d.turn) // the drain sees later than the watcher that the last pod is gone
 	d.reportWaits(r)
 }
 

@@ -35,8 +35,40 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 	if err != nil {
 		return nil, err
 	}
-	if err := f.scale(ctx, target, tried); err != nil {
-		return nil, err
+	for more := f.firstTry(tried - replicas); ; more = min(growth*more, tried-replicas) {
+		fit := &Fit{Target: *target, Replicas: replicas, Wanted: wanted, Loaded: f.Loaded()}
+		if err := f.try(ctx, fit, more, before); err != nil {
+			return nil, err
+		}
+		if fit.More == more && more < tried-replicas {
+			continue
+		}
+		fit.Target = target.shown()
+		fit.judge(f.lacks(before, &Report{}))
+		return fit, nil
+	}
+}
+
+// Fit tries fewTried additional replicas first, and growth times as many while all of them fit: replicas
+// that find no node cost as much as those that do, and mostly far fewer fit than may be tried.
+const (
+	fewTried = 32
+	growth   = 4
+)
+
+// firstTry returns how many of some additional replicas Fit tries first: all of them with node groups, whose
+// autoscaler would choose other nodes for fewer pods.
+func (f *Fork) firstTry(all int) int {
+	if f.opts.NodeGroups != nil {
+		return all
+	}
+	return min(fewTried, all)
+}
+
+// try scales the workload up to a number of additional replicas, and fills in the results.
+func (f *Fork) try(ctx context.Context, fit *Fit, more int, before *state) error {
+	if err := f.scale(ctx, &fit.Target, fit.Replicas+more); err != nil {
+		return err
 	}
 	var activities []activity
 	if f.opts.NodeGroups != nil {
@@ -45,23 +77,18 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 	settling := f.settling(activities)
 	settling.now = true
 	if _, err := settling.run(ctx); err != nil {
-		return nil, fmt.Errorf("letting the fork settle: %w", err)
+		return fmt.Errorf("letting the fork settle: %w", err)
 	}
 	after, err := f.state(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fit := &Fit{Target: *target, Replicas: replicas, Wanted: wanted, Loaded: f.Loaded()}
 	for _, a := range activities {
 		if a, scales := a.(*autoscaler); scales {
 			fit.Added = a.added
 		}
 	}
-	if err := f.count(ctx, fit, tried-replicas, before, after); err != nil {
-		return nil, err
-	}
-	fit.judge(f.lacks(before, &Report{}))
-	return fit, nil
+	return f.count(ctx, fit, more, before, after)
 }
 
 // judge sets the verdict. lacks are what the fork does not have and the answer depends on.

@@ -47,7 +47,7 @@ func (f *Fork) Prepare(ctx context.Context, path string, target *Target, namespa
 	if _, err := f.settle(ctx); err != nil {
 		return nil, fmt.Errorf("letting the fork settle with the objects of %s: %w", path, err)
 	}
-	return &Target{Kind: strings.ToLower(workload.GetKind()), Namespace: workload.GetNamespace(), Name: workload.GetName()}, nil
+	return &Target{Kind: strings.ToLower(workload.GetKind()), Namespace: workload.GetNamespace(), Name: workload.GetName(), ofPod: isOfPod(workload)}, nil
 }
 
 // sameTarget reports whether an object is a target, whose kind may be written as a resource or a short name.
@@ -68,7 +68,7 @@ func wrongWorkloads(path string, target *Target, found []*unstructured.Unstructu
 	names := make([]string, len(found))
 	for i, o := range found {
 		names[i] = strings.ToLower(o.GetKind()) + "/" + o.GetName()
-		if selects, _, _ := unstructured.NestedString(o.Object, "spec", "selector", "matchLabels", fitLabel); selects != "" {
+		if isOfPod(o) {
 			names[i] = "pod/" + o.GetName()
 		}
 	}
@@ -77,6 +77,12 @@ func wrongWorkloads(path string, target *Target, found []*unstructured.Unstructu
 
 // fitLabel selects the pods of the ReplicaSet that takes the place of a Pod.
 const fitLabel = "minikcm.dev/fit"
+
+// isOfPod reports whether a workload is the ReplicaSet that setOf returns for a Pod.
+func isOfPod(o *unstructured.Unstructured) bool {
+	selects, _, _ := unstructured.NestedString(o.Object, "spec", "selector", "matchLabels", fitLabel)
+	return selects != ""
+}
 
 // setOf returns a ReplicaSet of pods like one.
 func setOf(pod *unstructured.Unstructured) *unstructured.Unstructured {

@@ -52,7 +52,9 @@ type Options struct {
 	// NoPreemption, no profile of it preempts.
 	SchedulerConfig string
 	NoPreemption    bool
-	Logger          klog.Logger
+	// Starting is minikcm.Options.Starting for the fork.
+	Starting func(ready, nodes int)
+	Logger   klog.Logger
 }
 
 // DefaultFor is the default time in which a fork must settle. It bounds what changes again and again: a
@@ -63,6 +65,8 @@ const DefaultFor = 24 * time.Hour
 type Fork struct {
 	opts    Options
 	cluster *minikcm.Cluster
+	// begun is when the fork had started, in its own time.
+	begun   time.Time
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	kinds   check.Kinds
@@ -103,6 +107,7 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
 		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
 		Controllers: controllers, SchedulerConfig: schedulerConfig, Latencies: opts.Latencies, Logger: opts.Logger, Stages: minikcm.Stages{Watch: true},
+		Starting:        opts.Starting,
 		GenericWorkload: hasGroups,
 		// The cluster of the dump had what its objects have, so no gate may drop it.
 		DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true,
@@ -110,7 +115,7 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 	if err := errors.Join(err, remove()); err != nil {
 		return nil, fmt.Errorf("forking the cluster: %w", err)
 	}
-	f := &Fork{opts: opts, cluster: cluster, client: cluster.Client(), watch: watch(cluster), scheduler: scheduling, unseen: unseen}
+	f := &Fork{opts: opts, cluster: cluster, begun: cluster.Clock().Now(), client: cluster.Client(), watch: watch(cluster), scheduler: scheduling, unseen: unseen}
 	if err := f.connect(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -154,6 +159,9 @@ func (f *Fork) connect(ctx context.Context) error {
 
 // Loaded returns the summary of loading Options.Objects, or nil without objects.
 func (f *Fork) Loaded() *dump.Summary { return f.cluster.Loaded() }
+
+// Passed returns how much of the fork's time has passed since its start.
+func (f *Fork) Passed() time.Duration { return f.cluster.Clock().Since(f.begun) }
 
 // Close stops the fork.
 func (f *Fork) Close() error {

@@ -164,20 +164,31 @@ func numbered(name string) string {
 	return name[:at]
 }
 
+// Zones returns the zones of nodes, sorted.
+func Zones(nodes []corev1.Node) []string {
+	return namesOf(nodes, func(n *corev1.Node) []string { return []string{zoneOf(n)} })
+}
+
+// Pools returns the pools of nodes, sorted: those that labels name, and names of nodes without their numbers.
+func Pools(nodes []corev1.Node) []string {
+	return namesOf(nodes, func(n *corev1.Node) []string { return []string{poolOf(n), numbered(n.Name)} })
+}
+
+func namesOf(nodes []corev1.Node, of func(*corev1.Node) []string) []string {
+	var names []string
+	for i := range nodes {
+		names = append(names, of(&nodes[i])...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
 // selectsNone returns the error for a selector without nodes, with the names that there are.
 func (s NodeSelector) selectsNone(nodes []corev1.Node) error {
-	var known []string
-	for i := range nodes {
-		n := &nodes[i]
-		switch {
-		case s.Zone != "":
-			known = append(known, zoneOf(n))
-		case s.Pool != "":
-			known = append(known, poolOf(n), numbered(n.Name))
-		}
+	known := Pools(nodes)
+	if s.Zone != "" {
+		known = Zones(nodes)
 	}
-	slices.Sort(known)
-	known = slices.DeleteFunc(slices.Compact(known), func(name string) bool { return name == "" })
 	switch {
 	case s.Labels != "":
 		return input("no node has the labels %s", s.Labels)

@@ -34,7 +34,7 @@ func (r *Report) Print(w io.Writer) error {
 		helpless[i] = []string{h.Group, h.Reason}
 	}
 	table(&b, "GROUPS that do not help", []string{"GROUP", "WHY"}, helpless)
-	table(&b, "DRAINED", []string{"NODE", "AFTER", "NOTES"}, r.drained())
+	table(&b, "DRAINED", []string{"NODE", "TOOK", "NOTES"}, r.drained())
 	moved := make([][]string, len(r.Moved))
 	for i, m := range r.Moved {
 		moved[i] = []string{m.Pod.String(), m.From + because(m.Preempted), orNone(m.To), m.As.Name}
@@ -187,14 +187,20 @@ const (
 func (r *Report) drained() [][]string {
 	rows := make([][]string, len(r.Drains))
 	for i, d := range r.Drains {
-		after := "never"
+		took := "never done"
 		switch {
 		case d.Done:
-			after = duration(d.Took).String()
+			took = duration(d.Took).String()
+		case d.Waiting:
+			took = "not begun"
 		case d.Failure == "" && !r.Settled:
-			after = "not yet"
+			took = "not done yet"
 		}
-		rows[i] = []string{d.Node, after, strings.Join(append(slices.Clone(d.Warnings), trimmed(d.Failure)...), "; ")}
+		notes := append(slices.Clone(d.Warnings), trimmed(d.Failure)...)
+		if d.ReplacedBy != "" {
+			notes = append(notes, "replaced by "+d.ReplacedBy)
+		}
+		rows[i] = []string{d.Node, took, strings.Join(notes, "; ")}
 	}
 	return rows
 }
@@ -215,16 +221,53 @@ func (r *Report) leaving() [][]string {
 	return rows
 }
 
+// waited returns the rows of waits. Pods with the same reason share a row, and without a reason those on
+// the same node.
 func (r *Report) waited() [][]string {
-	var rows [][]string
-	for i, w := range r.Waited {
-		if i == maxWaits && len(r.Waited) > maxWaits+1 {
-			rows = append(rows, []string{fmt.Sprintf("and %d more", len(r.Waited)-i)})
-			break
+	type same struct{ node, what, reason string }
+	found := map[same][]Wait{}
+	var order []same
+	for _, w := range r.Waited {
+		key := same{w.Node, w.For, w.Reason}
+		if w.Reason != "" {
+			key.node = ""
 		}
-		rows = append(rows, []string{w.Pod.String(), orNone(w.Node), w.For, duration(w.Seconds).String(), w.Reason})
+		if found[key] == nil {
+			order = append(order, key)
+		}
+		found[key] = append(found[key], w)
+	}
+	var rows [][]string
+	shown := 0
+	for i, key := range order {
+		if i == maxWaits && len(order) > maxWaits+1 {
+			return append(rows, []string{fmt.Sprintf("and %d more", len(r.Waited)-shown)})
+		}
+		waits := found[key]
+		shown += len(waits)
+		rows = append(rows, waitRow(waits))
 	}
 	return rows
+}
+
+// waitRow returns the row of waits for the same thing, the longest first.
+func waitRow(waits []Wait) []string {
+	first, last := waits[0], waits[len(waits)-1]
+	pods, node, took := first.Pod.String(), orNone(first.Node), duration(first.Seconds).String()
+	if len(waits) > 1 {
+		pods += fmt.Sprintf(" and %d more", len(waits)-1)
+	}
+	nodes := map[string]bool{}
+	for _, w := range waits {
+		nodes[w.Node] = true
+	}
+	if len(nodes) > 1 {
+		node = count(len(nodes), "node")
+	}
+	if least := duration(last.Seconds).String(); least != took {
+		took = least + " to " + took
+	}
+	return []string{pods, node, first.For, took, first.Reason}
 }
 
 func assumptions(all []Assumed) [][]string {
@@ -324,10 +367,11 @@ func (r *Report) printNodes(b *strings.Builder) {
 	resources := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 	var rows [][]string
 	var before, after Use
+	were, are := 0, 0
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		before.plus(n.Before)
-		after.plus(n.After)
+		were += before.plus(n.Before)
+		are += after.plus(n.After)
 		row := []string{n.Name}
 		changed := n.Before == nil || n.After == nil || n.Before.Unschedulable != n.After.Unschedulable
 		for _, name := range resources {
@@ -339,22 +383,27 @@ func (r *Report) printNodes(b *strings.Builder) {
 			rows = append(rows, row)
 		}
 	}
-	total := []string{fmt.Sprintf("all %d", len(r.Nodes))}
+	total := []string{fmt.Sprintf("all %d", were)}
+	if are != were {
+		total[0] += fmt.Sprintf(", then %d", are)
+	}
 	for _, name := range resources {
 		total = append(total, before.share(name), after.share(name))
 	}
 	table(b, "NODES (requested of allocatable)", []string{"NAME", "CPU", "THEN", "MEMORY", "THEN", "PODS", "THEN"}, append(rows, total))
 }
 
-func (u *Use) plus(other *Use) {
+// plus adds the use of a node, if it exists, and returns the number of nodes that it has added.
+func (u *Use) plus(other *Use) int {
 	if other == nil {
-		return
+		return 0
 	}
 	if u.requested == nil {
 		u.requested, u.allocatable = amounts{}, amounts{}
 	}
 	u.requested.add(corev1.ResourceList(other.requested))
 	u.allocatable.add(corev1.ResourceList(other.allocatable))
+	return 1
 }
 
 // share formats the requested share of a resource, such as 1.5/4 (37%).

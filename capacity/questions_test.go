@@ -3,6 +3,7 @@ package capacity
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,17 +173,31 @@ func TestUpgrade(t *testing.T) {
 		budgetYAML("web", "maxUnavailable: 1")
 	for surge, atMost := range map[string]time.Duration{"": 110 * time.Second, " surge 3": 90 * time.Second, " surge 0": 110 * time.Second} {
 		r := ask(t, openFork(t, text), "upgrade web"+surge, Fits)
+		if !slices.ContainsFunc(r.Waited, func(w Wait) bool { return w.For == WaitEviction }) {
+			t.Errorf("%q: no eviction waited: %+v", surge, r.Waited)
+		}
+		if out := printed(t, r); !strings.Contains(out, "replaced by n0-new-1\n") || !strings.Contains(out, "\nall 3 ") {
+			t.Errorf("%q: the report is\n%s", surge, out)
+		}
 		if len(r.Drains) != 3 {
 			t.Fatalf("%q: drained: %+v", surge, r.Drains)
 		}
-		last := 0.0
+		longest, sum := 0.0, 0.0
 		for _, d := range r.Drains {
 			if !d.Done || d.ReplacedBy != d.Node+"-new-1" {
 				t.Errorf("%q: drained: %+v", surge, d)
 			}
-			last = max(last, d.Took)
+			longest, sum = max(longest, d.Took), sum+d.Took
 		}
-		between(t, "upgrade"+surge, last, 50*time.Second, atMost)
+		if surge == " surge 3" {
+			between(t, "the longest drain", longest, 50*time.Second, atMost)
+		} else { // one after the other
+			between(t, "all drains of upgrade"+surge, sum, 40*time.Second, atMost)
+			between(t, "each drain of upgrade"+surge, longest, 10*time.Second, 40*time.Second)
+		}
+		if longest > r.Took {
+			t.Errorf("%q: a drain took %v s, and all %v s", surge, longest, r.Took)
+		}
 		names := map[string]bool{}
 		for _, n := range r.Nodes {
 			if n.After != nil {
@@ -209,6 +224,50 @@ func TestUpgrade(t *testing.T) {
 		if m.To != m.From+"-new-1" {
 			t.Errorf("the agent of %s goes on as that of %s", m.From, m.To)
 		}
+	}
+}
+
+// TestDrainTimes drains nodes one after the other: each takes as long as its own pods, and the answer is not
+// settled before the drains are done.
+func TestDrainTimes(t *testing.T) {
+	t.Parallel()
+	text := nodesYAML(3) + strings.ReplaceAll(workloadYAML("Deployment", "web", 3, "1", ""), "containers:", "terminationGracePeriodSeconds: 0, containers:")
+	r := ask(t, openFork(t, text), "drain n0 n1 n2", DoesNotFit)
+	sum := 0.0
+	for _, d := range r.Drains {
+		if !d.Done || d.Took == 0 {
+			t.Errorf("drained: %+v", d)
+		}
+		sum += d.Took
+	}
+	if math.Abs(sum-r.Took) > 2 {
+		t.Errorf("the drains took %v s one after the other, and all took %v s", sum, r.Took)
+	}
+	for _, empty := range []string{"drain n0", "upgrade pool n"} {
+		r := ask(t, openFork(t, strings.ReplaceAll(nodesYAML(1), "name: n0", "name: n-0")), strings.ReplaceAll(empty, "n0", "n-0"), Fits)
+		if r.Drains[0].Took > r.Took {
+			t.Errorf("%q: the drain took %v s, and all %v s", empty, r.Drains[0].Took, r.Took)
+		}
+	}
+}
+
+// TestWaitedRows checks which pods share a row.
+func TestWaitedRows(t *testing.T) {
+	wait := func(pod, node, what string, seconds float64, reason string) Wait {
+		return Wait{Pod: Pod{"default", pod}, Node: node, For: what, Seconds: seconds, Reason: reason}
+	}
+	r := &Report{Waited: []Wait{
+		wait("a", "n0", WaitReady, 40, "0/3 nodes are available"), wait("b", "n1", WaitReady, 40, "0/3 nodes are available"), wait("c", "n1", WaitReady, 20.4, "0/3 nodes are available"),
+		wait("d", "n0", WaitReady, 15, ""), wait("e", "n1", WaitReady, 15, ""), wait("f", "n0", WaitEviction, 10, "0/3 nodes are available"), wait("g", "n0", WaitReady, 10, ""),
+	}}
+	want := [][]string{
+		{"default/a and 2 more", "2 nodes", WaitReady, "20s to 40s", "0/3 nodes are available"},
+		{"default/d and 1 more", "n0", WaitReady, "10s to 15s", ""},
+		{"default/e", "n1", WaitReady, "15s", ""},
+		{"default/f", "n0", WaitEviction, "10s", "0/3 nodes are available"},
+	}
+	if got := r.waited(); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("the rows are %q", got)
 	}
 }
 
@@ -338,7 +397,7 @@ func TestFitOfAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fit.More != 6 || fit.Replicas != 0 || fit.Verdict != Fits {
+		if fit.More != 6 || fit.Replicas != 0 || fit.Verdict != Fits || fit.Target.Kind != name || target.String() != name+"/api in default" {
 			t.Errorf("%s: %+v", name, fit)
 		}
 		again, err := openFork(t, nodesYAML(3)).Prepare(t.Context(), path, &Target{Kind: name, Namespace: "default", Name: "api"}, "default")

@@ -64,7 +64,13 @@ type Report struct {
 	Nodes   []NodeUse `json:"nodes"`
 	// Loaded is the summary of the dump that was forked, or nil for other sources.
 	Loaded *dump.Summary `json:"loaded,omitempty"`
+
+	// begun is when the changes were made.
+	begun time.Time
 }
+
+// lasts makes Took reach at least until a time.
+func (r *Report) lasts(until time.Time) { r.Took = max(r.Took, seconds(until.Sub(r.begun))) }
 
 // Answer returns the verdict.
 func (r *Report) Answer() Verdict { return r.Verdict }
@@ -72,7 +78,8 @@ func (r *Report) Answer() Verdict { return r.Verdict }
 // DrainResult is the outcome of the drain of one node.
 type DrainResult struct {
 	Node string `json:"node"`
-	// Done means that all pods to evict are gone, Took seconds after the change.
+	// Done means that all pods to evict are gone, Took seconds after the drain of the node began: it was
+	// cordoned then, or the node before it in the same drain was done.
 	Done bool    `json:"done"`
 	Took float64 `json:"tookSeconds,omitempty"`
 	// Failure is why the node is not drained, in kubectl's words: it is not for evictions that are

@@ -20,13 +20,13 @@ import (
 type upgrade struct {
 	fork  *Fork
 	surge int
-	begun time.Time
 	// waiting are the old nodes that are to be replaced, and going the replacements under way.
 	waiting []corev1.Node
 	going   []*replacement
 	// taken are the names of nodes, so that new ones get others.
 	taken map[string]bool
-	done  []*DrainResult
+	// drains are those that have begun, in their order.
+	drains []*draining
 }
 
 // replacement is one old node, and the new one.
@@ -38,7 +38,7 @@ type replacement struct {
 }
 
 func (f *Fork) upgrade(names []string, surge int, existing []corev1.Node) *upgrade {
-	u := &upgrade{fork: f, surge: surge, begun: f.cluster.Clock().Now(), taken: map[string]bool{}}
+	u := &upgrade{fork: f, surge: surge, taken: map[string]bool{}}
 	for i := range existing {
 		u.taken[existing[i].Name] = true
 		if slices.Contains(names, existing[i].Name) {
@@ -104,8 +104,7 @@ func (u *upgrade) replace(ctx context.Context, r *replacement, now time.Time) (o
 			return false, false, err
 		}
 		r.drain = u.fork.drain([]string{r.old.Name})
-		r.drain.begun = u.begun
-		u.done = append(u.done, r.drain.results...)
+		u.drains = append(u.drains, r.drain)
 	}
 	if !r.removed {
 		done, err := r.drain.step(ctx, now)
@@ -180,13 +179,8 @@ func (u *upgrade) next(now time.Time) time.Time {
 
 // report adds the outcome to a report: the drains in their order, and those that have not begun.
 func (u *upgrade) report(r *Report) {
-	for _, result := range u.done {
-		r.Drains = append(r.Drains, *result)
-	}
-	for _, g := range u.going {
-		if g.drain != nil {
-			g.drain.reportWaits(r)
-		}
+	for _, d := range u.drains {
+		d.report(r)
 	}
 	for i := range u.waiting {
 		r.Drains = append(r.Drains, DrainResult{Node: u.waiting[i].Name, Waiting: true})

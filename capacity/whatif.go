@@ -32,7 +32,8 @@ func (f *Fork) WhatIf(ctx context.Context, changes []Change) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Changes: changes, Loaded: f.Loaded(), Settled: settled, Took: seconds(f.watch.since().Sub(begun))}
+	r := &Report{Changes: changes, Loaded: f.Loaded(), Settled: settled, begun: begun}
+	r.lasts(f.watch.since())
 	for _, a := range activities {
 		if a, reports := a.(interface{ report(r *Report) }); reports {
 			a.report(r)
