@@ -76,7 +76,7 @@ func leftOutOfCore(o *unstructured.Unstructured) string {
 	case "Event":
 		return leftEvent
 	case "ComponentStatus":
-		return leftMetrics
+		return leftOwn
 	case "Service", "Endpoints":
 		if ofTheAPIServer(o) {
 			return leftOwn

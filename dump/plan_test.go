@@ -62,6 +62,21 @@ const owners = `
 `
 
 // Owners come first, regardless of their order in the dump.
+// TestLeftOut checks the reasons for which objects are left out.
+func TestLeftOut(t *testing.T) {
+	for text, want := range map[string]string{
+		"{apiVersion: v1, kind: ComponentStatus, metadata: {name: scheduler}}":                                    leftOwn,
+		"{apiVersion: metrics.k8s.io/v1beta1, kind: NodeMetrics, metadata: {name: a}}":                            leftMetrics,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt, namespace: default}}":               leftOwn,
+		"{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: node-0, namespace: kube-node-lease}}": leftLease,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}}":                            "",
+	} {
+		if got := leftOut(objects(t, text)[0]); got != want {
+			t.Errorf("%s is left out because %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
 	want := []string{
 		"customresourcedefinition/shops.shop.example.com", "namespace/a", "priorityclass/high", "serviceaccount/robot in a", "configmap/a in a", "configmap/b in a",
