@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 func newList() *cobra.Command {
@@ -38,58 +39,80 @@ the name of a cluster, too.`,
 			if err != nil {
 				return err
 			}
+			listed := listClusters(cmd.Context(), all)
 			if output == "json" {
-				data, err := json.MarshalIndent(all, "", "    ")
+				data, err := json.MarshalIndent(listed, "", "    ")
 				return write(cmd.OutOrStdout(), append(data, '\n'), err)
 			}
-			return printClusters(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), all)
+			return printClusters(cmd.OutOrStdout(), cmd.ErrOrStderr(), listed)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json (default text)")
 	return cmd
 }
 
-func printClusters(ctx context.Context, out, errOut io.Writer, all []runningCluster) error {
+// listedCluster is a running cluster with what it answers.
+type listedCluster struct {
+	runningCluster
+	// Nodes are the numbers of its nodes; nil: it does not answer.
+	Nodes *nodeCounts `json:"nodes,omitempty"`
+}
+
+// listClusters asks clusters for their nodes and clocks, all at once.
+func listClusters(ctx context.Context, all []runningCluster) []listedCluster {
+	listed := make([]listedCluster, len(all))
+	var asking sync.WaitGroup
+	for i := range all {
+		asking.Go(func() { listed[i] = askCluster(ctx, all[i]) })
+	}
+	asking.Wait()
+	return listed
+}
+
+func printClusters(out, errOut io.Writer, all []listedCluster) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(errOut, `No cluster is running. "minikcm up" starts one.`)
 		return err
 	}
-	nodes := make([]string, len(all))
-	var asking sync.WaitGroup
-	for i := range all {
-		asking.Go(func() { nodes[i] = nodeCountOf(ctx, all[i].Kubeconfig) })
-	}
-	asking.Wait()
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintln(w, "NAME\tCLOCK\tNODES\tAGE\tSERVER\tPAGE\tKUBECONFIG\tPID\tDATA-DIR")
 	now := clock.Real().Now()
-	for i, c := range all {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, cmp.Or(c.Clock, "-"), nodes[i], duration.HumanDuration(now.Sub(c.Started)), c.Server,
+	for i := range all {
+		c, nodes := &all[i], "-"
+		if c.Nodes != nil {
+			nodes = fmt.Sprintf("%d/%d", c.Nodes.Ready, c.Nodes.Total)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, cmp.Or(c.Clock, "-"), nodes, duration.HumanDuration(now.Sub(c.Started)), c.Server,
 			cmp.Or(c.Page, "-"), c.Kubeconfig, c.PID, cmp.Or(c.DataDir, "-"))
 	}
 	return w.Flush()
 }
 
-// nodesTimeout bounds the time that counting the nodes of a cluster may take.
-const nodesTimeout = 2 * time.Second
+// listTimeout bounds the time in which a cluster must answer.
+const listTimeout = 2 * time.Second
 
-// nodeCountOf returns the number of Ready nodes and that of all, such as 2/3; "-" if the cluster does not
-// answer.
-func nodeCountOf(ctx context.Context, kubeconfig string) string {
-	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
+// askCluster asks a cluster for its nodes, and for its clock, whose speed may have changed since the
+// registration. What it does not answer stays as it is.
+func askCluster(ctx context.Context, c runningCluster) listedCluster {
+	listed := listedCluster{runningCluster: c}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
-		return "-"
+		return listed
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return "-"
+		return listed
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return "-"
+	if nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err == nil {
+		counts := countNodes(nodes.Items)
+		listed.Nodes = &counts
 	}
-	counts := countNodes(nodes.Items)
-	return fmt.Sprintf("%d/%d", counts.Ready, counts.Total)
+	if faults, err := faultapi.NewClient(config); err == nil {
+		if info, err := faults.Info(ctx); err == nil {
+			listed.Clock = clockMode(&info.Clock)
+		}
+	}
+	return listed
 }

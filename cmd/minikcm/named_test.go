@@ -35,8 +35,13 @@ func TestNamedClusters(t *testing.T) {
 		t.Fatalf("up --config ends with %d: %s%s", code, out, b.stderr.String())
 	}
 	list := launch(t, home, "run", "list")
-	if code, out := list.end(); code != 0 || !regexp.MustCompile(`(?s)^NAME +CLOCK +NODES .*\na +virtual +1/1 .* http://127\.0\.0\.1:\d+ .*\nb +real +2/2 .* - `).MatchString(out) {
+	if code, out := list.end(); code != 0 || !regexp.MustCompile(`(?s)^NAME +CLOCK +NODES .*\na +virtual=1 +1/1 .* http://127\.0\.0\.1:\d+ .*\nb +real +2/2 .* - `).MatchString(out) {
 		t.Errorf("list ends with %d: %s%s", code, out, list.stderr.String())
+	}
+	list = launch(t, home, "run", "list", "-o", "json")
+	var listed []listedCluster
+	if code, out := list.end(); code != 0 || json.Unmarshal([]byte(out), &listed) != nil || len(listed) != 2 || listed[0].Clock != "virtual=1" || listed[1].Nodes == nil || listed[1].Nodes.Ready != 2 || listed[1].Nodes.Total != 2 {
+		t.Errorf("list -o json ends with %d: %s%s", code, out, list.stderr.String())
 	}
 	status := launch(t, home, "run", "status", "--kubeconfig", "b", "-o", "json")
 	var found clusterStatus

@@ -188,6 +188,11 @@ func countControllers(all []manager.Status) controllerCounts {
 
 // atClock formats the cluster's clock: its mode and time.
 func atClock(info *minikcm.ClockInfo) string {
+	return fmt.Sprintf("%s, %s", clockMode(info), info.Now.UTC().Format(time.RFC3339))
+}
+
+// clockMode formats the mode of a clock, such as virtual=1.
+func clockMode(info *minikcm.ClockInfo) string {
 	text := string(info.Mode)
 	if info.Factor > 0 {
 		text += fmt.Sprintf("=%v", info.Factor)
@@ -195,5 +200,5 @@ func atClock(info *minikcm.ClockInfo) string {
 	if info.Paused {
 		text += " (paused)"
 	}
-	return fmt.Sprintf("%s, %s", text, info.Now.UTC().Format(time.RFC3339))
+	return text
 }
