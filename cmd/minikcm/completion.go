@@ -170,6 +170,18 @@ func namespaceToComplete(cmd *cobra.Command) string {
 
 // completeObject completes KIND/NAME: first a kind of the cluster, then a name.
 func completeObject(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return completeKindName(cmd, args, toComplete, func(*metav1.APIResource, []metav1.APIResource) bool { return true })
+}
+
+// completeScalable is completeObject for the kinds that have replicas.
+func completeScalable(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return completeKindName(cmd, args, toComplete, func(kind *metav1.APIResource, all []metav1.APIResource) bool {
+		return slices.ContainsFunc(all, func(r metav1.APIResource) bool { return r.Name == kind.Name+"/scale" })
+	})
+}
+
+// completeKindName completes KIND/NAME. offers gets a kind, and all resources of its group and version.
+func completeKindName(cmd *cobra.Command, args []string, toComplete string, offers func(kind *metav1.APIResource, all []metav1.APIResource) bool) ([]string, cobra.ShellCompDirective) {
 	ctx, client, chosen, end := clientToComplete(cmd)
 	defer end()
 	if client == nil || len(args) > 0 {
@@ -177,11 +189,11 @@ func completeObject(cmd *cobra.Command, args []string, toComplete string) ([]str
 	}
 	kind, _, named := strings.Cut(toComplete, "/")
 	if !named {
-		lists, _ := client.Discovery().ServerPreferredResources() // what could be read
+		_, lists, _ := client.Discovery().ServerGroupsAndResources() // what could be read
 		var kinds []string
 		for _, list := range lists {
 			for i := range list.APIResources {
-				if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") {
+				if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && offers(r, list.APIResources) {
 					kinds = append(kinds, r.SingularName+"/")
 				}
 			}
@@ -205,31 +217,6 @@ func completeObject(cmd *cobra.Command, args []string, toComplete string) ([]str
 		names[i] = kind + "/" + names[i]
 	}
 	return names, noFiles
-}
-
-// completeChange completes a change of "minikcm whatif": its verb, then what it names.
-func completeChange(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	for i := len(args) - 1; i >= 0; i-- { // words after the last comma
-		if strings.HasSuffix(args[i], ",") {
-			args = args[i+1:]
-			break
-		}
-	}
-	switch {
-	case len(args) == 0:
-		return []string{
-			described("drain", "cordon nodes and evict their pods"), described("remove", "delete nodes; their pods are lost"), described("crash", "let nodes fail"),
-			described("upgrade", "replace the nodes of a pool"), described("consolidate", "find the nodes that can go"), described("add", "add nodes like another"),
-			described("apply", "apply a file or folder"), described("load", "multiply the load of a Service"), described("scale", "set the replicas of workloads"),
-		}, noFiles
-	case args[0] == "apply":
-		return nil, cobra.ShellCompDirectiveDefault
-	case args[0] == "load":
-		return nil, noFiles
-	case args[0] == "scale":
-		return completeObject(cmd, nil, toComplete)
-	}
-	return completeNodes(cmd, args, toComplete)
 }
 
 // completeFault completes the actions of a part, then the names of what they affect.

@@ -33,6 +33,12 @@ func TestCompletion(t *testing.T) {
 	if code, out := fault.end(); code != 0 {
 		t.Fatalf("the fault ends with %d: %s%s", code, out, fault.stderr.String())
 	}
+	for _, line := range []string{"label node node-0 topology.kubernetes.io/zone=eu-1a", "create service clusterip web --tcp=80", "create deployment api --image=api"} {
+		p := launch(t, home, "run", append([]string{"kubectl"}, strings.Fields(line)...)...)
+		if code, out := p.end(); code != 0 {
+			t.Fatalf("kubectl %s ends with %d: %s%s", line, code, out, p.stderr.String())
+		}
+	}
 	for line, want := range map[string][]string{
 		"scenario run ":                     {"pod-kill", "node-loss"},
 		"scenario show ":                    {"pod-kill"},
@@ -52,7 +58,19 @@ func TestCompletion(t *testing.T) {
 		"up --controllers *,-":              {"*,-job-controller"},
 		"envtest use ":                      {"1.33"},
 		"kubectl --kubeconfig shop get no ": {"node-0", "node-1"},
-		"whatif drain ":                     {"node-0", "node-1"},
+		"whatif drain ":                     {"node-0", "node-1", "zone", "pool"},
+		"whatif drain zone ":                {"eu-1a"},
+		"whatif crash pool ":                {"node"},
+		"whatif upgrade ":                   {"node", "zone", "pool"},
+		"whatif upgrade pool ":              {"node"},
+		"whatif upgrade node ":              {"surge"},
+		"whatif add 1 ":                     {"like"},
+		"whatif add 1 like ":                {"node-0"},
+		"whatif load ":                      {"web", "kubernetes", "deployment/api"},
+		"whatif load web ":                  {"x2"},
+		"whatif scale ":                     {"deployment/", "statefulset/"},
+		"fit ":                              {"deployment/", "replicaset/", "replicationcontroller/", "statefulset/"},
+		"fit deployment/":                   {"deployment/api"},
 		"why ":                              {"node/", "pod/", "deployment/"},
 		"why node/":                         {"node/node-0", "node/node-1"},
 		"down ":                             {"shop"},
@@ -79,6 +97,11 @@ func TestCompletion(t *testing.T) {
 	for _, line := range []string{"status ", "up ", "ui ", "reset ", "list "} {
 		if got := completions(t, home, strings.Split(line, " ")...); len(got) > 0 {
 			t.Errorf("after %q, which takes no arguments, there are %q", line, got)
+		}
+	}
+	for line, other := range map[string]string{"fit ": "clusterrole/", "whatif scale ": "apiservice/", "whatif drain zone ": "node-0", "whatif upgrade pool ": "node-0"} {
+		if got := completions(t, home, strings.Split(line, " ")...); slices.Contains(got, other) {
+			t.Errorf("after %q there is %s among %q", line, other, got)
 		}
 	}
 	if got := completions(t, home, "fault", "node", "crash", "node-0", ""); slices.Contains(got, "node-0") {
