@@ -19,7 +19,7 @@ func aCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := ""
 	if !cmd.HasParent() {
-		hint = hintElsewhere(args[0])
+		hint = hintElsewhere(args[0], written(cmd))
 	}
 	cmd.SuggestionsMinimumDistance = suggestionDistance
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 && hint == "" {

@@ -37,11 +37,11 @@ func (c *choice) String() string {
 
 // choose returns the cluster of the first of these that applies: the kubeconfig at path, or the
 // running cluster of that name; KUBECONFIG, if it selects a minikcm cluster; the kubeconfig of a
-// running "minikcm up", or of the only one that runs; KUBECONFIG. A KUBECONFIG that cannot be read is
-// an error.
+// running "minikcm up", or of the only one that runs; KUBECONFIG. A path or a KUBECONFIG that cannot be
+// read is badInput.
 func choose(ctx context.Context, path string) (*choice, error) {
 	running, _ := runningClusters() // without a registry none is known
-	only := path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" && len(running) == 1
+	written, only := path != "", path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" && len(running) == 1
 	path, err := chosenFile(ctx, path, running)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,11 @@ func choose(ctx context.Context, path string) (*choice, error) {
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the kubeconfig %s does not exist: %s", path, instead(running))
+		err = fmt.Errorf("the kubeconfig %s does not exist: %s", path, instead(running))
+		if written {
+			return nil, badInput{err}
+		}
+		return nil, err
 	}
 	if err != nil {
 		return nil, badInput{fmt.Errorf("reading the kubeconfig (give one with --kubeconfig): %w", err)}

@@ -100,7 +100,7 @@ func chooseControllers(all []manager.Status, names []string) ([]manager.Status, 
 	}
 	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.On(featuregates.GenericWorkload, featuregates.DRAResourcePoolStatus, featuregates.StorageVersionAPI))
 	if err != nil {
-		return nil, err
+		return nil, badInput{err}
 	}
 	var chosen []manager.Status
 	for _, s := range all {

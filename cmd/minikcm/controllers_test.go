@@ -67,12 +67,12 @@ func TestControllersOfARunningCluster(t *testing.T) {
 		t.Errorf("the controllers are %+v", all)
 	}
 	wrong := launch(t, home, "run", "controllers", "deplyment")
-	if code, out := wrong.end(); code != 1 || out != "" || !strings.Contains(wrong.stderr.String(), `"deplyment" is not a controller`) {
+	if code, out := wrong.end(); code != 2 || out != "" || !strings.Contains(wrong.stderr.String(), `"deplyment" is not a controller`) {
 		t.Errorf("with a wrong name it ends with %d: %s%s", code, out, wrong.stderr.String())
 	}
 	up.stop()
 	gone := launch(t, home, "run", "controllers", "--kubeconfig", kubeconfig)
-	if code, _ := gone.end(); code != 1 || !strings.Contains(gone.stderr.String(), "start a cluster with") {
+	if code, _ := gone.end(); code != 2 || !strings.Contains(gone.stderr.String(), "start a cluster with") {
 		t.Errorf("without a cluster it ends with %d: %s", code, gone.stderr.String())
 	}
 }

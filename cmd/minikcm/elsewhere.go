@@ -2,8 +2,20 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
+
+// writtenKey is the key of the arguments of minikcm in the context of its commands.
+type writtenKey struct{}
+
+// written returns the arguments of minikcm, flags included.
+func written(cmd *cobra.Command) []string {
+	args, _ := cmd.Context().Value(writtenKey{}).([]string)
+	return args
+}
 
 // elsewhere has the words that people try as commands of minikcm, and what does that.
 var elsewhere = map[string]string{
@@ -20,14 +32,69 @@ var kubectlVerbs = strings.Fields(`annotate api-resources api-versions apply att
 	diff drain edit events explain expose get kustomize label logs patch port-forward replace rollout scale set taint top uncordon wait`)
 
 // hintElsewhere returns a sentence about an unknown command of minikcm that another command does, or "".
-func hintElsewhere(written string) string {
-	if command := elsewhere[written]; command != "" {
-		return fmt.Sprintf("; did you mean \"minikcm %s\"?", command)
+// args are all arguments.
+func hintElsewhere(command string, args []string) string {
+	if other := elsewhere[command]; other != "" {
+		if other == "down" {
+			other = strings.Join(append([]string{other}, namesIn(args[slices.Index(args, command)+1:])...), " ")
+		}
+		return fmt.Sprintf("; did you mean \"minikcm %s\"?", other)
 	}
-	for _, verb := range kubectlVerbs {
-		if verb == written {
-			return fmt.Sprintf(": it is one of kubectl's, so use \"minikcm kubectl %s\"", written)
+	if slices.Contains(kubectlVerbs, command) {
+		return fmt.Sprintf(": it is one of kubectl's, so use \"minikcm kubectl %s\"", command)
+	}
+	return ""
+}
+
+// namesIn returns the names of clusters in the arguments of a command like "stop", whether they are
+// arguments or values of --name.
+func namesIn(args []string) []string {
+	var names []string
+	for _, arg := range args {
+		if name, is := strings.CutPrefix(arg, "--name="); is {
+			arg = name
+		}
+		if arg == "--all" || arg != "" && !strings.HasPrefix(arg, "-") {
+			names = append(names, arg)
+		}
+	}
+	return names
+}
+
+// nameIn returns the value of --name in arguments; empty: there is none.
+func nameIn(args []string) string {
+	for i, arg := range args {
+		if name, is := strings.CutPrefix(arg, "--name="); is {
+			return name
+		}
+		if arg == "--name" && i+1 < len(args) {
+			return args[i+1]
 		}
 	}
 	return ""
+}
+
+// unknownCommand returns the words that were written in place of a command of minikcm before the flag that
+// it does not have: those before the flag or, with the flag first, a command of kubectl after it.
+func unknownCommand(root *cobra.Command) []string {
+	if words := root.Flags().Args(); len(words) > 0 {
+		return words
+	}
+	for _, arg := range written(root) {
+		if slices.Contains(kubectlVerbs, arg) {
+			return []string{arg}
+		}
+	}
+	return nil
+}
+
+// kubectlNamesakes are the commands of minikcm that do something else than those of kubectl.
+var kubectlNamesakes = []string{"exec", "version"}
+
+// hintContainer returns a sentence for "minikcm exec" about arguments that look like those of "kubectl exec", or "".
+func hintContainer(cmd *cobra.Command, args []string) string {
+	if !slices.Contains(args, "--") {
+		return ""
+	}
+	return fmt.Sprintf("; to run a command in a container, use \"%s kubectl exec\"", cmd.Root().Name())
 }

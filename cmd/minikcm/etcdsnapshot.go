@@ -91,7 +91,13 @@ func (s *snapshotSource) filler(ctx context.Context) (func(io.Writer) error, err
 		etcd.Logger = klog.Background()
 		return func(w io.Writer) error { return snapshotEtcd(ctx, etcd, w) }, nil
 	case s.dataDir != "":
-		return func(w io.Writer) error { return snapshotDataDir(ctx, s.dataDir, w) }, nil
+		return func(w io.Writer) error {
+			err := snapshotDataDir(ctx, s.dataDir, w)
+			if err != nil && checkFile(filepath.Join(s.dataDir, "etcd", "member")) != nil {
+				return badInput{err} // it is no data directory
+			}
+			return err
+		}, nil
 	}
 	return func(w io.Writer) error { return snapshotRunning(ctx, s.kubeconfig, w) }, nil
 }
@@ -163,7 +169,7 @@ get "too old resource version" errors and list again.`,
 				return err
 			}
 			if err := minikcm.RestoreSnapshot(cmd.Context(), args[0], dir, bump); err != nil {
-				return err
+				return asBadSnapshot(args[0], err)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Restored %s to %s. Start the cluster with: minikcm up --data-dir %s\n", args[0], dir, shellQuote(dir))
 			return err

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ const exitRule = `| code | meaning |
 | --- | --- |
 | 0 | the command has done what it says, and the answer to its question is yes |
 | 1 | it could not be done, or the answer is no |
-| 2 | what was written is wrong: the command, a flag, an argument (also one that names a node, a workload or a cluster that is not there), or a file that one of them or an environment variable names. Nothing was done |
+| 2 | what was written is wrong: the command, a flag, an argument (also one that names a node, a workload, another object or a cluster that is not there), or a file that one of them or an environment variable names. Nothing was done |
 | 130 | Ctrl-C ended it before it had a result (as in shells: 128 and the number of the signal) |
 `
 
@@ -63,7 +65,7 @@ var exitCodes = map[string]exits{
 	"node":                  {yes: "the help has been shown"},
 	"etcd-snapshot check":   {"nothing is damaged", "something is damaged", ""},
 	"etcd-snapshot repair":  {"what is readable was saved", "nothing can be saved", ""},
-	"etcd-snapshot restore": {"the directory is ready", "the snapshot is damaged, or the directory has a cluster", ""},
+	"etcd-snapshot restore": {"the directory is ready", "the directory has a cluster, or cannot be written", ""},
 	"etcd-snapshot save":    {"the snapshot is saved", noReply + ", or the file cannot be written", ""},
 	"etcd-snapshot status":  {"the snapshot is sound", "the snapshot is damaged", ""},
 	"example":               {"the program has ended, or was stopped", "the program failed", ""},
@@ -80,7 +82,7 @@ var exitCodes = map[string]exits{
 	"node remove":           {"the nodes are gone, and their pods", "a pod is left in time", ""},
 	"rbac record":           {"the command ended with 0", noReply, "otherwise the code of the command"},
 	"reset":                 {"the cluster is ready again", "it cannot be reset", ""},
-	"run-deployment":        {"it was stopped", "there is no such pod, or the command cannot be started", ""},
+	"run-deployment":        {"it was stopped", "the Deployment has no pod, or the command cannot be started", ""},
 	"scenario list":         {yes: shown},
 	"scenario new":          {"the file is written", "it cannot be written", ""},
 	"scenario replay":       {"the run passed as before", "it failed", "130"},
@@ -88,14 +90,14 @@ var exitCodes = map[string]exits{
 	"scenario run":          {"all scenarios passed", "one failed", "130, after the reports were written"},
 	"scenario schema":       {yes: shown},
 	"scenario show":         {yes: shown},
-	"scenario validate":     {yes: "all scenarios are valid; 2: one is not"},
+	"scenario validate":     {yes: "all scenarios are valid", others: "2: one is not"},
 	"status":                {shown, noReply, ""},
 	"ui":                    {shown, "the cluster has no page", ""},
 	"up":                    {"it was stopped by a signal or by `minikcm down`; with `--detach`, the cluster is ready", "the cluster did not start, or failed", ""},
 	"user add":              {"the kubeconfig is written", noReply + ", or the file cannot be written", ""},
 	"version":               {yes: shown},
 	"whatif":                {"everything fits", "pods stay pending, or evictions are refused", uncertainAnswer},
-	"why":                   {shown, "there is no such object", ""},
+	"why":                   {shown, noReply, ""},
 	"writes":                {shown, noReply, ""},
 }
 
@@ -116,6 +118,35 @@ var needsCluster = []string{
 	"clock", "clock advance 1m", "clock pause", "clock resume", "clock speed 2", "clock step", "controllers", "etcd-snapshot save a.db", "example discoveryclient",
 	"fault list", "fault node crash node-1", "fault stop --all", "fit deployment/web", "node add a", "node remove a", "reset", "run-deployment web -- true", "status", "ui", "user add jane",
 	"whatif drain a", "why pod/web", "writes",
+}
+
+// readsFile are command lines with a file of the wrong kind.
+var readsFile = []string{
+	"etcd-snapshot restore garbage --data-dir d", "exec --from-objects garbage -- true", "exec --from-snapshot garbage -- true", "fault apply -f garbage", "fit deployment/web --from-objects garbage",
+	"fit deployment/web --from-snapshot garbage", "scenario run ./garbage", "scenario validate garbage", "status --kubeconfig garbage", "up --config garbage", "up --from-objects garbage",
+	"up --from-snapshot garbage", "up --nodes garbage", "whatif drain a --from-objects garbage", "whatif drain a --from-snapshot garbage", "whatif drain a --kubeconfig garbage", "why pod/a --run garbage",
+}
+
+// TestMissingObjects runs commands whose arguments name what a cluster does not have.
+func TestMissingObjects(t *testing.T) {
+	t.Parallel()
+	up, kubeconfig := launchUp(t, t.TempDir(), "--nodes", "1")
+	defer up.stop()
+	for _, line := range []string{
+		"fault node crash gone", "fault pod kill gone", "fault stop f-9", "node remove gone", "whatif drain gone", "whatif scale deployment/gone=3", "fit deployment/gone", "why pod/gone", "why gone/a",
+		"controllers gone", "run-deployment gone KUBECONFIG -- true",
+	} {
+		words := strings.Fields(strings.Replace(line, "KUBECONFIG", "--kubeconfig "+kubeconfig, 1))
+		if !slices.Contains(words, "--kubeconfig") {
+			words = append(words, "--kubeconfig", kubeconfig)
+		}
+		if code, _, errOut := call(words...); code != 2 || !strings.Contains(errOut, "gone") && !strings.Contains(errOut, "f-9") {
+			t.Errorf("%q ends with %d: %s", line, code, errOut)
+		}
+	}
+	if code, out, errOut := call("fault", "list", "--kubeconfig", kubeconfig); code != 0 || out != "There are no faults.\n" {
+		t.Errorf("the faults are %s%s", out, errOut)
+	}
 }
 
 // TestExitCodes compares the table of exit codes in the documentation with the commands, and some of the
@@ -161,6 +192,23 @@ func TestExitCodes(t *testing.T) {
 	for _, line := range needsCluster {
 		if code, _, errOut := call(strings.Fields(line)...); code != 1 || !strings.Contains(errOut, "minikcm") && !strings.Contains(errOut, "no cluster") {
 			t.Errorf("without a cluster, %q ends with %d: %s", line, code, errOut)
+		}
+	}
+	for _, line := range needsCluster {
+		words := strings.Fields(strings.Replace(line, " --", " --kubeconfig nope --", 1))
+		if !slices.Contains(words, "--kubeconfig") {
+			words = append(words, "--kubeconfig", "nope")
+		}
+		if code, _, errOut := call(words...); code != 2 || !strings.Contains(errOut, "the kubeconfig nope does not exist") {
+			t.Errorf("%q ends with %d: %s", words, code, errOut)
+		}
+	}
+	if err := os.WriteFile("garbage", []byte("\x00\x01 no: [such"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range readsFile {
+		if code, _, errOut := call(strings.Fields(line)...); code != 2 || !strings.Contains(errOut, "garbage") {
+			t.Errorf("%q ends with %d: %s", line, code, errOut)
 		}
 	}
 	for _, line := range []string{"down a", "down a b"} {

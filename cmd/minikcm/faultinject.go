@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/scenarios/fault"
 	"minikcm.dev/minikcm/scenarios/faultapi"
@@ -37,6 +39,9 @@ func (f *injectFlags) inject(cmd *cobra.Command, faults ...*fault.Fault) error {
 	if err != nil {
 		return err
 	}
+	if err := f.checkNames(cmd.Context(), faults); err != nil {
+		return err
+	}
 	p := &faultPrinter{out: cmd.OutOrStdout(), hints: cmd.ErrOrStderr(), output: f.output}
 	if f.wait {
 		return p.hold(cmd.Context(), client, faults)
@@ -48,6 +53,43 @@ func (f *injectFlags) inject(cmd *cobra.Command, faults ...*fault.Fault) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// checkNames returns badInput if a fault that happens now names a node or a pod that does not exist. Other
+// errors are left to the injection.
+func (f *injectFlags) checkNames(ctx context.Context, faults []*fault.Fault) error {
+	_, client, err := clusterOf(ctx, f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	missing := func(what, lists, name string, err error) error {
+		if !apierrors.IsNotFound(err) {
+			return nil
+		}
+		return badInput{fmt.Errorf("%s %s does not exist, so no fault was injected; \"minikcm kubectl get %s\" lists those that do", what, name, lists)}
+	}
+	for _, one := range faults {
+		if one.Repeats() {
+			continue // it may exist by then
+		}
+		if nodes := one.Nodes; nodes != nil {
+			for _, name := range nodes.Names {
+				_, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+				if err := missing("node", "nodes", name, err); err != nil {
+					return err
+				}
+			}
+		}
+		if pods := one.Pods; pods != nil && pods.All && len(pods.Namespaces) == 0 {
+			for _, name := range pods.Names {
+				_, err := client.CoreV1().Pods(pods.Namespace).Get(ctx, name, metav1.GetOptions{})
+				if err := missing("pod", "pods -n "+pods.Namespace, name, err); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // faultPrinter prints the progress of faults. Its methods may be called concurrently.

@@ -150,15 +150,22 @@ func stopFaults(ctx context.Context, w io.Writer, client *faultapi.Client, ids [
 		return err
 	}
 	var failures []error
+	unknown := 0
 	for _, id := range ids {
 		switch stopped, err := client.Stop(ctx, id); {
 		case err != nil:
 			failures = append(failures, err)
+			if errors.As(err, new(*faultapi.UnknownError)) {
+				unknown++
+			}
 		case stopped.State == faultapi.Failed:
 			failures = append(failures, fmt.Errorf("the fault %s (%s): %s", id, stopped.Title, stopped.Error))
 		default:
 			_, _ = fmt.Fprintf(w, "%s (%s): %s\n", id, stopped.Title, stopped.State)
 		}
+	}
+	if unknown == len(ids) {
+		return badInput{errors.Join(failures...)} // nothing was done
 	}
 	return errors.Join(failures...)
 }

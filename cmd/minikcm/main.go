@@ -55,7 +55,7 @@ func run(root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.WithValue(ctx, writtenKey{}, args))
 	var code exitCode
 	switch {
 	case err == nil:

@@ -68,11 +68,15 @@ restores the Services.`,
 			if _, err := faults.Info(cmd.Context()); err != nil {
 				return err
 			}
-			return runner.Run(cmd.Context(), runner.Options{
+			err = runner.Run(cmd.Context(), runner.Options{
 				Config: config, Namespace: namespace, Deployment: strings.TrimPrefix(args[0], "deployment/"), Container: container,
 				Command: args[1:], Ports: mapped, SimulatedProbes: !probes, ContainerPaths: paths, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
 				Say: func(message string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "minikcm: "+message) },
 			})
+			if isMissing(err, "deployments") {
+				return badInput{err}
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")

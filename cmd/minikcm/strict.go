@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/internal/spell"
+	"minikcm.dev/minikcm/store"
 )
 
 // badInput is an error in what the user has written: a command, a flag, an argument, or a file that one of
@@ -29,6 +32,28 @@ func asBadInput(err error) error {
 func checkFile(path string) error {
 	_, err := os.Stat(path)
 	return asBadInput(err)
+}
+
+// isMissing reports whether an error is the API server's about an object of a resource that does not exist.
+func isMissing(err error, resource string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == resource
+}
+
+// asBadSnapshot makes the error of a command that reads a snapshot badInput if the snapshot is damaged, or
+// none.
+func asBadSnapshot(path string, err error) error {
+	if err == nil || path == "" {
+		return err
+	}
+	if _, damaged := store.ReadSnapshotStatus(path); damaged != nil {
+		return badInput{err}
+	}
+	return err
 }
 
 // beStrict makes the errors about flags and arguments of a command and of those beneath it badInput.
@@ -53,21 +78,37 @@ func badFlag(cmd *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
+		if words := unknownCommand(cmd); !cmd.HasParent() && len(words) > 0 {
+			return badInput{aCommand(cmd, words)}
+		}
 		hint = hintFlag(cmd, unknown.GetSpecifiedName())
 	}
 	return badInput{fmt.Errorf("%w%s\n%q lists the flags", err, hint, cmd.CommandPath()+" --help")}
 }
 
 // hintFlag returns a sentence about an unknown flag, or "".
-func hintFlag(cmd *cobra.Command, written string) string {
-	if meant := nearestFlag(cmd, written); meant != "" {
+func hintFlag(cmd *cobra.Command, flag string) string {
+	switch name := nameIn(written(cmd)); {
+	case flag != "name" || name == "":
+	case cmd.Name() == "down":
+		return fmt.Sprintf("; did you mean \"%s %s\"?", cmd.CommandPath(), name)
+	case cmd.Flags().Lookup("kubeconfig") != nil:
+		return fmt.Sprintf("; did you mean --kubeconfig %s?", name)
+	}
+	if slices.Contains(kubectlNamesakes, cmd.Name()) && len(flag) == 1 {
+		return fmt.Sprintf("; for kubectl's command, use \"%s kubectl %s\"", cmd.Root().Name(), cmd.Name())
+	}
+	if meant := nearestFlag(cmd, flag); meant != "" {
 		return fmt.Sprintf("; did you mean --%s?", meant)
 	}
-	if len(written) == 1 && written[0] >= '0' && written[0] <= '9' {
+	if slices.Contains(kubectlNamesakes, cmd.Name()) {
+		return fmt.Sprintf("; for kubectl's command, use \"%s kubectl %s\"", cmd.Root().Name(), cmd.Name())
+	}
+	if len(flag) == 1 && flag[0] >= '0' && flag[0] <= '9' {
 		return "; an argument that begins with - comes after --"
 	}
 	if up, _, err := cmd.Find([]string{"up"}); err == nil && !cmd.HasParent() {
-		if meant := nearestFlag(up, written); meant != "" {
+		if meant := nearestFlag(up, flag); meant != "" {
 			return fmt.Sprintf("; did you mean \"%s --%s\"?", up.CommandPath(), meant)
 		}
 	}

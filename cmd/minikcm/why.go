@@ -171,7 +171,7 @@ func explain(ctx context.Context, run, kubeconfig, namespace, kind, name string)
 			return nil, time.Time{}, badInput{err}
 		}
 		explanation, err = saved.Why(kind, namespace, name)
-		return explanation, saved.Start, err
+		return explanation, saved.Start, asBadInput(err) // the run has no such object
 	}
 	explanation, err = explainLive(ctx, kubeconfig, namespace, kind, name)
 	return explanation, time.Time{}, err
@@ -184,7 +184,7 @@ func explainLive(ctx context.Context, kubeconfig, namespace, kind, name string) 
 	}
 	mapping, err := mappingOf(client, kind)
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the cluster at %s has no kind %q%s \"minikcm kubectl api-resources\" lists the kinds", config.Host, kind, meantKind(client, kind))
+		return nil, badInput{fmt.Errorf("the cluster at %s has no kind %q%s \"minikcm kubectl api-resources\" lists the kinds", config.Host, kind, meantKind(client, kind))}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking up the kind %s at %s: %w", kind, config.Host, err)
@@ -237,7 +237,7 @@ func whyError(config *rest.Config, name string, err error) error {
 		return fmt.Errorf("asking the cluster at %s: %w", config.Host, err)
 	}
 	if details := status.Status().Details; details != nil && details.Name == name {
-		return errors.New(status.Status().Message)
+		return badInput{errors.New(status.Status().Message)}
 	}
 	return fmt.Errorf("the cluster at %s is not a minikcm cluster: it has no write record", config.Host)
 }

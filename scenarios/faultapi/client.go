@@ -51,6 +51,13 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the cluster at %s (minikcm %s) has no API for faults: run it with a newer \"minikcm up\" or \"minikcm exec\"", e.Host, e.Info.Version)
 }
 
+// UnknownError says that a request names a fault that the cluster does not have.
+type UnknownError struct{ doing string }
+
+func (e *UnknownError) Error() string {
+	return e.doing + ": there is no such fault, or not any more; \"minikcm fault list\" shows those that there are"
+}
+
 // NewClient returns a client of the cluster that a configuration reaches. It makes no
 // request.
 func NewClient(config *rest.Config) (*Client, error) {
@@ -214,7 +221,7 @@ func (c *Client) explain(ctx context.Context, doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if details := status.Status().Details; details != nil && details.Kind == Feature && details.Group == kindOfFault.Group {
-		return fmt.Errorf("%s: there is no such fault, or not any more; \"minikcm fault list\" shows those that there are", doing)
+		return &UnknownError{doing}
 	}
 	info, infoErr := c.Info(ctx)
 	if infoErr != nil {
