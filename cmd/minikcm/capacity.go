@@ -66,26 +66,42 @@ func (f *capacityFlags) register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("from-objects", "from-snapshot", "kubeconfig")
 }
 
-// ask forks the cluster that the flags select, runs question on the fork, and closes it.
-func (f *capacityFlags) ask(cmd *cobra.Command, question func(ctx context.Context, fork *capacity.Fork) error) (err error) {
+// ask forks the cluster that the flags select, prints the answer to a question about the fork, and closes it.
+func (f *capacityFlags) ask(cmd *cobra.Command, question func(ctx context.Context, fork *capacity.Fork) (answer, error)) (err error) {
 	opts, err := f.options()
 	if err != nil {
 		return badInput{err}
 	}
 	relaxGC()
 	takeTurns(1)
+	p := newForkProgress(cmd)
+	defer p.end()
 	remove, err := f.source(cmd, opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
+	opts.Starting = p.forking()
 	fork, err := capacity.Open(cmd.Context(), *opts)
-	if err == nil {
-		defer func() { err = errors.Join(err, fork.Close()) }()
-		if err = f.printLoaded(cmd, fork.Loaded()); err == nil {
-			err = question(cmd.Context(), fork)
-		}
+	if err != nil {
+		return asBadSnapshot(f.snapshot, asBadQuestion(err))
 	}
+	defer func() { err = errors.Join(err, fork.Close()) }()
+	p.end()
+	if err := f.printLoaded(cmd, fork.Loaded()); err != nil {
+		return err
+	}
+	p.following(fork)
+	found, err := question(cmd.Context(), fork)
+	p.end()
+	if err != nil {
+		return asBadQuestion(err)
+	}
+	return f.printAnswer(cmd.OutOrStdout(), found)
+}
+
+// asBadQuestion makes an error in a question badInput.
+func asBadQuestion(err error) error {
 	if wrong := (capacity.InputError{}); errors.As(err, &wrong) {
 		return badInput{err}
 	}

@@ -10,10 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/processgroup"
 )
 
@@ -21,8 +24,10 @@ import (
 // the descriptor of the file to which it reports.
 const detachedVariable = "MINIKCM_DETACHED"
 
-// readiness is what a process in the background reports when its cluster is ready.
+// readiness is what a process in the background reports when its cluster is ready, and before that.
 type readiness struct {
+	// Progress is what the process is doing; empty: the cluster is ready.
+	Progress string `json:",omitempty"`
 	// Out and Err are what the command prints.
 	Out, Err string
 	// Link opens the live page once; empty: there is none.
@@ -32,15 +37,31 @@ type readiness struct {
 // isDetached reports whether this process runs a cluster in the background.
 func isDetached() bool { return os.Getenv(detachedVariable) != "" }
 
-// report sends what the process that started this one waits for.
-func (r *readiness) report() error {
+// reports returns the file of the reports to the process that started this one.
+var reports = sync.OnceValues(func() (*os.File, error) {
 	descriptor, err := strconv.ParseUint(os.Getenv(detachedVariable), 10, 64)
 	if err != nil {
-		return fmt.Errorf("%s in the environment: %w", detachedVariable, err)
+		return nil, fmt.Errorf("%s in the environment: %w", detachedVariable, err)
 	}
-	file := os.NewFile(uintptr(descriptor), "ready")
-	err = json.NewEncoder(file).Encode(r)
-	return errors.Join(err, file.Close())
+	return os.NewFile(uintptr(descriptor), "ready"), nil
+})
+
+// report sends what the process that started this one waits for. It is the last report.
+func (r *readiness) report() error {
+	file, err := reports()
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(file).Encode(r), file.Close())
+}
+
+// reportProgress sends what this process is doing until end is called.
+func reportProgress(ctx context.Context, text progressText) (end func()) {
+	return repeat(ctx, clock.Stopwatch(), text, func(line string) {
+		if file, err := reports(); err == nil { // report returns the error
+			_ = json.NewEncoder(file).Encode(readiness{Progress: line}) // fails only if nothing waits any more
+		}
+	}, func() {})
 }
 
 // logPath returns the file with the output of a cluster in the background.
@@ -102,18 +123,15 @@ func detach(cmd *cobra.Command, name string, open bool) error {
 // awaitReady returns what the process reports. If it ends before, the error has its exit code. If ctx
 // ends, the process is stopped.
 func awaitReady(ctx context.Context, errOut io.Writer, child *exec.Cmd, from io.Reader) (*readiness, error) {
+	var progress atomic.Pointer[string]
 	defer showProgress(ctx, errOut, func(_ context.Context, elapsed time.Duration) string {
+		if of := progress.Load(); of != nil {
+			return *of
+		}
 		return fmt.Sprintf("Starting in the background (%v)", elapsed.Round(time.Second))
 	})()
 	reported := make(chan *readiness, 1)
-	go func() {
-		var r readiness
-		if json.NewDecoder(from).Decode(&r) != nil {
-			reported <- nil
-			return
-		}
-		reported <- &r
-	}()
+	go func() { reported <- readReports(from, func(text string) { progress.Store(&text) }) }()
 	select {
 	case r := <-reported:
 		if r != nil {
@@ -126,6 +144,21 @@ func awaitReady(ctx context.Context, errOut io.Writer, child *exec.Cmd, from io.
 		return nil, err
 	}
 	return nil, exitCode(1)
+}
+
+// readReports calls progressed with what the process in the background is doing, and returns its last
+// report; nil: it has ended without one.
+func readReports(from io.Reader, progressed func(text string)) *readiness {
+	for decoder := json.NewDecoder(from); ; {
+		var r readiness
+		switch err := decoder.Decode(&r); {
+		case err != nil:
+			return nil
+		case r.Progress == "":
+			return &r
+		}
+		progressed(r.Progress)
+	}
 }
 
 // copyLog prints the output of a process that has ended.

@@ -48,7 +48,10 @@ only one that runs.`,
 			}
 			var failed []error
 			for _, c := range chosen {
-				if err := stopRunning(cmd.Context(), c); err != nil {
+				end := showProgress(cmd.Context(), cmd.ErrOrStderr(), doing("Stopping "+c.Name))
+				err := stopRunning(cmd.Context(), c)
+				end()
+				if err != nil {
 					failed = append(failed, err)
 					continue
 				}

@@ -41,7 +41,7 @@ and return the command's exit code.`,
 func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return badInput{fmt.Errorf("cannot run the command %q: %w", args[0], err)}
+		return badInput{fmt.Errorf("cannot run the command %q: %w%s", args[0], err, hintContainer(cmd, args))}
 	}
 	dir, err := os.MkdirTemp("", "minikcm-exec-")
 	if err != nil {
@@ -50,9 +50,13 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	opts.KubeconfigPath = filepath.Join(dir, "kubeconfig")
 	opts.Flags = flagValues(cmd)
+	p := &starting{doing: "Starting the cluster"}
+	opts.Starting = p.count
+	started := showProgress(cmd.Context(), cmd.ErrOrStderr(), p.text)
 	cluster, err := minikcm.Start(cmd.Context(), opts)
+	started()
 	if err != nil {
-		return startError(cmd.Context(), err)
+		return asBadSnapshot(opts.Snapshot, startError(cmd.Context(), err))
 	}
 	defer func() {
 		if closeErr := cluster.Close(); err == nil {

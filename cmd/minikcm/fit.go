@@ -27,7 +27,7 @@ invalid; 3 if the answer depends on something that the dump does not contain.`,
   minikcm fit shop/statefulset/db --replicas 5 --from-objects dump.yaml
   minikcm fit -f web.yaml --no-preemption`,
 		Args:              atMostOneArg("a workload as KIND/NAME"),
-		ValidArgsFunction: completeObject,
+		ValidArgsFunction: completeScalable,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := flags.target(args, file)
 			if err != nil {
@@ -36,17 +36,13 @@ invalid; 3 if the answer depends on something that the dump does not contain.`,
 			if replicas < 0 || replicas > capacity.MaxReplicas || limit < 1 || limit > capacity.MaxReplicas {
 				return badInput{fmt.Errorf("--replicas and --limit must be between 1 and %d", capacity.MaxReplicas)}
 			}
-			return flags.ask(cmd, func(ctx context.Context, fork *capacity.Fork) error {
+			return flags.ask(cmd, func(ctx context.Context, fork *capacity.Fork) (answer, error) {
 				if file != "" {
 					if target, err = fork.Prepare(ctx, file, target, flags.namespace); err != nil {
-						return err
+						return nil, err
 					}
 				}
-				fit, err := fork.Fit(ctx, target, replicas, limit)
-				if err != nil {
-					return err
-				}
-				return flags.printAnswer(cmd.OutOrStdout(), fit)
+				return fork.Fit(ctx, target, replicas, limit)
 			})
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -19,33 +20,50 @@ const (
 	progressInterval = 200 * time.Millisecond
 )
 
+// progressText returns what a command is doing. It gets the elapsed time, and may make requests with the
+// context.
+type progressText func(ctx context.Context, elapsed time.Duration) string
+
 // showProgress shows on a terminal what a command is doing, in a line that is replaced, from
-// progressAfter on until end is called. text gets the elapsed time, and may make requests with the
-// context. Other writers get nothing.
-func showProgress(ctx context.Context, w io.Writer, text func(ctx context.Context, elapsed time.Duration) string) (end func()) {
+// progressAfter on until end is called. Other writers get nothing.
+func showProgress(ctx context.Context, w io.Writer, text progressText) (end func()) {
+	return showProgressSince(ctx, w, clock.Stopwatch(), text)
+}
+
+// showProgressSince is showProgress for a part of what a command is doing since an earlier start.
+func showProgressSince(ctx context.Context, w io.Writer, elapsed func() time.Duration, text progressText) (end func()) {
 	if !isTerminal(w) {
 		return func() {}
 	}
+	shown := false
+	return repeat(ctx, elapsed, text, func(line string) {
+		_, _ = fmt.Fprint(w, rewind+narrowed(line, columnsOf(w)-1))
+		shown = true
+	}, func() {
+		if shown {
+			_, _ = fmt.Fprint(w, rewind)
+		}
+	})
+}
+
+// repeat calls show with the text, from progressAfter of the elapsed time on, until end is called, which
+// calls hide and returns then.
+func repeat(ctx context.Context, elapsed func() time.Duration, text progressText, show func(line string), hide func()) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		elapsed := clock.Stopwatch()
-		wait := progressAfter
-		for shown := false; ; shown = true {
+		defer hide()
+		for wait := max(progressAfter-elapsed(), 0); ; wait = progressInterval {
 			timer := clock.Real().NewTimer(wait)
 			select {
 			case <-timer.C():
 			case <-ctx.Done():
 				timer.Stop()
-				if shown {
-					_, _ = fmt.Fprint(w, rewind)
-				}
 				return
 			}
 			if line := text(ctx, elapsed()); ctx.Err() == nil {
-				_, _ = fmt.Fprint(w, rewind+narrowed(line, columnsOf(w)-1))
+				show(line)
 			}
-			wait = progressInterval
 		}
 	})
 	return sync.OnceFunc(func() {
@@ -54,8 +72,27 @@ func showProgress(ctx context.Context, w io.Writer, text func(ctx context.Contex
 	})
 }
 
+// starting is the progress of a cluster that starts.
+type starting struct {
+	doing        string
+	ready, nodes atomic.Int64
+}
+
+// count is minikcm.Options.Starting.
+func (s *starting) count(ready, nodes int) {
+	s.ready.Store(int64(ready))
+	s.nodes.Store(int64(nodes))
+}
+
+func (s *starting) text(_ context.Context, elapsed time.Duration) string {
+	if s.ready.Load() == s.nodes.Load() { // it does not wait for nodes
+		return fmt.Sprintf("%s (%v)", s.doing, elapsed.Round(time.Second))
+	}
+	return fmt.Sprintf("%s: %d of %d nodes are ready (%v)", s.doing, s.ready.Load(), s.nodes.Load(), elapsed.Round(time.Second))
+}
+
 // doing returns the text of a progress line that only shows the elapsed time.
-func doing(what string) func(context.Context, time.Duration) string {
+func doing(what string) progressText {
 	return func(_ context.Context, elapsed time.Duration) string {
 		return fmt.Sprintf("%s (%v)", what, elapsed.Round(time.Second))
 	}

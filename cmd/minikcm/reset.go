@@ -40,7 +40,10 @@ reset, because its state is meant to be kept.`,
 			if err != nil {
 				return fmt.Errorf("creating a client for the cluster: %w", err)
 			}
-			if err := reset(cmd.Context(), config.Host, client); err != nil {
+			end := showProgress(cmd.Context(), cmd.ErrOrStderr(), doing("Resetting the cluster"))
+			err = reset(cmd.Context(), config.Host, client)
+			end()
+			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Reset the cluster at %s to its initial state in %v.\n", config.Host, elapsed().Round(time.Millisecond))

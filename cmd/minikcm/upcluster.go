@@ -55,7 +55,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	defer u.page.Close()
 	elapsed := clock.Stopwatch()
 	if u.stop, err = u.startShowing(cmd); err != nil {
-		return startError(cmd.Context(), err)
+		return asBadSnapshot(opts.Snapshot, startError(cmd.Context(), err))
 	}
 	defer func() { err = errors.Join(err, u.stop()) }()
 	remove, err := u.register()
@@ -74,14 +74,13 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 
 // startShowing is start with its progress on a terminal.
 func (u *upCluster) startShowing(cmd *cobra.Command) (stop func() error, err error) {
-	var ready, nodes atomic.Int64
-	u.opts.Starting = func(r, n int) { ready.Store(int64(r)); nodes.Store(int64(n)) }
-	defer showProgress(cmd.Context(), cmd.ErrOrStderr(), func(_ context.Context, elapsed time.Duration) string {
-		if nodes.Load() == 0 {
-			return fmt.Sprintf("Starting the cluster (%v)", elapsed.Round(time.Second))
-		}
-		return fmt.Sprintf("Starting the cluster: %d of %d nodes are ready (%v)", ready.Load(), nodes.Load(), elapsed.Round(time.Second))
-	})()
+	p := &starting{doing: "Starting the cluster"}
+	u.opts.Starting = p.count
+	if isDetached() {
+		defer reportProgress(cmd.Context(), p.text)()
+	} else {
+		defer showProgress(cmd.Context(), cmd.ErrOrStderr(), p.text)()
+	}
 	return u.start(cmd.Context())
 }
 

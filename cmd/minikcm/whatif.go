@@ -52,12 +52,8 @@ the answer depends on something that the dump does not contain.`,
 				}
 				flags.autoscale = flags.autoscale || c.Verb == capacity.Load
 			}
-			return flags.ask(cmd, func(ctx context.Context, fork *capacity.Fork) error {
-				report, err := fork.WhatIf(ctx, changes)
-				if err != nil {
-					return err
-				}
-				return flags.printAnswer(cmd.OutOrStdout(), report)
+			return flags.ask(cmd, func(ctx context.Context, fork *capacity.Fork) (answer, error) {
+				return fork.WhatIf(ctx, changes)
 			})
 		},
 	}
