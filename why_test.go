@@ -90,10 +90,10 @@ func TestWhyOfUnwritten(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ resource, namespace, name, want string }{
-		{"pods", "shop", "web", "pods/web in namespace shop does not exist, and no write of it is recorded since revision N; did you mean web-a or web-b?"},
+		{"pods", "shop", "web", "pods/web in namespace shop does not exist, and no write of it is recorded since revision N; did you mean pods/web-a or pods/web-b?"},
 		{"pods", "shop", "db", "pods/db in namespace shop does not exist, and no write of it is recorded since revision N; namespace default has one: -n default"},
 		{"pods", "shop", "gardener", "pods/gardener in namespace shop does not exist, and no write of it is recorded since revision N"},
-		{"services", "default", "kubernete", "services/kubernete in namespace default does not exist, and no write of it is recorded since revision N; did you mean kubernetes?"},
+		{"services", "default", "kubernete", "services/kubernete in namespace default does not exist, and no write of it is recorded since revision N; did you mean services/kubernetes?"},
 	} {
 		_, err := why(t, c, test.resource, test.namespace, test.name)
 		if !apierrors.IsNotFound(err) || regexp.MustCompile("revision [0-9]+").ReplaceAllString(err.Error(), "revision N") != test.want {

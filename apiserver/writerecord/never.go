@@ -84,7 +84,8 @@ func (e *NeverWrittenError) Error() string {
 		}
 	}
 	if near := spell.NearestN(e.Query.Name, slices.Sorted(slices.Values(e.near)), maxSuggested); len(near) > 0 {
-		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(near, " or "))
+		kind := cmp.Or(e.Query.Resource, e.Query.Kind) + "/"
+		fmt.Fprintf(&b, "; did you mean %s?", kind+strings.Join(near, " or "+kind))
 	}
 	if len(e.elsewhere) > 0 {
 		namespaces := slices.Sorted(slices.Values(e.elsewhere))
