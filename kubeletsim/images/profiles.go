@@ -166,9 +166,9 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	return &annotated
 }
 
-// isOf reports whether the profile is of the container's image.
+// isOf reports whether the profile is of the container's image, in any spelling.
 func (p *profile) isOf(c *corev1.Container) bool {
-	return matches(p.image, c.Image) || matches(p.image, podspec.ImageName(c.Image))
+	return slices.ContainsFunc(spellings(c.Image), func(image string) bool { return matches(p.image, image) })
 }
 
 // annotationsFor returns the annotations of the profile that apply to a container.

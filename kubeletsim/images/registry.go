@@ -80,7 +80,8 @@ func compileReference(pattern string) *regexp.Regexp {
 // splitReference returns the repository of a reference, and its tag or digest with what precedes it.
 func splitReference(reference string) (repository, tag string) {
 	if i := strings.IndexByte(reference, '@'); i >= 0 {
-		return reference[:i], reference[i:]
+		repository, tag = splitReference(reference[:i])
+		return repository, tag + reference[i:]
 	}
 	if i := strings.LastIndexByte(reference, ':'); i > strings.LastIndexByte(reference, '/') {
 		return reference[:i], reference[i:]
@@ -88,19 +89,47 @@ func splitReference(reference string) (repository, tag string) {
 	return reference, ""
 }
 
-// qualified returns a reference with its registry, as a container runtime adds it: nginx is
-// docker.io/library/nginx.
+// defaultRegistry is the registry of references without one, and officialImages its folder for names without
+// a folder.
+const (
+	defaultRegistry = "docker.io/"
+	officialImages  = "library/"
+)
+
+// qualified returns a reference with its registry, as a container runtime completes it: nginx and
+// docker.io/nginx are docker.io/library/nginx.
 func qualified(reference string) string {
-	host, _, several := strings.Cut(reference, "/")
+	host, rest, several := strings.Cut(reference, "/")
 	switch {
 	case strings.HasPrefix(reference, "*"):
 		return reference
-	case !several:
-		return "docker.io/library/" + reference
-	case !strings.ContainsAny(host, ".:*") && host != "localhost":
-		return "docker.io/" + reference
+	case several && host+"/" == defaultRegistry:
+	case several && (strings.ContainsAny(host, ".:*") || host == "localhost" || host != strings.ToLower(host)):
+		return reference
+	default:
+		rest = reference
 	}
-	return reference
+	if !strings.Contains(rest, "/") && !strings.HasPrefix(rest, "*") {
+		rest = officialImages + rest
+	}
+	return defaultRegistry + rest
+}
+
+// spellings returns the references that mean the same image to a container runtime: with and without the tag
+// latest, in full, and without what a runtime completes.
+func spellings(image string) []string {
+	var all []string
+	for _, reference := range slices.Compact([]string{image, podspec.ImageName(image)}) {
+		full := qualified(reference)
+		all = append(all, reference, full)
+		if short, ok := strings.CutPrefix(full, defaultRegistry); ok {
+			all = append(all, short)
+			if name, official := strings.CutPrefix(short, officialImages); official {
+				all = append(all, name, defaultRegistry+name)
+			}
+		}
+	}
+	return all
 }
 
 // Missing returns why an image cannot be pulled, in the words of containerd and its registry; empty if it
@@ -121,7 +150,7 @@ func (r *Registry) Missing(image string) string {
 		known = known || matches(list.repositories, repository)
 	}
 	failed := fmt.Sprintf("failed to pull and unpack image %q: failed to resolve reference %q: ", full, full)
-	if !known && strings.HasPrefix(full, "docker.io/") {
+	if !known && strings.HasPrefix(full, defaultRegistry) {
 		return "rpc error: code = Unknown desc = " + failed +
 			"pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed"
 	}
