@@ -50,7 +50,13 @@ func TestWhatProgramsSee(t *testing.T) {
 	c.run(podNamed("renamed", func(pod *corev1.Pod) {
 		pod.Spec.Subdomain, pod.Spec.HostnameOverride = "sub", ptr.To("override.example")
 	}))
+	c.run(podNamed("privileged", func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+	}))
 	for _, test := range []struct{ pod, container, script, want string }{
+		{"privileged", "", "mount -t tmpfs x /mnt && echo 1 > /mnt/a", ""},
+		{"privileged", "", "ls /mnt; umount /mnt; ls /mnt", "a\n"},
+		{"plain", "", "mount -t tmpfs x /mnt 2>&1 || mount --bind /opt /mnt 2>&1 || true", "mount: permission denied (are you root?)\nmount: permission denied (are you root?)\n"},
 		{"plain", "", "cat /proc/1/oom_score_adj", "1000\n"},
 		{"set", "main", "cat /proc/1/oom_score_adj", "999\n"},
 		{"leveled", "", "cat /proc/1/oom_score_adj; cd /sys/fs/cgroup; cat cpu.max memory.max; echo $CPUS", "750\n200000 100000\n69793218560\n2\n"},

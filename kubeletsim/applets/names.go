@@ -7,13 +7,13 @@ import "slices"
 func Names() []string {
 	return []string{
 		"[", "ash", "base64", "basename", "bash", "busybox", "cat", "chgrp", "chmod", "chown", "clear",
-		"cmp", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
-		"expr", "false", "fgrep", "find", "flock", "grep", "head", "hostname", "id", "install", "kill",
+		"cmp", "comm", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
+		"expr", "false", "fgrep", "find", "flock", "getent", "grep", "head", "hostname", "id", "install", "join", "kill",
 		"ln", "logger", "ls", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nice",
 		"nl", "nohup", "nproc", "paste", "pgrep", "pidof", "printenv", "printf", "ps", "pwd", "readlink",
 		"realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha256sum",
-		"sha512sum", "sleep", "sort", "stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee",
-		"test", "time", "timeout", "touch", "tr", "true", "truncate", "tty", "umask", "uname", "uniq",
+		"sha512sum", "sleep", "sort", "split", "stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee",
+		"test", "time", "timeout", "touch", "tr", "true", "truncate", "tty", "umask", "umount", "uname", "uniq",
 		"unlink", "uptime", "usleep", "wc", "which", "whoami", "xargs", "yes",
 	}
 }
@@ -22,4 +22,15 @@ func Names() []string {
 func Has(name string) bool {
 	_, found := slices.BinarySearch(Names(), name)
 	return found
+}
+
+// Networked reports whether a program of that name has no other purpose than to reach something over the
+// network. There is none in simulated containers, and the programs are not among Names.
+func Networked(name string) bool {
+	switch name {
+	case "curl", "wget", "aria2c", "http", "https", "nc", "ncat", "netcat", "telnet", "socat", "grpcurl", "grpc_health_probe", "websocat", "nslookup", "dig", "drill", "host", "ping", "ping6", "arping",
+		"traceroute", "traceroute6", "tracepath", "mtr", "nmap", "ssh", "scp", "sftp", "ftp", "iperf", "iperf3":
+		return true
+	}
+	return false
 }

@@ -333,58 +333,5 @@ func du(_ context.Context, p *proc) int {
 	return code
 }
 
-func df(_ context.Context, p *proc) int {
-	flags, names, ok := p.parse("hPkmTai", "tB")
-	if !ok {
-		return 1
-	}
-	if has(flags, 'o') || has(flags, 'i') {
-		return p.unsupported("--output")
-	}
-	used, limit := p.machine.Files.Usage()
-	show := func(n int64) string {
-		if has(flags, 'h') {
-			return size(n, true)
-		}
-		return fmt.Sprint(n / 1024)
-	}
-	points := append([]string{"/"}, p.machine.Files.MountPoints()...)
-	if len(names) > 0 {
-		points = points[:1]
-	}
-	p.print("%-20s %10s %9s %9s %4s %s\n", "Filesystem", "1K-blocks", "Used", "Available", "Use%", "Mounted on")
-	for _, at := range points {
-		p.print("%-20s %10s %9s %9s %3d%% %s\n", "memory", show(limit), show(used), show(limit-used), used*100/limit, at)
-	}
-	return 0
-}
-
-// cgroupDir is where a container's cgroup is mounted.
-const cgroupDir = "/sys/fs/cgroup"
-
-// showMounts lists the mounts, of one type with -t. Nothing can be mounted.
-func showMounts(_ context.Context, p *proc) int {
-	flags, rest, ok := p.parse("", "t")
-	switch {
-	case !ok:
-		return 1
-	case len(rest) > 0:
-		return p.fail("permission denied (are you root?)")
-	}
-	show := func(device, at, kind, options string) {
-		if !has(flags, 't') || flags['t'] == kind {
-			p.print("%s on %s type %s (%s)\n", device, at, kind, options)
-		}
-	}
-	show("memory", "/", "tmpfs", "rw")
-	if _, err := p.machine.Files.Stat(cgroupDir + "/cgroup.controllers"); err == nil {
-		show("cgroup", cgroupDir, "cgroup2", "ro,nosuid,nodev,noexec,relatime")
-	}
-	for _, at := range p.machine.Files.MountPoints() {
-		show("memory", at, "tmpfs", "rw")
-	}
-	return 0
-}
-
 // tarTime formats a time as tar lists it.
 func tarTime(t time.Time) string { return t.UTC().Format(time.DateTime) }

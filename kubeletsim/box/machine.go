@@ -29,6 +29,8 @@ type Machine struct {
 	Hostname string
 	// User is whom the command runs as. It has no effect on the access to files.
 	User User
+	// Mounts means that the user may mount file systems.
+	Mounts bool
 	// Processes are the processes that ps shows beside the command, the first with the ID 1.
 	Processes []Process
 	// Signal is called for a signal to one of the Processes; nil: signals are ignored.
@@ -42,6 +44,9 @@ type Machine struct {
 	// may be there. Assumed is called with what is assumed of it; it may be nil.
 	Unknown bool
 	Assumed func(what string)
+	// ShowAssumed writes to the command's standard error what is assumed, each thing once. A terminal shows it in
+	// any case.
+	ShowAssumed bool
 	// Lasts means that an unknown program runs until it is stopped, as the process of a server does.
 	Lasts bool
 	// Ran is whether a program of which nothing is known has run in the container; nil: one has.
@@ -191,8 +196,8 @@ type session struct {
 	killed atomic.Bool
 	// foreign is whether it has run a program of which nothing is known.
 	foreign atomic.Bool
-	// assumed are the assumptions that the terminal has shown.
-	assumed sync.Map
+	// assumed are the assumptions that the command has shown. mu guards them.
+	assumed []string
 	// jobs are the goroutines of background jobs, ends what ends them.
 	jobs sync.WaitGroup
 	mu   sync.Mutex

@@ -187,3 +187,73 @@ func TestTerminal(t *testing.T) {
 	}
 	_ = writer.Close()
 }
+
+// Programs that scripts use to look around, and to prepare files.
+func TestMorePrograms(t *testing.T) {
+	const table = "Filesystem            1K-blocks      Used Available Use% Mounted on\n"
+	for _, tt := range []struct {
+		script, out, err string
+		code             int
+	}{
+		{script: "df / | head -1", out: table},
+		{script: "df -h / | head -1; df -Ph / | head -1", out: "Filesystem                 Size      Used Available Use% Mounted on\nFilesystem                 Size      Used Available Capacity Mounted on\n"},
+		{script: "df -P / | head -1; df -m /tmp | cut -c1-31", out: "Filesystem           1024-blocks      Used Available Capacity Mounted on\nFilesystem            1M-blocks\nmemory                      256\n"},
+		{script: "df -T -B 4K / | cut -c1-40", out: "Filesystem           Type      4K-blocks\nmemory               tmpfs         65536\n"},
+		{script: "df /none", err: "df: /none: No such file or directory\n", code: 1},
+		{script: "cd /tmp; seq 5 > in; split -l 2 in /tmp/sp && ls sp*; cat spab spac; seq 3 | split -l1 -d -a 1 - n; ls n*; split -b 4 in && cat xaa && ls xa*", out: "spaa\nspab\nspac\n3\n4\n5\nn0\nn1\nn2\n1\n2\nxaa\nxab\nxac\n"},
+		{script: "cd /tmp; seq 11 | split -l 1 -d -a 1 -", err: "split: -: Output file suffixes exhausted\n", code: 1},
+		{script: "cd /tmp; split /none; split -l 0 in", err: "split: /none: No such file or directory\nsplit: invalid number '0'\n", code: 1},
+		{script: "ulimit -n; ulimit; ulimit -Hn; ulimit -n 4096; ulimit -n; (ulimit -n 5; ulimit -n); ulimit -n; ulimit -c 0; ulimit -c; ulimit -a | grep files", out: "1048576\nunlimited\n1048576\n4096\n5\n4096\n0\nopen files                       (-n) 4096\n"},
+		{script: "ulimit -z", err: "ulimit: -z: invalid option\n", code: 2},
+		{script: "printf 'a\\nb\\nc\\n' > /1; printf 'b\\nc\\nd\\n' > /2; comm /1 /2; comm -12 /1 /2; comm -23 /1 /2; comm -3 /1 /2", out: "a\n\t\tb\n\t\tc\n\td\nb\nc\na\na\n\td\n"},
+		{script: "printf 'a 1\\na 2\\nb 3\\nd 4\\n' > /1; printf 'a x\\na y\\nc z\\nd w\\n' > /2; join /1 /2; join -v 1 /1 /2; join -a 2 /1 /2 | tail -2", out: "a 1 x\na 1 y\na 2 x\na 2 y\nd 4 w\nb 3\nc z\nd 4 w\n"},
+		{script: "printf 'x:1\\ny:2\\n' > /1; printf '1:one\\n2:two\\n' > /2; join -t : -1 2 -2 1 /1 /2", out: "1:x:one\n2:y:two\n"},
+		{script: "getent passwd root; getent group 0; getent passwd nobody | cut -d: -f3; getent passwd none", out: "root:x:0:0:root:/root:/bin/sh\nroot:x:0:\n65534\n", code: 2},
+		{script: "echo '10.0.0.1 web web.ns' > /etc/hosts; getent hosts web.ns; getent hosts other", out: "10.0.0.1        web web.ns\n", code: 2},
+	} {
+		out, errOut, code := run(t, newMachine(clock.Real(), nil), "", "sh", "-c", tt.script)
+		if out != tt.out || errOut != tt.err || code != tt.code {
+			t.Errorf("%s:\n got %q, %q, %d\nwant %q, %q, %d", tt.script, out, errOut, code, tt.out, tt.err, tt.code)
+		}
+	}
+}
+
+// Who may mount can mount file systems in memory and other paths, which later commands see; others cannot.
+func TestMount(t *testing.T) {
+	const denied = "mount: permission denied (are you root?)\n"
+	for _, tt := range []struct {
+		script, out, err string
+		code             int
+		denied           string
+	}{
+		{script: "mount -t tmpfs x /mnt && echo 1 > /mnt/a && ls /mnt && mount -t tmpfs | grep /mnt", out: "a\nmemory on /mnt type tmpfs (rw)\n", denied: denied},
+		{script: "echo 1 > /opt/a; mount --bind /opt /srv && cat /srv/a && df /srv/a | tail -1 | grep -c /srv", out: "1\n1\n", denied: denied},
+		{script: "echo 1 > /opt/a; mount -o bind,ro /opt /srv; echo 2 > /srv/a", err: "sh: can't create /srv/a: Read-only file system\n", code: 1},
+		{script: "echo 1 > /mnt/a; mount -t tmpfs -o size=1M x /mnt; ls /mnt; umount /mnt && ls /mnt", out: "a\n"},
+		{script: "mount -t tmpfs x /mnt; rm -r /mnt || rmdir /mnt", err: "rm: can't remove '/mnt': Device or resource busy\nrmdir: '/mnt': Device or resource busy\n", code: 1},
+		{script: "mount -t tmpfs x /none", err: "mount: mounting x on /none failed: No such file or directory\n", code: 1, denied: "mount: mounting x on /none failed: No such file or directory\n"},
+		{script: "mount -t ext4 /dev/sda /mnt", err: "mount: mounting /dev/sda on /mnt failed: No such device\n", code: 1, denied: denied},
+		{script: "mount --bind /none /mnt", err: "mount: mounting /none on /mnt failed: No such file or directory\n", code: 1, denied: denied},
+		{script: "mount --bind /etc/hostname /mnt", err: "mount: mounting /etc/hostname on /mnt failed: Not a directory\n", code: 1, denied: denied},
+		{script: "touch /f; mount --bind /etc/hostname /f; cat /f; mount --make-rprivate /; umount /mnt", out: "web\n", err: "umount: can't unmount /mnt: Invalid argument\n", code: 1},
+		{script: "umount /mnt", err: "umount: can't unmount /mnt: Invalid argument\n", code: 1, denied: "umount: can't unmount /mnt: Operation not permitted\n"},
+	} {
+		m := newMachine(clock.Real(), nil)
+		m.Mounts = true
+		out, errOut, code := run(t, m, "", "sh", "-c", tt.script)
+		if out != tt.out || errOut != tt.err || code != tt.code {
+			t.Errorf("%s:\n got %q, %q, %d\nwant %q, %q, %d", tt.script, out, errOut, code, tt.out, tt.err, tt.code)
+		}
+		if tt.denied == "" {
+			continue
+		}
+		if out, errOut, code := run(t, newMachine(clock.Real(), nil), "", "sh", "-c", tt.script); out != "" || errOut != tt.denied || code != 1 {
+			t.Errorf("%s, without the permission: %q, %q, %d, want %q", tt.script, out, errOut, code, tt.denied)
+		}
+	}
+	m := newUnknown(clock.Real())
+	m.Mounts = true
+	if out, errOut, code := run(t, m, "", "sh", "-c", "mount --bind /opt/app /data && mount -t nfs db:/x /opt/nfs && mount -t tmpfs x /opt/app/cache && ls /data"); code != 0 {
+		t.Errorf("in an unknown image: %q, %q, %d", out, errOut, code)
+	}
+}

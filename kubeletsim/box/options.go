@@ -126,7 +126,7 @@ func longOptions(program string) map[string]byte {
 	case "readlink", "realpath":
 		return map[string]byte{"canonicalize": 'f', "canonicalize-existing": 'e', "canonicalize-missing": 'm', "no-newline": 'n', "quiet": 'q', "silent": 'q', "strip": 's', "no-symlinks": 's'}
 	case "du", "df":
-		return map[string]byte{"human-readable": 'h', "summarize": 's', "max-depth": 'd', "all": 'a', "bytes": 'b', "apparent-size": '_', "portability": 'P', "total": '_', "block-size": '_', "output": 'o'}
+		return map[string]byte{"human-readable": 'h', "summarize": 's', "max-depth": 'd', "all": 'a', "bytes": 'b', "apparent-size": '_', "portability": 'P', "total": '_', "block-size": 'B', "output": 'o'}
 	case "id":
 		return map[string]byte{"user": 'u', "group": 'g', "groups": 'G', "name": 'n', "real": 'r'}
 	case "sysctl":
@@ -141,6 +141,23 @@ func longOptions(program string) map[string]byte {
 		return map[string]byte{
 			"regexp-extended": 'E', "quiet": 'n', "silent": 'n', "expression": 'e', "file": 'f', "in-place": 'i', "separate": 's', "null-data": 'z', "unbuffered": 'u', "follow-symlinks": '_', "posix": '_',
 		}
+	}
+	return moreLongOptions(program)
+}
+
+func moreLongOptions(program string) map[string]byte {
+	switch program {
+	case "mount":
+		return map[string]byte{
+			"bind": 'B', "rbind": 'R', "types": 't', "options": 'o', "read-only": 'r', "rw": 'w', "read-write": 'w', "verbose": 'v', "no-mtab": 'n', "make-shared": '~', "make-rshared": '~', "make-slave": '~',
+			"make-rslave": '~', "make-private": '~', "make-rprivate": '~',
+		}
+	case "umount":
+		return map[string]byte{"lazy": 'l', "force": 'f', "recursive": 'R', "verbose": 'v', "no-mtab": 'n'}
+	case "split":
+		return map[string]byte{"lines": 'l', "bytes": 'b', "suffix-length": 'a', "numeric-suffixes": 'd', "additional-suffix": 'S', "verbose": 'v'}
+	case "comm":
+		return map[string]byte{"check-order": '_', "nocheck-order": '_', "output-delimiter": 'o'}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func programs() map[string]program {
 		"tr": tr, "tee": tee, "base64": encode64, "sha256sum": sum, "md5sum": sum, "sha1sum": sum, "sha512sum": sum, "fgrep": grep, "sed": sed, "diff": diff, "cmp": compareFiles, "paste": paste, "rev": rev, "tac": tac, "nl": nl, "xargs": xargs,
 		"ls": ls, "mkdir": mkdir, "rm": rm, "rmdir": rmdir, "cp": cp, "mv": mv, "touch": touch, "ln": ln, "chmod": chmod, "chown": chown, "chgrp": chown,
 		"stat": stat, "find": find, "du": du, "df": df, "readlink": readlink, "realpath": realpath, "basename": basename, "dirname": dirname,
-		"mktemp": mktemp, "mount": showMounts, "tar": tar, "install": install, "truncate": truncate, "dd": dd, "unlink": unlink,
+		"mktemp": mktemp, "mount": mount, "umount": umount, "split": split, "comm": comm, "join": join, "getent": getent, "tar": tar, "install": install, "truncate": truncate, "dd": dd, "unlink": unlink,
 		"date": date, "sleep": sleep, "usleep": sleep, "seq": seq, "expr": expr, "hostname": hostname, "uname": uname, "id": id, "whoami": whoami, "env": env,
 		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl, "sync": syncFiles,
 		"nohup": runArguments, "nice": runArguments, "setsid": runArguments, "flock": flock, "pgrep": pgrep, "pidof": pgrep, "logger": logger,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"minikcm.dev/minikcm/kubeletsim/applets"
@@ -19,15 +20,24 @@ import (
 // known: whether it has ended is an assumption.
 var ErrAssumed = errors.New("the end of the command is assumed")
 
-// Assume implements shell.Container. On a terminal, it is shown once, too.
+// maxShown bounds the assumptions that a command shows.
+const maxShown = 100
+
+// Assume implements shell.Container. With Machine.ShowAssumed, the standard error gets each assumption once.
 func (s *session) Assume(what string) {
 	if s.machine.Assumed != nil {
 		s.machine.Assumed(what)
 	}
-	if !s.tty {
+	if !s.tty && !s.machine.ShowAssumed {
 		return
 	}
-	if _, told := s.assumed.LoadOrStore(what, true); !told {
+	s.mu.Lock()
+	shown := slices.Contains(s.assumed, what) || len(s.assumed) >= maxShown
+	if !shown {
+		s.assumed = append(s.assumed, what)
+	}
+	s.mu.Unlock()
+	if !shown {
 		_, _ = fmt.Fprintf(s.err, "minikcm: assumed that %s\n", what)
 	}
 }
@@ -53,8 +63,8 @@ type guess struct {
 // on what they get, or write nothing.
 func computes(name string) bool {
 	switch name {
-	case "base64", "cksum", "cmp", "comm", "cut", "date", "df", "diff", "du", "egrep", "expr", "fgrep", "find", "fold", "getent", "grep", "id", "ls", "md5sum", "od",
-		"readlink", "realpath", "seq", "sha1sum", "sha256sum", "sha512sum", "shuf", "split", "stat", "sysctl", "uname", "wc", "which":
+	case "base64", "cksum", "cmp", "comm", "cut", "date", "df", "diff", "du", "egrep", "expr", "fgrep", "find", "fold", "getent", "grep", "id", "join", "ls", "md5sum", "od",
+		"readlink", "realpath", "seq", "sha1sum", "sha256sum", "sha512sum", "shuf", "stat", "sysctl", "uname", "wc", "which":
 		return true
 	}
 	return false
@@ -165,7 +175,7 @@ func foreign(ctx context.Context, p *proc) int {
 	if p.machine.Ran != nil {
 		p.machine.Ran.Store(true)
 	}
-	p.Assume(unknown.Show(p.args[0]) + " succeeds")
+	p.Assume(success(p.args[0]))
 	p.obscure()
 	if p.machine.Lasts && inBackground(ctx) {
 		_ = p.sleep(ctx, span.Forever)
@@ -176,6 +186,16 @@ func foreign(ctx context.Context, p *proc) int {
 	}
 	_, _ = p.out.Write([]byte(unknown.Line))
 	return unknown.Succeeded
+}
+
+// success is the assumption that a program succeeds. What it says of a program that is there to reach others
+// is that it has not.
+func success(name string) string {
+	what := unknown.Show(name) + " succeeds"
+	if applets.Networked(path.Base(name)) {
+		what += ", although it has reached nothing: there is no network in containers"
+	}
+	return what
 }
 
 // obscure makes unknown what the program may have written: beneath its working directory, and beneath the

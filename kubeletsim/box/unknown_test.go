@@ -175,6 +175,36 @@ func TestAssumptionsOnTerminal(t *testing.T) {
 	}
 }
 
+// With ShowAssumed, the standard error of a command gets what is assumed, each thing once and not without end.
+func TestShowAssumed(t *testing.T) {
+	for script, want := range map[string]string{
+		"redis-cli ping; redis-cli ping; true": "minikcm: assumed that redis-cli succeeds\n",
+		"curl -s http://web":                   "minikcm: assumed that curl succeeds, although it has reached nothing: there is no network in containers\n",
+		"/usr/bin/nc -z web 80":                "minikcm: assumed that /usr/bin/nc succeeds, although it has reached nothing: there is no network in containers\n",
+		"timeout 1 ping -c 1 web | cat":        "minikcm: assumed that ping succeeds, although it has reached nothing: there is no network in containers\n",
+		"command -v psql":                      "minikcm: assumed that psql exists\n",
+		"which psql":                           "minikcm: assumed that psql exists\n",
+		"cat /etc/app.conf":                    "minikcm: assumed that /etc/app.conf exists\n",
+		"ls /data":                             "",
+	} {
+		for _, shown := range []bool{true, false} {
+			m := newUnknown(clock.Real())
+			m.ShowAssumed = shown
+			if !shown {
+				want = ""
+			}
+			if out, errOut, code := run(t, m, "", "sh", "-c", script); out != "" || errOut != want || code != 0 {
+				t.Errorf("%s (%v): %q, %q, %d; want %q", script, shown, out, errOut, code, want)
+			}
+		}
+	}
+	m := newUnknown(clock.Real())
+	m.ShowAssumed = true
+	if _, errOut, _ := run(t, m, "", "sh", "-c", "for i in $(seq 1000); do tool$i; done"); strings.Count(errOut, "\n") != maxShown {
+		t.Errorf("it shows %d assumptions, want %d", strings.Count(errOut, "\n"), maxShown)
+	}
+}
+
 func FuzzUnknown(f *testing.F) {
 	for _, script := range []string{
 		`r=$(foo); [ "$r" = x ] || exit 1; echo ${r%x} ${#r} $((r+1))`, `until foo; do :; done; while [ -f /opt/x ]; do break; done`, `. /opt/x; case $A in *) cp -r /opt/a /data;; esac`,

@@ -2,9 +2,12 @@ package box
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
 // User is whom a command runs as. The zero value is root.
@@ -115,4 +118,85 @@ func whoami(_ context.Context, p *proc) int {
 	}
 	p.print("%s\n", name)
 	return 0
+}
+
+// getent looks for entries of the files that the C library reads: by their name, their number or, of hosts, their
+// address. Names that only DNS knows are unknown.
+func getent(ctx context.Context, p *proc) int {
+	_, names, ok := p.parse("", "si")
+	if !ok {
+		return 1
+	}
+	if len(names) == 0 {
+		return p.fail("a database is needed")
+	}
+	kind, keys := names[0], names[1:]
+	separator := ":"
+	switch kind {
+	case "passwd", "group":
+	case "hosts", "ahosts", "ahostsv4":
+		kind, separator = "hosts", ""
+	default:
+		return p.unsupported(kind)
+	}
+	entries, code := p.allLines(ctx, []string{"/etc/" + kind})
+	if code != 0 {
+		return code
+	}
+	for _, key := range keys {
+		found := false
+		for _, line := range entries {
+			if fields := entryFields(line, separator); len(fields) > 0 && namesEntry(fields, key, separator == "") {
+				found = true
+				p.printEntry(line, separator)
+				break
+			}
+		}
+		switch {
+		case found:
+		case separator == "" && p.machine.Unknown:
+			p.guess.made = true
+			p.Assume("the host name " + unknown.Show(key) + " is known")
+			code = exitNoEntry
+		default:
+			code = exitNoEntry
+		}
+	}
+	for _, line := range entries {
+		if len(keys) == 0 && len(entryFields(line, separator)) > 0 {
+			p.printEntry(line, separator)
+		}
+	}
+	return code
+}
+
+// exitNoEntry is the exit code of getent if an entry is missing.
+const exitNoEntry = 2
+
+// entryFields returns the fields of a line; nil if it has none.
+func entryFields(line, separator string) []string {
+	line, _, _ = strings.Cut(line, "#")
+	if separator == "" {
+		return strings.Fields(line)
+	}
+	if strings.TrimSpace(line) == "" {
+		return nil
+	}
+	return strings.Split(line, separator)
+}
+
+// namesEntry reports whether a key is the entry's name or number; of hosts, any of its fields.
+func namesEntry(fields []string, key string, host bool) bool {
+	if host {
+		return slices.Contains(fields, key)
+	}
+	return fields[0] == key || len(fields) > 2 && fields[2] == key
+}
+
+func (p *proc) printEntry(line, separator string) {
+	if separator == "" {
+		fields := entryFields(line, separator)
+		line = fmt.Sprintf("%-15s %s", fields[0], strings.Join(fields[1:], " "))
+	}
+	p.print("%s\n", line)
 }

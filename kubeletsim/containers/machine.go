@@ -58,7 +58,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 	}
 	uid, gid, groups := podspec.User(in.pod, in.spec, image.UID, image.GID)
 	return &box.Machine{
-		User:  box.User{UID: uid, GID: gid, Groups: groups},
+		User: box.User{UID: uid, GID: gid, Groups: groups}, Mounts: podspec.MayMount(in.spec, uid),
 		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
 		Unknown: !image.Known, Assumed: in.assumed(run.assumptions), Ran: run.ran,
 		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),

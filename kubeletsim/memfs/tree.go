@@ -38,6 +38,8 @@ type Tree struct {
 	space *Space
 	root  *node
 	account
+	// attached is what the processes of the container with this root have mounted.
+	attached map[string]attachment
 }
 
 // NewTree returns an empty directory with the given permissions.
@@ -55,6 +57,7 @@ func (t *Tree) Free() {
 	t.root.release()
 	t.root.children = nil
 	t.account = account{}
+	t.detachAll()
 }
 
 // Put creates or replaces a file and creates its directories; path is relative to the tree's

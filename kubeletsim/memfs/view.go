@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +27,7 @@ const (
 // View is the file system that one container sees: a tree with others mounted on it.
 type View struct {
 	space  *Space
+	tree   *Tree
 	root   *node
 	mounts map[string]mount
 	// readOnly makes the root read-only; mounts have flags of their own.
@@ -43,7 +43,7 @@ type mount struct {
 
 // NewView returns a view of a tree.
 func NewView(root *Tree) *View {
-	return &View{space: root.space, root: root.root, mounts: map[string]mount{}}
+	return &View{space: root.space, tree: root, root: root.root, mounts: map[string]mount{}}
 }
 
 // Mount makes the path sub of the tree (empty: the whole tree) visible at the path at. It
@@ -114,7 +114,7 @@ func (v *View) find(name string, follow bool) (found, error) {
 		}
 		next := found{dir: at.node, base: parts[i], path: path.Join(at.path, parts[i]), readOnly: at.readOnly}
 		next.node = at.node.children[parts[i]]
-		if m, ok := v.mounts[next.path]; ok {
+		if m, ok := v.mountAt(next.path); ok {
 			next.node, next.readOnly = m.root, m.readOnly
 		}
 		next.unknown = next.node == nil && at.node.mayHave(parts[i])
@@ -211,7 +211,7 @@ func (v *View) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries := make([]fs.DirEntry, 0, len(at.node.children))
 	for _, child := range at.node.names() {
 		n := at.node.children[child]
-		if m, ok := v.mounts[path.Join(at.path, child)]; ok {
+		if m, ok := v.mountAt(path.Join(at.path, child)); ok {
 			n = m.root
 		}
 		entries = append(entries, n.info(child))
@@ -371,7 +371,7 @@ func (v *View) remove(name string, all bool) error {
 
 // busy reports whether something is mounted at or beneath a path.
 func (v *View) busy(name string) bool {
-	for at := range v.mounts {
+	for _, at := range v.points() {
 		if at == name || strings.HasPrefix(at, name+"/") {
 			return true
 		}
@@ -455,12 +455,7 @@ func (v *View) changeNode(op, name string, do func(n *node)) error {
 func (v *View) MountPoints() []string {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
-	var points []string
-	for at := range v.mounts {
-		points = append(points, at)
-	}
-	slices.Sort(points)
-	return points
+	return v.points()
 }
 
 // File is an open file.

@@ -160,3 +160,42 @@ func FuzzFiles(f *testing.F) {
 		(&Tree{space: space, root: v.root}).Free()
 	})
 }
+
+// All views of a root have what is mounted in one of them, and its bytes are free when it is unmounted.
+func TestAttach(t *testing.T) {
+	space := NewSpace(func() time.Time { return time.Unix(1, 0) }, 0)
+	tree := space.NewTree(0o755)
+	tree.PutDir("mnt", 0o755)
+	first, second := NewView(tree), NewView(tree)
+	if err := first.Attach("", "/mnt", false); err != nil {
+		t.Fatal(err)
+	}
+	f, err := first.OpenFile("/mnt/a", os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := second.Stat("/mnt/a"); err != nil || info.Size() != 100 {
+		t.Errorf("another view: %v, %v", info, err)
+	}
+	if err := first.Attach("", "/mnt", false); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("a second mount: %v", err)
+	}
+	if err := second.Remount("/mnt", true); err != nil {
+		t.Error(err)
+	}
+	if err := first.Remove("/mnt/a"); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("a removal in a read-only mount: %v", err)
+	}
+	if err := second.Detach("/mnt"); err != nil {
+		t.Error(err)
+	}
+	if used, _ := first.Usage(); used != 0 {
+		t.Errorf("%d bytes are left", used)
+	}
+	if err := first.Detach("/mnt"); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("unmounted twice: %v", err)
+	}
+}

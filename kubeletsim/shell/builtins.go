@@ -557,10 +557,3 @@ func umaskBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 func timesBuiltin(s *Shell, ctx context.Context, _ []string) (int, error) {
 	return 0, s.files[1].write(ctx, "0m0.00s 0m0.00s\n0m0.00s 0m0.00s\n")
 }
-
-func ulimitBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
-	if len(args) > 2 {
-		return 0, nil
-	}
-	return 0, s.files[1].write(ctx, "unlimited\n")
-}

@@ -84,6 +84,8 @@ type Shell struct {
 	// held is the memory of what commands under way have expanded; owned that of variables and functions.
 	held, owned int64
 	dirs        []string
+	// limits are those that ulimit has set, by letter. The map is not modified.
+	limits map[byte]string
 }
 
 // function is a function with the memory of its syntax tree.
@@ -151,7 +153,7 @@ func (s *Shell) fork(turn *Turn) (*Shell, error) {
 		Config: s.Config, vars: make(map[string]*variable, len(s.vars)), unnamed: s.unnamed, functions: maps.Clone(s.functions), aliases: maps.Clone(s.aliases),
 		options: maps.Clone(s.options), files: make(map[int]*stream, len(s.files)), params: s.params, status: s.status, guarded: s.guarded,
 		depth: s.depth, line: s.line, subshell: true, traps: map[string]string{}, nextPID: s.nextPID, began: s.began, optind: s.optind,
-		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, waiting: s.waiting, sourced: s.sourced, imported: s.imported, onError: s.onError,
+		held: n, dirs: slices.Clone(s.dirs), loops: s.loops, waiting: s.waiting, sourced: s.sourced, imported: s.imported, onError: s.onError, limits: s.limits,
 	}
 	c.turn, c.Seed = turn, mix(s.Seed, s.children)
 	for name, v := range s.vars {
