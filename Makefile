@@ -34,7 +34,7 @@ release: ## Make the archives and packages of the tag VERSION in dist; SNAPSHOT=
 	$(GO) build -ldflags="-s -w" -o bin/release/minikcm ./cmd/minikcm
 	GOFLAGS=-trimpath $(GO) -C tools/release build -ldflags="-s -w" -o ../../bin/release/ tool .
 	bin/release/release prepare -minikcm bin/release/minikcm
-	$(if $(TARGET),sed -e 's#goos: .*#goos: [$(dir $(TARGET))]#; s#/\]#]#; s#goarch: .*#goarch: [$(notdir $(TARGET))]#',cat) .goreleaser.yaml >bin/release/goreleaser.yaml
+	$(if $(TARGET),sed -e 's#^    goos: .*#    goos: [$(dir $(TARGET))]#; s#/\]#]#; s#^    goarch: .*#    goarch: [$(notdir $(TARGET))]#',cat) .goreleaser.yaml >bin/release/goreleaser.yaml
 	PATH=$(CURDIR)/bin/release:$$PATH GORELEASER_CURRENT_TAG=$(VERSION) goreleaser release --config bin/release/goreleaser.yaml --clean --skip=announce,publish $(if $(SNAPSHOT),--snapshot)
 	bin/release/release package -version "$$(sed -n 's/.*"version": *"\([^"]*\)".*/\1/p' dist/metadata.json)" -url '$(RELEASE_URL)' -time $$(git log -1 --format=%ct)
 
