@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -89,7 +88,7 @@ func (f *demoFlags) run(cmd *cobra.Command, name string) error {
 	if _, _, err := clock.ParseMode(f.clock); f.clock != "" && err != nil {
 		return badInput{fmt.Errorf("--clock: %w", err)}
 	}
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
 		return fmt.Errorf("finding this executable, which contains kubectl: %w", err)
 	}

@@ -93,7 +93,7 @@ func detach(cmd *cobra.Command, name string, open bool) error {
 		return fmt.Errorf("starting in the background: %w", err)
 	}
 	defer read.Close() // it has been read
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
 		return fmt.Errorf("starting in the background: %w", err)
 	}

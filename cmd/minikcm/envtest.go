@@ -92,7 +92,7 @@ func prepareAssets(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	executable, err := os.Executable()
+	executable, err := executable()
 	if err != nil {
 		return "", fmt.Errorf("finding this executable: %w", err)
 	}

@@ -148,7 +148,7 @@ func (r *scenarioRunner) run(ctx context.Context) error {
 		return unreachable
 	}
 	f.opts.Logger = klog.Background()
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
 		return fmt.Errorf("finding this executable, which contains kubectl: %w", err)
 	}
