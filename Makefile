@@ -33,7 +33,7 @@ RELEASE_URL ?= $(if $(SNAPSHOT),file://$(CURDIR)/dist)
 release: ## Make the archives and packages of the tag VERSION in dist; SNAPSHOT=1 for any commit, TARGET=linux/arm64 for one platform. See docs/releasing.md.
 	$(GO) build -ldflags="-s -w" -o bin/release/minikcm ./cmd/minikcm
 	GOFLAGS=-trimpath $(GO) -C tools/release build -ldflags="-s -w" -o ../../bin/release/ tool .
-	bin/release/release prepare -minikcm bin/release/minikcm
+	bin/release/release prepare -minikcm bin/release/minikcm -time $$(git log -1 --format=%ct)
 	$(if $(TARGET),sed -e 's#^    goos: .*#    goos: [$(dir $(TARGET))]#; s#/\]#]#; s#^    goarch: .*#    goarch: [$(notdir $(TARGET))]#',cat) .goreleaser.yaml >bin/release/goreleaser.yaml
 	PATH=$(CURDIR)/bin/release:$$PATH GORELEASER_CURRENT_TAG=$(VERSION) goreleaser release --config bin/release/goreleaser.yaml --clean --skip=announce,publish $(if $(SNAPSHOT),--snapshot)
 	bin/release/release package -version "$$(sed -n 's/.*"version": *"\([^"]*\)".*/\1/p' dist/metadata.json)" -url '$(RELEASE_URL)' -time $$(git log -1 --format=%ct)

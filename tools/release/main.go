@@ -4,7 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -21,6 +23,7 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	root := flags.String("root", ".", "the repository's root")
+	stamp := flags.Int64("time", 0, "the time of all files, in seconds since 1970")
 	switch args[0] {
 	case "prepare":
 		program := flags.String("minikcm", "bin/minikcm", "the program for this machine")
@@ -28,12 +31,11 @@ func run(args []string) error {
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		return prepare(*root, *program, *out)
+		return prepare(*root, *program, *out, time.Unix(*stamp, 0))
 	case "package":
 		dist := flags.String("dist", "dist", "the folder with goreleaser's archives")
 		version := flags.String("version", "", "the version, without a v")
 		url := flags.String("url", "", "the address of the folder from which the archives will be downloaded")
-		stamp := flags.Int64("time", 0, "the time of all files, in seconds since 1970")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
@@ -46,11 +48,17 @@ func run(args []string) error {
 }
 
 // prepare writes what the archives contain beside the program.
-func prepare(root, program, out string) error {
+func prepare(root, program, out string, at time.Time) error {
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
-	return errors.Join(writeCompletions(program, out), writeManPages(root, out), writeLicences(root, out))
+	if err := errors.Join(writeCompletions(program, out), writeManPages(root, out), writeLicences(root, out)); err != nil {
+		return err
+	}
+	// Packages of Linux distributions have the times of folders.
+	return filepath.WalkDir(out, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, at, at))
+	})
 }
 
 // packageAll makes the packages of a release.
