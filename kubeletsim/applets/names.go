@@ -6,10 +6,10 @@ import "slices"
 // Package box implements them.
 func Names() []string {
 	return []string{
-		"[", "ash", "base64", "basename", "bash", "busybox", "cat", "chgrp", "chmod", "chown", "clear",
+		"[", "ash", "awk", "base64", "basename", "bash", "busybox", "cat", "chgrp", "chmod", "chown", "clear",
 		"cmp", "comm", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
-		"expr", "false", "fgrep", "find", "flock", "getent", "grep", "head", "hostname", "id", "install", "join", "kill",
-		"ln", "logger", "ls", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nice",
+		"expr", "false", "fgrep", "find", "flock", "gawk", "getent", "grep", "head", "hostname", "id", "install", "join", "kill",
+		"ln", "logger", "ls", "mawk", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nice",
 		"nl", "nohup", "nproc", "paste", "pgrep", "pidof", "printenv", "printf", "ps", "pwd", "readlink",
 		"realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha256sum",
 		"sha512sum", "sleep", "sort", "split", "stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee",

@@ -257,3 +257,35 @@ func TestMount(t *testing.T) {
 		t.Errorf("in an unknown image: %q, %q, %d", out, errOut, code)
 	}
 }
+
+// Awk reads and writes the container's files, and is unknown where its input or its program is.
+func TestAwk(t *testing.T) {
+	for _, tt := range []struct {
+		script, out, err string
+		code             int
+	}{
+		{script: "echo a b | awk '{print $2}'", out: "b\n"},
+		{script: "awk -F: -v n=1 '$3 == 0 {print $n}' /etc/passwd", out: "root\n"},
+		{script: "awk 'BEGIN {print ENVIRON[\"COLOR\"]; print \"e\" > \"/dev/stderr\"; print 1 > \"/tmp/o\"; print 2 > \"/tmp/o\"}'; cat /tmp/o", out: "blue\n1\n2\n", err: "e\n"},
+		{script: "echo '{n++} END {print n}' > /p; awk -f /p /etc/hostname /none", out: "1\n", err: "awk: /none: No such file or directory\n", code: 2},
+		{script: "awk '{'", err: "awk: syntax error: unexpected end of the program, expected }\n", code: 2},
+		{script: "awk 'BEGIN {exit 3}'; echo $?; yes | awk 'NR == 2 {exit}'; seq 3 | awk '{s += $1} END {print s}'", out: "3\n6\n"},
+	} {
+		out, errOut, code := run(t, newMachine(clock.Real(), nil), "", "sh", "-c", tt.script)
+		if out != tt.out || errOut != tt.err || code != tt.code {
+			t.Errorf("%s:\n got %q, %q, %d\nwant %q, %q, %d", tt.script, out, errOut, code, tt.out, tt.err, tt.code)
+		}
+	}
+	for script, want := range map[string]string{
+		`foo | awk '{print $1}' > /tmp/x && echo "<$(cat /tmp/x)>"`: "<<unknown>>\n", `awk 'BEGIN {print strftime()}' && echo ok`: "ok\n", `awk '{print}' /etc/app.conf && echo ok`: "ok\n", `echo a b | awk '{print $2}'`: "b\n",
+	} {
+		if out, errOut, code := run(t, newUnknown(clock.Real()), "", "sh", "-c", script); out != want || code != 0 {
+			t.Errorf("%s: %q, %q, %d, want %q", script, out, errOut, code, want)
+		}
+	}
+	m := newMachine(clock.Real(), nil)
+	m.Memory = shell.NewBudget(8<<20, nil)
+	if _, _, code := run(t, m, "", "sh", "-c", `awk 'BEGIN {s = "x"; while (1) s = s s}'`); code != exitKilled || m.Memory.Used() != 0 {
+		t.Errorf("beyond its memory: %d, %d bytes stay reserved", code, m.Memory.Used())
+	}
+}

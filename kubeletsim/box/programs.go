@@ -13,7 +13,7 @@ func programs() map[string]program {
 		"[": builtin, "echo": builtin, "printf": builtin, "pwd": builtin, "test": builtin, "true": builtin, "false": builtin,
 		"sh": runShell, "ash": runShell, "bash": runShell, "dash": runShell, "busybox": busybox,
 		"cat": cat, "head": head, "tail": tail, "wc": wc, "grep": grep, "egrep": grep, "sort": sortLines, "uniq": uniq, "cut": cut,
-		"tr": tr, "tee": tee, "base64": encode64, "sha256sum": sum, "md5sum": sum, "sha1sum": sum, "sha512sum": sum, "fgrep": grep, "sed": sed, "diff": diff, "cmp": compareFiles, "paste": paste, "rev": rev, "tac": tac, "nl": nl, "xargs": xargs,
+		"tr": tr, "awk": runAwk, "gawk": runAwk, "mawk": runAwk, "tee": tee, "base64": encode64, "sha256sum": sum, "md5sum": sum, "sha1sum": sum, "sha512sum": sum, "fgrep": grep, "sed": sed, "diff": diff, "cmp": compareFiles, "paste": paste, "rev": rev, "tac": tac, "nl": nl, "xargs": xargs,
 		"ls": ls, "mkdir": mkdir, "rm": rm, "rmdir": rmdir, "cp": cp, "mv": mv, "touch": touch, "ln": ln, "chmod": chmod, "chown": chown, "chgrp": chown,
 		"stat": stat, "find": find, "du": du, "df": df, "readlink": readlink, "realpath": realpath, "basename": basename, "dirname": dirname,
 		"mktemp": mktemp, "mount": mount, "umount": umount, "split": split, "comm": comm, "join": join, "getent": getent, "tar": tar, "install": install, "truncate": truncate, "dd": dd, "unlink": unlink,

@@ -140,7 +140,8 @@ var inFolder = map[string][]string{
 
 	"kubeletsim":                 {"*"},
 	"kubeletsim/applets":         {"span"},
-	"kubeletsim/box":             {"applets", "memfs", "shell", "span", "unknown"},
+	"kubeletsim/awk":             {},
+	"kubeletsim/box":             {"applets", "awk", "memfs", "shell", "span", "unknown"},
 	"kubeletsim/certgen":         {},
 	"kubeletsim/containers":      {"applets", "box", "certgen", "images", "lifecycle", "logs", "memfs", "nodes", "podcertificates", "podspec", "responses", "script", "shell", "span", "unknown", "usage"},
 	"kubeletsim/eviction":        {"podspec", "usage"},
