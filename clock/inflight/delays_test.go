@@ -103,8 +103,8 @@ func TestLimit(t *testing.T) {
 		var err error
 		var took time.Duration
 		go func() {
+			defer w.End() // after done, without which the clock takes idleness for a deadlock
 			defer close(done)
-			defer w.End()
 			defer stop()
 			for _, d := range test.sleeps {
 				if err = inflight.Sleep(ctx, v, d); err != nil {

@@ -21,13 +21,13 @@ func TestSleep(t *testing.T) {
 	done := make(chan struct{})
 	var err error
 	go func() {
+		defer outer.End() // after done, without which the clock takes idleness for a deadlock
+		defer inner.End()
 		defer close(done)
 		err = inflight.Sleep(ctx, v, time.Minute)
 		if got := l.String(); err == nil && got != "1 requests, 1 queued keys" && got != "1 requests, 1 queued keys, 1 timer callbacks" {
 			t.Errorf("after it, in flight: %s", got)
 		}
-		outer.End()
-		inner.End()
 	}()
 	begun := v.Now()
 	if waited := v.Wait(t.Context(), done); waited != nil || err != nil {

@@ -75,6 +75,8 @@ func TestSleepPausesTheCallers(t *testing.T) {
 	ctx := inflight.With(inflight.With(t.Context(), outer), inner)
 	done := make(chan struct{})
 	go func() {
+		defer outer.End() // after done, without which the clock takes idleness for a deadlock
+		defer inner.End()
 		defer close(done)
 		if err := inflight.Sleep(ctx, v, time.Minute); err != nil {
 			t.Error(err)
@@ -82,8 +84,6 @@ func TestSleepPausesTheCallers(t *testing.T) {
 		if got := v.Since(epoch); got != time.Minute {
 			t.Errorf("it slept %v", got)
 		}
-		inner.End()
-		outer.End()
 	}()
 	if err := v.Wait(t.Context(), done); err != nil {
 		t.Fatal(err)
@@ -184,12 +184,12 @@ func TestGroup(t *testing.T) {
 		}
 		done := make(chan struct{})
 		go func() {
+			defer w.End() // after done, without which the clock takes idleness for a deadlock
 			defer close(done)
 			group.Wait(inflight.With(t.Context(), w))
 			if got, want := v.Since(epoch), time.Duration(max(n-1, 0))*time.Second; got != want {
 				t.Errorf("%d goroutines: it has waited %v, want %v", n, got, want)
 			}
-			w.End()
 		}()
 		if err := v.Wait(t.Context(), done); err != nil {
 			t.Fatal(err)
