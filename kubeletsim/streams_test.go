@@ -526,7 +526,7 @@ func TestStreamsEndWithCluster(t *testing.T) {
 // Commands reach the output of a container whose command is unknown as a process's files.
 func TestOutputOfProcess(t *testing.T) {
 	t.Parallel()
-	c := newStreamCluster(t)
+	c := newStreamCluster(t, minikcmtest.WithFeatureGate("PodLogsQuerySplitStreams", true))
 	c.run(podNamed("web"))
 	c.run(podNamed("known", func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = []string{"sleep", "1000"} }))
 	dial := dialers()[0]

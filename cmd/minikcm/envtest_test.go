@@ -111,6 +111,16 @@ func TestProgramsRefuse(t *testing.T) {
 	}
 }
 
+// TestProgramVersions asks the programs for the versions that they print as upstream's.
+func TestProgramVersions(t *testing.T) {
+	for want, program := range map[string]func() *cobra.Command{"Kubernetes v1.37.": newKubeAPIServer, "etcd Version: 3.7.": newEtcdServer} {
+		var out, errOut bytes.Buffer
+		if code := run(program(), []string{"--version"}, strings.NewReader(""), &out, &errOut); code != 0 || !strings.HasPrefix(out.String(), want) || errOut.Len() > 0 {
+			t.Errorf("it ends with %d: %s%s, want %s", code, out.String(), errOut.String(), want)
+		}
+	}
+}
+
 // TestPortsInUse starts the programs on a port that another program listens on.
 func TestPortsInUse(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

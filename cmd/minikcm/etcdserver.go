@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.etcd.io/etcd/api/v3/version"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/store"
@@ -50,6 +52,8 @@ on stderr.`,
 	}
 	cmd.SetFlagErrorFunc(badFlag)
 	flags.register(cmd.Flags())
+	cmd.Version = fmt.Sprintf("etcd Version: %s\nGo Version: %s\nGo OS/Arch: %s/%s", version.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	cmd.SetVersionTemplate("{{.Version}}\n")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,6 +91,8 @@ The environment changes that:
 	}
 	cmd.SetFlagErrorFunc(badFlag)
 	flags.register(cmd.Flags())
+	cmd.Version = "Kubernetes v" + strings.TrimPrefix(cmp.Or(versionOfFolder(os.Args[0]), apiserver.DefaultVersion), "v")
+	cmd.SetVersionTemplate("{{.Version}}\n")
 	return cmd
 }
 
