@@ -79,7 +79,6 @@ type parser struct {
 	params []string
 	// noIn and noGreater say that the operators in and > end an expression.
 	noIn, noGreater bool
-	loops           int
 	called          []string
 	Program
 }
