@@ -39,6 +39,8 @@ type apiServerFlags struct {
 	featureGates []string
 	runtime      []string
 	emulated     []string
+	// folderVersion is the version that the program's folder is for; "" if it is for none.
+	folderVersion string
 	// notices are about feature gates that are left out.
 	notices   []string
 	verbosity int
@@ -47,7 +49,7 @@ type apiServerFlags struct {
 // newKubeAPIServer is the command of the program kube-apiserver in the folder of "minikcm
 // envtest".
 func newKubeAPIServer() *cobra.Command {
-	var flags apiServerFlags
+	flags := apiServerFlags{folderVersion: versionOfFolder(os.Args[0])}
 	cmd := &cobra.Command{
 		Use:   programAPIServer,
 		Short: "minikcm's API server, with the flags of kube-apiserver",
@@ -91,7 +93,7 @@ The environment changes that:
 	}
 	cmd.SetFlagErrorFunc(badFlag)
 	flags.register(cmd.Flags())
-	cmd.Version = "Kubernetes v" + strings.TrimPrefix(cmp.Or(versionOfFolder(os.Args[0]), apiserver.DefaultVersion), "v")
+	cmd.Version = "Kubernetes v" + strings.TrimPrefix(cmp.Or(flags.folderVersion, apiserver.DefaultVersion), "v")
 	cmd.SetVersionTemplate("{{.Version}}\n")
 	return cmd
 }
@@ -169,9 +171,7 @@ func (f *apiServerFlags) setServing(opts *minikcm.Options) error {
 		}
 		opts.EmulatedVersion = version
 	}
-	if opts.EmulatedVersion == "" {
-		opts.EmulatedVersion = versionOfFolder(os.Args[0])
-	}
+	opts.EmulatedVersion = cmp.Or(opts.EmulatedVersion, f.folderVersion)
 	release := releases.Newest
 	if opts.EmulatedVersion != "" {
 		if release, err = releases.Parse(opts.EmulatedVersion); err != nil {

@@ -95,14 +95,18 @@ func hintFlag(cmd *cobra.Command, flag string) string {
 	case cmd.Flags().Lookup("kubeconfig") != nil:
 		return fmt.Sprintf("; did you mean --kubeconfig %s?", name)
 	}
-	if slices.Contains(kubectlNamesakes, cmd.Name()) && len(flag) == 1 {
-		return fmt.Sprintf("; for kubectl's command, use \"%s kubectl %s\"", cmd.Root().Name(), cmd.Name())
+	kubectls := ""
+	if slices.Contains(kubectlNamesakes, cmd.Name()) {
+		kubectls = fmt.Sprintf("; for kubectl's command, use \"%s kubectl %s\"", cmd.Root().Name(), cmd.Name())
+	}
+	if kubectls != "" && len(flag) == 1 {
+		return kubectls
 	}
 	if meant := nearestFlag(cmd, flag); meant != "" {
 		return fmt.Sprintf("; did you mean --%s?", meant)
 	}
-	if slices.Contains(kubectlNamesakes, cmd.Name()) {
-		return fmt.Sprintf("; for kubectl's command, use \"%s kubectl %s\"", cmd.Root().Name(), cmd.Name())
+	if kubectls != "" {
+		return kubectls
 	}
 	if len(flag) == 1 && flag[0] >= '0' && flag[0] <= '9' {
 		return "; an argument that begins with - comes after --"
