@@ -297,8 +297,7 @@ func which(_ context.Context, p *proc) int {
 	for _, name := range p.args[1:] {
 		switch file := p.Find(name, p.dir, p.env["PATH"]); {
 		case unknown.In(file):
-			p.guess.made = true
-			p.Assume(unknown.Show(name) + " exists")
+			p.guessThat(unknown.Show(name) + " exists")
 			code = 1
 		case file == "":
 			code = 1

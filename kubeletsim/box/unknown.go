@@ -146,16 +146,20 @@ func (g *guessReader) Read(data []byte) (int, error) {
 
 // unsure makes the result of the program unknown because of a file that may be there.
 func (p *proc) unsure(name string) int {
-	p.guess.made = true
-	p.Assume(unknown.Show(p.path(name)) + " exists")
+	p.guessThat(unknown.Show(p.path(name)) + " exists")
 	return 1
+}
+
+// guessThat makes the result of the program unknown because of an assumption.
+func (p *proc) guessThat(what string) {
+	p.guess.made = true
+	p.Assume(what)
 }
 
 // unsupported is for an option that the program does not have. Another implementation may.
 func (p *proc) unsupported(option string) int {
 	if p.machine.Unknown {
-		p.guess.made = true
-		p.Assume(path.Base(p.args[0]) + " " + unknown.Show(option) + " succeeds")
+		p.guessThat(path.Base(p.args[0]) + " " + unknown.Show(option) + " succeeds")
 		return 1
 	}
 	return p.fail("unrecognized option: %s", strings.TrimLeft(option, "-"))

@@ -155,8 +155,7 @@ func getent(ctx context.Context, p *proc) int {
 		switch {
 		case found:
 		case separator == "" && p.machine.Unknown:
-			p.guess.made = true
-			p.Assume("the host name " + unknown.Show(key) + " is known")
+			p.guessThat("the host name " + unknown.Show(key) + " is known")
 			code = exitNoEntry
 		default:
 			code = exitNoEntry
