@@ -38,8 +38,8 @@ func (p *PodNetworks) clusterCIDR() string {
 	return p.ClusterCIDR
 }
 
-// families returns the IP families of nodes and pods: those of the pods' networks that are allocated, and
-// otherwise those of the Services.
+// families returns the IP families of nodes and pods: the families of ClusterCIDR if it is allocated, otherwise of
+// the Services.
 func (o *Options) families() nodes.Families {
 	if o.PodNetworks.Allocate {
 		return nodes.FamiliesOf(strings.Split(o.PodNetworks.clusterCIDR(), ","))

@@ -95,7 +95,7 @@ func TestWebhooksSeeGracePeriods(t *testing.T) {
 }
 
 // TestWebhooksOfSelectedNamespaces writes a Namespace in all ways while a webhook selects namespaces by
-// their labels: it is called for those of the selected one, whose reviews have it as their namespace.
+// their labels. The webhook is called for the Namespace if its labels match, and the review's namespace is its name.
 func TestWebhooksOfSelectedNamespaces(t *testing.T) {
 	h := start(t)
 	o := newObserver(t, allow)

@@ -49,8 +49,8 @@ func (f *Fork) Fit(ctx context.Context, target *Target, wanted, limit int) (*Fit
 	}
 }
 
-// Fit tries fewTried additional replicas first, and growth times as many while all of them fit: replicas
-// that find no node cost as much as those that do, and mostly far fewer fit than may be tried.
+// Fit tries fewTried additional replicas first, and growth times as many while all of them fit. A replica
+// without a node costs as much as one with a node, and mostly far fewer fit than the limit.
 const (
 	fewTried = 32
 	growth   = 4

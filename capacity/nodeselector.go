@@ -169,7 +169,7 @@ func Zones(nodes []corev1.Node) []string {
 	return namesOf(nodes, func(n *corev1.Node) []string { return []string{zoneOf(n)} })
 }
 
-// Pools returns the pools of nodes, sorted: those that labels name, and names of nodes without their numbers.
+// Pools returns the pools of nodes, sorted: the values of the pool labels, and the names of nodes without their numbers.
 func Pools(nodes []corev1.Node) []string {
 	return namesOf(nodes, func(n *corev1.Node) []string { return []string{poolOf(n), numbered(n.Name)} })
 }

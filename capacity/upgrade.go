@@ -25,7 +25,7 @@ type upgrade struct {
 	going   []*replacement
 	// taken are the names of nodes, so that new ones get others.
 	taken map[string]bool
-	// drains are those that have begun, in their order.
+	// drains have begun, in this order.
 	drains []*draining
 }
 

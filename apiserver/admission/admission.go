@@ -35,7 +35,7 @@ type Require func(key string, revision int64, renew func(ctx context.Context) (i
 
 // Options are the options of a request that webhooks and policies see, besides dryRun.
 type Options struct {
-	// FieldManager and FieldValidation are those of a create or an update, as the client sent them.
+	// FieldManager and FieldValidation are the client's query parameters of a create or an update.
 	FieldManager, FieldValidation string
 	// Deletion has all options of a delete.
 	Deletion *metav1.DeleteOptions

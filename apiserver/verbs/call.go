@@ -22,7 +22,7 @@ type Call struct {
 	// premises are what the request's writes depend on; nil unless other processes use the store.
 	premises *storage.Premises
 	refusal  Refusal
-	// options are those that admission sees.
+	// options are the request's options for admission reviews.
 	options admission.Options
 }
 

@@ -24,9 +24,10 @@ import (
 // the descriptor of the file to which it reports.
 const detachedVariable = "MINIKCM_DETACHED"
 
-// readiness is what a process in the background reports when its cluster is ready, and before that.
+// readiness is a report of a process in the background: its progress, or the output of the command once the
+// cluster is ready.
 type readiness struct {
-	// Progress is what the process is doing; empty: the cluster is ready.
+	// Progress is a line about the start; empty: the cluster is ready.
 	Progress string `json:",omitempty"`
 	// Out and Err are what the command prints.
 	Out, Err string

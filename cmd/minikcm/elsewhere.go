@@ -88,10 +88,10 @@ func unknownCommand(root *cobra.Command) []string {
 	return nil
 }
 
-// kubectlNamesakes are the commands of minikcm that do something else than those of kubectl.
+// kubectlNamesakes are commands of minikcm whose namesakes in kubectl do something else.
 var kubectlNamesakes = []string{"exec", "version"}
 
-// hintContainer returns a sentence for "minikcm exec" about arguments that look like those of "kubectl exec", or "".
+// hintContainer returns a hint for "minikcm exec" if its arguments look as if "kubectl exec" was meant; otherwise "".
 func hintContainer(cmd *cobra.Command, args []string) string {
 	if !slices.Contains(args, "--") {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place is what can be assigned to: a variable, an element of it, or a field.
+// place is the target of an assignment: a variable, an element of an array, or a field.
 type place struct {
 	cell  func(in *interpreter) *cell
 	key   func(in *interpreter) string

@@ -42,7 +42,7 @@ const (
 	returns
 )
 
-// operand is an expression, and what can be assigned to, if it is that.
+// operand is an expression; place is set if it can be assigned to.
 type operand struct {
 	eval  expression
 	place *place

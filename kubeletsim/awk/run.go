@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Host is what a program reaches beside its own values.
+// Host gives a program its files, its memory and its time.
 type Host interface {
 	// Reserve takes memory before it is used. Its error ends the program.
 	Reserve(n int) error
@@ -23,15 +23,15 @@ type Host interface {
 	Create(name string, appends bool) (io.Writer, error)
 }
 
-// Config is what a program runs with.
+// Config is the input of a run.
 type Config struct {
 	Host Host
 	Out  io.Writer
-	// Environ are the variables of ENVIRON, Vars those of -v, and Args are ARGV.
+	// Environ becomes ENVIRON, Vars are the assignments of -v, and Args becomes ARGV.
 	Environ map[string]string
 	Vars    [][2]string
 	Args    []string
-	// Seed is what rand follows from.
+	// Seed is the seed of rand.
 	Seed uint64
 }
 

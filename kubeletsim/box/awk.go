@@ -80,7 +80,7 @@ func (p *proc) awkEnded(ctx context.Context, code int, err error) int {
 	return 2
 }
 
-// awkHost is what a program of awk reaches.
+// awkHost implements awk.Host with the files and the budgets of a process.
 type awkHost struct {
 	*proc
 	step   func() error

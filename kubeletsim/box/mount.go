@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/unknown"
 )
 
-// df shows the space of the file systems, or of those of the files that are named.
+// df shows the space of all file systems, or of the file systems of the named files.
 func df(_ context.Context, p *proc) int {
 	flags, names, ok := p.parse("hHPkmTail", "tB")
 	if !ok {
@@ -118,7 +118,7 @@ func (p *proc) showMounts(only string) int {
 	return 0
 }
 
-// mounting is what a call of mount asks for.
+// mounting holds the options of a call of mount.
 type mounting struct {
 	kind                    string
 	bind, remount, readOnly bool

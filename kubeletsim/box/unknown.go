@@ -192,8 +192,8 @@ func foreign(ctx context.Context, p *proc) int {
 	return unknown.Succeeded
 }
 
-// success is the assumption that a program succeeds. What it says of a program that is there to reach others
-// is that it has not.
+// success is the assumption that a program succeeds. Of a program whose purpose is the network, it says that
+// nothing was reached.
 func success(name string) string {
 	what := unknown.Show(name) + " succeeds"
 	if applets.Networked(path.Base(name)) {

@@ -14,11 +14,11 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/podspec"
 )
 
-// beginning is what a run of a container has read when it began, and sees until it ends: the sources of its environment, and
-// those of volumes that it mounts by a sub-path. Volumes that it mounts as a whole follow their sources.
+// beginning holds the ConfigMaps and Secrets that a run of a container read when it began, and uses until it ends: for its
+// environment, and for volumes that it mounts by a sub-path. Volumes that it mounts as a whole follow their sources.
 type beginning struct {
 	id string
-	// pod is the object of then.
+	// pod is the pod's object when the run began.
 	pod     *corev1.Pod
 	sources map[source]content
 }
@@ -29,7 +29,7 @@ type source struct {
 	name   string
 }
 
-// content is that of a source. Equal values of all pods are kept once. It is assumed if nothing is known of it.
+// content holds the values of a source. Equal values of all pods are kept once. assumed means that nothing is known of them.
 type content struct {
 	values  map[string]unique.Handle[string]
 	assumed bool

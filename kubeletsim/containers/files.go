@@ -26,7 +26,7 @@ type Files struct {
 	consoles map[string]*console
 	// runs are the live processes, the present and the last of each container.
 	runs map[string][]*liveRun
-	// beginnings are what the present runs see as it was at their start, by container.
+	// beginnings are the sources that the present runs read at their start, by container.
 	beginnings map[string]*beginning
 	// machines are the machines that probes share, by container.
 	machines map[string]*keptMachine

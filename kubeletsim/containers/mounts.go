@@ -16,8 +16,8 @@ type mountable struct {
 	readOnly bool
 }
 
-// mount mounts the container's volumes, of which then shows those that keep the content of its start. The caller must call
-// release.
+// mount mounts the container's volumes. Volumes that keep the content of the container's start are read from then. The caller
+// must call release.
 func (in *Ref) mount(ctx context.Context, view *memfs.View, env []string, then *Ref) (release func(), err error) {
 	var made []*memfs.Tree
 	release = func() {

@@ -24,7 +24,7 @@ type Ref struct {
 	spec  *corev1.Container
 	// id is the container ID of the run.
 	id string
-	// began is what is read instead of the API; nil: the API is.
+	// began is read in place of the API; nil: the API is read.
 	began *beginning
 }
 

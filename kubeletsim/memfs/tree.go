@@ -38,7 +38,7 @@ type Tree struct {
 	space *Space
 	root  *node
 	account
-	// attached is what the processes of the container with this root have mounted.
+	// attached are the mounts that processes of the container with this root have made, by path.
 	attached map[string]attachment
 }
 

@@ -28,8 +28,8 @@ type Node struct {
 	// Managed means that a client created the Node. Deleting the Node then ends the machine for
 	// good.
 	Managed bool
-	// families are those of the node's own addresses; hostIPs are those that its pods report. block is the
-	// IPv4 range of pod addresses that the table holds for it.
+	// families are the IP families of the node's own addresses, and hostIPs the addresses that its pods report. block
+	// is the IPv4 range of pod addresses that the table holds for the node.
 	families Families
 	hostIPs  []string
 	block    netip.Prefix

@@ -19,7 +19,7 @@ type Table struct {
 	awaits bool
 	// inCloud means that each node has to ask the simulated cloud for its instance.
 	inCloud bool
-	// families are those of the nodes and their pods.
+	// families are the IP families of the nodes and their pods.
 	families Families
 	mu       sync.Mutex
 	// keepsHealth means that nodes go on as their Nodes state, as far as these are not Ready or under
@@ -232,8 +232,8 @@ func (t *Table) placeLocked(said *statement) (netip.Prefix, error) {
 	return t.blocks.take(said.rangePods())
 }
 
-// rangesLocked returns the ranges of a node's pod addresses: those that follow from the given one, or in an
-// awaiting table those of its Node. A Node with the given range, but none of another family, has that only.
+// rangesLocked returns the ranges of a node's pod addresses: an awaiting table takes them from the Node, another
+// derives them from the given range. A Node with the given range, but none of another family, has that only.
 func (t *Table) rangesLocked(object *corev1.Node, assigned netip.Prefix) []netip.Prefix {
 	if t.awaits {
 		return rangesOf(object)

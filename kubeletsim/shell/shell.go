@@ -84,7 +84,7 @@ type Shell struct {
 	// held is the memory of what commands under way have expanded; owned that of variables and functions.
 	held, owned int64
 	dirs        []string
-	// limits are those that ulimit has set, by letter. The map is not modified.
+	// limits are the values that ulimit has set, by letter. The map is not modified.
 	limits map[byte]string
 }
 

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// release is what the packages are made of.
+// release is the input of the packages.
 type release struct {
 	root, dist, version, url string
-	// time is that of the commit, and of all files.
+	// time is the commit's time, which all files get.
 	time time.Time
 }
 
@@ -147,7 +147,7 @@ func compress(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// packageSums is the file with the sums of what is made here; goreleaser's has those of its own.
+// packageSums is the file with the sums of the packages that this program makes; goreleaser writes one for its own.
 const packageSums = "checksums-packages.txt"
 
 // writeSums writes the sums of all packages, as sha256sum prints them.

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// platforms are those of .goreleaser.yaml.
+// platforms are the platforms of .goreleaser.yaml.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 // licenceFile matches the files that a licence can demand to be passed on.
@@ -31,7 +31,7 @@ type module struct {
 	Replace            *module
 }
 
-// linkedPackage is what "go list -json" prints of a package.
+// linkedPackage holds fields of the output of "go list -json" for a package.
 type linkedPackage struct {
 	Dir    string
 	Module *module
