@@ -140,6 +140,7 @@ func TestRefused(t *testing.T) {
 	var syntax *SyntaxError
 	for program, is := range map[string]any{
 		`BEGIN {print strftime()}`: &unsupported, `BEGIN {print | "sort"}`: &unsupported, `BEGIN {system("x")}`: &unsupported,
+		`BEGIN {"date" | getline}`: &unsupported, `BEGIN {while (("ls" | getline f) > 0) n++}`: &unsupported,
 		`BEGIN {`: &syntax, `{print $}`: &syntax, `/[/`: &syntax, "BEGIN {x = \"a\n\"}": &syntax, `@`: &syntax, strings.Repeat("(", 1000): &syntax, `BEGIN {` + strings.Repeat("{", 1000): &syntax, `BEGIN {substr("x")}`: &syntax,
 		`BEGIN {x = ` + strings.Repeat("!", 10000) + `1}`: &syntax, `BEGIN {x = ` + strings.Repeat("$", 10000) + `1}`: &syntax, strings.Repeat("x=", 5000) + "1": &syntax,
 	} {

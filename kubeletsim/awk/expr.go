@@ -18,6 +18,9 @@ func (p *parser) expr() expression { return p.ternary().eval }
 func (p *parser) ternary() operand {
 	defer p.nested()()
 	left := p.or()
+	if p.is("|") && !p.noGreater { // print has its own pipe
+		panic(&UnsupportedError{"a pipe from a command"})
+	}
 	if left.place != nil && p.is("=", "+=", "-=", "*=", "/=", "%=", "^=") {
 		op := strings.TrimSuffix(p.tok.text, "=")
 		p.advance()
