@@ -15,7 +15,7 @@ var paths = []string{
 	"/openapi/v3/api/v1/", "/openapi/v3/apis/apps/v1?hash=x", "/metricsx", "/logs", "/logs/", "/debug", "/debug/", "/debug/pprof", "/debug/pprof/", "/debug/flags/v", "/debug/api_priority_and_fairness/dump_priority_levels", "/ui", "/favicon.ico", "/unknown", "/unknown/", "/flagz", "/flagz/", "/statusz", "/statusz/",
 	"/configz", "/swaggerapi", "/swagger.json", "/swagger-2.0.0.pb-v1", "/api/v2", "/api/v1x", "/apis/none", "/apis/none/v1", "/apis/apps/v9", "/apis/apps/v9/deployments", "/apis/none/v1/things", "/api/v1/none", "/api/v1/namespaces/wire/none", "/api/v1/namespaces/wire/none/x", "/apis/apps/v1/namespaces/wire/none",
 	"/api//v1", "//api/v1", "/api/v1//namespaces", "/api/v1/namespaces//pods", "/api/v1/../v1", "/api/v1/./namespaces", "/api/v1/namespaces/wire/", "/api/v1/namespaces/%77ire", "/api/v1/namespaces/wi%2Fre", "/api/v1/namespaces/wire%00", "/api/v1/namespaces/..", "/api/v1/%2e%2e/v1", "/API/v1", "/api/V1",
-	"/api/v1/watch", "/api/v1/watch/namespaces/wire", "/api/v1/proxy/nodes/x", "/api/v1/redirect/nodes/x", "/apis/apps/v1/watch/", "/metrics/", "/metrics/slis/", "/metrics/resources", "/metrics/cadvisor",
+	"/api/v1/watch", "/api/v1/watch/namespaces/wire?timeoutSeconds=1", "/api/v1/proxy/nodes/x", "/api/v1/redirect/nodes/x", "/apis/apps/v1/watch/", "/metrics/", "/metrics/slis/", "/metrics/resources", "/metrics/cadvisor",
 }
 
 // nonResources asks for paths that are no resources, by every method and with common headers.
