@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/kubeletsim/stages"
 	"minikcm.dev/minikcm/test/golden"
@@ -99,6 +100,14 @@ func forkOf(t *testing.T, text string) *Fork {
 		t.Fatalf("refused: %v", refused)
 	}
 	return f
+}
+
+// Objects without times begin at the same time always, because the answer depends on it.
+func TestStartWithoutTimes(t *testing.T) {
+	t.Parallel()
+	if f := fork(t); !f.begun.Equal(minikcm.DefaultClockStart) {
+		t.Errorf("a fork of objects without times begins at %v, want %v", f.begun, minikcm.DefaultClockStart)
+	}
 }
 
 // A question has the same answer each time, verbatim.

@@ -29,7 +29,8 @@ type Options struct {
 	Objects  *dump.Dump
 	Snapshot string
 	// Start is the fork's initial time. It must not be before the state was written. The
-	// zero time means the time of the dump or, for a snapshot, the machine's time.
+	// zero time means the time of the dump, minikcm.DefaultClockStart for a dump without any
+	// times, and for a snapshot the machine's time, rounded up to a minute.
 	Start time.Time
 	// Seed is the seed of the fork's random choices. 0 means 1, so that a question always
 	// has the same answer.
@@ -132,11 +133,18 @@ func (o *Options) complete() {
 	if o.For == 0 {
 		o.For = DefaultFor
 	}
-	if o.Start.IsZero() && o.Objects != nil {
-		o.Start = o.Objects.Taken().Add(time.Second).Truncate(time.Second)
+	if !o.Start.IsZero() {
+		return
 	}
-	if o.Start.Year() <= 1 {
-		o.Start = clock.Real().Now()
+	// The order of turns follows from the time since the start, and deadlines from the seconds of the time: a
+	// start between seconds would give other answers.
+	switch {
+	case o.Objects == nil:
+		o.Start = clock.Real().Now().Add(time.Minute).Truncate(time.Minute)
+	case o.Objects.Taken().IsZero():
+		o.Start = minikcm.DefaultClockStart
+	default:
+		o.Start = o.Objects.Taken().Add(time.Second).Truncate(time.Second)
 	}
 }
 
