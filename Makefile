@@ -15,6 +15,12 @@ RACE ?= ./clock/... ./store/... ./apiserver/watchcache/... ./controllers/loop/..
 
 .DEFAULT_GOAL := help
 
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+ifeq ($(shell command -v $(GO)),)
+$(error make $(firstword $(MAKECMDGOALS)) needs Go, and there is no "$(GO)": install the version that go.mod names, or a later one (https://go.dev/doc/install). To run minikcm without a compiler, install a release: README.md, "Install it")
+endif
+endif
+
 .PHONY: help
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
