@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubeinformers "k8s.io/client-go/informers"
 	admissionregistrationinformers "k8s.io/client-go/informers/admissionregistration/v1"
@@ -12,6 +13,7 @@ import (
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
+	"k8s.io/client-go/informers/internalinterfaces"
 	networkinginformers "k8s.io/client-go/informers/networking/v1"
 	policyinformers "k8s.io/client-go/informers/policy/v1"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
@@ -22,6 +24,7 @@ import (
 	storagemigrationinformers "k8s.io/client-go/informers/storagemigration/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -38,6 +41,8 @@ type Kinds interface {
 	Start(stop <-chan struct{})
 	// Shutdown waits until all started informers have ended.
 	Shutdown()
+	// InformerFor returns the one informer for obj's type, which newFunc makes if there is none yet.
+	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 	// ForResource returns the informer of one of client-go's resources.
 	ForResource(resource schema.GroupVersionResource) (kubeinformers.GenericInformer, error)
 
@@ -105,11 +110,11 @@ type Kinds interface {
 // ByKind returns the informers of a factory.
 func ByKind(factory kubeinformers.SharedInformerFactory) Kinds { return kinds{factory} }
 
-// KindsOf is ByKind(New(client, ledger)) for packages that do not mention a factory.
+// KindsOf is ByKind(New(client, ledger, opts...)) for packages that do not mention a factory.
 //
 //go:noinline
-func KindsOf(client kubernetes.Interface, ledger *clock.Ledger) Kinds {
-	return kinds{New(client, ledger)}
+func KindsOf(client kubernetes.Interface, ledger *clock.Ledger, opts ...Option) Kinds {
+	return kinds{New(client, ledger, opts...)}
 }
 
 // KindsFor is ByKind of NewForConfig(config, ledger, opts...) for packages that do not mention a factory.

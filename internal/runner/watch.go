@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock/informers"
 )
 
 // staleness says that files may have to be written again.
@@ -19,19 +20,20 @@ func (s *staleness) take() bool { return s.yes.Swap(false) }
 
 // watch follows what the command depends on, until stop is called.
 func (r *runner) watch(ctx context.Context) (stop func(), err error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithNamespace(r.opts.Namespace))
-	core, apps := factory.Core().V1(), factory.Apps().V1()
-	r.deployments, r.sets = apps.Deployments().Lister(), apps.ReplicaSets().Lister()
-	r.pods, r.services = core.Pods().Lister(), core.Services().Lister()
+	factory := informers.KindsOf(r.client, nil, informers.WithNamespace(r.opts.Namespace))
+	r.deployments, r.sets = factory.Deployments().Lister(), factory.ReplicaSets().Lister()
+	r.pods, r.services = factory.Pods().Lister(), factory.Services().Lister()
 	every := func(any) { r.poke() }
 	filesChanged := func(any) {
 		r.stale.set()
 		r.poke()
 	}
+	var synced []cache.InformerSynced
 	for informer, react := range map[cache.SharedIndexInformer]func(any){
-		apps.Deployments().Informer(): every, apps.ReplicaSets().Informer(): every, core.Services().Informer(): every, core.Pods().Informer(): every,
-		core.Secrets().Informer(): filesChanged, core.ConfigMaps().Informer(): filesChanged,
+		factory.Deployments().Informer(): every, factory.ReplicaSets().Informer(): every, factory.Services().Informer(): every, factory.Pods().Informer(): every,
+		factory.Secrets().Informer(): filesChanged, factory.ConfigMaps().Informer(): filesChanged,
 	} {
+		synced = append(synced, informer.HasSynced)
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: react, DeleteFunc: react, UpdateFunc: func(old, now any) {
 				if before, ok := old.(*corev1.Pod); ok && !sameMetadata(before, now) {
@@ -49,11 +51,9 @@ func (r *runner) watch(ctx context.Context) (stop func(), err error) {
 		cancel()
 		factory.Shutdown()
 	}
-	for _, synced := range factory.WaitForCacheSync(ctx.Done()) {
-		if !synced {
-			stop()
-			return nil, errors.New("the cluster cannot be watched")
-		}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		stop()
+		return nil, errors.New("the cluster cannot be watched")
 	}
 	return stop, nil
 }

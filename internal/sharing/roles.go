@@ -11,9 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/fence"
 	"minikcm.dev/minikcm/internal/members"
 )
@@ -23,8 +23,8 @@ func joinKinds(kinds []string) string { return strings.Join(kinds, ",") }
 // watch returns the Leases of members and roles as a watch shows them, which signals changed.
 func (m *Member) watch(ctx context.Context) (end func(), leases func() []*coordinationv1.Lease) {
 	ctx, cancel := context.WithCancel(ctx)
-	factory := informers.NewSharedInformerFactoryWithOptions(m.opts.Client, 0, informers.WithNamespace(members.Namespace))
-	informer := factory.Coordination().V1().Leases()
+	factory := informers.KindsOf(m.opts.Client, nil, informers.WithNamespace(members.Namespace))
+	informer := factory.Leases()
 	signal := func() {
 		select {
 		case m.changed <- struct{}{}:
@@ -36,7 +36,7 @@ func (m *Member) watch(ctx context.Context) (end func(), leases func() []*coordi
 		AddFunc: func(any) { signal() }, UpdateFunc: func(any, any) { signal() }, DeleteFunc: func(any) { signal() },
 	})
 	lister := informer.Lister().Leases(members.Namespace)
-	factory.StartWithContext(ctx)
+	factory.Start(ctx.Done())
 	end = func() {
 		cancel()
 		factory.Shutdown()

@@ -36,7 +36,7 @@ type Controller struct {
 	cluster *minikcm.Cluster
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
-	factory *informers.Factory
+	factory informers.Kinds
 	logger  klog.Logger
 	random  *clock.Random
 
@@ -72,7 +72,7 @@ func New(cluster *minikcm.Cluster, logger klog.Logger) (*Controller, error) {
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("making the client of the Chaos Mesh controller: %w", err)
 	}
-	if c.factory, err = informers.NewForConfig(config, cluster.Ledger()); err != nil {
+	if c.factory, err = informers.KindsFor(config, cluster.Ledger()); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -147,9 +146,8 @@ func (f *Follower) list(ctx context.Context, q Query, limit int64) (*metav1.Part
 // informer returns an informer of the view's own, which does not run yet.
 func (f *Follower) informer(q *Query) cache.SharedIndexInformer {
 	if f.builtIn != nil {
-		factory := kubeinformers.NewSharedInformerFactoryWithOptions(f.builtIn, 0,
-			kubeinformers.WithNamespace(q.Namespace), kubeinformers.WithTweakListOptions(q.tweak))
-		if generic, err := factory.ForResource(q.Resource); err == nil {
+		kinds := informers.KindsOf(f.builtIn, nil, informers.WithNamespace(q.Namespace), informers.WithTweakListOptions(q.tweak))
+		if generic, err := kinds.ForResource(q.Resource); err == nil {
 			return generic.Informer()
 		}
 	}

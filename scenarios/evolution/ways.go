@@ -75,7 +75,7 @@ func (s *stage) shared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lister := factory.Core().V1().ConfigMaps().Lister()
+	lister := factory.ConfigMaps().Lister()
 	for consumer := range consumers {
 		if err := s.follow(ctx, factory, &copier{client: s.client, consumer: consumer, read: fromCache(lister)}); err != nil {
 			return err
@@ -96,12 +96,12 @@ func fromCache(lister corelisters.ConfigMapLister) reader {
 	}
 }
 
-func (s *stage) factory(labels string) (*informers.Factory, error) {
-	return informers.NewForConfig(s.config, s.ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = labels }))
+func (s *stage) factory(labels string) (informers.Kinds, error) {
+	return informers.KindsFor(s.config, s.ledger, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = labels }))
 }
 
-func (s *stage) start(ctx context.Context, factory *informers.Factory) {
-	factory.StartWithContext(ctx)
+func (s *stage) start(ctx context.Context, factory informers.Kinds) {
+	factory.Start(ctx.Done())
 	s.ending.Go(func() {
 		<-ctx.Done()
 		factory.Shutdown()
@@ -109,13 +109,13 @@ func (s *stage) start(ctx context.Context, factory *informers.Factory) {
 }
 
 // follow reconciles every source that changes.
-func (s *stage) follow(ctx context.Context, factory *informers.Factory, c *copier) error {
+func (s *stage) follow(ctx context.Context, factory informers.Kinds, c *copier) error {
 	changed := func(obj any) {
 		if source, ok := obj.(*corev1.ConfigMap); ok && source.Labels["evolution"] == "source" {
 			s.failed(ctx, c.reconcile(ctx, source))
 		}
 	}
-	_, err := factory.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := factory.ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) },
 	})
 	return err
