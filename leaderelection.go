@@ -18,7 +18,6 @@ import (
 	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/controllers/env"
 	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/controllers/scheduler"
 )
 
 // The processes of upstream that hold a lease of their name.
@@ -175,10 +174,15 @@ func haltControllers(m *manager.Manager) (start func()) {
 	}
 }
 
+// schedules is a scheduler.Scheduler. Packages that read a Cluster do not compile what that leads to.
+type schedules interface {
+	Run(ctx context.Context) error
+}
+
 // schedulerPart runs the scheduler, and can halt it.
 type schedulerPart struct {
-	make   func() (*scheduler.Scheduler, error)
-	first  *scheduler.Scheduler
+	make   func() (schedules, error)
+	first  schedules
 	ledger *clock.Ledger
 	inform func() // starts the informers that a new scheduler has requested
 

@@ -24,7 +24,7 @@ func (c *Cluster) Controllers() []manager.Status {
 
 // ControllerLoops returns the loops of a controller that the cluster runs; ok is false if it
 // runs none of that name. A controller that is restarted gets new ones.
-func (c *Cluster) ControllerLoops(name string) (loops []*loop.Loop, ok bool) {
+func (c *Cluster) ControllerLoops(name string) (loops []loop.Loop, ok bool) {
 	m := c.manager.Load()
 	if m == nil {
 		return nil, false

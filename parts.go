@@ -74,7 +74,7 @@ func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) (err error) {
 	own := c.envOf(e, "system:kube-scheduler")
 	own.Recorder = e.Recorder.OwnedBy("kube-scheduler")
 	p := &schedulerPart{ledger: c.ledger, inform: e.StartInformers, again: make(chan *inflight.Work, 1)}
-	p.make = func() (*scheduler.Scheduler, error) {
+	p.make = func() (schedules, error) {
 		opts, err := c.opts.schedulerOptions()
 		if err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ func (c *Cluster) Until(ctx context.Context, look func(ctx context.Context) (don
 // follow calls look for each key until look returns true or an error, or ctx ends. It
 // closes done while the last call is still in flight, so that no virtual time passes
 // before Wait returns.
-func follow(ctx context.Context, looks *inflight.Queue[struct{}], look func(ctx context.Context) (bool, error), done chan<- struct{}) error {
+func follow(ctx context.Context, looks inflight.Queue[struct{}], look func(ctx context.Context) (bool, error), done chan<- struct{}) error {
 	for {
 		key, _, ok := looks.Get(ctx)
 		if !ok {

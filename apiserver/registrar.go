@@ -33,7 +33,7 @@ type registrar struct {
 	registered chan struct{}
 	// looks holds at most one request for a pass in the background. It does not take turns (Ahead):
 	// the start of the cluster waits for the first one.
-	looks *inflight.Queue[struct{}]
+	looks inflight.Queue[struct{}]
 	// mu is held while APIServices are compared with what is served.
 	mu sync.Mutex
 }

@@ -29,7 +29,7 @@ import (
 type Kubelets struct {
 	opts  Options
 	loop  loops
-	due   *inflight.Alarms[key]
+	due   inflight.Alarms[key]
 	pods  *podTable
 	nodes *nodes.Table
 	// shards are the nodes that this process simulates; nil means all.

@@ -17,14 +17,14 @@ import (
 //
 // Both have the same name, so turns on virtual time come in the order of one queue.
 type loops struct {
-	pods, nodes *loop.Typed[key]
+	pods, nodes loop.Typed[key]
 }
 
 func newLoops(opts loop.TypedOptions[key], r loop.TypedReconciler[key]) loops {
-	return loops{pods: loop.New(opts, r), nodes: loop.New(opts, r)}
+	return loops{pods: loop.NewTyped(opts, r), nodes: loop.NewTyped(opts, r)}
 }
 
-func (l *loops) of(key key) *loop.Typed[key] {
+func (l *loops) of(key key) loop.Typed[key] {
 	if key.kind == ofPod {
 		return l.pods
 	}

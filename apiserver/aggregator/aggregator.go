@@ -58,8 +58,8 @@ type Aggregator struct {
 	cancel context.CancelFunc
 	// checks has the names of the APIServices whose servers are to be checked. They take no
 	// turns: a check waits for another server.
-	checks  *inflight.Queue[string]
-	alarms  *inflight.Alarms[string]
+	checks  inflight.Queue[string]
+	alarms  inflight.Alarms[string]
 	running sync.WaitGroup
 	started sync.Once // follows Services and EndpointSlices
 

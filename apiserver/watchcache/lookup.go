@@ -3,8 +3,6 @@ package watchcache
 import (
 	"cmp"
 	"slices"
-
-	"github.com/google/btree"
 )
 
 const (
@@ -35,10 +33,10 @@ func compareValued(a, b valued) int {
 // when lists show that it pays, and it changes with the snapshot.
 type lookup struct {
 	attribute attribute
-	tree      *btree.BTreeG[valued]
-	shared    *btree.BTreeG[valued] // as in snapshot
-	distinct  int                   // values when it was made
-	unused    int                   // changes since the last use
+	tree      tree[valued]
+	shared    tree[valued] // as in snapshot
+	distinct  int          // values when it was made
+	unused    int          // changes since the last use
 }
 
 // newLookup makes the lookup of the entries of a view.
@@ -51,7 +49,7 @@ func newLookup(a attribute, v view) *lookup {
 		return true
 	})
 	slices.SortFunc(all, compareValued)
-	l := &lookup{attribute: a, tree: btree.NewG(degree, func(a, b valued) bool { return compareValued(a, b) < 0 })}
+	l := &lookup{attribute: a, tree: newTree(func(a, b valued) bool { return compareValued(a, b) < 0 })}
 	for i := range all {
 		if i == 0 || all[i].value != all[i-1].value {
 			l.distinct++
@@ -78,10 +76,10 @@ func (l *lookup) change(old, new *Entry) {
 }
 
 // share returns an immutable copy, in constant time.
-func (l *lookup) share() *btree.BTreeG[valued] {
+func (l *lookup) share() tree[valued] {
 	l.unused = 0
 	if l.shared == nil {
-		l.shared = l.tree.Clone()
+		l.shared = l.tree.clone()
 	}
 	return l.shared
 }

@@ -13,7 +13,7 @@ func (c *Cache) past(revision int64) (view, error) {
 	if len(changes) > maxUndone {
 		return view{}, ErrNotCached
 	}
-	return view{tree: c.snapshot.tree.Clone(), undone: changes}, nil
+	return view{tree: c.snapshot.tree.clone(), undone: changes}, nil
 }
 
 // undo undoes the changes, on the view's own copy of the nodes that they are in.

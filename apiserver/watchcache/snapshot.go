@@ -3,8 +3,6 @@ package watchcache
 import (
 	"strings"
 	"sync"
-
-	"github.com/google/btree"
 )
 
 // degree is the B-tree's degree: its nodes hold about a memory page of pointers.
@@ -12,23 +10,23 @@ const degree = 32
 
 // snapshot holds the entries in the order of their keys.
 type snapshot struct {
-	tree *btree.BTreeG[*Entry]
+	tree tree[*Entry]
 	// shared is an immutable copy of tree for readers; nil if tree has changed since.
-	shared *btree.BTreeG[*Entry]
+	shared tree[*Entry]
 	bytes  int64 // of the stored values
 
 	lookups lookups
 }
 
 func newSnapshot() *snapshot {
-	return &snapshot{tree: btree.NewG(degree, func(a, b *Entry) bool { return a.Key < b.Key })}
+	return &snapshot{tree: newTree(func(a, b *Entry) bool { return a.Key < b.Key })}
 }
 
 // probes are entries with which trees are searched: they have a key alone.
 var probes = sync.Pool{New: func() any { return &Entry{} }}
 
 // search returns the entry of a key, or nil.
-func search(tree *btree.BTreeG[*Entry], key string) *Entry {
+func search(tree tree[*Entry], key string) *Entry {
 	probe := probes.Get().(*Entry)
 	probe.Key = key
 	entry, _ := tree.Get(probe)
@@ -60,7 +58,7 @@ func (s *snapshot) remove(key string) {
 // share returns an immutable view, in constant time.
 func (s *snapshot) share() view {
 	if s.shared == nil {
-		s.shared = s.tree.Clone()
+		s.shared = s.tree.clone()
 	}
 	return view{tree: s.shared}
 }
@@ -76,9 +74,9 @@ func (s *snapshot) shareFor(all []required) view {
 
 // view is a snapshot at one revision. It may be read without a lock.
 type view struct {
-	tree *btree.BTreeG[*Entry]
+	tree tree[*Entry]
 	// byValue, if not nil, has the entries that the view is for, under value.
-	byValue *btree.BTreeG[valued]
+	byValue tree[valued]
 	value   string
 	// undone are the changes to undo before the view is read.
 	undone []*change

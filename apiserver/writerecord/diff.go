@@ -41,12 +41,9 @@ var ignored = []string{
 	"[kubectl.kubernetes.io/last-applied-configuration]", "[deployment.kubernetes.io/desired-replicas]", "[deployment.kubernetes.io/max-replicas]",
 }
 
-// differ computes the changes between two objects of one type. The zero value is ready
-// to use. It is fast because it sees every write: it skips parts that both objects
-// share, and allocates nothing before it finds a difference.
-type differ struct {
-	plans sync.Map // of reflect.Type to []field
-}
+// plans are the compared fields of each type, as []field by reflect.Type. They are not a field of Log, whose
+// importers would compile sync.Map (docs/decisions/0062-what-importers-compile.md).
+var plans sync.Map
 
 type field struct {
 	index  int
@@ -54,7 +51,9 @@ type field struct {
 	inline bool
 }
 
-func (d *differ) changes(old, obj runtime.Object) []Change {
+// diff returns the changes between two objects of one type. It is fast because it sees every write: it skips
+// parts that both objects share, and allocates nothing before it finds a difference.
+func diff(old, obj runtime.Object) []Change {
 	if old == nil || obj == nil || old == obj {
 		return nil
 	}
@@ -66,7 +65,7 @@ func (d *differ) changes(old, obj runtime.Object) []Change {
 		if !ok {
 			return nil
 		}
-		w := &walk{differ: d}
+		w := &walk{}
 		w.any(a.UnstructuredContent(), b.UnstructuredContent())
 		return w.found
 	}
@@ -74,16 +73,15 @@ func (d *differ) changes(old, obj runtime.Object) []Change {
 	if a.Type() != b.Type() || a.Kind() != reflect.Pointer {
 		return nil
 	}
-	w := &walk{differ: d}
+	w := &walk{}
 	w.values(a.Elem(), b.Elem())
 	return w.found
 }
 
 // walk is one comparison.
 type walk struct {
-	differ *differ
-	path   []string
-	found  []Change
+	path  []string
+	found []Change
 }
 
 func (w *walk) add(from, to string) {
@@ -161,7 +159,7 @@ func (w *walk) structs(a, b reflect.Value) {
 		w.add(text(a), text(b))
 		return
 	}
-	for _, f := range w.differ.fields(a.Type()) {
+	for _, f := range fieldsOf(a.Type()) {
 		if f.inline {
 			w.values(a.Field(f.index), b.Field(f.index))
 			continue
@@ -175,9 +173,9 @@ func (w *walk) structs(a, b reflect.Value) {
 	}
 }
 
-// fields returns the fields of a type that are compared.
-func (d *differ) fields(t reflect.Type) []field {
-	if known, ok := d.plans.Load(t); ok {
+// fieldsOf returns the fields of a type that are compared.
+func fieldsOf(t reflect.Type) []field {
+	if known, ok := plans.Load(t); ok {
 		return known.([]field)
 	}
 	var all []field
@@ -189,7 +187,7 @@ func (d *differ) fields(t reflect.Type) []field {
 		}
 		all = append(all, field{i, name, name == "" && (f.Anonymous || strings.Contains(options, "inline"))})
 	}
-	d.plans.Store(t, all)
+	plans.Store(t, all)
 	return all
 }
 

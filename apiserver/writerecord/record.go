@@ -57,7 +57,6 @@ type Log struct {
 	observers map[int]func(*Write)
 	objects   map[int]ObjectObserver
 	nextID    int
-	differ    differ
 	refusals  *Refusals
 }
 
@@ -84,7 +83,7 @@ func (l *Log) Refusals() *Refusals { return l.refusals }
 // obj's controller owner if inference needs it.
 func (l *Log) Add(w Write, old, obj runtime.Object) {
 	if w.Changes == nil && w.Effect != Removed {
-		w.Changes = l.differ.changes(old, obj)
+		w.Changes = diff(old, obj)
 	}
 	if w.Controller == nil {
 		w.Controller = w.ownerOf(obj)

@@ -47,8 +47,8 @@ type sink struct {
 	clock      clock.Clock
 	stamps     *stamps
 	correlator *record.EventCorrelator
-	queues     [shards]*inflight.Queue[*pending]
-	retries    *inflight.Alarms[*pending]
+	queues     [shards]inflight.Queue[*pending]
+	retries    inflight.Alarms[*pending]
 	seed       maphash.Seed
 	dropped    atomic.Int64
 

@@ -17,7 +17,23 @@ type AlarmClock interface {
 // Alarms store one due time for each key, and call ring for the key at that time. They use a
 // single timer of the clock, for the earliest due time. Waiting keys are not in flight; a key
 // is in flight from its due time until ring has returned.
-type Alarms[K comparable] struct {
+//
+// It is an interface for the same reason as Queue.
+type Alarms[K comparable] interface {
+	// Set replaces the due time of k. The zero time removes it. After Close, Set does nothing.
+	Set(k K, at time.Time)
+	// Hasten sets the due time of k, unless k is due earlier. It reports whether it set it.
+	Hasten(k K, at time.Time) bool
+	// All returns the waiting keys and when they are due.
+	All() map[K]time.Time
+	// Len returns the number of waiting keys.
+	Len() int
+	// Close removes all alarms, and waits for a running callback.
+	Close()
+}
+
+// alarms implements Alarms.
+type alarms[K comparable] struct {
 	clock AlarmClock
 	ring  func(K)
 
@@ -34,19 +50,17 @@ type Alarms[K comparable] struct {
 }
 
 // NewAlarms returns alarms on c. ring may call Set and Hasten.
-func NewAlarms[K comparable](c AlarmClock, ring func(K)) *Alarms[K] {
-	return &Alarms[K]{clock: c, ring: ring, byKey: map[K]*alarm[K]{}}
+func NewAlarms[K comparable](c AlarmClock, ring func(K)) Alarms[K] {
+	return &alarms[K]{clock: c, ring: ring, byKey: map[K]*alarm[K]{}}
 }
 
-// Set replaces the due time of k. The zero time removes it. After Close, Set does nothing.
-func (t *Alarms[K]) Set(k K, at time.Time) {
+func (t *alarms[K]) Set(k K, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.setLocked(k, at)
 }
 
-// Hasten sets the due time of k, unless k is due earlier. It reports whether it set it.
-func (t *Alarms[K]) Hasten(k K, at time.Time) bool {
+func (t *alarms[K]) Hasten(k K, at time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.byKey[k]; t.closed || a != nil && !at.Before(a.at) {
@@ -56,7 +70,7 @@ func (t *Alarms[K]) Hasten(k K, at time.Time) bool {
 	return true
 }
 
-func (t *Alarms[K]) setLocked(k K, at time.Time) {
+func (t *alarms[K]) setLocked(k K, at time.Time) {
 	item := t.byKey[k]
 	switch {
 	case t.closed || item == nil && at.IsZero():
@@ -79,7 +93,7 @@ func (t *Alarms[K]) setLocked(k K, at time.Time) {
 
 // armLocked sets the timer for the earliest due time. A timer that is set too early stays set:
 // it finds nothing due, and arms the next one.
-func (t *Alarms[K]) armLocked() {
+func (t *alarms[K]) armLocked() {
 	if len(t.heap) == 0 || t.closed {
 		return
 	}
@@ -98,7 +112,7 @@ func (t *Alarms[K]) armLocked() {
 	})
 }
 
-func (t *Alarms[K]) disarmLocked() {
+func (t *alarms[K]) disarmLocked() {
 	if t.armed != nil && t.armed.Stop() {
 		t.callbacks.Done()
 	}
@@ -107,7 +121,7 @@ func (t *Alarms[K]) disarmLocked() {
 
 // expire rings the keys that are due. It counts them before it returns, so that a virtual clock
 // does not move on in between.
-func (t *Alarms[K]) expire(generation int) {
+func (t *alarms[K]) expire(generation int) {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
@@ -130,8 +144,7 @@ func (t *Alarms[K]) expire(generation int) {
 	}
 }
 
-// All returns the waiting keys and when they are due.
-func (t *Alarms[K]) All() map[K]time.Time {
+func (t *alarms[K]) All() map[K]time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make(map[K]time.Time, len(t.heap))
@@ -141,15 +154,13 @@ func (t *Alarms[K]) All() map[K]time.Time {
 	return all
 }
 
-// Len returns the number of waiting keys.
-func (t *Alarms[K]) Len() int {
+func (t *alarms[K]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.heap)
 }
 
-// Close removes all alarms, and waits for a running callback.
-func (t *Alarms[K]) Close() {
+func (t *alarms[K]) Close() {
 	t.mu.Lock()
 	t.closed = true
 	t.disarmLocked()

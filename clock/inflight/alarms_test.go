@@ -74,7 +74,7 @@ func TestAlarmsThatSetAlarms(t *testing.T) {
 	l := newLedger(t, false)
 	v := newClock(t, l)
 	rings := 0
-	var alarms *inflight.Alarms[string]
+	var alarms inflight.Alarms[string]
 	alarms = inflight.NewAlarms(v, func(key string) {
 		rings++
 		alarms.Set(key, v.Now().Add(time.Second))

@@ -37,7 +37,64 @@ type QueueOptions[K comparable] struct {
 // Queue distributes keys to workers. It is client-go's work queue: at most one worker has a key,
 // and all Adds in the meantime are merged into one more round. The ledger counts a key from Add
 // until Done. If work takes turns, a worker gets a key when its turn has come.
-type Queue[K comparable] struct {
+//
+// It is an interface because the compiler instantiates a generic struct, with all its methods, in each package
+// that reads it (docs/decisions/0062-what-importers-compile.md).
+type Queue[K comparable] interface {
+	// TakesTurns reports whether keys wait for turns. Only one worker is active then.
+	TakesTurns() bool
+	// Add queues key for a worker. After Close or Drain it does nothing.
+	Add(key K)
+	// Offer is Add, unless Settled returns true for the key. Settled is called when no worker has
+	// the key. Offer is for informer events, most of which are echoes of the key's own writes.
+	// Whether an echo arrives before or after the response to the write depends on the machine,
+	// which must not influence the turns:
+	//
+	//	the worker             Offer(key)                   Done(key)
+	//	writes the status
+	//	                       a worker has key: recorded
+	//	gets the response
+	//	                                                    Settled: true, no turn
+	//
+	// If the echo arrives after Done, Offer calls Settled itself, with the same result.
+	Offer(key K)
+	// Len returns the number of keys that wait for a worker.
+	Len() int
+	// Waiting returns the first keys that wait for a worker, in the order in which they were added,
+	// at most limit, and the number of all.
+	Waiting(limit int) (keys []K, count int)
+	// IsWaiting reports whether a key waits for a worker.
+	IsWaiting(key K) bool
+	// Get waits for a key, which the caller has to return with Done. work counts the key until then.
+	// ok is false if no key is ready and ctx has ended or the queue is closed.
+	Get(ctx context.Context) (key K, work *Work, ok bool)
+	// Done returns a key. The ledger counts the key until the queue has decided whether to queue it
+	// again, so that the count does not drop to zero in between.
+	Done(key K)
+	// Close drops the waiting keys, and makes every Get return.
+	Close()
+	// Drain accepts no further keys. The waiting keys are processed without turns, in the order of
+	// Add; then Get returns.
+	Drain()
+	// Run processes keys with workers until the queue is closed or drained, or ctx ends. It returns
+	// when all workers have ended. If keys take turns, one worker is active at a time, and do gets a
+	// context whose work can pause (With). A paused worker cannot process the keys whose turns come
+	// meanwhile, so it gets a substitute:
+	//
+	//	worker 1            worker 2            the ledger
+	//	Get: a                                  1 key runs, b waits
+	//	Sleep: pause        started             b waits
+	//	                    Get: b              1 key runs
+	//	                    Done(b)             0
+	//	resumed             Get waits           1 key runs
+	//	Done(a), ends       Get: c
+	//
+	// Worker 1 ends after a; otherwise two workers would remain.
+	Run(ctx context.Context, workers int, do func(ctx context.Context, key K))
+}
+
+// queue implements Queue.
+type queue[K comparable] struct {
 	opts  QueueOptions[K]
 	line  *Line[*entry[K]]
 	inner *workqueue.Typed[K]
@@ -47,7 +104,7 @@ type Queue[K comparable] struct {
 }
 
 // NewQueue returns an empty queue.
-func NewQueue[K comparable](opts QueueOptions[K]) *Queue[K] {
+func NewQueue[K comparable](opts QueueOptions[K]) Queue[K] {
 	if opts.Kind == 0 {
 		opts.Kind = Key
 	}
@@ -61,7 +118,7 @@ func NewQueue[K comparable](opts QueueOptions[K]) *Queue[K] {
 	if opts.First {
 		name = First
 	}
-	q := &Queue[K]{opts: opts, line: NewLine[*entry[K]](opts.Ledger, opts.Kind, name)}
+	q := &queue[K]{opts: opts, line: NewLine[*entry[K]](opts.Ledger, opts.Kind, name)}
 	if opts.Ahead {
 		q.line.turns = false
 	}
@@ -82,43 +139,23 @@ func nameOf[K comparable](key K) string {
 	return fmt.Sprint(key)
 }
 
-// TakesTurns reports whether keys wait for turns. Only one worker is active then.
-func (q *Queue[K]) TakesTurns() bool { return q.line.turns }
+func (q *queue[K]) TakesTurns() bool { return q.line.turns }
 
-// Add queues key for a worker. After Close or Drain it does nothing.
-func (q *Queue[K]) Add(key K) { q.inner.Add(key) }
+func (q *queue[K]) Add(key K) { q.inner.Add(key) }
 
-// Offer is Add, unless Settled returns true for the key. Settled is called when no worker has
-// the key. Offer is for informer events, most of which are echoes of the key's own writes.
-// Whether an echo arrives before or after the response to the write depends on the machine,
-// which must not influence the turns:
-//
-//	the worker             Offer(key)                   Done(key)
-//	writes the status
-//	                       a worker has key: recorded
-//	gets the response
-//	                                                    Settled: true, no turn
-//
-// If the echo arrives after Done, Offer calls Settled itself, with the same result.
-func (q *Queue[K]) Offer(key K) {
+func (q *queue[K]) Offer(key K) {
 	if q.keys.offered(key) && !q.opts.Settled(key) {
 		q.inner.Add(key)
 	}
 }
 
-// Len returns the number of keys that wait for a worker.
-func (q *Queue[K]) Len() int { return q.inner.Len() }
+func (q *queue[K]) Len() int { return q.inner.Len() }
 
-// Waiting returns the first keys that wait for a worker, in the order in which they were added,
-// at most limit, and the number of all.
-func (q *Queue[K]) Waiting(limit int) (keys []K, count int) { return q.keys.waiting(limit) }
+func (q *queue[K]) Waiting(limit int) (keys []K, count int) { return q.keys.waiting(limit) }
 
-// IsWaiting reports whether a key waits for a worker.
-func (q *Queue[K]) IsWaiting(key K) bool { return q.keys.isWaiting(key) }
+func (q *queue[K]) IsWaiting(key K) bool { return q.keys.isWaiting(key) }
 
-// Get waits for a key, which the caller has to return with Done. work counts the key until then.
-// ok is false if no key is ready and ctx has ended or the queue is closed.
-func (q *Queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {
+func (q *queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {
 	ticket, ok := q.line.Next(ctx)
 	if !ok {
 		return key, nil, false
@@ -134,9 +171,7 @@ func (q *Queue[K]) Get(ctx context.Context) (key K, work *Work, ok bool) {
 	return key, q.keys.work(key), true
 }
 
-// Done returns a key. The ledger counts the key until the queue has decided whether to queue it
-// again, so that the count does not drop to zero in between.
-func (q *Queue[K]) Done(key K) {
+func (q *queue[K]) Done(key K) {
 	e := q.keys.forget(key)
 	q.inner.Done(key)
 	if e.offered && !q.opts.Settled(key) {
@@ -148,8 +183,7 @@ func (q *Queue[K]) Done(key K) {
 	}
 }
 
-// Close drops the waiting keys, and makes every Get return.
-func (q *Queue[K]) Close() {
+func (q *queue[K]) Close() {
 	q.closed.Store(true)
 	q.line.Close()
 	q.inner.ShutDown()
@@ -157,7 +191,7 @@ func (q *Queue[K]) Close() {
 }
 
 // drop ends the waiting keys after a ShutDown.
-func (q *Queue[K]) drop() {
+func (q *queue[K]) drop() {
 	for {
 		key, shutdown := q.inner.Get()
 		if shutdown {
@@ -169,9 +203,7 @@ func (q *Queue[K]) drop() {
 	}
 }
 
-// Drain accepts no further keys. The waiting keys are processed without turns, in the order of
-// Add; then Get returns.
-func (q *Queue[K]) Drain() {
+func (q *queue[K]) Drain() {
 	q.inner.ShutDown()
 	for _, e := range q.keys.drain() {
 		e.ticket.Hurry()
@@ -179,21 +211,7 @@ func (q *Queue[K]) Drain() {
 	q.line.Close()
 }
 
-// Run processes keys with workers until the queue is closed or drained, or ctx ends. It returns
-// when all workers have ended. If keys take turns, one worker is active at a time, and do gets a
-// context whose work can pause (With). A paused worker cannot process the keys whose turns come
-// meanwhile, so it gets a substitute:
-//
-//	worker 1            worker 2            the ledger
-//	Get: a                                  1 key runs, b waits
-//	Sleep: pause        started             b waits
-//	                    Get: b              1 key runs
-//	                    Done(b)             0
-//	resumed             Get waits           1 key runs
-//	Done(a), ends       Get: c
-//
-// Worker 1 ends after a; otherwise two workers would remain.
-func (q *Queue[K]) Run(ctx context.Context, workers int, do func(ctx context.Context, key K)) {
+func (q *queue[K]) Run(ctx context.Context, workers int, do func(ctx context.Context, key K)) {
 	if q.TakesTurns() {
 		workers = 1
 	}
@@ -212,7 +230,7 @@ func (q *Queue[K]) Run(ctx context.Context, workers int, do func(ctx context.Con
 }
 
 // next processes one key; it returns false if the worker has to end.
-func (q *Queue[K]) next(ctx context.Context, do func(ctx context.Context, key K), substitute func()) bool {
+func (q *queue[K]) next(ctx context.Context, do func(ctx context.Context, key K), substitute func()) bool {
 	key, work, ok := q.Get(ctx)
 	if !ok {
 		return false

@@ -32,7 +32,7 @@ type Controller struct {
 	client   kubernetes.Interface
 	policies listersv1.ValidatingAdmissionPolicyLister
 	checker  validating.TypeChecker
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller, which reads the schemas of kinds from the API when a policy

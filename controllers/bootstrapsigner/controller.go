@@ -31,7 +31,7 @@ type Controller struct {
 	clock   clock.PassiveClock
 	infos   corelisters.ConfigMapLister
 	secrets corelisters.SecretLister
-	loop    *loop.Loop
+	loop    loop.Loop
 }
 
 // New returns a controller. Run starts it.

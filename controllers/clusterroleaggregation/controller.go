@@ -28,7 +28,7 @@ const workers = 5
 type Controller struct {
 	client kubernetes.Interface
 	roles  rbaclisters.ClusterRoleLister
-	loop   *loop.Loop
+	loop   loop.Loop
 }
 
 // New returns a controller.

@@ -20,7 +20,7 @@ const Name = "cronjob-controller"
 const workers = 5
 
 // Controller creates and deletes the Jobs of CronJobs. Its keys are CronJobs.
-type Controller struct{ loop *loop.Loop }
+type Controller struct{ loop loop.Loop }
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {

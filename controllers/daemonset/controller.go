@@ -15,7 +15,7 @@ const Name = "daemonset-controller"
 const workers = 2
 
 // Controller creates, updates and deletes the pods of DaemonSets. Its keys are DaemonSets.
-type Controller struct{ loop *loop.Loop }
+type Controller struct{ loop loop.Loop }
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {

@@ -15,7 +15,7 @@ const Name = "deployment-controller"
 const workers = 5
 
 // Controller rolls out Deployments. Its keys are Deployments.
-type Controller struct{ loop *loop.Loop }
+type Controller struct{ loop loop.Loop }
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {

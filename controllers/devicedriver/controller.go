@@ -37,7 +37,7 @@ type Controller struct {
 	nodes    corelisters.NodeLister
 	slices   cache.Indexer
 	classes  resourcelisters.DeviceClassLister
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -51,8 +51,8 @@ type Controller struct {
 	claims   resourcelisters.ResourceClaimLister
 	rules    resourcelisters.DeviceTaintRuleLister
 	slices   cache.Indexer
-	loop     *loop.Loop
-	statuses *loop.Loop
+	loop     loop.Loop
+	statuses loop.Loop
 
 	mu      sync.Mutex
 	pending map[types.NamespacedName]eviction

@@ -38,8 +38,8 @@ type Controller struct {
 	accounts accounts
 	sizes    *sizes
 	executor executor.Executor
-	loop     *loop.Loop
-	stale    *loop.Loop
+	loop     loop.Loop
+	stale    loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -24,7 +24,7 @@ const (
 type Controller struct {
 	*Reconciler
 	batch selection.Batch
-	loop  *loop.Loop
+	loop  loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -27,7 +27,7 @@ const workers = 5 // upstream's default
 type Controller struct {
 	*Reconciler
 	batch selection.Batch
-	loop  *loop.Loop
+	loop  loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -34,7 +34,7 @@ type Controller struct {
 	slices       cache.Indexer
 	expectations *dependents.Expectations
 	executor     executor.Executor
-	loop         *loop.Loop
+	loop         loop.Loop
 }
 
 // New returns a controller. Run starts it.

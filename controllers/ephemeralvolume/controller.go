@@ -31,7 +31,7 @@ type Controller struct {
 	recorder record.EventRecorder
 	pods     corelisters.PodLister
 	claims   corelisters.PersistentVolumeClaimLister
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

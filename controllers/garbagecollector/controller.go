@@ -51,9 +51,9 @@ type Controller struct {
 	keeper    *keeper
 	events    record.EventRecorder
 	// objects processes the objects that may need an action. Its keys are UIDs.
-	objects *loop.Loop
+	objects loop.Loop
 	// kinds has one key, which reads discovery again.
-	kinds *loop.Loop
+	kinds loop.Loop
 
 	startOnce sync.Once
 	// started is closed when the loop of objects may begin.

@@ -18,7 +18,7 @@ const workers = 5
 
 // Controller reconciles Jobs. The keys of its loops are Jobs, and pods that have lost their
 // Job.
-type Controller struct{ jobs, orphans *loop.Loop }
+type Controller struct{ jobs, orphans loop.Loop }
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {

@@ -60,7 +60,7 @@ type Controller struct {
 	accounts corelisters.ServiceAccountLister
 	secrets  corelisters.SecretLister
 	pods     corelisters.PodLister
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -24,7 +24,7 @@ type disturbances[K comparable] struct {
 }
 
 // disturbed returns the loop's disturbances, which the first call creates.
-func (l *Typed[K]) disturbed() *disturbances[K] {
+func (l *typed[K]) disturbed() *disturbances[K] {
 	d := &disturbances[K]{}
 	d.slowed = newDelays(l.opts.Clock, l.queue.Add)
 	if !l.disturbances.CompareAndSwap(nil, d) {
@@ -33,8 +33,7 @@ func (l *Typed[K]) disturbed() *disturbances[K] {
 	return d
 }
 
-// Pause holds all keys back until resume is called. Running reconciles continue.
-func (l *Typed[K]) Pause() (resume func()) {
+func (l *typed[K]) Pause() (resume func()) {
 	d := l.disturbed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,9 +52,7 @@ func (l *Typed[K]) Pause() (resume func()) {
 	})
 }
 
-// Slow makes each reconcile take longer, by a duration of the cluster's time, until end is
-// called. The workers are slowed concurrently.
-func (l *Typed[K]) Slow(by time.Duration) (end func()) {
+func (l *typed[K]) Slow(by time.Duration) (end func()) {
 	d := l.disturbed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,8 +64,7 @@ func (l *Typed[K]) Slow(by time.Duration) (end func()) {
 	}
 }
 
-// Lose drops a share of the delivered events until end is called.
-func (l *Typed[K]) Lose(share float64, random *clock.Random) (end func()) {
+func (l *typed[K]) Lose(share float64, random *clock.Random) (end func()) {
 	d := l.disturbed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +77,7 @@ func (l *Typed[K]) Lose(share float64, random *clock.Random) (end func()) {
 }
 
 // holds reports whether an added key is held back from the queue.
-func (l *Typed[K]) holds(key K) bool {
+func (l *typed[K]) holds(key K) bool {
 	d := l.disturbances.Load()
 	if d == nil {
 		return false
@@ -116,7 +112,7 @@ func (d *disturbances[K]) held() []K {
 }
 
 // loses reports whether an event is dropped.
-func (l *Typed[K]) loses(ev Event) bool {
+func (l *typed[K]) loses(ev Event) bool {
 	d := l.disturbances.Load()
 	if d == nil {
 		return false
@@ -127,7 +123,7 @@ func (l *Typed[K]) loses(ev Event) bool {
 	return d.lost > 0 && d.random.Keyed(ev.Type.String()+KeyOf(ev.Object).String()+ev.Object.GetResourceVersion()).Float64() < d.lost
 }
 
-func (l *Typed[K]) stopDisturbances() {
+func (l *typed[K]) stopDisturbances() {
 	if d := l.disturbances.Load(); d != nil {
 		d.slowed.stop()
 	}

@@ -28,6 +28,59 @@ type TypedFunc[K comparable] func(ctx context.Context, key K) (Result, error)
 // Reconcile calls f.
 func (f TypedFunc[K]) Reconcile(ctx context.Context, key K) (Result, error) { return f(ctx, key) }
 
+// Typed is the queue and the workers of one controller. After NewTyped and the calls of Watch, Run
+// may be called once.
+//
+// It is an interface because the compiler instantiates a generic struct, with all its methods, in each package
+// that reads it (docs/decisions/0062-what-importers-compile.md).
+type Typed[K comparable] interface {
+	// Add queues key at once. The causes are the resourceVersions of the objects whose change made
+	// it necessary.
+	Add(key K, causes ...int64)
+	// Offer is Add for a change that a reconcile of the key may have made itself: it does nothing
+	// if Settled returns true. See inflight.Queue.
+	Offer(key K)
+	// AddAfter queues key after d of the cluster's time. Of several delays of one key only the one
+	// that ends first is kept. The causes are those of Add.
+	AddAfter(key K, d time.Duration, causes ...int64)
+	// Watch queues the keys that mapFn returns for each event of the informer, with the event's
+	// resourceVersion as their cause. It must be called before Run, which waits for the
+	// informer's sync and removes the handler at its end. Tombstones are unwrapped. mapFn runs on
+	// the informer's goroutine and must not block. It may have side effects (expectations).
+	//
+	// A fault may drop events (Lose). observers get these too, and the others before mapFn does:
+	// what they keep agrees with the informer's cache, which the fault does not change either.
+	Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K, observers ...func(ev Event))
+	// Run waits until the watched informers have synced, then reconciles keys until ctx ends. It
+	// then drops the queued keys, and waits for running reconciles, whose context has ended. It
+	// returns nil.
+	Run(ctx context.Context) error
+	// Close removes event handlers, stops timers and drops queued keys. Run calls it; other
+	// callers need it only for a loop that is never run.
+	Close()
+
+	// Len returns the number of keys that are queued and not being reconciled.
+	Len() int
+	// Delays returns the keys that wait for a time, and when they are due.
+	Delays() map[K]time.Time
+	// Stats returns the current figures.
+	Stats() TypedStats[K]
+	// State returns the loop's state. Its cost is that of listing the names of the objects in the
+	// informers.
+	State() State
+	// Trace calls f with each step from now on, until stop is called. f must not block. Calls may
+	// be concurrent, and one may still run when stop returns.
+	Trace(f func(Step)) (stop func())
+
+	// Pause holds all keys back until resume is called. Running reconciles continue.
+	Pause() (resume func())
+	// Slow makes each reconcile take longer, by a duration of the cluster's time, until end is
+	// called. The workers are slowed concurrently.
+	Slow(by time.Duration) (end func())
+	// Lose drops a share of the delivered events until end is called.
+	Lose(share float64, random *clock.Random) (end func())
+}
+
 // The types of the loops of controllers, whose keys are names of API objects.
 type (
 	Loop       = Typed[types.NamespacedName]
@@ -92,16 +145,15 @@ type TypedOptions[K comparable] struct {
 	// Metrics receives the queue's depth, adds, latency, duration and retries under Name;
 	// nil: the global provider of client-go's workqueue, if one is set.
 	Metrics workqueue.MetricsProvider
-	// Registry lists the loop; nil: none.
-	Registry *TypedRegistry[K]
+	// Registry lists the loop; nil: none. A *Registry lists those of controllers.
+	Registry interface{ add(Typed[K]) }
 }
 
-// Typed is the queue and the workers of one controller. After New and the calls of Watch,
-// Run may be called once.
-type Typed[K comparable] struct {
+// typed implements Typed.
+type typed[K comparable] struct {
 	opts       TypedOptions[K]
 	reconciler TypedReconciler[K]
-	queue      *inflight.Queue[K]
+	queue      inflight.Queue[K]
 	backoff    workqueue.TypedRateLimiter[K]
 	retries    workqueue.CounterMetric
 	delays     *delays[K]
@@ -113,9 +165,15 @@ type Typed[K comparable] struct {
 	disturbances atomic.Pointer[disturbances[K]]
 }
 
-// New returns a loop that calls r for each key. Options that are left out get
+// New is NewTyped for the loop of a controller. Inlined, it would instantiate the loop in the package of each
+// controller.
+//
+//go:noinline
+func New(opts Options, r Reconciler) Loop { return NewTyped(opts, r) }
+
+// NewTyped returns a loop that calls r for each key. Options that are left out get
 // their defaults.
-func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
+func NewTyped[K comparable](opts TypedOptions[K], r TypedReconciler[K]) Typed[K] {
 	if opts.Workers <= 0 {
 		opts.Workers = 1
 	}
@@ -128,7 +186,7 @@ func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
 	if opts.MaxDelay <= 0 {
 		opts.MaxDelay = DefaultMaxDelay
 	}
-	l := &Typed[K]{
+	l := &typed[K]{
 		opts:       opts,
 		reconciler: r,
 		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[K](opts.BaseDelay, opts.MaxDelay),
@@ -144,13 +202,13 @@ func New[K comparable](opts TypedOptions[K], r TypedReconciler[K]) *Typed[K] {
 		l.retries = opts.Metrics.NewRetriesMetric(opts.Name)
 	}
 	l.delays = newDelays(opts.Clock, func(key K) { l.Add(key) })
-	opts.Registry.add(l)
+	if opts.Registry != nil {
+		opts.Registry.add(l)
+	}
 	return l
 }
 
-// Add queues key at once. The causes are the resourceVersions of the objects whose change made
-// it necessary.
-func (l *Typed[K]) Add(key K, causes ...int64) {
+func (l *typed[K]) Add(key K, causes ...int64) {
 	// This precedes the queue's Add, so that the worker that takes the key finds the causes.
 	l.causes.Add(key, causes)
 	if l.holds(key) {
@@ -161,7 +219,7 @@ func (l *Typed[K]) Add(key K, causes ...int64) {
 }
 
 // enqueue queues a key.
-func (l *Typed[K]) enqueue(key K) {
+func (l *typed[K]) enqueue(key K) {
 	if l.traced() {
 		stage := Queued
 		if l.queue.IsWaiting(key) {
@@ -172,17 +230,13 @@ func (l *Typed[K]) enqueue(key K) {
 	l.queue.Add(key)
 }
 
-// Offer is Add for a change that a reconcile of the key may have made itself: it does nothing
-// if Settled returns true. See inflight.Queue.
-func (l *Typed[K]) Offer(key K) {
+func (l *typed[K]) Offer(key K) {
 	if !l.holds(key) {
 		l.queue.Offer(key)
 	}
 }
 
-// AddAfter queues key after d of the cluster's time. Of several delays of one key only the one
-// that ends first is kept. The causes are those of Add.
-func (l *Typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
+func (l *typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
 	if d <= 0 {
 		l.Add(key, causes...)
 		return
@@ -194,13 +248,9 @@ func (l *Typed[K]) AddAfter(key K, d time.Duration, causes ...int64) {
 	}
 }
 
-// Len returns the number of keys that are queued and not being reconciled.
-func (l *Typed[K]) Len() int { return l.queue.Len() }
+func (l *typed[K]) Len() int { return l.queue.Len() }
 
-// Run waits until the watched informers have synced, then reconciles keys until ctx ends. It
-// then drops the queued keys, and waits for running reconciles, whose context has ended. It
-// returns nil.
-func (l *Typed[K]) Run(ctx context.Context) error {
+func (l *typed[K]) Run(ctx context.Context) error {
 	defer l.Close()
 	reportBegun(ctx)
 	if l.waitForSync(ctx) {
@@ -209,7 +259,7 @@ func (l *Typed[K]) Run(ctx context.Context) error {
 	return nil
 }
 
-func (l *Typed[K]) waitForSync(ctx context.Context) bool {
+func (l *typed[K]) waitForSync(ctx context.Context) bool {
 	synced := make([]cache.DoneChecker, 0, len(l.watches))
 	for _, w := range l.watches {
 		synced = append(synced, w.registration.HasSyncedChecker())
@@ -217,9 +267,7 @@ func (l *Typed[K]) waitForSync(ctx context.Context) bool {
 	return len(synced) == 0 || cache.WaitFor(klog.NewContext(ctx, l.opts.Logger.V(4)), l.opts.Name, synced...)
 }
 
-// Close removes event handlers, stops timers and drops queued keys. Run calls it; other
-// callers need it only for a loop that is never run.
-func (l *Typed[K]) Close() {
+func (l *typed[K]) Close() {
 	for _, w := range l.watches {
 		// An informer that has stopped already returns an error, which is of no interest.
 		_ = w.informer.RemoveEventHandler(w.registration)
@@ -229,7 +277,7 @@ func (l *Typed[K]) Close() {
 	l.queue.Close()
 }
 
-func (l *Typed[K]) process(ctx context.Context, key K) {
+func (l *typed[K]) process(ctx context.Context, key K) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -272,7 +320,7 @@ func (l *Typed[K]) process(ctx context.Context, key K) {
 
 // failed schedules the retry of a key. The first failures are logged at level 2 only, since
 // most of them are conflicts that the retry resolves.
-func (l *Typed[K]) failed(logger klog.Logger, key K, err error) {
+func (l *typed[K]) failed(logger klog.Logger, key K, err error) {
 	failures := l.backoff.NumRequeues(key) + 1
 	l.stats.failed(key, failures, err, l.opts.Clock.Now())
 	if l.traced() {

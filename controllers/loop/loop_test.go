@@ -27,7 +27,7 @@ type fixture struct {
 	t      *testing.T
 	ledger *clock.Ledger
 	clock  *clock.Virtual
-	loop   *loop.Loop
+	loop   loop.Loop
 
 	mu   sync.Mutex
 	seen []string

@@ -8,7 +8,7 @@ import (
 )
 
 // reconcile calls the reconciler and turns its panic into an error of this key.
-func (l *Typed[K]) reconcile(ctx context.Context, key K) (result Result, err error) {
+func (l *typed[K]) reconcile(ctx context.Context, key K) (result Result, err error) {
 	defer func() {
 		value := recover()
 		if value == nil {

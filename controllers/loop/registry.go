@@ -3,21 +3,16 @@ package loop
 import (
 	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// Registry lists the loops of controllers.
-type Registry = TypedRegistry[types.NamespacedName]
-
-// TypedRegistry lists loops, for status and metrics. The zero value is ready; a nil registry
+// Registry lists the loops of controllers, for status and metrics. The zero value is ready; a nil registry
 // lists none.
-type TypedRegistry[K comparable] struct {
+type Registry struct {
 	mu    sync.Mutex
-	loops []*Typed[K]
+	loops []Loop
 }
 
-func (r *TypedRegistry[K]) add(l *Typed[K]) {
+func (r *Registry) add(l Loop) {
 	if r == nil {
 		return
 	}
@@ -27,7 +22,7 @@ func (r *TypedRegistry[K]) add(l *Typed[K]) {
 }
 
 // Loops returns the loops in the order of their creation.
-func (r *TypedRegistry[K]) Loops() []*Typed[K] {
+func (r *Registry) Loops() []Loop {
 	if r == nil {
 		return nil
 	}
@@ -37,8 +32,8 @@ func (r *TypedRegistry[K]) Loops() []*Typed[K] {
 }
 
 // Stats returns the current figures of all loops.
-func (r *TypedRegistry[K]) Stats() []TypedStats[K] {
-	var all []TypedStats[K]
+func (r *Registry) Stats() []Stats {
+	var all []Stats
 	for _, l := range r.Loops() {
 		all = append(all, l.Stats())
 	}

@@ -9,13 +9,13 @@ import (
 // Runner runs a controller's loop. If the controller lacks something that it needs, such as a
 // signing key, the Runner logs that instead and waits.
 type Runner struct {
-	loop      *Loop
+	loop      Loop
 	logger    klog.Logger
 	name, why string
 }
 
 // Runs returns a runner of the loop.
-func Runs(l *Loop) Runner { return Runner{loop: l} }
+func Runs(l Loop) Runner { return Runner{loop: l} }
 
 // Idles returns a runner without a loop, which logs why the controller does nothing.
 func Idles(logger klog.Logger, name, why string) Runner {

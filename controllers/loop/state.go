@@ -59,9 +59,7 @@ type backlogged interface {
 	Backlog() (received, undelivered int)
 }
 
-// State returns the loop's state. Its cost is that of listing the names of the objects in the
-// informers.
-func (l *Typed[K]) State() State {
+func (l *typed[K]) State() State {
 	stats := l.Stats()
 	s := State{
 		Name: l.opts.Name, Workers: l.opts.Workers, Watches: []WatchState{}, Queued: []string{}, Processing: []Processing{}, Delayed: []Waiting{},
@@ -95,8 +93,7 @@ func (l *Typed[K]) State() State {
 	return s
 }
 
-// Delays returns the keys that wait for a time, and when they are due.
-func (l *Typed[K]) Delays() map[K]time.Time { return l.delays.list() }
+func (l *typed[K]) Delays() map[K]time.Time { return l.delays.list() }
 
 func (w *watch) state() WatchState {
 	indexer := w.informer.GetIndexer()

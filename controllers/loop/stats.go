@@ -44,8 +44,7 @@ type TypedInProgress[K comparable] struct {
 	Since time.Time
 }
 
-// Stats returns the current figures.
-func (l *Typed[K]) Stats() TypedStats[K] {
+func (l *typed[K]) Stats() TypedStats[K] {
 	s := l.stats.snapshot()
 	s.Name = l.opts.Name
 	s.Queued = l.queue.Len()

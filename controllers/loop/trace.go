@@ -71,9 +71,7 @@ type tracers struct {
 	now atomic.Pointer[[]*func(Step)]
 }
 
-// Trace calls f with each step from now on, until stop is called. f must not block. Calls may
-// be concurrent, and one may still run when stop returns.
-func (l *Typed[K]) Trace(f func(Step)) (stop func()) {
+func (l *typed[K]) Trace(f func(Step)) (stop func()) {
 	t := &l.tracers
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,9 +95,9 @@ func (t *tracers) publishLocked() {
 }
 
 // traced reports whether a step is of interest. Callers ask before they make one.
-func (l *Typed[K]) traced() bool { return l.tracers.now.Load() != nil }
+func (l *typed[K]) traced() bool { return l.tracers.now.Load() != nil }
 
-func (l *Typed[K]) trace(s Step) {
+func (l *typed[K]) trace(s Step) {
 	all := l.tracers.now.Load()
 	if all == nil {
 		return
@@ -111,7 +109,7 @@ func (l *Typed[K]) trace(s Step) {
 }
 
 // traceEvent traces an event that was mapped to keys.
-func (l *Typed[K]) traceEvent(ev Event, keys []K) {
+func (l *typed[K]) traceEvent(ev Event, keys []K) {
 	s := Step{Stage: Handled, Event: ev.Type.String(), Object: objectText(ev.Object), Revision: ev.Object.GetResourceVersion()}
 	for _, key := range keys[:min(len(keys), maxListed)] {
 		s.Keys = append(s.Keys, l.keyText(key))
@@ -120,7 +118,7 @@ func (l *Typed[K]) traceEvent(ev Event, keys []K) {
 }
 
 // keyText formats a key as kubectl users write it: without a slash if it has no namespace.
-func (l *Typed[K]) keyText(key K) string { return strings.TrimPrefix(fmt.Sprint(key), "/") }
+func (l *typed[K]) keyText(key K) string { return strings.TrimPrefix(fmt.Sprint(key), "/") }
 
 // objectText returns an object's kind and name.
 func objectText(o metav1.Object) string { return kindOf(o) + "/" + o.GetName() }
@@ -139,7 +137,7 @@ func kindOf(o any) string {
 type writesKey struct{}
 
 // withWrites returns a context with which TraceWrite traces the writes of a reconcile.
-func (l *Typed[K]) withWrites(ctx context.Context, key K) context.Context {
+func (l *typed[K]) withWrites(ctx context.Context, key K) context.Context {
 	if !l.traced() {
 		return ctx
 	}

@@ -17,7 +17,7 @@ func TestKeysOfAnotherType(t *testing.T) {
 	ledger.TakeTurns(1, false)
 	var mu sync.Mutex
 	seen, settled := map[int]int{}, false
-	l := loop.New(loop.TypedOptions[int]{
+	l := loop.NewTyped(loop.TypedOptions[int]{
 		Name: "numbers", Ledger: ledger, KeyName: strconv.Itoa, Kind: inflight.Action,
 		Settled: func(int) bool { return settled },
 	}, loop.TypedFunc[int](func(_ context.Context, n int) (loop.Result, error) {

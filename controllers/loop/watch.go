@@ -37,14 +37,7 @@ type watch struct {
 	registration cache.ResourceEventHandlerRegistration
 }
 
-// Watch queues the keys that mapFn returns for each event of the informer, with the event's
-// resourceVersion as their cause. It must be called before Run, which waits for the
-// informer's sync and removes the handler at its end. Tombstones are unwrapped. mapFn runs on
-// the informer's goroutine and must not block. It may have side effects (expectations).
-//
-// A fault may drop events (Lose). observers get these too, and the others before mapFn does:
-// what they keep agrees with the informer's cache, which the fault does not change either.
-func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K, observers ...func(ev Event)) {
+func (l *typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K, observers ...func(ev Event)) {
 	deliver := func(ev Event) {
 		defer l.recoverEvent(ev)
 		for _, observe := range observers {
@@ -99,7 +92,7 @@ func (l *Typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event
 
 // recoverEvent keeps a panic of mapFn from ending the process. The event is lost; the next
 // event of the object may enqueue the keys.
-func (l *Typed[K]) recoverEvent(ev Event) {
+func (l *typed[K]) recoverEvent(ev Event) {
 	value := recover()
 	if value == nil {
 		return

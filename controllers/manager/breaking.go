@@ -243,22 +243,22 @@ func (m *Manager) Idles(name string) bool {
 
 // Pause stops a controller from taking keys off its queues until resume is called.
 func (m *Manager) Pause(name string) (resume func(), err error) {
-	return m.disturb(name, func(l *loop.Loop) func() { return l.Pause() })
+	return m.disturb(name, func(l loop.Loop) func() { return l.Pause() })
 }
 
 // Slow makes each reconcile of a controller take the duration by longer, until end is
 // called.
 func (m *Manager) Slow(name string, by time.Duration) (end func(), err error) {
-	return m.disturb(name, func(l *loop.Loop) func() { return l.Slow(by) })
+	return m.disturb(name, func(l loop.Loop) func() { return l.Slow(by) })
 }
 
 // Lose hides a share of the events, chosen by random, from a controller until end is
 // called.
 func (m *Manager) Lose(name string, share float64, random *clock.Random) (end func(), err error) {
-	return m.disturb(name, func(l *loop.Loop) func() { return l.Lose(share, random) })
+	return m.disturb(name, func(l loop.Loop) func() { return l.Lose(share, random) })
 }
 
-func (m *Manager) disturb(name string, do func(*loop.Loop) func()) (end func(), err error) {
+func (m *Manager) disturb(name string, do func(loop.Loop) func()) (end func(), err error) {
 	c, err := m.member(name)
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func (m *Manager) Status() []Status {
 
 // Loops returns the loops of the controller of that name; ok is false if there is no such
 // controller. A controller that is restarted gets new loops.
-func (m *Manager) Loops(name string) (loops []*loop.Loop, ok bool) {
+func (m *Manager) Loops(name string) (loops []loop.Loop, ok bool) {
 	for _, c := range m.members {
 		if c.descriptor.Name == name {
 			c.mu.Lock()

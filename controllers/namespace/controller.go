@@ -48,7 +48,7 @@ type Controller struct {
 	metadata   metadata.Interface
 	namespaces corelisters.NamespaceLister
 	pods       corelisters.PodLister
-	loop       *loop.Loop
+	loop       loop.Loop
 }
 
 // New returns a controller with default options. Run starts it.

@@ -75,7 +75,7 @@ type Controller struct {
 	zones *decide.Zones
 
 	// nodeLoop's keys are nodes; podLoop's are pods of nodes that are not ready.
-	nodeLoop, podLoop *loop.Loop
+	nodeLoop, podLoop loop.Loop
 }
 
 // New returns a controller. Run starts it. The zero value of opts is upstream's

@@ -49,7 +49,7 @@ type Controller struct {
 	attachments volumeindex.Attachments
 	nodes       cache.Store
 	drivers     cache.Store
-	loop        *loop.Loop
+	loop        loop.Loop
 
 	// progress is what the decisions leave, by volume and node. The worker alone uses it.
 	progress map[string]map[string]decide.Progress

@@ -36,7 +36,7 @@ type Controller struct {
 	volumes  volumeindex.Volumes
 	pods     volumeindex.Pods
 	classes  cache.Store
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -26,7 +26,7 @@ type Controller struct {
 	recorder record.EventRecorder
 	claims   volumeindex.Claims
 	volumes  volumeindex.Volumes
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -29,7 +29,7 @@ type Settings struct {
 }
 
 // Controller sets the size of the targets of autoscalers.
-type Controller struct{ loop *loop.Loop }
+type Controller struct{ loop loop.Loop }
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env, settings Settings) (*Controller, error) {

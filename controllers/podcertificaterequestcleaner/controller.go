@@ -30,7 +30,7 @@ type Controller struct {
 	client   kubernetes.Interface
 	requests certificateslisters.PodCertificateRequestLister
 	clock    clock.Clock
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

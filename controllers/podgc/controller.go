@@ -55,7 +55,7 @@ type Controller struct {
 	nodes      corelisters.NodeLister
 	pods       corelisters.PodLister
 	podsByNode bynode.Pods
-	loop       *loop.Loop
+	loop       loop.Loop
 
 	mu sync.Mutex
 	// ended holds the keys of ended pods.

@@ -33,7 +33,7 @@ type Controller struct {
 	client kubernetes.Interface
 	groups schedulinglisters.PodGroupLister
 	pods   corelisters.PodLister
-	loop   *loop.Loop
+	loop   loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -32,7 +32,7 @@ type Controller struct {
 	api   api
 	kind  guard.Kind[*corev1.PersistentVolumeClaim]
 	pods  corelisters.PodLister
-	loop  *loop.Loop
+	loop  loop.Loop
 }
 
 // api is what the controller needs of the API.

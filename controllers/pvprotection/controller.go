@@ -25,7 +25,7 @@ const finalizer = "kubernetes.io/pv-protection"
 // Controller protects volumes. Its keys are their names.
 type Controller struct {
 	volumes guard.Kind[*corev1.PersistentVolume]
-	loop    *loop.Loop
+	loop    loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -18,7 +18,7 @@ const Name = "replicaset-controller"
 const workers = 5
 
 // Controller creates and deletes the pods of owners of one kind. Its keys are the owners.
-type Controller struct{ loop *loop.Loop }
+type Controller struct{ loop loop.Loop }
 
 // New returns a controller of ReplicaSets. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {

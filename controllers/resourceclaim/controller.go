@@ -45,7 +45,7 @@ type Controller struct {
 	creates   env.ClaimCreates
 	registry  prometheus.Registerer
 
-	podLoop, claimLoop *loop.Loop
+	podLoop, claimLoop loop.Loop
 }
 
 // New returns a controller. Run starts it.

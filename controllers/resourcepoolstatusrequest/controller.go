@@ -36,7 +36,7 @@ type Controller struct {
 	claims   resourcelisters.ResourceClaimLister
 	rules    resourcelisters.DeviceTaintRuleLister
 	metrics  *metrics
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

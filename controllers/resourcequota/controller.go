@@ -49,7 +49,7 @@ type Controller struct {
 	live     live
 	counted  *counted
 	executor executor.Executor
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

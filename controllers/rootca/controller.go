@@ -25,7 +25,7 @@ type Controller struct {
 	namespaces corelisters.NamespaceLister
 	configMaps corelisters.ConfigMapLister
 	ca         string
-	loop       *loop.Loop
+	loop       loop.Loop
 }
 
 // New returns a controller that publishes the environment's root certificates, or else

@@ -36,7 +36,7 @@ type Controller struct {
 	volumes corelisters.PersistentVolumeLister
 	drivers storagelisters.CSIDriverLister
 	events  record.EventRecorder
-	loop    *loop.Loop
+	loop    loop.Loop
 
 	mu    sync.Mutex
 	users *decide.Users

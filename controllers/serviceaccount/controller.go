@@ -23,7 +23,7 @@ type Controller struct {
 	client     kubernetes.Interface
 	namespaces corelisters.NamespaceLister
 	accounts   corelisters.ServiceAccountLister
-	loop       *loop.Loop
+	loop       loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -35,7 +35,7 @@ type Controller struct {
 	cidrs  networkinglisters.ServiceCIDRLister
 	ips    networkinglisters.IPAddressLister
 	events record.EventRecorder
-	loop   *loop.Loop
+	loop   loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -33,7 +33,7 @@ type Controller struct {
 	nodes    corelisters.NodeLister
 	balancer *balancer
 	events   record.EventRecorder
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -16,7 +16,7 @@ const workers = 5
 
 // Controller creates, updates and deletes the pods of StatefulSets. Its keys are
 // StatefulSets.
-type Controller struct{ loop *loop.Loop }
+type Controller struct{ loop loop.Loop }
 
 // New returns a controller. Run starts it.
 func New(_ context.Context, e *env.Env) (*Controller, error) {

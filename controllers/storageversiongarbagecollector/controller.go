@@ -38,7 +38,7 @@ type Controller struct {
 	// leaseClient and client are of the API, not of the caches.
 	leaseClient leaseclient.LeasesGetter
 	client      versionclient.StorageVersionsGetter
-	loop        *loop.Loop
+	loop        loop.Loop
 }
 
 // New returns a controller. Run starts it.

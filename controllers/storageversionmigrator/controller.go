@@ -35,7 +35,7 @@ type Controller struct {
 	definitions definitions
 	migrations  migrationlisters.StorageVersionMigrationLister
 	clock       clock.Clock
-	loop        *loop.Loop
+	loop        loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -39,7 +39,7 @@ type Controller struct {
 	pods       corelisters.PodLister
 	podsByNode bynode.Pods
 	events     record.EventRecorder
-	loop       *loop.Loop
+	loop       loop.Loop
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*pending

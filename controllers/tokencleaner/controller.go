@@ -30,7 +30,7 @@ type Controller struct {
 	client  kubernetes.Interface
 	clock   clock.PassiveClock
 	secrets corelisters.SecretLister
-	loop    *loop.Loop
+	loop    loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -28,7 +28,7 @@ const workers = 5
 type Controller struct {
 	client kubernetes.Interface
 	nodes  corelisters.NodeLister
-	loop   *loop.Loop
+	loop   loop.Loop
 
 	mu sync.Mutex
 	// size is the number of nodes that the events have shown.

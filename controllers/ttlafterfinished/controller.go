@@ -26,7 +26,7 @@ const workers = 5
 
 // Controller deletes Jobs whose time to live is over. Its keys are Jobs.
 type Controller struct {
-	loop   *loop.Loop
+	loop   loop.Loop
 	clock  clock.PassiveClock
 	jobs   batchlisters.JobLister
 	client batchclient.JobsGetter

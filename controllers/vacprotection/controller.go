@@ -31,7 +31,7 @@ type Controller struct {
 	classes guard.Kind[*storagev1.VolumeAttributesClass]
 	volumes corelisters.PersistentVolumeLister
 	claims  corelisters.PersistentVolumeClaimLister
-	loop    *loop.Loop
+	loop    loop.Loop
 }
 
 // New returns a controller. Run starts it.

@@ -39,7 +39,7 @@ type Controller struct {
 	classes     cache.Store
 	drivers     cache.Store
 	attempts    attempts
-	loop        *loop.Loop
+	loop        loop.Loop
 }
 
 // New returns a controller. Run starts it.

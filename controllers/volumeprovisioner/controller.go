@@ -47,7 +47,7 @@ type Controller struct {
 	classes     storagelisters.StorageClassLister
 	// begun has the claims whose provisioning has begun. Only the worker uses it.
 	begun map[types.NamespacedName]beginning
-	loop  *loop.Loop
+	loop  loop.Loop
 }
 
 // beginning is the time at which the provisioning for a claim began.

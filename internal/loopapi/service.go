@@ -82,7 +82,7 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return nil
 }
 
-func (s *service) shown(name string, loops []*loop.Loop) *Loops {
+func (s *service) shown(name string, loops []loop.Loop) *Loops {
 	shown := &Loops{Now: s.cluster.Clock().Now().UTC(), Controller: name, Loops: []loop.State{}}
 	for _, l := range loops {
 		shown.Loops = append(shown.Loops, l.State())
@@ -94,7 +94,7 @@ func (s *service) shown(name string, loops []*loop.Loop) *Loops {
 // controller may have been restarted, which gives it other loops.
 func (s *service) stream(ctx context.Context, w http.ResponseWriter, name string) {
 	steps := newSteps()
-	var traced []*loop.Loop
+	var traced []loop.Loop
 	stop := func() {}
 	defer func() { stop() }()
 	idle := clock.Real().NewTicker(idleInterval)
@@ -128,7 +128,7 @@ func (s *service) stream(ctx context.Context, w http.ResponseWriter, name string
 }
 
 // trace calls add with the steps of all loops until stop is called.
-func trace(loops []*loop.Loop, add func(loop.Step)) (stop func()) {
+func trace(loops []loop.Loop, add func(loop.Step)) (stop func()) {
 	stops := make([]func(), 0, len(loops))
 	for _, l := range loops {
 		stops = append(stops, l.Trace(add))

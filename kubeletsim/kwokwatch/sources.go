@@ -55,7 +55,7 @@ type Options struct {
 type Sources struct {
 	opts    Options
 	kinds   map[string]*source
-	loop    *loop.Typed[key]
+	loop    loop.Typed[key]
 	running sync.WaitGroup
 
 	mu sync.Mutex
@@ -104,7 +104,7 @@ func New(opts Options, kinds ...Kind) *Sources {
 	for _, kind := range kinds {
 		s.kinds[kind.Name] = &source{Kind: kind}
 	}
-	s.loop = loop.New(loop.TypedOptions[key]{
+	s.loop = loop.NewTyped(loop.TypedOptions[key]{
 		// What nodes and pods do depends on what it reads.
 		Name: opts.Name, KeyName: key.String, First: true, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
 	}, loop.TypedFunc[key](s.read))

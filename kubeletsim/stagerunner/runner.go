@@ -71,7 +71,7 @@ type Runner struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	users     users
-	objects   *loop.Typed[key]
+	objects   loop.Typed[key]
 	sources   *kwokwatch.Sources
 	parsed    *kwokwatch.Parsed[*stages.Stage]
 	set       atomic.Pointer[stages.Set]
@@ -110,7 +110,7 @@ func New(opts Options) (*Runner, error) {
 		kinds: map[schema.GroupVersionKind]*kwokwatch.Watched{}, jobs: map[key]*job{}, waiting: map[string]map[key]bool{},
 		parsed: kwokwatch.NewParsed(stages.Kind, stages.ParseObject),
 	}
-	r.objects = loop.New(loop.TypedOptions[key]{
+	r.objects = loop.NewTyped(loop.TypedOptions[key]{
 		Name: Name, KeyName: key.String, Workers: workers, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
 		BaseDelay: retryDelay, MaxDelay: maxRetryDelay,
 	}, loop.TypedFunc[key](r.play))

@@ -59,7 +59,7 @@ func (of *Plugin) newStarted() (*started, error) {
 	opts := of.opts
 	var p plugins
 	s := &started{namespaces: newPulled(opts.Namespaces)}
-	patches, checks := of.mutations(opts.Objects), of.validations(opts.Objects)
+	patches, checks := mutationsOf(of, opts.Objects), validationsOf(of, opts.Objects)
 	sources := []*validations{checks}
 	p.mutatingPolicies = newPolicies(upstream.NewHandler(upstream.Create, upstream.Update, upstream.Connect), patches,
 		func(z authorizer.UnconditionalAuthorizer, m *matching.Matcher, _ kubernetes.Interface) generic.Dispatcher[mutating.PolicyHook] {
@@ -88,8 +88,8 @@ func (of *Plugin) newStarted() (*started, error) {
 		mutatingConfigurations:   of.addStaticWebhooks(mutatingConfigurations, p.mutatingWebhooks, mutatingAccessors, mutatingHooks.refresh),
 		validatingConfigurations: of.addStaticWebhooks(validatingConfigurations, p.validatingWebhooks, validatingAccessors, validatingHooks.refresh),
 	}
-	_, s.refreshes[mutatingBindings] = addStatic(of, mutatingBindings, p.mutatingPolicies, of.mutations, patches.refresh)
-	static, refresh := addStatic(of, validatingBindings, p.validatingPolicies, of.validations, checks.refresh)
+	_, s.refreshes[mutatingBindings] = addStatic(of, mutatingBindings, p.mutatingPolicies, mutationsOf, patches.refresh)
+	static, refresh := addStatic(of, validatingBindings, p.validatingPolicies, validationsOf, checks.refresh)
 	sources, s.refreshes[validatingBindings] = append(sources, static...), refresh
 	s.stop, err = p.initialize(opts, pulledFactory{byType: map[reflect.Type]*pulled{
 		reflect.TypeFor[*corev1.Namespace]():                           s.namespaces,
@@ -110,8 +110,8 @@ type (
 	validations = policySource[*validating.Policy, *validating.PolicyBinding, validating.Validator]
 )
 
-// mutations returns the source of the mutating policies among objects.
-func (of *Plugin) mutations(objects func(resource string) Objects) *mutations {
+// mutationsOf returns the source of the mutating policies among objects.
+func mutationsOf(of *Plugin, objects func(resource string) Objects) *mutations {
 	source := &mutations{
 		policies: objects(mutatingPolicies), bindings: objects(mutatingBindings), table: of.opts.Kinds.Table, params: of.opts.Params,
 		policyOf: mutating.NewMutatingAdmissionPolicyAccessor, bindingOf: mutating.NewMutatingAdmissionPolicyBindingAccessor,
@@ -122,8 +122,8 @@ func (of *Plugin) mutations(objects func(resource string) Objects) *mutations {
 	return source
 }
 
-// validations returns the source of the validating policies among objects.
-func (of *Plugin) validations(objects func(resource string) Objects) *validations {
+// validationsOf returns the source of the validating policies among objects.
+func validationsOf(of *Plugin, objects func(resource string) Objects) *validations {
 	return &validations{
 		policies: objects(validatingPolicies), bindings: objects(validatingBindings), table: of.opts.Kinds.Table, params: of.opts.Params,
 		policyOf: validating.NewValidatingAdmissionPolicyAccessor, bindingOf: validating.NewValidatingAdmissionPolicyBindingAccessor,

@@ -76,12 +76,12 @@ func both(first, second refresher) refresher {
 func addStatic[H any, S interface {
 	policies.ReloadableSource[H]
 	refresh(ctx context.Context) error
-}](p *Plugin, resource string, plugin *policies.Plugin[H], with func(objects func(resource string) Objects) S, refresh refresher) (static []S, all refresher) {
+}](p *Plugin, resource string, plugin *policies.Plugin[H], with func(p *Plugin, objects func(resource string) Objects) S, refresh refresher) (static []S, all refresher) {
 	folder := p.folders[resource]
 	if folder == nil {
 		return nil, refresh
 	}
-	source := with(func(resource string) Objects { return folder.Of(resource) })
+	source := with(p, func(resource string) Objects { return folder.Of(resource) })
 	plugin.SetStaticManifestsDir(anyFolder)
 	plugin.SetStaticSourceFactory(func(string) (policies.ReloadableSource[H], error) { return source, nil })
 	return []S{source}, both(source.refresh, refresh)

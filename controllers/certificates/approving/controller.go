@@ -32,7 +32,7 @@ const (
 type Controller struct {
 	client   kubernetes.Interface
 	requests certificateslisters.CertificateSigningRequestLister
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.

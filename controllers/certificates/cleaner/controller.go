@@ -25,7 +25,7 @@ type Controller struct {
 	requests certificateslisters.CertificateSigningRequestLister
 	clock    clock.Clock
 	machine  clock.Clock
-	loop     *loop.Loop
+	loop     loop.Loop
 }
 
 // New returns a controller. Run starts it.
