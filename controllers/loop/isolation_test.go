@@ -9,8 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/loop"
@@ -94,14 +92,13 @@ func TestAPoisonedObject(t *testing.T) {
 }
 
 func TestAPanicOfAMapping(t *testing.T) {
-	client := fake.NewClientset(pod("bad", "1", ""), pod("good", "2", ""))
-	factory := informers.NewSharedInformerFactory(client, 0)
+	informer, _ := podInformer(t, pod("bad", "", ""), pod("good", "", ""))
 	reconciled := make(chan string, 10)
 	l := loop.New(loop.Options{Name: "test"}, loop.Func(func(_ context.Context, k types.NamespacedName) (loop.Result, error) {
 		reconciled <- k.Name
 		return loop.Result{}, nil
 	}))
-	l.Watch(factory.Core().V1().Pods().Informer(), func(ev loop.Event) []types.NamespacedName {
+	l.Watch(informer, func(ev loop.Event) []types.NamespacedName {
 		if ev.Object.(*corev1.Pod).Name == "bad" {
 			panic("cannot map this")
 		}
@@ -110,7 +107,11 @@ func TestAPanicOfAMapping(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- l.Run(ctx) }()
-	factory.Start(ctx.Done())
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		informer.RunWithContext(ctx)
+	}()
 	if got := <-reconciled; got != "good" {
 		t.Errorf("reconciled %s", got)
 	}
@@ -118,7 +119,7 @@ func TestAPanicOfAMapping(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	factory.Shutdown()
+	<-running
 	if s := l.Stats(); s.Panics != 1 {
 		t.Errorf("stats = %+v", s)
 	}

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,11 +27,20 @@ func pod(name, revision, controller string) *corev1.Pod {
 	return p
 }
 
+// podInformer returns an informer of the pods in a source, which numbers its changes from 1 on.
+func podInformer(t *testing.T, pods ...*corev1.Pod) (cache.SharedIndexInformer, *cachetesting.FakeControllerSource) {
+	t.Helper()
+	source := cachetesting.NewFakeControllerSource()
+	t.Cleanup(source.Broadcaster.Shutdown)
+	for _, p := range pods {
+		source.Add(p)
+	}
+	return cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{}), source
+}
+
 func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	client := fake.NewClientset(pod("first", "7", ""))
-	factory := informers.NewSharedInformerFactory(client, 0)
-	informer := factory.Core().V1().Pods().Informer()
+	informer, pods := podInformer(t, pod("first", "", ""))
 	lines := make(chan string, 100)
 	l := loop.New(loop.Options{Name: "test"}, loop.Func(func(ctx context.Context, k types.NamespacedName) (loop.Result, error) {
 		lines <- fmt.Sprintf("reconcile %s %v", k.Name, cause.From(ctx))
@@ -47,7 +56,11 @@ func TestWatch(t *testing.T) {
 	})
 	ended := make(chan error)
 	go func() { ended <- l.Run(ctx) }()
-	factory.Start(ctx.Done())
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		informer.RunWithContext(ctx)
+	}()
 	expect := func(want ...string) {
 		t.Helper()
 		var got []string
@@ -58,21 +71,16 @@ func TestWatch(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	expect("Added first at 7, before none", "reconcile first [7]")
-	pods := client.CoreV1().Pods("a")
-	if _, err := pods.Update(ctx, pod("first", "9", ""), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	expect("Updated first at 9, before 7", "reconcile first [9]")
-	if err := pods.Delete(ctx, "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	expect("Deleted first at 9, before none", "reconcile first [9]")
+	expect("Added first at 1, before none", "reconcile first [1]")
+	pods.Modify(pod("first", "", ""))
+	expect("Updated first at 2, before 1", "reconcile first [2]")
+	pods.Delete(pod("first", "", ""))
+	expect("Deleted first at 3, before none", "reconcile first [3]")
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Run() = %v", err)
 	}
-	factory.Shutdown()
+	<-running
 }
 
 func TestControllerOf(t *testing.T) {
