@@ -6,9 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,12 +70,21 @@ func run(root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer
 	if errors.As(err, &problems) {
 		prefix = "" // each problem starts with file:line, which editors and CI systems parse
 	}
-	_, _ = fmt.Fprintf(errOut, "%s%v\n", prefix, err)
+	_, _ = fmt.Fprintf(errOut, "%s%v%s\n", prefix, err, advice(err))
 	var bad badInput
 	if errors.As(err, &bad) {
 		return 2
 	}
 	return 1
+}
+
+// advice returns a line that says what to do about an error of the machine, or "".
+func advice(err error) string {
+	var of *fs.PathError
+	if errors.As(err, &of) && (of.Path == os.TempDir() || of.Op == "mkdir" && filepath.Dir(of.Path) == filepath.Clean(os.TempDir())) {
+		return fmt.Sprintf("\nSet %s to a directory in which temporary files can be made", map[bool]string{true: "TMP", false: "TMPDIR"}[runtime.GOOS == "windows"])
+	}
+	return ""
 }
 
 // untilSignal returns a context that the first SIGINT or SIGTERM cancels. After that, signals

@@ -365,3 +365,15 @@ func TestStartError(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An error about the directory of temporary files says which variable names another one.
+func TestNoTemporaryDirectory(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	missing := filepath.Join(t.TempDir(), "missing")
+	t.Setenv("TMPDIR", missing)
+	code, _, stderr := call("exec", "--", "true")
+	want := fmt.Sprintf("minikcm: creating a directory for the kubeconfig: stat %s: no such file or directory\nSet TMPDIR to a directory in which temporary files can be made\n", missing)
+	if code != 1 || stderr != want {
+		t.Errorf("exit code %d, want 1, and on stderr:\n%s\nwant:\n%s", code, stderr, want)
+	}
+}
