@@ -41,7 +41,9 @@ release: ## Make the archives and packages of the tag VERSION in dist; SNAPSHOT=
 	GOFLAGS=-trimpath $(GO) -C tools/release build -ldflags="-s -w" -o ../../bin/release/ tool .
 	bin/release/release prepare -minikcm bin/release/minikcm -time $$(git log -1 --format=%ct)
 	$(if $(TARGET),sed -e 's#^    goos: .*#    goos: [$(dir $(TARGET))]#; s#/\]#]#; s#^    goarch: .*#    goarch: [$(notdir $(TARGET))]#',cat) .goreleaser.yaml >bin/release/goreleaser.yaml
-	PATH=$(CURDIR)/bin/release:$$PATH GORELEASER_CURRENT_TAG=$(VERSION) goreleaser release --config bin/release/goreleaser.yaml --clean --skip=announce,publish $(if $(SNAPSHOT),--snapshot)
+	PATH=$(CURDIR)/bin/release:$$PATH GORELEASER_CURRENT_TAG=$(VERSION) SNAPSHOT_VERSION=$(VERSION:v%=%)-snapshot.$$(git log -1 --format=%h) \
+		COMMIT_TIMESTAMP=$$(git log -1 --format=%ct) COMMIT_DATE=$$(TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd) \
+		goreleaser release --config bin/release/goreleaser.yaml --clean --skip=announce,publish $(if $(SNAPSHOT),--snapshot)
 	bin/release/release package -version "$$(sed -n 's/.*"version": *"\([^"]*\)".*/\1/p' dist/metadata.json)" -url '$(RELEASE_URL)' -time $$(git log -1 --format=%ct)
 
 .PHONY: run
