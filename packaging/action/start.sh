@@ -13,6 +13,8 @@ fail() {
 	echo "minikcm: $*" >&2
 	exit 1
 }
+# eval "$(sh start.sh)" must fail if this does, whatever has been printed.
+trap '[ $? -eq 0 ] || [ -n "${GITHUB_ENV:-}" ] || echo false' EXIT
 
 case "$(uname -s)" in
 Linux) os=linux ;;
@@ -57,6 +59,7 @@ if [ -z "$archive" ]; then
 	v[0-9]*.[0-9]*.[0-9]*) ;;
 	*) fail "version is \"$tag\": give a release such as v0.1.0, or use the action with the tag of one" ;;
 	esac
+	[ -n "${MINIKCM_DOWNLOADS:-}" ] || fail "set MINIKCM_DOWNLOADS to the address of the folder with a folder for each release, or MINIKCM_ARCHIVE to an archive"
 	name=minikcm_${tag#v}_${os}_$arch.$suffix
 	archive=$at/$name
 	download "$MINIKCM_DOWNLOADS/$tag/$name" "$archive"
@@ -65,13 +68,21 @@ if [ -z "$archive" ]; then
 	[ -n "$want" ] || fail "checksums.txt of $tag does not have $name"
 	[ "$(sum "$archive")" = "$want" ] || fail "$name does not have the sum that checksums.txt says"
 fi
+# A damaged archive must not replace a program that works.
+new=$at/new
+rm -rf "$new"
+mkdir "$new"
 case "$archive" in
-*.zip) unzip -qo "$archive" "$program" -d "$at/bin" ;;
-*) tar -xzf "$archive" -C "$at/bin" "$program" ;;
-esac
+*.zip) unzip -qo "$archive" "$program" -d "$new" ;;
+*.tar.xz) tar -xJf "$archive" -C "$new" "$program" ;;
+*) tar -xzf "$archive" -C "$new" "$program" ;;
+esac || fail "$archive cannot be unpacked"
+chmod +x "$new/$program"
+"$new/$program" version >&2 || fail "the program in $archive does not run"
 minikcm=$at/bin/$program
-chmod +x "$minikcm"
-"$minikcm" version >&2
+mv -f "$new/$program" "$minikcm"
+rmdir "$new"
+[ -n "${MINIKCM_ARCHIVE:-}" ] || rm -f "$archive"
 
 # export_variable NAME VALUE; output NAME VALUE
 export_variable() {

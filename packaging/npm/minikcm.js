@@ -13,7 +13,8 @@ try {
   program = require.resolve(`@minikcm/${platform}/bin/${name}`);
 } catch {
   console.error(`minikcm: the package @minikcm/${platform} is not installed.`);
-  console.error("There are programs for Linux, macOS and Windows on x64 and arm64. If this is one of these, npm was run with --omit=optional or --no-optional: run it again without.");
+  console.error("There are programs for Linux, macOS and Windows on x64 and arm64. npm leaves theirs out with --omit=optional, if the registry does not have it,");
+  console.error(`and in a node_modules that was copied from another system. On one of these systems: npm install @minikcm/${platform}`);
   process.exit(1);
 }
 

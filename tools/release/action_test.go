@@ -117,6 +117,8 @@ func TestActionRefuses(t *testing.T) {
 	name := releaseArchive(t, filepath.Join(downloads, "v1.2.3"))
 	releaseArchive(t, filepath.Join(downloads, "v1.2.4"))
 	write(t, filepath.Join(downloads, "v1.2.3", name), []byte("something else"))
+	damaged := filepath.Join(downloads, "damaged.tar.gz")
+	write(t, damaged, []byte("something else"))
 	server := httptest.NewServer(http.FileServer(http.Dir(downloads)))
 	defer server.Close()
 	for want, env := range map[string][]string{
@@ -124,11 +126,36 @@ func TestActionRefuses(t *testing.T) {
 		"/v1.2.4/":                                  {"MINIKCM_VERSION=v1.2.4"}, // no archive of that version
 		`version is "main": give a release`:         {"MINIKCM_VERSION=main"},
 		"cluster, envtest and nothing are possible": {"MINIKCM_VERSION=v1.2.3", "MINIKCM_START=all"},
+		"damaged.tar.gz cannot be unpacked":         {"MINIKCM_ARCHIVE=" + damaged},
 	} {
 		r := newRunner(t)
+		program := filepath.Join(r.temp, "minikcm", "bin", "minikcm")
+		write(t, program, []byte("an earlier one"))
 		out, err := r.run("start.sh", append(env, "MINIKCM_DOWNLOADS="+server.URL)...)
 		if err == nil || !strings.Contains(out, want) || r.file("calls") != "" {
 			t.Errorf("with %v: %v, calls %q\n%s\nwant %q", env, err, r.file("calls"), out, want)
+		}
+		if data, err := os.ReadFile(program); err != nil || string(data) != "an earlier one" {
+			t.Errorf("with %v, the program that was there is %q, %v", env, data, err)
+		}
+	}
+}
+
+// TestActionPrintsCommands checks that a shell that evaluates the output fails if the script does.
+func TestActionPrintsCommands(t *testing.T) {
+	dir := t.TempDir()
+	archive := filepath.Join(dir, releaseArchive(t, dir))
+	for _, test := range []struct{ setting, want string }{
+		{"MINIKCM_ARCHIVE=" + archive, "0 $RUNNER_TEMP/minikcm/kubeconfig\n"},
+		{"MINIKCM_ARCHIVE=" + archive + "-not", "1 \n"},
+		{"MINIKCM_VERSION=v1.2.3", "1 \n"},
+	} {
+		r := newRunner(t)
+		cmd := exec.Command("sh", "-c", `eval "$(sh ../../packaging/action/start.sh)"; echo $? "$KUBECONFIG"`)
+		cmd.Env = append(r.env, "GITHUB_ENV=", "GITHUB_PATH=", "GITHUB_OUTPUT=", "KUBECONFIG=", test.setting)
+		out, err := cmd.Output()
+		if want := strings.ReplaceAll(test.want, "$RUNNER_TEMP", r.temp); err != nil || string(out) != want {
+			t.Errorf("with %s: %q, %v, want %q", test.setting, out, err, want)
 		}
 	}
 }

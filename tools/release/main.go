@@ -52,7 +52,7 @@ func prepare(root, program, out string, at time.Time) error {
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
-	if err := errors.Join(writeCompletions(program, out), writeManPages(root, out), writeLicences(root, out)); err != nil {
+	if err := errors.Join(writeCompletions(program, out), writeManPages(root, out, at), writeLicences(root, out)); err != nil {
 		return err
 	}
 	// Packages of Linux distributions have the times of folders.

@@ -6,14 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // helpHeading starts the help of a command in docs/cli.md.
 const helpHeading = "\n## minikcm"
 
 // writeManPages writes one page for each command, of its help in docs/cli.md, which a test of
-// the command line keeps equal to what the program prints.
-func writeManPages(root, out string) error {
+// the command line keeps equal to what the program prints. at is the date of the pages.
+func writeManPages(root, out string, at time.Time) error {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "cli.md"))
 	if err != nil {
 		return err
@@ -25,7 +26,8 @@ func writeManPages(root, out string) error {
 	summaries := summariesOf(helps)
 	for _, command := range order {
 		name := strings.ReplaceAll(command, " ", "-") + ".1"
-		if err := writeFile(filepath.Join(out, "man", "man1", name), []byte(manPage(command, summaries[command], helps[command]))); err != nil {
+		page := manPage(command, summaries[command], helps[command], related(command, order), at)
+		if err := writeFile(filepath.Join(out, "man", "man1", name), []byte(page)); err != nil {
 			return err
 		}
 	}
@@ -69,14 +71,40 @@ func summariesOf(helps map[string]string) map[string]string {
 	return summaries
 }
 
+// related returns the commands above and below a command.
+func related(command string, all []string) []string {
+	var found []string
+	for _, other := range all {
+		above, below := strings.HasPrefix(command, other+" "), strings.HasPrefix(other, command+" ")
+		if (above || below) && max(len(strings.Fields(command))-len(strings.Fields(other)), len(strings.Fields(other))-len(strings.Fields(command))) == 1 {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
 // manPage returns the man page of a command, in the macros of man(7). The paragraphs before
 // "Usage:" describe it; each line at the margin that ends with a colon is a heading, and what
 // is below it keeps its lines.
-func manPage(command, summary, help string) string {
+func manPage(command, summary, help string, seeAlso []string, at time.Time) string {
 	title := strings.ReplaceAll(command, " ", "-")
 	description, rest, _ := strings.Cut(help, "\nUsage:\n")
+	synopsis, rest, _ := strings.Cut(rest, "\n\n")
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %q 1 \"\" minikcm minikcm\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.nf\n", strings.ToUpper(title), roff(title), roff(summary))
+	fmt.Fprintf(&b, ".TH %q 1 %q minikcm minikcm\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.nf\n",
+		strings.ToUpper(title), at.UTC().Format(time.DateOnly), roff(title), roff(strings.ToLower(summary[:min(len(summary), 1)])+summary[min(len(summary), 1):]))
+	for line := range strings.SplitSeq(synopsis, "\n") {
+		fmt.Fprintf(&b, "%s\n", roff(strings.TrimPrefix(line, "  ")))
+	}
+	b.WriteString(".fi\n.SH DESCRIPTION\n")
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(description), "\n\n") {
+		if strings.HasPrefix(paragraph, " ") {
+			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff(paragraph))
+			continue
+		}
+		fmt.Fprintf(&b, ".PP\n%s\n", roff(paragraph))
+	}
+	b.WriteString(".nf\n") // the first heading ends it
 	for line := range strings.Lines(rest) {
 		line = strings.TrimSuffix(line, "\n")
 		switch heading, isHeading := strings.CutSuffix(line, ":"); {
@@ -87,13 +115,12 @@ func manPage(command, summary, help string) string {
 			fmt.Fprintf(&b, "%s\n", roff(strings.TrimPrefix(line, "  ")))
 		}
 	}
-	b.WriteString(".fi\n.SH DESCRIPTION\n")
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(description), "\n\n") {
-		if strings.HasPrefix(paragraph, " ") {
-			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff(paragraph))
-			continue
+	b.WriteString(".fi\n")
+	if len(seeAlso) > 0 {
+		for i, other := range seeAlso {
+			seeAlso[i] = roff(strings.ReplaceAll(other, " ", "-")) + "(1)"
 		}
-		fmt.Fprintf(&b, ".PP\n%s\n", roff(paragraph))
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(seeAlso, ",\n"))
 	}
 	return b.String()
 }

@@ -202,12 +202,21 @@ Flags:
 
 Use "minikcm clock [command] --help" for more information about a command.
 `
-	const want = `.TH "MINIKCM-CLOCK-ADVANCE" 1 "" minikcm minikcm
+	const want = `.TH "MINIKCM-CLOCK-ADVANCE" 1 "2026-11-28" minikcm minikcm
 .SH NAME
-minikcm\-clock\-advance \- Move the clock by a duration
+minikcm\-clock\-advance \- move the clock by a duration
 .SH SYNOPSIS
 .nf
 minikcm clock advance DURATION [flags]
+.fi
+.SH DESCRIPTION
+.PP
+Move the clock. See .profile.
+.PP
+.nf
+  1m   a minute
+.fi
+.nf
 .fi
 .SH EXAMPLES
 .nf
@@ -217,15 +226,11 @@ minikcm clock advance 24h
 .nf
 \-h, \-\-help   help for advance
 .fi
-.SH DESCRIPTION
-.PP
-Move the clock. See .profile.
-.PP
-.nf
-  1m   a minute
-.fi
+.SH SEE ALSO
+minikcm\-clock(1)
 `
-	if got := manPage("minikcm clock advance", "Move the clock by a duration", help); got != want {
+	seeAlso := related("minikcm clock advance", []string{"minikcm", "minikcm clock", "minikcm clock advance", "minikcm clock step"})
+	if got := manPage("minikcm clock advance", "Move the clock by a duration", help, seeAlso, time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)); got != want {
 		t.Errorf("the page is\n%s\nwant\n%s", got, want)
 	}
 }
@@ -233,7 +238,7 @@ Move the clock. See .profile.
 // TestManPages makes the pages of the real help, and lets man check them where it is installed.
 func TestManPages(t *testing.T) {
 	out := t.TempDir()
-	if err := writeManPages(filepath.Join("..", ".."), out); err != nil {
+	if err := writeManPages(filepath.Join("..", ".."), out, time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	pages, err := fs.Glob(os.DirFS(out), "man/man1/*.1")
