@@ -91,6 +91,8 @@ func writeKubeconfig(path string, data []byte) error {
 	old, err := clientcmd.LoadFromFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s cannot be read: choose another path for the kubeconfig: %w", path, err)
 	case err != nil:
 		return fmt.Errorf("%s exists and is not a kubeconfig: choose another path for it: %w", path, err)
 	case len(old.Contexts) != 0 && (len(old.Contexts) > 1 || old.Contexts[ContextName] == nil):

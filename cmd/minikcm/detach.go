@@ -65,24 +65,31 @@ func reportProgress(ctx context.Context, text progressText) (end func()) {
 	}, func() {})
 }
 
-// logPath returns the file with the output of a cluster in the background.
-func logPath(name string) (string, error) {
-	standard, err := defaultKubeconfig()
-	if err != nil {
-		return "", err
+// logPath returns the file with the output of a cluster in the background: in the user's folder or, if there can
+// be none, beside the kubeconfig.
+func logPath(name, kubeconfig string) (string, error) {
+	dir, err := ownFolder()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
 	}
-	return filepath.Join(filepath.Dir(standard), name+".log"), nil
+	switch {
+	case err == nil:
+		return filepath.Join(dir, name+".log"), nil
+	case kubeconfig == "":
+		return "", fmt.Errorf("making the folder for the cluster's log (give a file with --kubeconfig to have it there): %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(kubeconfig), 0o700); err != nil {
+		return "", fmt.Errorf("making the folder for the cluster's log: %w", err)
+	}
+	return kubeconfig + ".log", nil
 }
 
 // detach runs this command again in the background, with the same arguments, and returns when its
 // cluster is ready. The output of the other process is in a file.
-func detach(cmd *cobra.Command, name string, open bool) error {
-	path, err := logPath(name)
+func detach(cmd *cobra.Command, name, kubeconfig string, open bool) error {
+	path, err := logPath(name, kubeconfig)
 	if err != nil {
 		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("starting in the background: %w", err)
 	}
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {

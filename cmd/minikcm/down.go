@@ -101,7 +101,10 @@ const (
 func stopRunning(ctx context.Context, c runningCluster) error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
-		return fmt.Errorf("stopping the cluster %s: %w", c.Name, err)
+		return fmt.Errorf("stopping the cluster %s: %w; end its process, %d", c.Name, err, c.PID)
+	}
+	if config.Host != c.Server {
+		return fmt.Errorf("the kubeconfig %s of the cluster %s leads to another one, at %s: end its process, %d", c.Kubeconfig, c.Name, config.Host, c.PID)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

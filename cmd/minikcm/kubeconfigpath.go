@@ -14,14 +14,40 @@ import (
 	"minikcm.dev/minikcm"
 )
 
+// ownFolder returns the folder in the user's home directory that has the kubeconfig of the first cluster, and
+// the registrations and logs of all.
+func ownFolder() (string, error) {
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".minikcm"), err
+}
+
 // defaultKubeconfig is the default path of the kubeconfig that "up" writes and "kubectl"
 // reads.
 func defaultKubeconfig() (string, error) {
-	home, err := os.UserHomeDir()
+	dir, err := ownFolder()
 	if err != nil {
 		return "", fmt.Errorf("finding the home directory for the kubeconfig (give a file with --kubeconfig instead): %w", err)
 	}
-	return filepath.Join(home, ".minikcm", "kubeconfig"), nil
+	return filepath.Join(dir, "kubeconfig"), nil
+}
+
+// checkUnused returns an error for a kubeconfig that leads to another running cluster, which without it could
+// be neither used nor stopped.
+func checkUnused(kubeconfig string) error {
+	kubeconfig, err := filepath.Abs(kubeconfig)
+	if err != nil {
+		return err
+	}
+	running, err := runningClusters()
+	if err != nil {
+		return nil // a cluster needs no registry
+	}
+	for i := range running {
+		if c := &running[i]; c.Kubeconfig == kubeconfig && c.PID != os.Getpid() {
+			return badInput{fmt.Errorf("%s is the kubeconfig of the running cluster %s: stop that with \"minikcm down %s\", or choose another path", kubeconfig, c.Name, c.Name)}
+		}
+	}
+	return nil
 }
 
 // freeKubeconfigPath returns the path for a new cluster's kubeconfig: the file in the data

@@ -26,6 +26,10 @@ func TestNamedClusters(t *testing.T) {
 	if code, _ := again.end(); code != 1 || !strings.Contains(again.stderr.String(), "a cluster with the name a runs already") {
 		t.Errorf("a second one of that name ends with %d: %s", code, again.stderr.String())
 	}
+	other := launch(t, home, "run", "up", "-d", "--kubeconfig", kubeconfig)
+	if code, _ := other.end(); code != 2 || !strings.Contains(other.stderr.String(), kubeconfig+" is the kubeconfig of the running cluster a: stop that with \"minikcm down a\", or choose another path") {
+		t.Errorf("another cluster with the kubeconfig of a ends with %d: %s", code, other.stderr.String())
+	}
 	config := filepath.Join(home, "b.yaml")
 	if err := os.WriteFile(config, []byte("apiVersion: minikcm.dev/v1alpha1\nkind: Cluster\nmetadata: {name: b}\nspec: {detach: true, nodes: 2}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -77,6 +81,29 @@ func TestNamedClusters(t *testing.T) {
 	}
 	if _, err := os.Stat(kubeconfig); !os.IsNotExist(err) {
 		t.Errorf("the kubeconfig of a is left: %v", err)
+	}
+}
+
+// TestNoOwnFolder runs a cluster in the background for a user who cannot have a folder: the log is beside the
+// kubeconfig, and the cluster is in no list.
+func TestNoOwnFolder(t *testing.T) {
+	t.Parallel()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	home := file(t, "not-a-folder", "")
+	up := launch(t, home, "run", "up", "-d", "--nodes", "0", "--kubeconfig", kubeconfig)
+	code, out := up.end()
+	if code != 0 || out != "export KUBECONFIG="+kubeconfig+"\n" {
+		t.Fatalf("up -d ends with %d: %s%s", code, out, up.stderr.String())
+	}
+	if !regexp.MustCompile(`Stop it with a signal to its process, \d+\.\n"minikcm list" and "minikcm down" will not find it: registering the cluster: mkdir `).MatchString(up.stderr.String()) {
+		t.Errorf("up -d says %s", up.stderr.String())
+	}
+	if _, err := os.Stat(kubeconfig + ".log"); err != nil {
+		t.Error(err)
+	}
+	stop := launch(t, t.TempDir(), "run", "kubectl", "--kubeconfig", kubeconfig, "create", "--raw", "/minikcm/v1/stop", "-f", file(t, "empty", "{}"))
+	if code, out := stop.end(); code != 0 {
+		t.Errorf("stopping it ends with %d: %s%s", code, out, stop.stderr.String())
 	}
 }
 

@@ -69,19 +69,18 @@ func freeName(wanted string) (string, error) {
 
 // registryDir returns the directory of the registrations, one file per cluster.
 func registryDir() (string, error) {
-	standard, err := defaultKubeconfig()
+	dir, err := ownFolder()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("finding the home directory, in which running clusters are registered: %w", err)
 	}
-	return filepath.Join(filepath.Dir(standard), "clusters"), nil
+	return filepath.Join(dir, "clusters"), nil
 }
 
-// register adds the cluster to the registry until remove is called. Without a home directory
-// it does nothing.
+// register adds the cluster to the registry until remove is called.
 func (c *runningCluster) register() (remove func(), err error) {
 	dir, err := registryDir()
 	if err != nil {
-		return func() {}, nil // a cluster needs no home directory
+		return nil, err
 	}
 	data, err := json.Marshal(c)
 	if err != nil {

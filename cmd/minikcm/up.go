@@ -81,7 +81,7 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.detach && !isDetached() {
-		return detach(cmd, name, f.open)
+		return detach(cmd, name, f.kubeconfig, f.open)
 	}
 	if f.stopWithStdin {
 		ctx, stop := untilEOF(cmd.Context(), cmd.InOrStdin())
@@ -101,6 +101,8 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 		if opts.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.DataDir, f.name); err != nil {
 			return err
 		}
+	} else if err := checkUnused(f.kubeconfig); err != nil {
+		return err
 	}
 	with := f.with
 	with.name, with.clock, with.open = name, f.clock, f.open && !isDetached()

@@ -33,6 +33,8 @@ type upCluster struct {
 	current atomic.Pointer[minikcm.Cluster]
 	// stop stops the current cluster.
 	stop func() error
+	// unlisted is the reason why the cluster is not in the registry; nil: it is.
+	unlisted error
 }
 
 // up runs a cluster until the command is interrupted or the cluster fails.
@@ -60,9 +62,10 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	defer func() { err = errors.Join(err, u.stop()) }()
 	remove, err := u.register()
 	if err != nil {
-		return err
+		u.unlisted = err
+	} else {
+		defer remove()
 	}
-	defer remove()
 	if err := printLoaded(cmd, u.current.Load()); err != nil {
 		return err
 	}
@@ -91,9 +94,15 @@ func (u *upCluster) announce(cmd *cobra.Command, elapsed time.Duration) error {
 	if isDetached() {
 		end = fmt.Sprintf("\"minikcm down %s\"", u.with.name)
 	}
+	if isDetached() && u.unlisted != nil {
+		end = fmt.Sprintf("a signal to its process, %d", os.Getpid())
+	}
 	r := readiness{Out: exportLine("KUBECONFIG", u.opts.KubeconfigPath) + "\n"}
 	r.Err = fmt.Sprintf("%s ready at https://%s in %v (seed %d). Stop it with %s.\n",
 		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed.Round(time.Millisecond), cluster.Seed(), end)
+	if u.unlisted != nil {
+		r.Err += fmt.Sprintf("\"minikcm list\" and \"minikcm down\" will not find it: %v\n", u.unlisted)
+	}
 	if u.with.ui {
 		r.Link = u.page.Link()
 		r.Err += fmt.Sprintf("Open the live page at %s (once; \"minikcm ui\" prints another link).\n", r.Link)
@@ -216,7 +225,7 @@ func (u *upCluster) register() (remove func(), err error) {
 		registered.Page = "http://" + u.page.Address()
 	}
 	if isDetached() {
-		registered.Log, _ = logPath(u.with.name) // detach has checked it
+		registered.Log, _ = logPath(u.with.name, u.opts.KubeconfigPath) // detach has checked it
 	}
 	return registered.register()
 }
