@@ -74,7 +74,6 @@ rm -rf "$new"
 mkdir "$new"
 case "$archive" in
 *.zip) unzip -qo "$archive" "$program" -d "$new" ;;
-*.tar.xz) tar -xJf "$archive" -C "$new" "$program" ;;
 *) tar -xzf "$archive" -C "$new" "$program" ;;
 esac || fail "$archive cannot be unpacked"
 chmod +x "$new/$program"
