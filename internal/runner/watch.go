@@ -28,12 +28,12 @@ func (r *runner) watch(ctx context.Context) (stop func(), err error) {
 		r.stale.set()
 		r.poke()
 	}
-	var synced []cache.InformerSynced
+	var synced []cache.DoneChecker
 	for informer, react := range map[cache.SharedIndexInformer]func(any){
 		factory.Deployments().Informer(): every, factory.ReplicaSets().Informer(): every, factory.Services().Informer(): every, factory.Pods().Informer(): every,
 		factory.Secrets().Informer(): filesChanged, factory.ConfigMaps().Informer(): filesChanged,
 	} {
-		synced = append(synced, informer.HasSynced)
+		synced = append(synced, informer.HasSyncedChecker())
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: react, DeleteFunc: react, UpdateFunc: func(old, now any) {
 				if before, ok := old.(*corev1.Pod); ok && !sameMetadata(before, now) {
@@ -51,7 +51,7 @@ func (r *runner) watch(ctx context.Context) (stop func(), err error) {
 		cancel()
 		factory.Shutdown()
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+	if !cache.WaitFor(ctx, "", synced...) {
 		stop()
 		return nil, errors.New("the cluster cannot be watched")
 	}
