@@ -40,8 +40,8 @@ type Typed[K comparable] interface {
 	// Offer is Add for a change that a reconcile of the key may have made itself: it does nothing
 	// if Settled returns true. See inflight.Queue.
 	Offer(key K)
-	// AddAfter queues key after d of the cluster's time. Of several delays of one key only the one
-	// that ends first is kept. The causes are those of Add.
+	// AddAfter queues key after d of the cluster's time. If the key waits for several delays, only the
+	// delay that ends first is kept. The causes have the same meaning as in Add.
 	AddAfter(key K, d time.Duration, causes ...int64)
 	// Watch queues the keys that mapFn returns for each event of the informer, with the event's
 	// resourceVersion as their cause. It must be called before Run, which waits for the
@@ -65,8 +65,8 @@ type Typed[K comparable] interface {
 	Delays() map[K]time.Time
 	// Stats returns the current figures.
 	Stats() TypedStats[K]
-	// State returns the loop's state. Its cost is that of listing the names of the objects in the
-	// informers.
+	// State returns the loop's state. It lists the names of all objects in the informers, so its cost
+	// grows with their number.
 	State() State
 	// Trace calls f with each step from now on, until stop is called. f must not block. Calls may
 	// be concurrent, and one may still run when stop returns.
@@ -145,7 +145,7 @@ type TypedOptions[K comparable] struct {
 	// Metrics receives the queue's depth, adds, latency, duration and retries under Name;
 	// nil: the global provider of client-go's workqueue, if one is set.
 	Metrics workqueue.MetricsProvider
-	// Registry lists the loop; nil: none. A *Registry lists those of controllers.
+	// Registry is where the loop is listed; nil: nowhere. The loops of controllers use a *Registry.
 	Registry interface{ add(Typed[K]) }
 }
 
