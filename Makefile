@@ -16,7 +16,7 @@ RACE ?= ./clock ./clock/cause ./clock/inflight ./clock/reference ./store/... ./a
 .DEFAULT_GOAL := help
 
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
-ifeq ($(shell command -v $(GO)),)
+ifeq ($(shell command -v $(GO) 2>/dev/null),)
 $(error make $(firstword $(MAKECMDGOALS)) needs Go, and there is no "$(GO)": install the version that go.mod names, or a later one (https://go.dev/doc/install). To run minikcm without a compiler, install a release: README.md, "Install it")
 endif
 endif

@@ -138,13 +138,13 @@ func (o *Options) complete() {
 	}
 	// The order of turns follows from the time since the start, and deadlines from the seconds of the time: a
 	// start between seconds would give other answers.
-	switch {
-	case o.Objects == nil:
+	if o.Objects == nil {
 		o.Start = clock.Real().Now().Add(time.Minute).Truncate(time.Minute)
-	case o.Objects.Taken().IsZero():
-		o.Start = minikcm.DefaultClockStart
-	default:
-		o.Start = o.Objects.Taken().Add(time.Second).Truncate(time.Second)
+		return
+	}
+	o.Start = minikcm.DefaultClockStart
+	if taken := o.Objects.Taken(); !taken.IsZero() {
+		o.Start = taken.Add(time.Second).Truncate(time.Second)
 	}
 }
 

@@ -43,6 +43,7 @@ func checkUnused(kubeconfig string) error {
 		return nil // a cluster needs no registry
 	}
 	for i := range running {
+		// A registration with the number of this process is an earlier one's, which was killed.
 		if c := &running[i]; c.Kubeconfig == kubeconfig && c.PID != os.Getpid() {
 			return badInput{fmt.Errorf("%s is the kubeconfig of the running cluster %s: stop that with \"minikcm down %s\", or choose another path", kubeconfig, c.Name, c.Name)}
 		}

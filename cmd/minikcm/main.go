@@ -81,10 +81,14 @@ func run(root *cobra.Command, args []string, in io.Reader, out, errOut io.Writer
 // advice returns a line that says what to do about an error of the machine, or "".
 func advice(err error) string {
 	var of *fs.PathError
-	if errors.As(err, &of) && (of.Path == os.TempDir() || of.Op == "mkdir" && filepath.Dir(of.Path) == filepath.Clean(os.TempDir())) {
-		return fmt.Sprintf("\nSet %s to a directory in which temporary files can be made", map[bool]string{true: "TMP", false: "TMPDIR"}[runtime.GOOS == "windows"])
+	if !errors.As(err, &of) || of.Path != os.TempDir() && (of.Op != "mkdir" || filepath.Dir(of.Path) != filepath.Clean(os.TempDir())) {
+		return ""
 	}
-	return ""
+	variable := "TMPDIR"
+	if runtime.GOOS == "windows" {
+		variable = "TMP"
+	}
+	return "\nSet " + variable + " to a directory in which temporary files can be made"
 }
 
 // untilSignal returns a context that the first SIGINT or SIGTERM cancels. After that, signals

@@ -75,12 +75,16 @@ func summariesOf(helps map[string]string) map[string]string {
 func related(command string, all []string) []string {
 	var found []string
 	for _, other := range all {
-		above, below := strings.HasPrefix(command, other+" "), strings.HasPrefix(other, command+" ")
-		if (above || below) && max(len(strings.Fields(command))-len(strings.Fields(other)), len(strings.Fields(other))-len(strings.Fields(command))) == 1 {
+		if other == parentOf(command) || parentOf(other) == command {
 			found = append(found, other)
 		}
 	}
 	return found
+}
+
+// parentOf returns the command without its last word; "" for the root.
+func parentOf(command string) string {
+	return command[:max(strings.LastIndexByte(command, ' '), 0)]
 }
 
 // manPage returns the man page of a command, in the macros of man(7). The paragraphs before
@@ -88,11 +92,14 @@ func related(command string, all []string) []string {
 // is below it keeps its lines.
 func manPage(command, summary, help string, seeAlso []string, at time.Time) string {
 	title := strings.ReplaceAll(command, " ", "-")
+	if summary != "" {
+		summary = strings.ToLower(summary[:1]) + summary[1:]
+	}
 	description, rest, _ := strings.Cut(help, "\nUsage:\n")
 	synopsis, rest, _ := strings.Cut(rest, "\n\n")
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 %q minikcm minikcm\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.nf\n",
-		strings.ToUpper(title), at.UTC().Format(time.DateOnly), roff(title), roff(strings.ToLower(summary[:min(len(summary), 1)])+summary[min(len(summary), 1):]))
+		strings.ToUpper(title), at.UTC().Format(time.DateOnly), roff(title), roff(summary))
 	for line := range strings.SplitSeq(synopsis, "\n") {
 		fmt.Fprintf(&b, "%s\n", roff(strings.TrimPrefix(line, "  ")))
 	}
