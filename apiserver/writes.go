@@ -11,9 +11,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/writerecord"
 )
 
-// serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, oldest
-// first. The parameters since (later revisions only), resource (the plural name),
-// namespace and name filter it.
+// serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, in the order
+// of revisions. The parameters since (what a reader of that revision may have missed: Log.Since),
+// resource (the plural name), namespace and name filter it.
 func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	since := int64(0)
@@ -28,8 +28,8 @@ func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 		wanted := query.Get(parameter)
 		return wanted == "" || wanted == value
 	}
-	writes := s.log.Writes(func(write *writerecord.Write) bool {
-		return write.Revision > since && fits("resource", write.Resource.Resource) &&
+	writes := s.log.Since(since, func(write *writerecord.Write) bool {
+		return fits("resource", write.Resource.Resource) &&
 			fits("namespace", write.Namespace) && fits("name", write.Name)
 	})
 	if writes == nil {

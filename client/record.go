@@ -54,7 +54,9 @@ type Change struct {
 type WritesOf struct {
 	// Resource is a plural name, such as pods.
 	Resource, Namespace, Name string
-	// Since selects later revisions only.
+	// Since selects later revisions, and writes that were recorded after the one of this revision:
+	// concurrent writes are recorded as they end. A reader that sets it to its newest revision misses
+	// none, and may get a write again.
 	Since int64
 }
 
@@ -79,7 +81,7 @@ type Explanation struct {
 	Deletion *Link `json:"deletion"`
 }
 
-// Writes returns the write record, oldest first.
+// Writes returns the write record, in the order of revisions.
 func (c *Cluster) Writes(ctx context.Context, of WritesOf) ([]Write, error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"resource": of.Resource, "namespace": of.Namespace, "name": of.Name} {

@@ -1,7 +1,9 @@
 package writerecord
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -170,6 +172,29 @@ func (l *Log) Writes(match func(*Write) bool) []Write {
 		}
 	}
 	return out
+}
+
+// Since returns the kept writes that match and that a reader who has seen a revision may have
+// missed, in the order of their revisions: the later revisions, and the writes that were recorded
+// after the one of that revision. Concurrent writes are recorded in the order in which they end:
+//
+//	writer 1 commits revision 7
+//	writer 2 commits revision 8, and records it
+//	a reader gets 8, and will ask for what follows
+//	writer 1 records 7: Since(8) returns it
+//
+// Writes may be returned again: their revisions identify them. A nil match selects all.
+func (l *Log) Since(revision int64, match func(*Write) bool) []Write {
+	seen := false
+	writes := l.Writes(func(w *Write) bool {
+		if w.Revision == revision {
+			seen = true
+			return false
+		}
+		return (seen || w.Revision > revision) && (match == nil || match(w))
+	})
+	slices.SortStableFunc(writes, func(a, b Write) int { return cmp.Compare(a.Revision, b.Revision) })
+	return writes
 }
 
 // Size returns the number of kept writes and an estimate of the bytes of memory that they take.

@@ -1,6 +1,8 @@
 package writerecord_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"minikcm.dev/minikcm/apiserver/writerecord"
@@ -32,6 +34,52 @@ func TestLogIsBounded(t *testing.T) {
 	odd := log.Writes(func(w *writerecord.Write) bool { return w.Revision%2 == 1 })
 	if got := revisions(odd); len(got) != 2 || got[0] != 5 || got[1] != 7 {
 		t.Fatalf("of 5 to 7 the odd ones: %v", got)
+	}
+}
+
+// A reader who asks for what follows the newest revision that it has gets every write, also those
+// that are recorded after a later revision.
+func TestSince(t *testing.T) {
+	for name, arrivals := range map[string][][]int64{
+		"in order":       {{1, 2}, {3}, {4, 5, 6}},
+		"one late":       {{1, 3}, {2}, {4}},
+		"several late":   {{4, 6}, {5, 3}, {8, 1}, {2, 7}},
+		"late and alone": {{9}, {}, {1}, {}},
+	} {
+		log := writerecord.NewLog(0)
+		newest, read, recorded := int64(0), map[int64]bool{}, 0
+		for _, batch := range arrivals {
+			for _, revision := range batch {
+				log.Add(writerecord.Write{Revision: revision}, nil, nil)
+				recorded++
+			}
+			got := revisions(log.Since(newest, nil))
+			if !slices.IsSorted(got) {
+				t.Errorf("%s: the answer is not sorted: %v", name, got)
+			}
+			for _, revision := range got {
+				read[revision] = true
+				newest = max(newest, revision)
+			}
+			if len(read) != recorded {
+				t.Errorf("%s: after %v, the reader has %v", name, batch, slices.Sorted(maps.Keys(read)))
+			}
+		}
+		if got := log.Since(newest, nil); name == "in order" && got != nil {
+			t.Errorf("%s: after the newest revision come %v", name, revisions(got))
+		}
+	}
+}
+
+// A match leaves out writes, but not the one after which others are new.
+func TestSinceOfAMatch(t *testing.T) {
+	log := writerecord.NewLog(0)
+	for _, revision := range []int64{2, 5, 3, 4, 6} {
+		log.Add(writerecord.Write{Revision: revision}, nil, nil)
+	}
+	even := func(w *writerecord.Write) bool { return w.Revision%2 == 0 }
+	if got := revisions(log.Since(5, even)); !slices.Equal(got, []int64{4, 6}) {
+		t.Errorf("after 5: %v", got)
 	}
 }
 

@@ -301,8 +301,10 @@ class Cluster:
     # What was written, and why.
 
     def writes(self, resource=None, namespace=None, name=None, since=None):
-        """Returns the write record, oldest first. resource is a plural name, such as pods;
-        since selects later revisions only."""
+        """Returns the write record, in the order of revisions. resource is a plural name, such as
+        pods; since selects later revisions, and writes that were recorded after the one of this
+        revision: concurrent writes are recorded as they end. A reader that passes its newest
+        revision misses none, and may get a write again."""
         return self._ask("GET", "/writes", {"resource": resource, "namespace": namespace, "name": name, "since": since})
 
     def refusals(self, resource=None, namespace=None, name=None, user=None):

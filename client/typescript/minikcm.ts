@@ -558,7 +558,11 @@ export class Cluster {
     return (await this.#ask<{ loops: Loop[] }>("GET", `/loops/${encodeURIComponent(controller)}`)).loops;
   }
 
-  /** Returns the write record, oldest first. */
+  /**
+   * Returns the write record, in the order of revisions. since selects later revisions, and writes that were recorded
+   * after the one of this revision: concurrent writes are recorded as they end. A reader that passes its newest revision
+   * misses none, and may get a write again.
+   */
   writes(of: { resource?: string; namespace?: string; name?: string; since?: number } = {}): Promise<Write[]> {
     return this.#ask("GET", "/writes", { ...of });
   }

@@ -64,7 +64,7 @@ are the table and json, which is what /minikcm/v1/refusals returns.`,
 	cmd.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "only writes to objects of this namespace")
 	cmd.Flags().StringVar(&flags.resource, "resource", "", "only writes to objects of this resource, by its plural name, such as pods")
 	cmd.Flags().StringVar(&flags.name, "name", "", "only writes to objects of this name")
-	cmd.Flags().Int64Var(&flags.since, "since", 0, "only writes of later revisions")
+	cmd.Flags().Int64Var(&flags.since, "since", 0, "only writes of later revisions, and those recorded after this one")
 	cmd.Flags().BoolVar(&flags.refused, "refused", false, "print the requests that were refused")
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "output format: json, audit, perfetto or dot (default a table)")
 	return cmd
