@@ -40,10 +40,36 @@ func TestDifferences(t *testing.T) {
 		"in a list":    {`{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`, `{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}`, []string{`status.conditions[0].status: "True" "Unknown"`}},
 		"other length": {`{"a": [1]}`, `{"a": [1, 2]}`, []string{"a: [1] [1,2]"}},
 		"other type":   {`{"a": {"b": 1}}`, `{"a": [1]}`, []string{`a: {"b":1} [1]`}},
-		"images":       {`{"kind": "Node", "status": {"images": [1]}}`, `{"kind": "Node", "status": {}}`, nil},
-		"secrets":      {`{"kind": "Secret", "data": {"a": "aaaa", "b": "xx"}}`, `{"kind": "Secret", "data": {"a": "bbbb", "b": "xxx"}}`, []string{`data.b: "2 characters" "3 characters"`}},
-		"long values":  {`{"a": "` + strings.Repeat("x", 500) + `1"}`, `{"a": "` + strings.Repeat("x", 500) + `22"}`, []string{`a: …` + strings.Repeat("x", before) + `1" …` + strings.Repeat("x", before) + `22"`}},
-		"a long value": {`{"a": "` + strings.Repeat("x", 500) + `"}`, `{}`, []string{`a: "` + strings.Repeat("x", maxValue-1) + "… "}},
+		"endpoints": {
+			`{"kind": "EndpointSlice", "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.7"], "nodeName": "a"}, {"addresses": ["10.0.0.9"], "nodeName": "b"}]}`,
+			`{"kind": "EndpointSlice", "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.2"], "nodeName": "b"}, {"addresses": ["10.0.0.3"], "nodeName": "a"}]}`, nil,
+		},
+		"an endpoint that is not ready": {
+			`{"kind": "EndpointSlice", "endpoints": [{"addresses": ["fd00::7"], "conditions": {"ready": true}}]}`,
+			`{"kind": "EndpointSlice", "endpoints": [{"addresses": ["fd00::8"], "conditions": {"ready": false}}]}`,
+			[]string{"endpoints[0].conditions.ready: true false"},
+		},
+		"an endpoint more": {
+			`{"kind": "EndpointSlice", "endpoints": [{"addresses": ["10.0.0.7"]}]}`,
+			`{"kind": "EndpointSlice", "endpoints": []}`,
+			[]string{`endpoints: [{"addresses":[null]}] []`},
+		},
+		"old endpoints": {
+			`{"kind": "Endpoints", "subsets": [{"addresses": [{"ip": "10.0.0.1", "targetRef": {"name": "b"}}, {"ip": "10.0.0.2", "targetRef": {"name": "a"}}], "ports": [{"port": 80}]}]}`,
+			`{"kind": "Endpoints", "subsets": [{"addresses": [{"ip": "10.0.0.4", "targetRef": {"name": "a"}}, {"ip": "10.0.0.5", "targetRef": {"name": "b"}}], "ports": [{"port": 80}]}]}`, nil,
+		},
+		"cluster IPs": {`{"spec": {"clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7"]}}`, `{"spec": {"clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"]}}`, nil},
+		"headless":    {`{"spec": {"clusterIP": "None", "type": "ClusterIP"}}`, `{"spec": {"clusterIP": "10.96.0.9", "type": "ClusterIP"}}`, []string{`spec.clusterIP: "None" `}},
+		"a node": {
+			`{"kind": "Node", "spec": {"podCIDR": "10.244.1.0/24", "podCIDRs": ["10.244.1.0/24"]}, "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.1"}]}}`,
+			`{"kind": "Node", "spec": {"podCIDR": "10.244.2.0/24", "podCIDRs": ["10.244.2.0/24"]}, "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.2"}]}}`, nil,
+		},
+		"a load balancer":  {`{"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4", "ipMode": "VIP"}]}}}`, `{"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.5", "ipMode": "VIP"}]}}}`, nil},
+		"a user's address": {`{"kind": "ConfigMap", "data": {"server": "10.0.0.1"}}`, `{"kind": "ConfigMap", "data": {"server": "10.0.0.2"}}`, []string{`data.server: "10.0.0.1" "10.0.0.2"`}},
+		"images":           {`{"kind": "Node", "status": {"images": [1]}}`, `{"kind": "Node", "status": {}}`, nil},
+		"secrets":          {`{"kind": "Secret", "data": {"a": "aaaa", "b": "xx"}}`, `{"kind": "Secret", "data": {"a": "bbbb", "b": "xxx"}}`, []string{`data.b: "2 characters" "3 characters"`}},
+		"long values":      {`{"a": "` + strings.Repeat("x", 500) + `1"}`, `{"a": "` + strings.Repeat("x", 500) + `22"}`, []string{`a: …` + strings.Repeat("x", before) + `1" …` + strings.Repeat("x", before) + `22"`}},
+		"a long value":     {`{"a": "` + strings.Repeat("x", 500) + `"}`, `{}`, []string{`a: "` + strings.Repeat("x", maxValue-1) + "… "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,6 +23,10 @@ var passing = map[string]bool{
 	"machineID": true, "bootID": true, "systemUUID": true, "daemonEndpoints": true,
 }
 
+// addressed are the fields of all kinds whose values may be addresses that a cluster gives out. Other
+// values of them last, such as the cluster IP None.
+var addressed = map[string]bool{"status": true, "clusterIP": true, "clusterIPs": true, "podCIDR": true, "podCIDRs": true}
+
 // lasting returns a copy of an object without what never is the same in two clusters, and without the
 // images that a node has pulled so far; nil for nil.
 // Values of Secrets are replaced by their lengths.
@@ -29,11 +34,22 @@ func lasting(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
 	}
-	kept, _ := keep(object).(map[string]any)
+	endpoints := object["kind"] == "EndpointSlice" || object["kind"] == "Endpoints"
+	kept, _ := keep(object, endpoints).(map[string]any)
 	if kept == nil {
 		kept = map[string]any{}
 	}
 	switch object["kind"] {
+	case "EndpointSlice": // sorted by address
+		sortItems(kept["endpoints"])
+	case "Endpoints":
+		subsets, _ := kept["subsets"].([]any)
+		for _, subset := range subsets {
+			if subset, ok := subset.(map[string]any); ok {
+				sortItems(subset["addresses"])
+				sortItems(subset["notReadyAddresses"])
+			}
+		}
 	case "Node": // what its runtime has pulled so far
 		if status, ok := kept["status"].(map[string]any); ok {
 			delete(status, "images")
@@ -49,8 +65,8 @@ func lasting(object map[string]any) map[string]any {
 	return kept
 }
 
-// keep returns a copy of a value, or nil if nothing of it lasts.
-func keep(value any) any {
+// keep returns a copy of a value, or nil if nothing of it lasts. Addresses do not if addresses is set.
+func keep(value any, addresses bool) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -58,7 +74,7 @@ func keep(value any) any {
 			if passing[name] {
 				continue
 			}
-			if kept := keep(field); kept != nil {
+			if kept := keep(field, addresses || addressed[name]); kept != nil {
 				out[name] = kept
 			}
 		}
@@ -69,15 +85,30 @@ func keep(value any) any {
 	case []any:
 		out := make([]any, 0, len(v))
 		for _, item := range v {
-			out = append(out, keep(item))
+			out = append(out, keep(item, addresses))
 		}
 		return out
 	case string:
-		if isTime(v) {
+		if isTime(v) || addresses && isAddress(v) {
 			return nil
 		}
 	}
 	return value
+}
+
+// sortItems sorts a list whose order came from what keep left out.
+func sortItems(list any) {
+	items, _ := list.([]any)
+	slices.SortStableFunc(items, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+}
+
+// isAddress reports whether a text is an IP address or a range of them.
+func isAddress(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	_, err := netip.ParsePrefix(text)
+	return err == nil
 }
 
 // isTime reports whether a text is a time of the API.

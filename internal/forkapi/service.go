@@ -2,6 +2,7 @@ package forkapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,7 +198,7 @@ func (s *service) moment(ctx context.Context, revision int64) (int64, time.Time,
 	at := s.cluster.Clock().Now()
 	writes := s.cluster.Writes().Writes(func(w *minikcm.Write) bool { return w.Revision <= revision })
 	if len(writes) > 0 {
-		at = writes[len(writes)-1].Time
+		at = slices.MaxFunc(writes, func(a, b minikcm.Write) int { return cmp.Compare(a.Revision, b.Revision) }).Time
 	}
 	return revision, at.Add(time.Second - 1).Truncate(time.Second), nil
 }

@@ -1,6 +1,7 @@
 package forkapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,6 +34,9 @@ type side struct {
 	// versions in which the kinds are compared.
 	listed   []*unstructured.Unstructured
 	versions map[schema.GroupKind]string
+	// applied are the revisions of the objects that the last apply set: a write that ends late may be
+	// recorded after a newer one of its object.
+	applied map[comparison.Key]int64
 
 	mu sync.Mutex
 	// changed are the last writes of the objects since the previous apply.
@@ -43,6 +47,7 @@ type side struct {
 
 // changed is the state of an object after its last write; object is nil if that removed it.
 type changed struct {
+	revision int64
 	resource schema.GroupVersionResource
 	object   runtime.Object
 }
@@ -59,12 +64,15 @@ func (s *side) wrote(w *minikcm.Write, obj runtime.Object) {
 	if isHistory(w) {
 		return
 	}
-	change := changed{resource: schema.GroupVersionResource(w.Resource)}
+	change := changed{revision: w.Revision, resource: schema.GroupVersionResource(w.Resource)}
 	if w.Effect != minikcm.Removed {
 		change.object = obj.DeepCopyObject() // the request goes on with its own
 	}
+	key := comparison.Key{Group: w.Resource.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 	s.mu.Lock()
-	s.changed[comparison.Key{Group: w.Resource.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = change
+	if change.revision > s.changed[key].revision { // concurrent writes are recorded as they end
+		s.changed[key] = change
+	}
 	s.addLocked(*w)
 	s.mu.Unlock()
 	s.wake()
@@ -75,9 +83,14 @@ func isHistory(w *minikcm.Write) bool {
 	return w.Resource.Resource == "events" || w.Resource.Resource == "leases"
 }
 
+// addLocked adds a write in the place of its revision, unless it is there.
 func (s *side) addLocked(w minikcm.Write) {
 	s.newest = max(s.newest, w.Revision)
-	s.writes = append(s.writes, w)
+	at, there := slices.BinarySearchFunc(s.writes, w.Revision, func(w minikcm.Write, revision int64) int { return cmp.Compare(w.Revision, revision) })
+	if there {
+		return
+	}
+	s.writes = slices.Insert(s.writes, at, w)
 	if surplus := len(s.writes) - maxWrites; surplus > 0 {
 		s.writes = slices.Delete(s.writes, 0, surplus)
 	}
@@ -100,9 +113,7 @@ func (s *side) list(ctx context.Context) error {
 	since := s.writes
 	s.writes = nil
 	for _, w := range append(earlier, since...) {
-		if len(s.writes) == 0 || w.Revision > s.writes[len(s.writes)-1].Revision {
-			s.addLocked(w)
-		}
+		s.addLocked(w)
 	}
 	s.newest = max(s.newest, now)
 	s.mu.Unlock()
@@ -116,18 +127,28 @@ func (s *side) list(ctx context.Context) error {
 
 // apply calls set with what the list has, and then with what was written since the previous call.
 func (s *side) apply(ctx context.Context, set func(comparison.Key, map[string]any)) error {
+	applied := map[comparison.Key]int64{}
 	for _, o := range s.listed {
 		s.versions[o.GroupVersionKind().GroupKind()] = o.GroupVersionKind().Version
+		applied[keyOf(o)], _ = strconv.ParseInt(o.GetResourceVersion(), 10, 64) // a revision of our store
 		if !dump.IsOwn(o) {
 			set(keyOf(o), o.Object)
 		}
 	}
-	s.listed = nil
 	s.mu.Lock()
 	changes := maps.Clone(s.changed)
 	clear(s.changed)
 	s.mu.Unlock()
+	before := s.applied
+	if s.listed != nil {
+		before = maps.Clone(applied)
+	}
+	s.listed, s.applied = nil, applied
 	for key, change := range changes {
+		if change.revision <= before[key] {
+			continue
+		}
+		applied[key] = change.revision
 		o, err := s.read(ctx, key, change)
 		switch {
 		case err != nil:
