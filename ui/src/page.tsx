@@ -85,7 +85,7 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
         {view === "why" ? (
           <WhyView route={route} />
         ) : view === "timeline" ? (
-          <TimelineView report={report} />
+          <TimelineView clock={clock} report={report} />
         ) : view === "rollouts" ? (
           <RolloutsView store={store} clock={clock} route={route} />
         ) : view === "loop" ? (

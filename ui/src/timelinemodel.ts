@@ -2,7 +2,11 @@
 
 import { type Write, writer } from "./writes.ts";
 
+/** Axis is what the timeline's width stands for: when a write was made, or its revision. Virtual time stands still while work is done, so that many writes have one time. */
+export type Axis = "time" | "revision";
+
 export interface Mark {
+  /** at is the place on the axis: milliseconds, or a revision. */
   at: number;
   write: Write;
 }
@@ -13,22 +17,30 @@ export interface Lane {
 
 /** maxMarks is the number of writes that the page keeps. */
 export const maxMarks = 20_000;
+/** maxSeen is the number of revisions by which a write that comes again is known. */
+const maxSeen = 100_000;
 
 export class Lanes {
   readonly lanes = new Map<string, Lane>();
+  /** last is the newest revision that was added. */
   last = 0;
   total = 0;
   begin = Infinity;
   end = -Infinity;
   private order: Lane[] = [];
+  private seen = new Set<number>();
 
-  constructor(private readonly hidden: ReadonlySet<string>) {}
+  constructor(
+    private readonly hidden: ReadonlySet<string>,
+    private readonly axis: Axis = "time",
+  ) {}
 
-  /** add adds writes that are newer than those that it has. */
+  /** add adds writes that it does not have, in any order: a write is recorded when it ends, and concurrent ones end in any order. */
   add(writes: Write[]): void {
     for (const write of writes) {
-      if (write.revision <= this.last) continue;
-      this.last = write.revision;
+      if (this.seen.has(write.revision)) continue;
+      this.seen.add(write.revision);
+      this.last = Math.max(this.last, write.revision);
       if (this.hidden.has(write.resource.resource)) continue;
       const name = writer(write);
       let lane = this.lanes.get(name);
@@ -36,24 +48,24 @@ export class Lanes {
         lane = { name, marks: [] };
         this.lanes.set(name, lane);
       }
-      const at = Date.parse(write.time);
-      lane.marks.push({ at, write });
-      this.begin = Math.min(this.begin, at);
-      this.end = Math.max(this.end, at);
+      insert(lane.marks, { at: this.axis === "time" ? Date.parse(write.time) : write.revision, write });
       this.total++;
     }
     if (this.total > maxMarks) this.forget();
+    if (this.seen.size > maxSeen) for (const revision of this.seen) if (revision < this.last - maxSeen / 2) this.seen.delete(revision);
     this.order = [...this.lanes.values()].filter((l) => l.marks.length > 0).sort((a, b) => a.name.localeCompare(b.name));
+    this.begin = this.order.reduce((at, l) => Math.min(at, l.marks[0]!.at), Infinity);
+    this.end = this.order.reduce((at, l) => Math.max(at, l.marks.at(-1)!.at), -Infinity);
   }
 
-  /** forget drops the older half of each lane's marks. */
+  /** forget drops the older half of the marks. */
   private forget(): void {
+    const all = [...this.lanes.values()].flatMap((l) => l.marks.map((m) => m.write.revision)).sort((a, b) => a - b);
+    const first = all[all.length >> 1]!;
     this.total = 0;
-    this.begin = Infinity;
     for (const lane of this.lanes.values()) {
-      lane.marks = lane.marks.slice(lane.marks.length >> 1);
+      lane.marks = lane.marks.filter((m) => m.write.revision >= first);
       this.total += lane.marks.length;
-      if (lane.marks[0]) this.begin = Math.min(this.begin, lane.marks[0].at);
     }
   }
 
@@ -62,7 +74,14 @@ export class Lanes {
   }
 }
 
-/** firstAt returns the index of the first mark that is not before a time. */
+/** insert puts a mark in its place: most are the newest. */
+function insert(marks: Mark[], mark: Mark): void {
+  let i = marks.length;
+  while (i > 0 && (marks[i - 1]!.at - mark.at || marks[i - 1]!.write.revision - mark.write.revision) > 0) i--;
+  marks.splice(i, 0, mark);
+}
+
+/** firstAt returns the index of the first mark that is not before a place on the axis. */
 export function firstAt(marks: Mark[], time: number): number {
   let [low, high] = [0, marks.length];
   while (low < high) {
@@ -73,7 +92,7 @@ export function firstAt(marks: Mark[], time: number): number {
   return low;
 }
 
-/** nearest returns the mark that is next to a time, within some distance. */
+/** nearest returns the mark that is next to a place on the axis, within some distance. */
 export function nearest(marks: Mark[], time: number, within: number): Mark | undefined {
   const i = firstAt(marks, time);
   const [before, after] = [marks[i - 1], marks[i]];
@@ -81,11 +100,17 @@ export function nearest(marks: Mark[], time: number, within: number): Mark | und
   return best && Math.abs(best.at - time) <= within ? best : undefined;
 }
 
-/** ticks returns round times in a range, at most about n. */
-export function ticks(from: number, to: number, n: number): number[] {
+/** ticks returns round times or revisions in a range, at most about n. */
+export function ticks(from: number, to: number, n: number, axis: Axis = "time"): number[] {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5, 7 * 864e5];
-  const step = steps.find((s) => (to - from) / s <= n) ?? 30 * 864e5;
+  const step = axis === "revision" ? roundStep((to - from) / n) : (steps.find((s) => (to - from) / s <= n) ?? 30 * 864e5);
   const out: number[] = [];
   for (let t = Math.ceil(from / step) * step; t <= to; t += step) out.push(t);
   return out;
+}
+
+/** roundStep returns 1, 2 or 5 times a power of ten that is not less than a number, and at least 1. */
+function roundStep(least: number): number {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, least))));
+  return [1, 2, 5, 10].map((f) => f * power).find((step) => step >= least) ?? 10 * power;
 }

@@ -1,11 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJSON } from "./api.ts";
+import type { Clock } from "./clock.ts";
 import { onTheme, type Palette, palette } from "./colors.ts";
-import type { Page } from "./reflector.ts";
-import { firstAt, Lanes, type Mark, nearest, ticks } from "./timelinemodel.ts";
+import type { KubeObject, Page } from "./reflector.ts";
+import { type Axis, firstAt, type Lane, Lanes, type Mark, nearest, ticks } from "./timelinemodel.ts";
 import { Changes, whyLink } from "./whyview.tsx";
 import { clockTime } from "./words.ts";
-import { objectName, writer, writesSince } from "./writes.ts";
+import { objectName, type Write, writer, writesSince } from "./writes.ts";
 
 const laneHeight = 26;
 const nameWidth = 190;
@@ -24,9 +25,15 @@ interface Window {
 const noise = { leases: "heartbeats (Leases)", events: "Events" };
 
 /** TimelineView shows the writes on a lane for each program that makes some. */
-export function TimelineView({ report }: { report: (error: unknown) => void }) {
+export function TimelineView({ clock, report }: { clock: Clock; report: (error: unknown) => void }) {
   const [shown, show] = useState<Record<string, boolean>>({ leases: false, events: true });
-  const lanes = useMemo(() => new Lanes(new Set(Object.keys(noise).filter((r) => !shown[r]))), [shown]);
+  const [chosen, choose] = useState<Axis>();
+  const suited = useAxis(clock);
+  const axis = chosen ?? suited;
+  // After a reset, the cluster is another one, whose revisions begin again.
+  const cluster = useRef("");
+  const [resets, setResets] = useState(0);
+  const lanes = useMemo(() => new Lanes(new Set(Object.keys(noise).filter((r) => !shown[r])), axis), [shown, axis, resets]);
   const [count, setCount] = useState(0);
   const [selected, select] = useState<Mark>();
   const [win, setWin] = useState<Window>({ from: 0, to: 1, live: true });
@@ -39,8 +46,16 @@ export function TimelineView({ report }: { report: (error: unknown) => void }) {
           const now = await getJSON<Page>("/api/v1/namespaces?limit=1");
           lanes.last = Math.max(0, Number(now.metadata.resourceVersion) - backlog);
         }
+        const { uid } = (await getJSON<KubeObject>("/api/v1/namespaces/kube-system")).metadata;
         const writes = await writesSince(lanes.last);
         if (stopped) return;
+        const known = cluster.current;
+        cluster.current = uid;
+        if (known && uid !== known) {
+          select(undefined);
+          setResets((n) => n + 1);
+          return; // other lanes go on
+        }
         lanes.add(writes);
         if (writes.length > 0) setCount((n) => n + 1);
       } catch (error) {
@@ -54,6 +69,7 @@ export function TimelineView({ report }: { report: (error: unknown) => void }) {
       clearTimeout(timer);
     };
   }, [lanes]);
+  useEffect(() => setWin({ from: 0, to: 1, live: true }), [lanes]);
   useEffect(() => {
     if (win.live && lanes.total > 0) {
       const span = win.to - win.from > 1 ? win.to - win.from : Math.max(minSpan, lanes.end - lanes.begin);
@@ -63,6 +79,13 @@ export function TimelineView({ report }: { report: (error: unknown) => void }) {
   return (
     <div class="timeline">
       <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
+        <label>
+          By{" "}
+          <select aria-label="Axis" value={axis} onChange={(e) => choose(e.currentTarget.value as Axis)}>
+            <option value="time">time</option>
+            <option value="revision">revision</option>
+          </select>
+        </label>
         {Object.entries(noise).map(([resource, label]) => (
           <label key={resource}>
             <input type="checkbox" checked={shown[resource]} onChange={(e) => show({ ...shown, [resource]: e.currentTarget.checked })} /> {label}
@@ -78,16 +101,24 @@ export function TimelineView({ report }: { report: (error: unknown) => void }) {
         <span class="key created">created</span> <span class="key changed">changed</span> <span class="key removed">removed</span>
       </form>
       <div class="stage">
-        <Strip lanes={lanes} win={win} setWin={setWin} selected={selected} select={select} />
+        <Strip lanes={lanes} axis={axis} win={win} setWin={setWin} selected={selected} select={select} />
         <aside aria-live="polite" aria-label="Selected write">
-          {selected ? <Selected mark={selected} /> : <p class="dim">Select a write: click it, or press Enter for the newest in view, and n or p for the next or previous.</p>}
+          {selected ? <Selected write={selected.write} /> : <p class="dim">Select a write: click it, or press Enter for the newest in view, and n or p for the next or previous.</p>}
         </aside>
       </div>
     </div>
   );
 }
 
-function Selected({ mark: { write: w, at } }: { mark: Mark }) {
+/** useAxis returns the axis that suits a clock: on a virtual one, most writes share their time with others. */
+function useAxis(clock: Clock): Axis {
+  const of = () => (clock.state?.mode === "virtual" ? "revision" : "time");
+  const [axis, set] = useState<Axis>(of);
+  useEffect(() => clock.listen(() => set(of())), [clock]);
+  return axis;
+}
+
+function Selected({ write: w }: { write: Write }) {
   return (
     <section>
       <h2>{objectName(w)}</h2>
@@ -99,7 +130,7 @@ function Selected({ mark: { write: w, at } }: { mark: Mark }) {
           {w.effect ?? w.verb} {w.subresource ? `(${w.subresource})` : ""}
         </dd>
         <dt>Time</dt>
-        <dd>{clockTime(at, true)}</dd>
+        <dd>{clockTime(Date.parse(w.time), true)}</dd>
         <dt>Revision</dt>
         <dd>{w.revision}</dd>
         {w.causes && (
@@ -121,6 +152,7 @@ function Selected({ mark: { write: w, at } }: { mark: Mark }) {
 
 interface StripProps {
   lanes: Lanes;
+  axis: Axis;
   win: Window;
   setWin: (w: Window) => void;
   selected: Mark | undefined;
@@ -208,7 +240,7 @@ function Strip(p: StripProps) {
   );
 }
 
-function drawLanes(element: HTMLCanvasElement, { lanes, win, selected }: StripProps, colors: Palette): void {
+function drawLanes(element: HTMLCanvasElement, { lanes, axis, win, selected }: StripProps, colors: Palette): void {
   const { clientWidth: w, clientHeight: h } = element;
   const ratio = Math.min(2, devicePixelRatio);
   element.width = Math.round(w * ratio);
@@ -223,13 +255,13 @@ function drawLanes(element: HTMLCanvasElement, { lanes, win, selected }: StripPr
   ctx.strokeStyle = colors.line;
   ctx.fillStyle = colors.dim;
   ctx.lineWidth = 0.5;
-  for (const t of ticks(win.from, win.to, Math.max(2, (w - nameWidth) / 110))) {
+  for (const t of ticks(win.from, win.to, Math.max(2, (w - nameWidth) / 130), axis)) {
     const x = Math.round(xOf(t)) + 0.5;
     ctx.beginPath();
     ctx.moveTo(x, axisHeight - 4);
     ctx.lineTo(x, axisHeight + shown.length * laneHeight);
     ctx.stroke();
-    ctx.fillText(clockTime(t, win.to - win.from < 10_000), x + 3, axisHeight / 2);
+    ctx.fillText(axis === "time" ? clockTime(t, win.to - win.from < 10_000) : revisionLabel(shown, t), x + 3, axisHeight / 2);
   }
   shown.forEach((lane, i) => {
     const y = axisHeight + i * laneHeight;
@@ -257,6 +289,12 @@ function drawLanes(element: HTMLCanvasElement, { lanes, win, selected }: StripPr
     }
   });
   if (selected) drawSelected(ctx, lanes, selected, xOf, colors);
+}
+
+/** revisionLabel is a revision with the time of the write that is next to it. */
+function revisionLabel(lanes: Lane[], revision: number): string {
+  const near = lanes.flatMap((l) => nearest(l.marks, revision, Infinity) ?? []).sort((a, b) => Math.abs(a.at - revision) - Math.abs(b.at - revision))[0];
+  return near ? `${revision} · ${clockTime(Date.parse(near.write.time))}` : String(revision);
 }
 
 /** drawSelected marks a write, and connects it with its causes. */

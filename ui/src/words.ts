@@ -14,14 +14,16 @@ export function clockTime(ms: number, withMillis = false): string {
   return withMillis ? `${text}.${String(d.getUTCMilliseconds()).padStart(3, "0")}` : text;
 }
 
-/** duration has at most two units, as kubectl's ages. */
+/** duration has at most two units, as kubectl's ages. It is rounded to the smaller one before it is divided. */
 export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (Math.round(ms) < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   const s = ms / 1000;
-  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.round((s % 86400) / 3600)} h`;
+  if (s < 9.95) return `${s.toFixed(1)} s`;
+  if (Math.round(s) < 60) return `${Math.round(s)} s`;
+  const pair = (n: number, size: number, larger: string, smaller: string) => `${Math.floor(n / size)} ${larger} ${n % size} ${smaller}`;
+  if (Math.round(s) < 3600) return pair(Math.round(s), 60, "min", "s");
+  if (Math.round(s / 60) < 1440) return pair(Math.round(s / 60), 60, "h", "min");
+  return pair(Math.round(s / 3600), 24, "d", "h");
 }
 
 export function cpu(cores: number): string {

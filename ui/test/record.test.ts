@@ -30,6 +30,36 @@ test("lanes take each write once, and leave out what is hidden", () => {
   assert.deepEqual([lanes.last, lanes.total, lanes.begin, lanes.end], [5, 3, 1000, 5000]);
 });
 
+test("writes that come late have their place, and none is lost or shown twice", () => {
+  for (const axis of ["time", "revision"] as const) {
+    const lanes = new Lanes(new Set(), axis);
+    for (const batch of [[4, 2], [7, 3, 5], [], [1, 8, 7], [6]]) lanes.add(batch.map((r) => write(r)));
+    assert.deepEqual(lanes.shown()[0]!.marks.map((m) => m.write.revision), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert.deepEqual([lanes.last, lanes.total], [8, 8]);
+    assert.deepEqual([lanes.begin, lanes.end], axis === "time" ? [1000, 8000] : [1, 8]);
+  }
+});
+
+test("a lane of few writes is not halved for one of many, and what is forgotten stays so", () => {
+  const lanes = new Lanes(new Set());
+  const many = Array.from({ length: maxMarks }, (_, i) => write(i + 1));
+  lanes.add(many);
+  lanes.add([write(maxMarks + 1, "kubectl/v1"), write(maxMarks + 2, "kubectl/v1")]);
+  assert.equal(lanes.lanes.get("kubectl")!.marks.length, 2);
+  const total = lanes.total;
+  lanes.add(many);
+  assert.equal(lanes.total, total);
+});
+
+test("writes of one instant are apart by revision", () => {
+  const at = "2026-01-05T00:00:00Z";
+  const lanes = new Lanes(new Set(), "revision");
+  lanes.add([3, 1, 2].map((r) => ({ ...write(r), time: at })));
+  assert.deepEqual(lanes.shown()[0]!.marks.map((m) => m.at), [1, 2, 3]);
+  assert.deepEqual(ticks(93, 127, 5, "revision"), [100, 110, 120]);
+  assert.deepEqual(ticks(3, 5, 9, "revision"), [3, 4, 5]);
+});
+
 test("lanes are bounded", () => {
   const lanes = new Lanes(new Set());
   lanes.add(Array.from({ length: maxMarks + 1 }, (_, i) => write(i + 1)));
@@ -65,5 +95,9 @@ test("a history has a column a name, and gets coarser when it is long", () => {
 
 test("durations and amounts", () => {
   assert.deepEqual([40, 1500, 61_000, 7_260_000, 90_000_000].map(duration), ["40 ms", "1.5 s", "1 min 1 s", "2 h 1 min", "1 d 1 h"]);
+  assert.deepEqual(
+    [999.7, 9_960, 59_700, 299_700, 300_000, 3_599_600, 7_199_000, 86_399_000, 172_799_000].map(duration),
+    ["1.0 s", "10 s", "1 min 0 s", "5 min 0 s", "5 min 0 s", "1 h 0 min", "2 h 0 min", "1 d 0 h", "2 d 0 h"],
+  );
   assert.deepEqual([0.1, 2, 12.55].map(cpu), ["100m", "2", "12.6"]);
 });
