@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 0
 
 # Where a data race would be one of ours: everything with goroutines that can be built with the race detector,
 # a compilation of its own, without the whole API server and without client-go's typed clients and informers.
-RACE ?= ./clock ./clock/cause ./clock/inflight ./clock/reference ./store/... ./apiserver/watchcache/... ./controllers/loop/... ./controllers/controllerref/...
+RACE ?= ./clock ./internal/cause ./internal/inflight ./internal/reference ./store/... ./apiserver/internal/watchcache/... ./internal/loop/... ./controllers/internal/controllerref/...
 
 .DEFAULT_GOAL := help
 
@@ -227,7 +227,7 @@ SEED     ?= 1
 scheduling: ## Compare the decisions on pods of random clusters with upstream's scheduler; CLUSTERS=500, SEED=1.
 	mkdir -p bin
 	$(GO) -C test/conformance test -count=1 -v ./scheduling -args -update -recording $(CURDIR)/bin/scheduling.jsonl.gz -clusters $(CLUSTERS) -seed $(SEED)
-	$(GO) test -count=1 -v -run TestUpstreamDecides ./controllers/scheduler -args -upstream $(CURDIR)/bin/scheduling.jsonl.gz
+	$(GO) test -count=1 -v -run TestUpstreamDecides ./controllers/internal/scheduler -args -upstream $(CURDIR)/bin/scheduling.jsonl.gz
 
 # The suite makes pods that suit its own version, which upstream's build sets like this.
 bin/e2e.test: test/conformance/go.mod

@@ -1,6 +1,6 @@
 package minikcm
 
-import "minikcm.dev/minikcm/apiserver/rbac/accessrecord"
+import "minikcm.dev/minikcm/internal/accessrecord"
 
 // RecordAccess begins to record what a user asks the API server for. With enforce, the user
 // may still do only what the roles allow; otherwise everything, so that the record shows all

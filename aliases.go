@@ -3,15 +3,11 @@ package minikcm
 import (
 	"time"
 
-	"minikcm.dev/minikcm/apiserver/authn"
-	"minikcm.dev/minikcm/apiserver/authz"
-	"minikcm.dev/minikcm/apiserver/faults"
-	"minikcm.dev/minikcm/controllers/devicedriver/decide"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/faults"
+	"minikcm.dev/minikcm/internal/faulty"
 	"minikcm.dev/minikcm/kubeletsim"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/store/faulty"
 )
 
 // Types of other packages in the options and methods of a Cluster, so that users of this
@@ -19,23 +15,23 @@ import (
 type (
 	// Pool is a group of identical nodes, NodeSpec describes one of them, and Latencies are
 	// the delays of their simulated pods.
-	Pool      = nodes.Pool
-	NodeSpec  = nodes.Spec
-	Latencies = lifecycle.Latencies
+	Pool      = kubeletsim.Pool
+	NodeSpec  = kubeletsim.NodeSpec
+	Latencies = kubeletsim.Latencies
 	// NodeImage is an image that a node has from the beginning.
-	NodeImage = lifecycle.Image
+	NodeImage = kubeletsim.NodeImage
 	// ManageNodes selects which Nodes that clients create are simulated.
-	ManageNodes = nodes.ManagePolicy
+	ManageNodes = kubeletsim.ManagePolicy
 	// Authentication configures how users authenticate: FrontProxy, TokenIssuer and
 	// TokenWebhook are parts of it.
-	Authentication = authn.Options
-	FrontProxy     = authn.RequestHeader
-	TokenIssuer    = authn.OIDC
-	TokenWebhook   = authn.Webhook
+	Authentication = apiserver.Authentication
+	FrontProxy     = apiserver.RequestHeader
+	TokenIssuer    = apiserver.TokenIssuer
+	TokenWebhook   = apiserver.TokenWebhook
 	// AuthorizationWebhook is a webhook that reviews access.
-	AuthorizationWebhook = authz.Webhook
+	AuthorizationWebhook = apiserver.AuthorizationWebhook
 	// Manager runs the cluster's controllers.
-	Manager = manager.Manager
+	Manager = controllers.Manager
 	// APIFault is a fault of the requests that APIFaultMatch selects.
 	APIFault      = faults.Rule
 	APIFaultMatch = faults.Match
@@ -56,33 +52,32 @@ const (
 // The values of ManageNodes: simulate the clients' Nodes with the annotation
 // minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake (the default), all, or none.
 const (
-	ManageMarked = nodes.ManageMarked
-	ManageAll    = nodes.ManageAll
-	ManageNone   = nodes.ManageNone
+	ManageMarked = kubeletsim.ManageMarked
+	ManageAll    = kubeletsim.ManageAll
+	ManageNone   = kubeletsim.ManageNone
 )
 
 // MaxNodes is the largest number of simulated nodes.
-const MaxNodes = nodes.MaxNodes
+const MaxNodes = kubeletsim.MaxNodes
 
 // ErrTooManyNodes is the error of a request for more than MaxNodes nodes.
-var ErrTooManyNodes = nodes.ErrTooManyNodes
+var ErrTooManyNodes = kubeletsim.ErrTooManyNodes
 
 // The annotations of a Node that describe its devices (docs/simulation.md), and how long after its
 // creation it is Ready.
 const (
-	AnnotationDevices    = decide.Annotation
-	AnnotationReadyDelay = nodes.AnnotationReadyDelay
+	AnnotationDevices    = controllers.AnnotationDevices
+	AnnotationReadyDelay = kubeletsim.AnnotationReadyDelay
 )
 
 // CheckDevices returns an error if the value of AnnotationDevices is not valid.
 func CheckDevices(annotation string) error {
-	_, err := decide.Parse(annotation)
-	return err
+	return controllers.CheckDevices(annotation)
 }
 
 // CheckNodes returns an error if nodes or pools cannot be simulated.
 func CheckNodes(count int, node NodeSpec, pools []Pool) error {
-	return nodes.Check(count, node, pools)
+	return kubeletsim.CheckNodes(count, node, pools)
 }
 
 // ErrNoNode is the error of Kubelets' methods for a node that is not simulated, such as one
@@ -90,7 +85,7 @@ func CheckNodes(count int, node NodeSpec, pools []Pool) error {
 var ErrNoNode = kubeletsim.ErrNoNode
 
 // ControllerNames returns the names of all controllers, as in --controllers.
-func ControllerNames() []string { return manager.Names() }
+func ControllerNames() []string { return controllers.Names() }
 
 // SlowStore returns the fault of a store that takes d longer.
 func SlowStore(d time.Duration) StoreFault { return faulty.Slow(d) }

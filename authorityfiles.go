@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/internal/durable"
 )
 

@@ -14,23 +14,18 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/audit"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/authz"
-	"minikcm.dev/minikcm/apiserver/encryption"
-	"minikcm.dev/minikcm/apiserver/faults"
-	"minikcm.dev/minikcm/apiserver/metricsapi"
-	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/faults"
+	"minikcm.dev/minikcm/internal/faulty"
 	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/peers"
 	"minikcm.dev/minikcm/internal/sharing"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/faulty"
 )
 
 // Cluster is a running cluster. Its methods may be called from several goroutines.
@@ -48,10 +43,10 @@ type Cluster struct {
 	faults     *faulty.Store
 	apiFaults  *faults.Faults
 	server     *apiserver.Server
-	audit      *audit.Auditor
-	encryption *encryption.Keys
+	audit      *apiserver.Auditor
+	encryption *apiserver.EncryptionKeys
 	// authorization is the content of Options.AuthorizationConfig; nil: there is none.
-	authorization *authz.Configuration
+	authorization *apiserver.AuthorizationConfig
 	https         *apiserver.HTTPS
 	kubeconfig    []byte
 	authority     *auth.Authority
@@ -77,7 +72,7 @@ type Cluster struct {
 	// peers are the other processes on the etcd; nil: there are none.
 	peers    *peers.Peers
 	kubelets *kubeletsim.Kubelets
-	manager  atomic.Pointer[manager.Manager]
+	manager  atomic.Pointer[controllers.Manager]
 	local    apiserver.Local
 	services services
 	loaded   *dump.Summary
@@ -189,7 +184,7 @@ func (c *Cluster) start(ctx context.Context) error {
 }
 
 // metricsSource returns what the metrics APIs show, or nil without them.
-func (c *Cluster) metricsSource() metricsapi.Source {
+func (c *Cluster) metricsSource() apiserver.MetricsSource {
 	if c.opts.NoMetricsAPI {
 		return nil
 	}
@@ -198,7 +193,7 @@ func (c *Cluster) metricsSource() metricsapi.Source {
 
 // begin starts what uses the API server, and returns when the nodes are Ready unless the options
 // say otherwise.
-func (c *Cluster) begin(ctx context.Context, shared *env.Env) error {
+func (c *Cluster) begin(ctx context.Context, shared *controllers.Env) error {
 	parts, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	if err := c.identify(ctx, parts, shared); err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/audit"
-	"minikcm.dev/minikcm/apiserver/encryption"
 )
 
 // readConfiguration reads the files that configure encryption, authorization, audit, the
@@ -14,7 +12,7 @@ func (c *Cluster) readConfiguration(ctx context.Context) (err error) {
 	if err := c.readServing(); err != nil {
 		return err
 	}
-	if c.encryption, err = encryption.Open(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
+	if c.encryption, err = apiserver.OpenEncryption(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
 		return err
 	}
 	if c.opts.AuthorizationConfig != "" {
@@ -23,6 +21,6 @@ func (c *Cluster) readConfiguration(ctx context.Context) (err error) {
 		}
 		c.opts.AuthorizationModes = c.authorization.Types()
 	}
-	c.audit, err = audit.New(c.opts.Audit, c.clock, c.opts.Logger)
+	c.audit, err = apiserver.NewAuditor(c.opts.Audit, c.clock, c.opts.Logger)
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/resources"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/releases"
 )
@@ -21,14 +20,14 @@ func (o *Options) release() (releases.Minor, error) {
 }
 
 // serving returns which kinds and fields are served.
-func (o *Options) serving() (resources.Serving, error) {
+func (o *Options) serving() (apiserver.Serving, error) {
 	release, err := o.release()
 	if err != nil {
-		return resources.Serving{}, fmt.Errorf("--emulated-version: %w", err)
+		return apiserver.Serving{}, fmt.Errorf("--emulated-version: %w", err)
 	}
 	apis, err := featuregates.ParseRuntimeConfig(o.RuntimeConfig)
 	if err != nil {
-		return resources.Serving{}, fmt.Errorf("--runtime-config: %w", err)
+		return apiserver.Serving{}, fmt.Errorf("--runtime-config: %w", err)
 	}
 	set := map[string]bool{}
 	for _, f := range []struct {
@@ -55,9 +54,9 @@ func (o *Options) serving() (resources.Serving, error) {
 	}
 	gates, err := featuregates.New(release, set)
 	if err != nil {
-		return resources.Serving{}, fmt.Errorf("--feature-gates: %w", err)
+		return apiserver.Serving{}, fmt.Errorf("--feature-gates: %w", err)
 	}
-	return resources.Serving{Gates: gates, APIs: apis}, nil
+	return apiserver.Serving{Gates: gates, APIs: apis}, nil
 }
 
 // ValidateServing checks the release, the feature gates and the API versions.
@@ -76,12 +75,12 @@ func (o *Options) gates() featuregates.Gates {
 }
 
 // resources returns the table of the kinds that are served. Validate has checked the options.
-func (o *Options) resources() *resources.Table {
+func (o *Options) resources() *apiserver.ResourceTable {
 	s, err := o.serving()
 	if err != nil {
-		return resources.Builtin()
+		return apiserver.BuiltinResources()
 	}
-	return resources.BuiltinFor(s)
+	return apiserver.ResourcesFor(s)
 }
 
 // kubernetesVersion returns the version of Kubernetes that the cluster shows.
@@ -102,7 +101,7 @@ func (o *Options) WithoutEffect() []string {
 	for _, name := range s.Gates.Ineffective() {
 		all = append(all, fmt.Sprintf("feature gate %s of Kubernetes has no effect in minikcm", name))
 	}
-	table := resources.BuiltinFor(s)
+	table := apiserver.ResourcesFor(s)
 	for _, gv := range s.APIs.Versions() {
 		if len(table.InVersion(gv)) == 0 {
 			all = append(all, unserved(s, gv))
@@ -122,12 +121,12 @@ func (o *Options) WithoutEffect() []string {
 }
 
 // unserved says why a version that is turned on serves nothing.
-func unserved(s resources.Serving, gv schema.GroupVersion) string {
+func unserved(s apiserver.Serving, gv schema.GroupVersion) string {
 	on := s
-	on.Gates = resources.AllFeatures().Gates
+	on.Gates = apiserver.AllFeatures().Gates
 	var gates []string
 	if s.Gates.Release() == releases.Newest {
-		for _, row := range resources.BuiltinFor(on).InVersion(gv) {
+		for _, row := range apiserver.ResourcesFor(on).InVersion(gv) {
 			if gate := featuregates.GateOf(row.Group, row.Plural); gate != "" {
 				gates = append(gates, gate+"=true")
 			}

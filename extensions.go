@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // Extension adds a service at /minikcm/v1/NAME and beneath. Only users in the group

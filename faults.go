@@ -3,8 +3,8 @@ package minikcm
 import (
 	"context"
 
-	"minikcm.dev/minikcm/apiserver/faults"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/faults"
 )
 
 // makeAPIFaults sets apiFaults if the options allow API faults. It draws from a source of
@@ -36,7 +36,7 @@ func (c *Cluster) ForgetHistory(ctx context.Context) error { return c.server.For
 
 // Manager returns the manager of the cluster's controllers, which also injects their
 // faults; nil before they are built.
-func (c *Cluster) Manager() *manager.Manager { return c.manager.Load() }
+func (c *Cluster) Manager() *controllers.Manager { return c.manager.Load() }
 
 // storeWaits returns apiserver.Options.StoreWaits. On virtual time, requests may always
 // wait for the store: one that a new fault delays would otherwise be in flight and stop

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/store"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/members"
 )
 
@@ -31,7 +31,7 @@ func (c *Cluster) controllersHealth() error {
 	if c.runsElsewhere(members.RoleControllers) {
 		return nil
 	}
-	running := func(s manager.Status) bool { return s.State == manager.Running }
+	running := func(s controllers.Status) bool { return s.State == controllers.Running }
 	if !slices.ContainsFunc(c.Controllers(), running) {
 		return errors.New("no controller runs in this process")
 	}

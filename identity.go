@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // caName is the common name of the cluster's certificate authority, as in kubeadm.

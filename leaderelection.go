@@ -14,10 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/election"
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/election"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // The processes of upstream that hold a lease of their name.
@@ -53,7 +52,7 @@ type candidate struct {
 
 // newCandidate returns the candidate of a part that halt ends, and halts the part if another process
 // may hold the lease, which then expires first.
-func (c *Cluster) newCandidate(ctx context.Context, e *env.Env, name string, halt func() func()) (*candidate, error) {
+func (c *Cluster) newCandidate(ctx context.Context, e *controllers.Env, name string, halt func() func()) (*candidate, error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(c.ownConfig("system:"+name), "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the leader election: %w", err)
@@ -135,7 +134,7 @@ func (p *candidate) begin() {
 
 // candidates returns the candidates of the controllers of kube-controller-manager and of the scheduler,
 // which have not started yet. There are none without leader election.
-func (c *Cluster) candidates(ctx context.Context, e *env.Env, m *manager.Manager) (all []*candidate, err error) {
+func (c *Cluster) candidates(ctx context.Context, e *controllers.Env, m *controllers.Manager) (all []*candidate, err error) {
 	if !c.opts.LeaderElection {
 		return nil, nil
 	}
@@ -160,7 +159,7 @@ func (c *Cluster) elect(ctx context.Context, p *candidate) {
 }
 
 // haltControllers ends all controllers, which start builds anew.
-func haltControllers(m *manager.Manager) (start func()) {
+func haltControllers(m *controllers.Manager) (start func()) {
 	var ups []func()
 	for _, name := range m.Members() {
 		if up, err := m.TakeDown(name); err == nil { // the manager has all its members

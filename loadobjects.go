@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // Loaded returns the result of loading Options.Objects; nil: there were none.
@@ -50,7 +50,7 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 		return c.simulateStorageClasses(ctx)
 	}
 	loaded, err := c.opts.Objects.Load(ctx, c.Config(), dump.Options{
-		Now: c.clock.Now(), Nodes: nodes.Names(max(c.opts.Nodes, 0), c.opts.Pools),
+		Now: c.clock.Now(), Nodes: kubeletsim.NodeNames(max(c.opts.Nodes, 0), c.opts.Pools),
 	})
 	c.loaded = loaded
 	if err != nil {
@@ -64,9 +64,9 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 func (c *Cluster) awaitedNodes() []string {
 	names := c.kubelets.Nodes()
 	if c.opts.shares() { // those of the other processes, too
-		names = nodes.Names(c.opts.Nodes, c.opts.Pools)
+		names = kubeletsim.NodeNames(c.opts.Nodes, c.opts.Pools)
 	}
-	if c.loaded == nil || c.opts.ManageNodes != nodes.ManageAll {
+	if c.loaded == nil || c.opts.ManageNodes != ManageAll {
 		return names
 	}
 	for _, name := range c.loaded.Nodes {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/loop"
 )
 
 // controllersPath serves the states of the cluster's controllers.
@@ -14,7 +14,7 @@ const controllersPath = ownPath + "/controllers"
 
 // Controllers returns the status of every controller, including those that the cluster
 // does not run.
-func (c *Cluster) Controllers() []manager.Status {
+func (c *Cluster) Controllers() []controllers.Status {
 	m := c.manager.Load()
 	if m == nil {
 		return nil

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"net/netip"
 
-	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver"
 )
 
 // network holds the addresses in the options, parsed and checked.
 type network struct {
 	advertise netip.Addr
 	ranges    []netip.Prefix
-	nodePorts serviceip.PortRange
+	nodePorts apiserver.PortRange
 }
 
 // The limits of upstream's apiserver for the size of a range, in bits of the host part.
@@ -46,7 +46,7 @@ func (o *Options) network() (network, error) {
 		return n, fmt.Errorf("the advertise address %s is not of the IP family of the first range of cluster IPs, %s", n.advertise, n.ranges[0])
 	}
 	if o.NodePorts != "" {
-		if n.nodePorts, err = serviceip.ParsePortRange(o.NodePorts); err != nil {
+		if n.nodePorts, err = apiserver.ParsePortRange(o.NodePorts); err != nil {
 			return n, fmt.Errorf("reading the range of node ports: %w", err)
 		}
 	}

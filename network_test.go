@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver"
 )
 
 func TestNetworkOptions(t *testing.T) {
@@ -38,7 +38,7 @@ func TestNetworkOptions(t *testing.T) {
 	opts := Options{AdvertiseAddress: "192.0.2.1", ServiceRanges: []string{"10.0.0.9/24", "fd00::/108"}, NodePorts: "1000-1010"}
 	n, err := opts.network()
 	ranges := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("fd00::/108")}
-	if err != nil || !slices.Equal(n.ranges, ranges) || n.nodePorts != (serviceip.PortRange{First: 1000, Last: 1010}) || n.advertise != netip.MustParseAddr("192.0.2.1") {
+	if err != nil || !slices.Equal(n.ranges, ranges) || n.nodePorts != (apiserver.PortRange{First: 1000, Last: 1010}) || n.advertise != netip.MustParseAddr("192.0.2.1") {
 		t.Errorf("got %+v, %v", n, err)
 	}
 }

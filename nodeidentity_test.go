@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // TestKubeletsActAsTheirNodes runs a pod with a Secret and a token on a node whose labels its
@@ -21,7 +20,7 @@ func TestKubeletsActAsTheirNodes(t *testing.T) {
 			ctx := t.Context()
 			role := map[string]string{"node-role.kubernetes.io/worker": ""}
 			cluster, err := Start(ctx, Options{
-				NoHTTPS: true, Nodes: -1, Pools: []nodes.Pool{{Name: "worker", Count: 2, Node: nodes.Spec{Labels: role}}}, AuthorizationModes: modes,
+				NoHTTPS: true, Nodes: -1, Pools: []Pool{{Name: "worker", Count: 2, Node: NodeSpec{Labels: role}}}, AuthorizationModes: modes,
 				Denied: func(user string, err error) { t.Errorf("%s was denied a request: %v", user, err) },
 			})
 			if err != nil {

@@ -14,19 +14,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/admission/plugins"
-	"minikcm.dev/minikcm/apiserver/audit"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/cloud"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/controllers/nodelifecycle"
-	"minikcm.dev/minikcm/controllers/scheduler"
-	"minikcm.dev/minikcm/controllers/scheduler/config"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/simulatedcloud"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -36,11 +28,11 @@ type Options struct {
 	// Nodes is the number of simulated nodes. 0 means one; negative means none.
 	Nodes int
 	// Node describes each of them. Pools are further groups of nodes.
-	Node  nodes.Spec
-	Pools []nodes.Pool
+	Node  NodeSpec
+	Pools []Pool
 	// ManageNodes selects which Nodes that clients create through the API are simulated:
 	// those that are marked (the default), all, or none.
-	ManageNodes nodes.ManagePolicy
+	ManageNodes ManageNodes
 	// PodNetworks are the networks of the pods' addresses.
 	PodNetworks PodNetworks
 	// CloudProvider is the cloud in which the nodes are: "simulated", or empty for none. In the
@@ -57,7 +49,7 @@ type Options struct {
 	IgnoreSimulatedWebhooks bool
 	// Latencies are the delays of the nodes. ContainerStop defaults to 50 ms, so that
 	// clients can observe pods that terminate; negative means no delay.
-	Latencies lifecycle.Latencies
+	Latencies Latencies
 
 	// DataDir keeps the cluster across restarts, with fsync. Empty: the files are in a
 	// temporary directory that Close removes.
@@ -145,7 +137,7 @@ type Options struct {
 	ReloadEncryptionConfig bool
 	// Audit records the requests to the API server, also those of the cluster's own parts;
 	// the zero value records nothing. Begin with audit.DefaultOptions.
-	Audit audit.Options
+	Audit apiserver.AuditOptions
 	// MemoryLimit is the memory that the process may use, in bytes. Near it, requests that
 	// take memory are rejected with 429, also those of controllers that create objects. 0
 	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
@@ -330,10 +322,10 @@ func (o *Options) validateParts() error {
 	if err := validateExtensions(o.Extensions); err != nil {
 		return err
 	}
-	if err := nodes.Check(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
+	if err := CheckNodes(max(o.Nodes, 0), o.Node, o.Pools); err != nil {
 		return err
 	}
-	if err := cloud.CheckProvider(o.CloudProvider); err != nil {
+	if err := controllers.CheckCloudProvider(o.CloudProvider); err != nil {
 		return err
 	}
 	if err := o.PodNetworks.check(o.declaredNodes()); err != nil {
@@ -346,11 +338,11 @@ func (o *Options) validateParts() error {
 func (o *Options) inCloud() bool { return o.CloudProvider == simulatedcloud.Provider }
 
 // admission returns the options of the admission plugins.
-func (o *Options) admission() plugins.Options {
-	options := plugins.Options{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
+func (o *Options) admission() apiserver.AdmissionOptions {
+	options := apiserver.AdmissionOptions{Enable: o.EnableAdmissionPlugins, Disable: o.DisableAdmissionPlugins, ConfigFile: o.AdmissionConfigFile}
 	const taints = "TaintNodesByCondition"
 	selected, err := o.selectedControllers()
-	if err == nil && !slices.Contains(selected, nodelifecycle.Name) && !slices.Contains(options.Enable, taints) {
+	if err == nil && !slices.Contains(selected, controllers.NodeLifecycle) && !slices.Contains(options.Enable, taints) {
 		options.Disable = append(slices.Clone(options.Disable), taints)
 	}
 	return options
@@ -358,7 +350,7 @@ func (o *Options) admission() plugins.Options {
 
 // selectedControllers returns the names of the controllers that run.
 func (o *Options) selectedControllers() ([]string, error) {
-	return manager.ParseSelection(strings.Join(o.Controllers, ","), o.gates())
+	return controllers.ParseSelection(strings.Join(o.Controllers, ","), o.gates())
 }
 
 func (o *Options) validateAuthorization() error {
@@ -383,8 +375,8 @@ func (o *Options) validateAuthorization() error {
 }
 
 // schedulerOptions reads the configuration of the scheduler.
-func (o *Options) schedulerOptions() (scheduler.Options, error) {
-	opts := scheduler.Options{PodGroups: o.gates().Enabled(featuregates.GenericWorkload)}
+func (o *Options) schedulerOptions() (controllers.SchedulerOptions, error) {
+	opts := controllers.SchedulerOptions{PodGroups: o.gates().Enabled(featuregates.GenericWorkload)}
 	if o.SchedulerConfig == "" {
 		return opts, nil
 	}
@@ -392,7 +384,7 @@ func (o *Options) schedulerOptions() (scheduler.Options, error) {
 		return opts, fmt.Errorf("a configuration of the scheduler (%s) was given, but no scheduler runs: leave out one of them", o.SchedulerConfig)
 	}
 	var err error
-	opts.Config, err = config.Read(o.SchedulerConfig)
+	opts.Config, err = controllers.ReadSchedulerConfig(o.SchedulerConfig)
 	return opts, err
 }
 

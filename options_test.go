@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -55,7 +54,7 @@ func TestOptionsValidate(t *testing.T) {
 		"broken pods":           {Options{Node: NodeSpec{Capacity: pods("1500m")}}, "capacity pods=1500m must be a whole number"},
 		"too many pods":         {Options{Node: NodeSpec{Capacity: pods("100k")}}, "one node has addresses for at most 65533"},
 		"unknown management":    {Options{ManageNodes: "some"}, `nodes to manage "some" are none of marked, all, none`},
-		"pool of negative size": {Options{Pools: []nodes.Pool{{Name: "gpu", Count: -1}}}, `pool "gpu": it has -1 nodes`},
+		"pool of negative size": {Options{Pools: []Pool{{Name: "gpu", Count: -1}}}, `pool "gpu": it has -1 nodes`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

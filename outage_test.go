@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // TestEtcdGoneAndBack takes the etcd away beneath a cluster with a workload, a client

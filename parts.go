@@ -15,21 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/events"
-	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
-	"minikcm.dev/minikcm/controllers/cloud"
-	"minikcm.dev/minikcm/controllers/cloudnode"
-	"minikcm.dev/minikcm/controllers/devicedriver"
-	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/controllers/nodelifecycle"
-	"minikcm.dev/minikcm/controllers/scheduler"
-	"minikcm.dev/minikcm/controllers/serviceaccount"
-	"minikcm.dev/minikcm/controllers/volumeattacher"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/fence"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/members"
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -44,7 +36,7 @@ type part struct {
 // buildParts builds the scheduler and the kubelets, which make no request yet: the
 // apiserver gets the kubelets as its way to containers. The environment is the one that
 // they share with the controllers, so that every event is decoded once.
-func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
+func (c *Cluster) buildParts(ctx context.Context) (*controllers.Env, error) {
 	e, err := c.newEnv()
 	if err != nil {
 		return nil, err
@@ -67,7 +59,7 @@ func (c *Cluster) buildParts(ctx context.Context) (*env.Env, error) {
 }
 
 // buildScheduler builds the scheduler, unless there is none or processes divide the work.
-func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) (err error) {
+func (c *Cluster) buildScheduler(ctx context.Context, e *controllers.Env) (err error) {
 	if c.opts.NoScheduler || c.opts.shares() {
 		return nil
 	}
@@ -79,7 +71,7 @@ func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) (err error) {
 		if err != nil {
 			return nil, err
 		}
-		return scheduler.New(ctx, own, opts)
+		return controllers.NewScheduler(ctx, own, opts)
 	}
 	if p.first, err = p.make(); err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
@@ -91,16 +83,16 @@ func (c *Cluster) buildScheduler(ctx context.Context, e *env.Env) (err error) {
 
 // startParts builds the controllers and starts all parts. All of them have requested their
 // informers before the informers start. They end with ctx.
-func (c *Cluster) startParts(ctx context.Context, e *env.Env) error {
+func (c *Cluster) startParts(ctx context.Context, e *controllers.Env) error {
 	selected, err := c.selectedControllers()
 	if err != nil {
 		return err
 	}
-	c.makesAccounts = slices.Contains(selected, serviceaccount.Name)
-	if slices.Contains(selected, nodelifecycle.Name) {
+	c.makesAccounts = slices.Contains(selected, controllers.ServiceAccount)
+	if slices.Contains(selected, controllers.NodeLifecycle) {
 		c.newTaints = append(c.newTaints, corev1.TaintNodeNotReady)
 	}
-	if c.opts.inCloud() && slices.Contains(selected, cloudnode.Name) {
+	if c.opts.inCloud() && slices.Contains(selected, controllers.CloudNode) {
 		c.newTaints = append(c.newTaints, simulatedcloud.TaintUninitialized)
 	}
 	c.endShared = e.Begin(ctx)
@@ -140,14 +132,14 @@ func (c *Cluster) startParts(ctx context.Context, e *env.Env) error {
 }
 
 // buildControllers builds the manager and its controllers. up is called when they run.
-func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (*manager.Manager, error) {
+func (c *Cluster) buildControllers(ctx context.Context, e *controllers.Env, up func()) (*controllers.Manager, error) {
 	signer := c.authority.TLS()
 	e.RootCA, e.Authority = c.authority.CertPEM(), &signer
 	selected, err := c.selectedControllers()
 	if err != nil {
 		return nil, err
 	}
-	m, err := manager.New(e, manager.Options{Selected: selected, Settings: c.opts.controllerSettings(), Up: up})
+	m, err := controllers.New(e, controllers.Options{Selected: selected, Settings: c.opts.controllerSettings(), Up: up})
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +151,7 @@ func (c *Cluster) buildControllers(ctx context.Context, e *env.Env, up func()) (
 }
 
 // newEnv returns the environment of the controllers.
-func (c *Cluster) newEnv() (*env.Env, error) {
+func (c *Cluster) newEnv() (*controllers.Env, error) {
 	config := c.ownConfig("system:kube-controller-manager")
 	kinds, err := informers.KindsFor(config, c.ledger, informers.WithoutManagedFields(), informers.ByReference())
 	if err != nil {
@@ -171,7 +163,7 @@ func (c *Cluster) newEnv() (*env.Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the event recorder's client: %w", err)
 	}
-	return &env.Env{
+	return &controllers.Env{
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: kinds, Logger: c.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), c.clock, c.ledger, c.random.Fork(), "minikcm"),
 		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig, Registry: c.collected,
@@ -185,12 +177,11 @@ func (c *Cluster) ownConfig(user string, groups ...string) *rest.Config {
 }
 
 // accountConfig returns the configuration of a controller, which acts as its service
-// account. No role of upstream's allows what the simulated attacher, the simulated driver of
-// devices and the simulated cloud do: drivers are installed with their own roles.
+// account.
 func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 	const namespace = metav1.NamespaceSystem
 	groups := auth.AccountGroups(namespace)
-	if account == volumeattacher.Account || account == devicedriver.Account || account == cloud.Account {
+	if controllers.IsDriver(account) {
 		groups = append(groups, user.SystemPrivilegedGroup)
 	}
 	return c.ownConfig(auth.AccountName(namespace, account), groups...), nil
@@ -200,7 +191,7 @@ func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 // in kube-system, such as that of an operator, may be denied anything.
 func (c *Cluster) denied(user string, err error) {
 	account := strings.TrimPrefix(user, auth.AccountName(metav1.NamespaceSystem, ""))
-	if account != user && !slices.ContainsFunc(manager.Descriptors(), func(d manager.Descriptor) bool { return d.Account == account }) {
+	if account != user && !slices.ContainsFunc(controllers.Descriptors(), func(d controllers.Descriptor) bool { return d.Account == account }) {
 		return
 	}
 	if c.opts.Denied != nil {
@@ -211,7 +202,7 @@ func (c *Cluster) denied(user string, err error) {
 }
 
 // envOf returns a copy of the environment for a part that acts as user.
-func (c *Cluster) envOf(e *env.Env, user string) *env.Env {
+func (c *Cluster) envOf(e *controllers.Env, user string) *controllers.Env {
 	other := *e
 	other.Config = c.ownConfig(user)
 	other.Random = c.random.Fork()
@@ -234,7 +225,7 @@ func (c *Cluster) configOfPod(pod *corev1.Pod) *rest.Config {
 	return apiserver.Protobuf(c.server.Config(auth.AccountName(pod.Namespace, pod.Spec.ServiceAccountName), auth.AccountGroups(pod.Namespace)...))
 }
 
-func (c *Cluster) kubeletOptions(e *env.Env) (kubeletsim.Options, error) {
+func (c *Cluster) kubeletOptions(e *controllers.Env) (kubeletsim.Options, error) {
 	config := apiserver.Protobuf(c.local.KubeletsConfig())
 	var shardOf func(string) int
 	if c.opts.shares() {
@@ -268,8 +259,8 @@ func (c *Cluster) gather() time.Duration {
 }
 
 // cloudClient returns the client with which machines act on the simulated cloud.
-func (c *Cluster) cloudClient(e *env.Env) (kubernetes.Interface, error) {
-	config, err := cloud.Config(e)
+func (c *Cluster) cloudClient(e *controllers.Env) (kubernetes.Interface, error) {
+	config, err := controllers.CloudConfig(e)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"minikcm.dev/minikcm/apiserver/peers"
 	"minikcm.dev/minikcm/internal/members"
+	"minikcm.dev/minikcm/internal/peers"
 	"minikcm.dev/minikcm/internal/sharing"
 )
 

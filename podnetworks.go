@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/controllers/nodeipam"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // DefaultClusterCIDR is PodNetworks.ClusterCIDR by default.
@@ -40,11 +39,11 @@ func (p *PodNetworks) clusterCIDR() string {
 
 // families returns the IP families of nodes and pods: the families of ClusterCIDR if it is allocated, otherwise of
 // the Services.
-func (o *Options) families() nodes.Families {
+func (o *Options) families() kubeletsim.Families {
 	if o.PodNetworks.Allocate {
-		return nodes.FamiliesOf(strings.Split(o.PodNetworks.clusterCIDR(), ","))
+		return kubeletsim.FamiliesOf(strings.Split(o.PodNetworks.clusterCIDR(), ","))
 	}
-	return nodes.FamiliesOf(o.ServiceRanges)
+	return kubeletsim.FamiliesOf(o.ServiceRanges)
 }
 
 // check returns an error for networks that cannot be allocated, or not to so many nodes.
@@ -55,7 +54,7 @@ func (p *PodNetworks) check(count int) error {
 		}
 		return nil
 	}
-	opts := nodeipam.Options{ClusterCIDR: p.clusterCIDR(), MaskSize: p.MaskSize, IPv4MaskSize: p.IPv4MaskSize, IPv6MaskSize: p.IPv6MaskSize}
+	opts := controllers.NodeNetworks{ClusterCIDR: p.clusterCIDR(), MaskSize: p.MaskSize, IPv4MaskSize: p.IPv4MaskSize, IPv6MaskSize: p.IPv6MaskSize}
 	room, err := opts.Room()
 	if err != nil {
 		return err
@@ -67,8 +66,8 @@ func (p *PodNetworks) check(count int) error {
 }
 
 // controllerSettings returns the options of the controllers.
-func (o *Options) controllerSettings() *manager.Settings {
-	s := manager.Defaults()
+func (o *Options) controllerSettings() *controllers.Settings {
+	s := controllers.Defaults()
 	s.KubeCloudShared.CloudProvider.Name = o.CloudProvider
 	if p := &o.PodNetworks; p.Allocate {
 		s.KubeCloudShared.AllocateNodeCIDRs, s.KubeCloudShared.ClusterCIDR = true, p.clusterCIDR()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/internal/simulatedcloud"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // Advance lets d of the cluster's time pass. On a virtual clock it returns when all work
@@ -49,7 +49,7 @@ func (c *Cluster) Wait(ctx context.Context, done <-chan struct{}) error {
 
 // waitReady returns when pods can be scheduled on every Ready node and the namespace default has its service
 // account, without which pods cannot be created. It does not wait for nodes that are to be Ready later
-// (nodes.AnnotationReadyDelay): on a virtual clock, that is up to the caller.
+// (AnnotationReadyDelay): on a virtual clock, that is up to the caller.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -123,7 +123,7 @@ func (r *readiness) look(ctx context.Context) (bool, error) {
 	}
 	for len(r.nodes) > 0 {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, r.nodes[0], metav1.GetOptions{})
-		if err != nil || !nodes.IsDelayed(node) && (!isReady(node) || r.isNew(node)) {
+		if err != nil || !kubeletsim.IsDelayed(node) && (!isReady(node) || r.isNew(node)) {
 			if off, failed := r.isOff(ctx, node); !off && !r.wasNotReady(node, err) || failed != nil {
 				return false, errors.Join(ignoreNotFound(err), failed)
 			}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // Known returns the objects of a namespace (empty: of all) and the cluster-scoped ones that

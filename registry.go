@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // registryName is the name of the ConfigMap with Options.Registry.
@@ -20,8 +20,8 @@ func (c *Cluster) createRegistry(ctx context.Context) error {
 		return nil
 	}
 	list := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: registryName, Labels: map[string]string{images.LabelRegistry: ""}},
-		Data:       map[string]string{images.RegistryKey: c.opts.Registry},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: registryName, Labels: map[string]string{kubeletsim.LabelRegistry: ""}},
+		Data:       map[string]string{kubeletsim.RegistryKey: c.opts.Registry},
 	}
 	configMaps := c.client.CoreV1().ConfigMaps(list.Namespace)
 	_, err := configMaps.Create(ctx, list, metav1.CreateOptions{})

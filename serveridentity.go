@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"minikcm.dev/minikcm/apiserver/identity"
-	"minikcm.dev/minikcm/controllers/env"
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/members"
 )
@@ -17,7 +17,7 @@ import (
 // what StorageVersions say holds for every object. Parts that it starts end with parts.
 //
 // On a shared store, the Lease is that of the member, which takes roles later (startSharing).
-func (c *Cluster) identify(ctx, parts context.Context, e *env.Env) error {
+func (c *Cluster) identify(ctx, parts context.Context, e *controllers.Env) error {
 	gates := c.opts.gates()
 	if !gates.Enabled(featuregates.APIServerIdentity) || c.opts.shares() && !gates.Enabled(featuregates.StorageVersionAPI) {
 		return nil
@@ -34,7 +34,7 @@ func (c *Cluster) identify(ctx, parts context.Context, e *env.Env) error {
 }
 
 // announce makes this process a member that takes no roles yet, and returns the name of its Lease.
-func (c *Cluster) announce(ctx, parts context.Context, e *env.Env) (string, error) {
+func (c *Cluster) announce(ctx, parts context.Context, e *controllers.Env) (string, error) {
 	selected, err := c.selectedControllers()
 	if err != nil {
 		return "", err
@@ -74,6 +74,6 @@ func (c *Cluster) endIdentity(ctx context.Context) {
 		return
 	}
 	if err := c.server.ReleaseIdentity(ctx); err != nil {
-		c.opts.Notices.Error(err, "The Lease of the API server expires", "after", identity.LeaseDuration)
+		c.opts.Notices.Error(err, "The Lease of the API server expires", "after", apiserver.IdentityLeaseDuration)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // ServingCertificate names the files, in PEM, of the certificate that the API server serves

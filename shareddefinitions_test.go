@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/faulty"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/faulty"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // Of two definitions with one kind, only one gets the name, through whichever processes they are created:

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/faulty"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/faulty"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // A process whose cache does not know yet that another one has changed, begun to delete, or removed a

@@ -13,10 +13,9 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/scheduler"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/internal/fence"
 	"minikcm.dev/minikcm/internal/members"
 	"minikcm.dev/minikcm/internal/sharing"
@@ -61,7 +60,7 @@ func (o *Options) roleKinds(controllers []string) []string {
 }
 
 // newMember returns this process as a member of those that share the etcd. Its roles end with ctx.
-func (c *Cluster) newMember(ctx context.Context, e *env.Env, controllers []string) (*sharing.Member, error) {
+func (c *Cluster) newMember(ctx context.Context, e *controllers.Env, controllers []string) (*sharing.Member, error) {
 	config := c.ownConfig("system:apiserver", auth.GroupMasters)
 	config.UserAgent = "minikcm/member"
 	client, err := kubernetes.NewForConfig(config)
@@ -102,7 +101,7 @@ const membership = "membership of this process"
 
 // startSharing starts the kubelets and the member, which starts everything else when this
 // process gets the role.
-func (c *Cluster) startSharing(ctx context.Context, e *env.Env) error {
+func (c *Cluster) startSharing(ctx context.Context, e *controllers.Env) error {
 	selected, err := c.selectedControllers()
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func fenceOf(token fence.Token) kubeletsim.Fence {
 }
 
 // startRoles starts roles of this process. After an error none of them runs.
-func (c *Cluster) startRoles(ctx context.Context, e *env.Env, roles map[string]fence.Token) error {
+func (c *Cluster) startRoles(ctx context.Context, e *controllers.Env, roles map[string]fence.Token) error {
 	shards := map[int]kubeletsim.Fence{}
 	for role, token := range roles {
 		if shard, ok := members.ShardOfRole(role); ok {
@@ -207,7 +206,7 @@ func (c *Cluster) startTerm(ctx context.Context, role string, run func(context.C
 var errUnexpected = errors.New("it stopped unexpectedly")
 
 // runControllers runs the controllers for one term.
-func (c *Cluster) runControllers(ctx context.Context, shared *env.Env, token fence.Token) error {
+func (c *Cluster) runControllers(ctx context.Context, shared *controllers.Env, token fence.Token) error {
 	e, end, err := shared.Term(ctx, c.ownConfig("system:kube-controller-manager"), fence.WrapFixed(token))
 	if err != nil {
 		return err
@@ -223,7 +222,7 @@ func (c *Cluster) runControllers(ctx context.Context, shared *env.Env, token fen
 }
 
 // runScheduler runs the scheduler for one term.
-func (c *Cluster) runScheduler(ctx context.Context, shared *env.Env, token fence.Token) error {
+func (c *Cluster) runScheduler(ctx context.Context, shared *controllers.Env, token fence.Token) error {
 	e, end, err := shared.Term(ctx, c.ownConfig("system:kube-scheduler"), fence.WrapFixed(token))
 	if err != nil {
 		return err
@@ -235,7 +234,7 @@ func (c *Cluster) runScheduler(ctx context.Context, shared *env.Env, token fence
 	if err != nil {
 		return err
 	}
-	s, err := scheduler.New(ctx, e, opts)
+	s, err := controllers.NewScheduler(ctx, e, opts)
 	if err != nil {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}

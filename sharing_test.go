@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/faulty"
 	"minikcm.dev/minikcm/internal/members"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/faulty"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // sharers starts processes on one etcd, each with 4 nodes of its own name.

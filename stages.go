@@ -13,15 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/controllers/env"
-	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/kubeletsim/kwok"
-	"minikcm.dev/minikcm/kubeletsim/kwokwatch"
-	"minikcm.dev/minikcm/kubeletsim/stagerunner"
-	"minikcm.dev/minikcm/kubeletsim/stages"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/kwok"
+	"minikcm.dev/minikcm/internal/loop"
+	"minikcm.dev/minikcm/internal/stages"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // Stages configure which of kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics
@@ -43,29 +42,29 @@ func ParseStages(file []byte) ([]kwok.Manifest, error) { return kwok.Split(file)
 func (s *Stages) watches() bool { return s.Watch || len(s.Manifests) > 0 }
 
 // buildStages builds the parts that play Stages, and that read usages and Metrics.
-func (c *Cluster) buildStages(e *env.Env) error {
+func (c *Cluster) buildStages(e *controllers.Env) error {
 	if !c.opts.Stages.watches() {
 		return nil
 	}
-	reader, err := kwokwatch.NewReader(c.local.Config("system:minikcm:"+kwokwatch.Name, auth.GroupMasters), kwokwatch.Options{
-		Clock: c.clock, Ledger: c.ledger, Recorder: e.Recorder.OwnedBy(kwokwatch.Name).For(kwokwatch.Name), Logger: c.opts.Logger,
+	read, err := kubeletsim.NewUsageReader(c.local.Config("system:minikcm:"+kubeletsim.UsageReader, auth.GroupMasters), kubeletsim.UsageOptions{
+		Clock: c.clock, Ledger: c.ledger, Recorder: e.Recorder.OwnedBy(kubeletsim.UsageReader).For(kubeletsim.UsageReader), Logger: c.opts.Logger,
 	}, c.kubelets, c.opts.Seed)
 	if err != nil {
 		return err
 	}
-	c.built = append(c.built, part{kwokwatch.Name, c.untilBegun(reader.Run)})
+	c.built = append(c.built, part{kubeletsim.UsageReader, c.untilBegun(read)})
 	if c.opts.shares() {
 		return nil
 	}
-	runner, err := stagerunner.New(stagerunner.Options{
+	play, err := kubeletsim.NewStageRunner(kubeletsim.StageOptions{
 		Config: c.local.Config("system:minikcm:stages", auth.GroupMasters), Nodes: e.Informers.Nodes().Informer(), Hosts: c.kubelets,
-		Clock: c.clock, Ledger: c.ledger, Random: c.random.Keyed(stagerunner.Name),
-		Recorder: e.Recorder.OwnedBy(stagerunner.Name).For(stagerunner.Name), Logger: c.opts.Logger, Version: "minikcm",
+		Clock: c.clock, Ledger: c.ledger, Random: c.random.Keyed(kubeletsim.StageRunner),
+		Recorder: e.Recorder.OwnedBy(kubeletsim.StageRunner).For(kubeletsim.StageRunner), Logger: c.opts.Logger, Version: "minikcm",
 	})
 	if err != nil {
 		return err
 	}
-	c.built = append(c.built, part{"stages", c.untilBegun(runner.Run)})
+	c.built = append(c.built, part{"stages", c.untilBegun(play)})
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"minikcm.dev/minikcm/kubeletsim/kwok"
+	"minikcm.dev/minikcm/internal/kwok"
 )
 
 // maxStageFiles caps the files of one folder of ReadStages.

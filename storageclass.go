@@ -12,8 +12,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/controllers/volumeprovisioner"
-	"minikcm.dev/minikcm/controllers/volumeprovisioner/decide"
+	"minikcm.dev/minikcm/controllers"
 )
 
 // DefaultStorageClass is the name of the default StorageClass that a cluster without any
@@ -33,7 +32,7 @@ func (c *Cluster) defaultObjects() []runtime.Object {
 // provisionsVolumes reports whether the controllers include the simulated provisioner.
 func (c *Cluster) provisionsVolumes() bool {
 	selected, err := c.selectedControllers()
-	return err == nil && slices.Contains(selected, volumeprovisioner.Name) // Validate has reported an error
+	return err == nil && slices.Contains(selected, controllers.VolumeProvisioner) // Validate has reported an error
 }
 
 // simulateStorageClasses marks the StorageClasses and CSIDrivers of loaded objects or of a snapshot
@@ -59,7 +58,7 @@ func (c *Cluster) simulateStorageClasses(ctx context.Context) error {
 	}
 	for i := range classes.Items {
 		class := classes.Items[i].DeepCopy()
-		if decide.Serves(class) || class.Provisioner == storagehelpers.NotSupportedProvisioner || !markSimulated(&class.ObjectMeta) {
+		if controllers.Provisions(class) || class.Provisioner == storagehelpers.NotSupportedProvisioner || !markSimulated(&class.ObjectMeta) {
 			continue
 		}
 		if _, err := client.Update(ctx, class, metav1.UpdateOptions{}); err != nil {
@@ -91,17 +90,17 @@ func (c *Cluster) simulateDrivers(ctx context.Context) error {
 // markSimulated adds the annotation for simulated objects, unless the object has it with any
 // value. It reports whether it did.
 func markSimulated(object *metav1.ObjectMeta) bool {
-	if _, decided := object.Annotations[decide.Simulated]; decided {
+	if _, decided := object.Annotations[controllers.AnnotationSimulated]; decided {
 		return false
 	}
-	metav1.SetMetaDataAnnotation(object, decide.Simulated, "true")
+	metav1.SetMetaDataAnnotation(object, controllers.AnnotationSimulated, "true")
 	return true
 }
 
 func defaultStorageClass() *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta:           metav1.ObjectMeta{Name: DefaultStorageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
-		Provisioner:          decide.Provisioner,
+		Provisioner:          controllers.SimulatedProvisioner,
 		ReclaimPolicy:        ptr.To(corev1.PersistentVolumeReclaimDelete),
 		VolumeBindingMode:    ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 		AllowVolumeExpansion: ptr.To(true),

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/store/faulty"
+	"minikcm.dev/minikcm/internal/faulty"
 )
 
 // On virtual time, a store can be slow and can break, and the cluster mends itself

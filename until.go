@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"minikcm.dev/minikcm/apiserver/writerecord"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/writerecord"
 )
 
 // Until calls look immediately and then after every write to the cluster, until look

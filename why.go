@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"minikcm.dev/minikcm/apiserver/writerecord"
+	"minikcm.dev/minikcm/internal/writerecord"
 )
 
 // whyPath serves explanations of objects.

@@ -14,7 +14,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // startVirtual starts a cluster on virtual time, in memory.

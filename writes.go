@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/writerecord"
+	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/internal/writerecord"
 )
 
 // Write is the record of one revision, Effect what it did to its object, and Change a
@@ -46,7 +46,7 @@ func (c *Cluster) Writes() *writerecord.Log { return c.server.Writes() }
 
 // OfShortName returns the built-in resource with a short name, such as pods for po.
 func OfShortName(name string) (gr schema.GroupResource, ok bool) {
-	for _, row := range resources.Builtin().All() {
+	for _, row := range apiserver.BuiltinResources().All() {
 		if slices.Contains(row.ShortNames, name) {
 			return row.GroupResource(), true
 		}

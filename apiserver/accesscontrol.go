@@ -10,11 +10,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/authz"
-	"minikcm.dev/minikcm/apiserver/rbac"
-	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
+	"minikcm.dev/minikcm/apiserver/internal/admission"
+	"minikcm.dev/minikcm/apiserver/internal/authz"
+	"minikcm.dev/minikcm/apiserver/internal/rbac"
+	"minikcm.dev/minikcm/internal/accessrecord"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // useAccessControl sets the server's authorizer, unless the options have one. The error is that of

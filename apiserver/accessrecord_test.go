@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // While a user is recorded, it may do everything, and what it asked for and granted is

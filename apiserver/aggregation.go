@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/handler3"
 
-	"minikcm.dev/minikcm/apiserver/aggregator"
-	"minikcm.dev/minikcm/apiserver/discovery"
-	"minikcm.dev/minikcm/apiserver/openapi"
-	"minikcm.dev/minikcm/apiserver/services"
+	"minikcm.dev/minikcm/apiserver/internal/aggregator"
+	"minikcm.dev/minikcm/apiserver/internal/discovery"
+	"minikcm.dev/minikcm/apiserver/internal/openapi"
+	"minikcm.dev/minikcm/apiserver/internal/services"
 )
 
 // newAggregator returns what serves the versions of other servers.

@@ -28,8 +28,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // otherAPI is a server of the version things.example.com/v1, which only accepts requests

@@ -7,9 +7,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"minikcm.dev/minikcm/apiserver/audit"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/flow"
+	"minikcm.dev/minikcm/apiserver/internal/audit"
+	"minikcm.dev/minikcm/apiserver/internal/flow"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // audited begins the audit record of a request. user is nil if authentication failed. The

@@ -8,7 +8,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // BenchmarkAuthentication reads an object from the cache with different ways to

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/internal/authn"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // authenticating is an option of start.

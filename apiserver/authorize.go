@@ -7,10 +7,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/transport"
-	"minikcm.dev/minikcm/apiserver/verbs"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
+	"minikcm.dev/minikcm/apiserver/internal/verbs"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // decide returns the reason of the authorizer's decision, and upstream's error unless it

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // forbidding is an Authorizer that denies one user everything that refuse matches.

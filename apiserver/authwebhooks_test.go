@@ -19,9 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/authn"
-	"minikcm.dev/minikcm/apiserver/authz"
+	"minikcm.dev/minikcm/apiserver/internal/authn"
+	"minikcm.dev/minikcm/apiserver/internal/authz"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // startWebhook returns the kubeconfig of a webhook, which lives as long as the test.

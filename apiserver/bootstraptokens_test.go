@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/internal/authn"
 )
 
 // bootstrapToken returns the secret of the token abcdef.0123456789abcdef, with changes:

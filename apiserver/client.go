@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/apiserver/internal/codec"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // memoryHost is the host of in-memory requests. client-go requires one; it is never

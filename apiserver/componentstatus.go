@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/internal/request"
 )
 
 // ComponentHealth returns what is wrong with a component of the cluster, or nil if it

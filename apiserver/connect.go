@@ -7,11 +7,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/apiserver/peers"
-	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/streaming"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/apiserver/internal/admission"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/apiserver/internal/streaming"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/peers"
 )
 
 // ServeLog implements resources.Connections.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/apiserver/internal/audit"
 	"minikcm.dev/minikcm/clock"
 )
 

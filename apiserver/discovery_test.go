@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 func pretty(t testing.TB, data []byte) []byte {

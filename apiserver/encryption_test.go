@@ -18,8 +18,8 @@ import (
 	"k8s.io/kms/pkg/service"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/encryption"
+	"minikcm.dev/minikcm/apiserver/internal/encryption"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/store"
 )
 

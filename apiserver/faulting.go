@@ -14,16 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/faults"
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/transport"
-	"minikcm.dev/minikcm/apiserver/verbs"
+	"minikcm.dev/minikcm/apiserver/internal/codec"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
+	"minikcm.dev/minikcm/apiserver/internal/verbs"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/faults"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // faulted wraps next so that injected API faults apply to requests. It returns next if the

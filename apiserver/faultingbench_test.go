@@ -5,10 +5,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/faults"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // BenchmarkFaultsAtRest measures what a request costs on a server with fault injection

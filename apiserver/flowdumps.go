@@ -5,7 +5,7 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/internal/response"
 )
 
 // routeFlowDumps serves the state of API Priority and Fairness, as upstream prints it: a line

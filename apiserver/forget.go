@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
 	"minikcm.dev/minikcm/store"
 )
 

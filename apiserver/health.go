@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 
-	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/internal/response"
 )
 
 // healthCheck is one named check of a health endpoint.

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // events is the resource under which Events are stored, including those of events.k8s.io.

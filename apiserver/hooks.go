@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/admission/hooks"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/openapi"
-	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/services"
+	"minikcm.dev/minikcm/apiserver/internal/admission/hooks"
+	"minikcm.dev/minikcm/apiserver/internal/openapi"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/apiserver/internal/services"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // newHooks returns the plugin for webhooks and admission policies.

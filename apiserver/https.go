@@ -16,9 +16,9 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/serviceip"
-	"minikcm.dev/minikcm/apiserver/slowclient"
+	"minikcm.dev/minikcm/apiserver/internal/serviceip"
+	"minikcm.dev/minikcm/apiserver/internal/slowclient"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // ListenOptions configure Listen.

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/apiserver/identity"
-	"minikcm.dev/minikcm/apiserver/upkeep"
+	"minikcm.dev/minikcm/apiserver/internal/identity"
+	"minikcm.dev/minikcm/apiserver/internal/upkeep"
 )
 
 // identified is what the server does to be identified by others. Its zero value does nothing.

@@ -9,7 +9,7 @@ import (
 	"github.com/gorilla/mux"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/apiserver/response"
+	"minikcm.dev/minikcm/apiserver/internal/response"
 )
 
 // routeIndex serves the list of paths at /, as upstream: the routes without variables,

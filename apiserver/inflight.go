@@ -10,12 +10,12 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/flow"
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/transport"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/apiserver/internal/flow"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // Upstream's defaults of --max-requests-inflight and --max-mutating-requests-inflight.

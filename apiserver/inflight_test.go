@@ -8,8 +8,8 @@ import (
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/store"
 )
 

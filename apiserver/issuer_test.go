@@ -20,9 +20,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/authn"
+	"minikcm.dev/minikcm/apiserver/internal/authn"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // issuer issues tokens, and serves the documents by which they are verified.

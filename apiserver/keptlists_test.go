@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/encodings"
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/internal/encodings"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // manyListed is how many objects of some kinds are listed: enough for several pieces.

@@ -3,11 +3,11 @@ package apiserver
 import (
 	"context"
 
-	"minikcm.dev/minikcm/apiserver/eviction"
-	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/reviews"
-	"minikcm.dev/minikcm/apiserver/verbs"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/apiserver/internal/eviction"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/apiserver/internal/reviews"
+	"minikcm.dev/minikcm/apiserver/internal/verbs"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // kindCall is a call as the handlers of rows see it: it adds to the verbs what the server

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/apiservices"
-	"minikcm.dev/minikcm/apiserver/crd"
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/internal/apiservices"
+	"minikcm.dev/minikcm/apiserver/internal/crd"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
 	"minikcm.dev/minikcm/clock"
 )
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
 // TestKindsReadAsWritten creates an object of every kind. The responses to the create, a

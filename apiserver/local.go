@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // Local connects in-process clients to a server. As with an address that nothing listens

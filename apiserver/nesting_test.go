@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/internal/request"
 )
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

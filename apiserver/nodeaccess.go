@@ -10,13 +10,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/nodeauthorizer"
-	"minikcm.dev/minikcm/apiserver/rbac"
-	"minikcm.dev/minikcm/apiserver/rbac/policy"
-	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/apiserver/internal/admission"
+	"minikcm.dev/minikcm/apiserver/internal/nodeauthorizer"
+	"minikcm.dev/minikcm/apiserver/internal/rbac"
+	"minikcm.dev/minikcm/apiserver/internal/rbac/policy"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // KubeletsUser is the user of the simulated kubelets' requests that are about no single node:

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/transport"
+	"minikcm.dev/minikcm/apiserver/internal/transport"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/store"
 )
 

@@ -3,9 +3,9 @@ package apiserver
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/admission"
-	"minikcm.dev/minikcm/apiserver/admission/plugins"
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/internal/admission"
+	"minikcm.dev/minikcm/apiserver/internal/admission/plugins"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
 // newAdmission assembles the plugins: the server's own and, between them, those of the table.

@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // startOnEtcd returns a server with its own etcd, and a client of that etcd.

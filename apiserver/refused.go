@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/verbs"
-	"minikcm.dev/minikcm/apiserver/writerecord"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/verbs"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/reasons"
+	"minikcm.dev/minikcm/internal/writerecord"
 	"minikcm.dev/minikcm/store"
 )
 

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/faults"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/internal/faults"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // Refused requests are recorded with what refused them, and counted by upstream's metrics.

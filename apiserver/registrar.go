@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
-	"minikcm.dev/minikcm/apiserver/apiservices"
-	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/apiserver/internal/apiservices"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/store"
 )
 

@@ -3,7 +3,7 @@ package apiserver
 import (
 	"context"
 
-	"minikcm.dev/minikcm/apiserver/reload"
+	"minikcm.dev/minikcm/apiserver/internal/reload"
 )
 
 // metricsIdentity names this server in the metrics of configuration files, which have its hash.

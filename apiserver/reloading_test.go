@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/authn"
-	"minikcm.dev/minikcm/apiserver/encryption"
+	"minikcm.dev/minikcm/apiserver/internal/authn"
+	"minikcm.dev/minikcm/apiserver/internal/encryption"
 	"minikcm.dev/minikcm/store"
 )
 

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/services"
-	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/apiserver/internal/services"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // reservations implements resources.Reservations.

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/pressure"
-	"minikcm.dev/minikcm/apiserver/resources"
+	"minikcm.dev/minikcm/apiserver/internal/pressure"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/store"
 )
 

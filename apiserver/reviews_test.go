@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 func TestAccessReviews(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"minikcm.dev/minikcm/apiserver/apiservices"
+	"minikcm.dev/minikcm/apiserver/internal/apiservices"
 )
 
 // newScheme returns a scheme with the built-in kinds: those of k8s.io/api and

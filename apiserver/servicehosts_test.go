@@ -26,7 +26,7 @@ import (
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/apiserver/auth"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // process is a server on the machine, whose certificate is that of a Service.

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver/internal/serviceip"
 	"minikcm.dev/minikcm/store"
 )
 

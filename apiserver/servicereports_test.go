@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/apiserver/serviceip"
+	"minikcm.dev/minikcm/apiserver/internal/serviceip"
 )
 
 // A Service that has lost its address is reported by an event, and by the series of the

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
-	"minikcm.dev/minikcm/apiserver/metrics"
-	"minikcm.dev/minikcm/apiserver/pressure"
-	"minikcm.dev/minikcm/apiserver/request"
+	"minikcm.dev/minikcm/apiserver/internal/metrics"
+	"minikcm.dev/minikcm/apiserver/internal/pressure"
+	"minikcm.dev/minikcm/apiserver/internal/request"
 	"minikcm.dev/minikcm/clock"
 )
 

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/services"
+	"minikcm.dev/minikcm/apiserver/internal/services"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // newSkipper returns what decides which calls of Services are skipped, and reports them as events.

@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // smallBuffer is the amount of data that a slow client's socket accepts before the

@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/slowclient"
+	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/apiserver/internal/slowclient"
 )
 
 // serveSnapshot serves GET /minikcm/v1/snapshot: a snapshot of the store in etcd's

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"minikcm.dev/minikcm/apiserver/codec"
+	"minikcm.dev/minikcm/apiserver/internal/codec"
 )
 
 // NewStoredCheck returns a function that returns the damage of a value that an API server has

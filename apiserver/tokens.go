@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/authn"
-	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/storage"
+	"minikcm.dev/minikcm/apiserver/internal/authn"
+	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // newTokens returns the issuer and verifier of tokens, with the key of the options.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/apiserver/auth"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 // tokenFor requests a token of the service account default/default.

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/apiserver/writerecord"
-	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/internal/cause"
+	"minikcm.dev/minikcm/internal/writerecord"
 )
 
 const staleMessage = "the object has been modified; please apply your changes to the latest version and try again"

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/apiserver/codec"
-	"minikcm.dev/minikcm/apiserver/discovery"
-	"minikcm.dev/minikcm/apiserver/metricsapi"
-	"minikcm.dev/minikcm/apiserver/request"
-	"minikcm.dev/minikcm/apiserver/resources"
-	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/storage"
-	"minikcm.dev/minikcm/apiserver/watchcache"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/apiserver/internal/codec"
+	"minikcm.dev/minikcm/apiserver/internal/discovery"
+	"minikcm.dev/minikcm/apiserver/internal/metricsapi"
+	"minikcm.dev/minikcm/apiserver/internal/request"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/apiserver/internal/watchcache"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // withMetrics adds the kinds of the metrics APIs if source is not nil.

@@ -23,7 +23,7 @@ import (
 	externalmetrics "k8s.io/metrics/pkg/client/external_metrics"
 
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver/internal/metricsapi"
 )
 
 // fakeMetrics is a metricsapi.Source with data for all objects except those named unknown.

@@ -7,8 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"minikcm.dev/minikcm/apiserver/response"
-	"minikcm.dev/minikcm/apiserver/writerecord"
+	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/internal/writerecord"
 )
 
 // serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, in the order

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // Virtual time stands still while work is in flight, and then jumps from timer to timer.

@@ -3,7 +3,7 @@ package clock
 import (
 	"sync"
 
-	"minikcm.dev/minikcm/clock/internal/hash"
+	"minikcm.dev/minikcm/internal/hash"
 )
 
 // Keyed is a random source per key: the numbers drawn for a key depend on the seed, the key and

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // Ledger and Kind are the types of package inflight.

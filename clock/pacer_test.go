@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // startPacer runs a Pacer of a new clock until stop is called, within a synctest bubble.

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // plan is what a timer does when it fires: it sets timers, stops others and sets

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // ErrTimeout is the cause with which contexts of WithTimeout end. It is also a

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // ErrDeadlock is returned by Virtual.Wait if nothing is in flight and no timer is set, so that

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // offer is a value on its way through a timer's channel.

@@ -7,7 +7,7 @@ import (
 
 	utilclock "k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // virtualTimer is a timer or ticker of a Virtual. It is in one of four states: stopped, armed,

@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-helpers/storage/ephemeral"
 
 	"minikcm.dev/minikcm/internal/csivolume"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // attaching are the volumes that pods wait for, by node.

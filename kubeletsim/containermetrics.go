@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/internal/usage"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // containerMetric is one of the metrics that cAdvisor has of containers in upstream's kubelet, with its

@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/kubeletsim/containers"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // newContainers returns the container runtime of all nodes. It knows pods as podEntry shows them.

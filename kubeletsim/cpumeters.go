@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/usage"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // cpuMeters count the CPU that containers use, by node. A node is only counted when its counters are

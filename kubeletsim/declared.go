@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/kwok"
-	"minikcm.dev/minikcm/kubeletsim/kwokcel"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/kwok"
+	"minikcm.dev/minikcm/internal/kwokcel"
+	"minikcm.dev/minikcm/internal/usage"
 )
 
 // ruleSet are the rules for the usage of containers.

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 func TestManyPodsGetDifferentAddresses(t *testing.T) {

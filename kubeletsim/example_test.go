@@ -11,7 +11,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/kubeletsim"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // One simulated node runs a pod whose command ends after five seconds of cluster time.

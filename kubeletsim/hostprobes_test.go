@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // led is a pod whose readiness probe reaches an address.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/kubeletsim/images"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
 )
 
 // TestImageContent checks the entrypoint, the arguments, the user and the programs that a profile

@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 func imagesOn(c *cluster, name string) string {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
-	"minikcm.dev/minikcm/controllers/loop"
-	"minikcm.dev/minikcm/kubeletsim/containers"
-	"minikcm.dev/minikcm/kubeletsim/images"
-	"minikcm.dev/minikcm/kubeletsim/kwok"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/kwok"
+	"minikcm.dev/minikcm/internal/loop"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // Kubelets are the kubelets of all simulated nodes of one cluster. Create it with New, then

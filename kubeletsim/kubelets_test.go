@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/events"
-	"minikcm.dev/minikcm/clock/informers/informerstest"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/internal/informerstest"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // cluster is a fake API with kubelets on a virtual clock.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/internal/loop"
 )
 
 // loops have the keys of pods, and those of nodes, each with workers of its own: a heartbeat

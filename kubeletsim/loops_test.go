@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/internal/loop"
 )
 
 // A node's heartbeat is sent while all workers are busy with pods.

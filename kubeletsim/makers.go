@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // maxMakers bounds the namespaces of makers; further ones are not recorded.

@@ -14,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/images"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // A Secret that a program of unknown content may have created is assumed to exist: the program has run to its end, and

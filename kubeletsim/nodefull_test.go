@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
 
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // A node takes what fits, and more when something has ended.

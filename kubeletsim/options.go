@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/cause"
-	"minikcm.dev/minikcm/clock/events"
 	"minikcm.dev/minikcm/clock/informers"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/internal/cause"
+	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // Component is the name of the simulated kubelets as an API client and in events.

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/internal/usage"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // CrashContainer ends a running container of the pod with the exit code, or all of them if

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/kubeletsim/containers"
-	"minikcm.dev/minikcm/kubeletsim/images"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // podTable holds the pods that are bound to any node, simulated or not: a node may be added

@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"minikcm.dev/minikcm/kubeletsim/eviction"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/internal/usage"
+	"minikcm.dev/minikcm/kubeletsim/internal/eviction"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // weigh queues the node of a pod for a look at its resources if the pod's use of them may have

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
-	"minikcm.dev/minikcm/kubeletsim/responses"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 )
 
 func execProbe(script string, change ...func(*corev1.Probe)) *corev1.Probe {

@@ -3,8 +3,8 @@ package kubeletsim
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // resize reserves the resources that the pod's spec now requests, or returns why they do not

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // resourceMetric is one of the metrics at /metrics/resource, with the samples of a node.

@@ -13,8 +13,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 func unfenced(ctx context.Context) context.Context { return ctx }

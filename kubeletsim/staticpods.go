@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
-	"minikcm.dev/minikcm/kubeletsim/staticpods"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/staticpods"
 )
 
 // annotationSeen of a mirror pod is when the kubelet has read its manifest.

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"minikcm.dev/minikcm/kubeletsim/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 )
 
 // OpenExec finds the running container opts.Container. The returned function runs the command

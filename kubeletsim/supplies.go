@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // supplies wakes pods when a ConfigMap, a Secret or a ClusterTrustBundle that they miss appears,

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // The lease of a node with upstream's default configuration (KEP-589). It is renewed every quarter

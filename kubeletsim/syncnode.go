@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/clock/events"
-	"minikcm.dev/minikcm/kubeletsim/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // The periods of upstream's kubelet with its default configuration. The status is compared with the

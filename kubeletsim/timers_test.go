@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // However many timers are set, moved and taken back, each fires once, in order and

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/images"
-	"minikcm.dev/minikcm/kubeletsim/podtest"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
+	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
 // What depends on the content of an image that nothing describes is assumed to be as the pod's author expected,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/apiserver/faults"
+	"minikcm.dev/minikcm/internal/faults"
 )
 
 // APICall is a fault of some requests to the API, as an interceptor of a fake client declares it.

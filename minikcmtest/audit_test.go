@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/golden"
 	"minikcm.dev/minikcm/minikcmtest"
-	"minikcm.dev/minikcm/test/golden"
 )
 
 // events collects audit events.

@@ -11,7 +11,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/nodepools"
+	"minikcm.dev/minikcm/internal/scenario/nodepools"
 )
 
 // startTimeout bounds the start of a cluster, in machine time, on a machine that is busy

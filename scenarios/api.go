@@ -9,8 +9,8 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // Rehearsal is a scenario that is written in Go, on a running cluster. Each method does one

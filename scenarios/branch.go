@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/runrecord"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // run is a scenario being run.

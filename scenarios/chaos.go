@@ -7,9 +7,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/scenarios/chaosmesh"
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/chaosmesh"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // startChaosMesh runs the objects of Chaos Mesh in a cluster until stop is called.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 const chaosSetup = header + `  steps:

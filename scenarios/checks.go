@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // checks returns the cluster as checks need it.

@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/scenarios/chaosmesh"
-	"minikcm.dev/minikcm/scenarios/evolution"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/chaosmesh"
+	"minikcm.dev/minikcm/internal/scenario/spec"
+	"minikcm.dev/minikcm/scenarios/internal/evolution"
 )
 
 // companion is a controller that runs beside the cluster of a scenario which makes objects

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/dump"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // beginWith reads the objects that a scenario's cluster starts with.

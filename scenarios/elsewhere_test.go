@@ -14,8 +14,8 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/minikcmtest"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // elsewhere is a cluster as "minikcm up" runs it, which a scenario reaches by HTTPS.

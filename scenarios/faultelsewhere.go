@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // faultElsewhere injects a fault into a cluster that runs in another process. It returns when

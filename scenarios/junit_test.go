@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/report"
-	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/report"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 )
 
 // A failure is one failed test case, also where it ended another step.

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/clock/cause"
-	"minikcm.dev/minikcm/reasons"
+	"minikcm.dev/minikcm/internal/cause"
+	"minikcm.dev/minikcm/internal/reasons"
 )
 
 // known returns the objects of a namespace, or of all if it is empty, to find the reasons of a

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/internal/spell"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 //go:embed library

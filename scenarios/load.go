@@ -12,9 +12,9 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/nodepools"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/nodepools"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // The document of a scenario, and its parts.

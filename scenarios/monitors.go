@@ -4,10 +4,10 @@ import (
 	"context"
 	"sync"
 
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/runrecord"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // monitors watch a run's invariants. A nil value watches nothing.

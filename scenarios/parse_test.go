@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // withoutControllers leaves out which controllers there are: that is no matter of this package.

@@ -9,7 +9,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/faultapi"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
 // Place is the sort of cluster that a scenario runs on, which decides what is possible.

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/fields"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/scenarios/internal/fields"
 )
 
 // Possible returns what cannot be done where the scenario is to run, before anything is

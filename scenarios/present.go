@@ -3,7 +3,7 @@ package scenarios
 import (
 	"context"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // present shows the text of a step to the audience, and returns when it has been read. The

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/processgroup"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // pace is how often virtual time moves on while another program runs, by the machine's

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // web is a Deployment of three pods with one container, whose fields are given.

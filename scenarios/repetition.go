@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/clock/inflight"
-	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/scenario/check"
 )
 
 // repetition is an outermost repeat. It keeps the views that its steps follow.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 )
 
 // Progress is called during a run. No two of its methods are called at once.

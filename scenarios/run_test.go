@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // transcript is a Progress that keeps all texts, without the machine's times.

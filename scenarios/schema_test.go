@@ -17,8 +17,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
-	"minikcm.dev/minikcm/scenarios/spec"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // comments are what the sources say of types and their fields: Type or Type.Field.

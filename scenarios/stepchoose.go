@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Choose does some of several alternatives, as the seed chooses.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Delete deletes objects, and does not wait until they are gone, as wait with for: delete

@@ -5,7 +5,7 @@ import (
 	"os"
 	"os/exec"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Example runs a program of the module examples in a process of its own. It ends by itself or,

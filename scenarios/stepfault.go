@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 func checkFault(f *fault.Fault, c *spec.Checker) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Include does the steps of another file, of a document of kind Steps.

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // errNoMachines refuses to stop the nodes of a foreign cluster.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/runrecord"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // stepKinds is the table of what a step can do. A kind of step is a type, in a file of its

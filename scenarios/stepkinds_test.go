@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // The table and the schema agree: each row is a field of a step, and each field of a step

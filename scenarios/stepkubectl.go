@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Kubectl runs the built-in kubectl in a process of its own. A virtual clock stands still meanwhile,

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Parallel are steps to do at the same time.

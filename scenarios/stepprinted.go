@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Printed waits until a program that runs in the background has printed a text.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Repeat does steps again and again.

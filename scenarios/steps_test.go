@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"minikcm.dev/minikcm/scenarios/spec"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // runFiles runs the scenario of a.yaml in a folder of these files.

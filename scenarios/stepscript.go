@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Script is a shell command. Its environment has the variables, and KUBECONFIG for the

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 func sleepTitle(d *spec.Duration) string   { return "sleep " + time.Duration(*d).String() }

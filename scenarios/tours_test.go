@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/spec"
-	"minikcm.dev/minikcm/test/golden"
 )
 
 // tourPage returns the page of a tour: its texts, and what is done after each of them.

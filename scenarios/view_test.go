@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/scenarios/check"
+	"minikcm.dev/minikcm/internal/scenario/check"
 )
 
 // What checks see of built-in kinds, which they follow in protobuf, is what a client

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/minikcmtest"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 func TestStandstill(t *testing.T) {

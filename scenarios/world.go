@@ -16,9 +16,9 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/check"
-	"minikcm.dev/minikcm/scenarios/faultapi"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/check"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // User makes the requests of a scenario's steps.

@@ -12,7 +12,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 	"go.etcd.io/etcd/server/v3/storage/schema"
 
-	"minikcm.dev/minikcm/store/pages"
+	"minikcm.dev/minikcm/store/internal/pages"
 )
 
 // database is what etcd's database says of itself.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // TestEmbeddedLeavesNothing also reports how long a start takes.

@@ -9,8 +9,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // setSchema writes settings into the meta bucket of a database.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"minikcm.dev/minikcm/store/pages"
+	"minikcm.dev/minikcm/store/internal/pages"
 )
 
 // RepairOptions configure Repair.

@@ -5,7 +5,7 @@ import "context"
 type requestKey struct{}
 
 // ForRequest returns a context for the operations of an API request, which a faulty
-// store (store/faulty) may delay while the request's work can pause (inflight.With).
+// store (internal/faulty) may delay while the request's work can pause (inflight.With).
 // mayWait false forbids delays, because time would stand still meanwhile.
 func ForRequest(ctx context.Context, mayWait bool) context.Context {
 	return context.WithValue(ctx, requestKey{}, mayWait)

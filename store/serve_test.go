@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // freeURL returns a URL of a port that was free.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // takeSnapshot saves a snapshot of s and returns its file.

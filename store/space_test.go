@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 const (

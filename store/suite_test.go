@@ -3,8 +3,8 @@ package store_test
 import (
 	"testing"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 func TestSuite(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"minikcm.dev/minikcm/clock/reference"
+	"minikcm.dev/minikcm/internal/reference"
 )
 
 // ByReference lets a server in the same process pass its own decoded objects to the informers

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // flow counts the changes that one informer has received and not finished. A change passes

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // flaky is a server that refuses requests, and notes when they came.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // server is an API server of one resource, ConfigMaps, behind a RoundTripper. It

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 type flowKey struct{}

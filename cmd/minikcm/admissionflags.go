@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/apiserver/admission/plugins"
+
+	"minikcm.dev/minikcm/apiserver"
 )
 
 // admissionFlags are the flags of the admission plugins, as kube-apiserver's.
@@ -18,7 +19,7 @@ type admissionFlags struct {
 
 func (f *admissionFlags) register(flags *pflag.FlagSet) {
 	var on, off []string
-	for _, plugin := range plugins.Table() {
+	for _, plugin := range apiserver.AdmissionPlugins() {
 		if plugin.Default {
 			on = append(on, plugin.Name)
 		} else {
@@ -32,5 +33,5 @@ func (f *admissionFlags) register(flags *pflag.FlagSet) {
 
 func (f *admissionFlags) set(opts *minikcm.Options) error {
 	opts.EnableAdmissionPlugins, opts.DisableAdmissionPlugins, opts.AdmissionConfigFile = f.enable, f.disable, f.configFile
-	return plugins.Options{Enable: f.enable, Disable: f.disable, ConfigFile: f.configFile}.Check()
+	return apiserver.AdmissionOptions{Enable: f.enable, Disable: f.disable, ConfigFile: f.configFile}.Check()
 }

@@ -5,15 +5,15 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/apiserver"
 )
 
 // registerAudit registers kube-apiserver's flags for auditing.
-func registerAudit(flags *pflag.FlagSet, o *audit.Options) {
-	*o = audit.DefaultOptions()
+func registerAudit(flags *pflag.FlagSet, o *apiserver.AuditOptions) {
+	*o = apiserver.DefaultAuditOptions()
 	flags.StringVar(&o.PolicyFile, "audit-policy-file", "", "file with the audit.k8s.io/v1 Policy that selects the requests to record; without it, none are")
 	flags.StringVar(&o.Log.Path, "audit-log-path", "", "append audit events to this file; - is standard output")
-	flags.StringVar(&o.Log.Format, "audit-log-format", o.Log.Format, "format of the audit log: "+strings.Join(audit.Formats(), ", "))
+	flags.StringVar(&o.Log.Format, "audit-log-format", o.Log.Format, "format of the audit log: "+strings.Join(apiserver.AuditFormats(), ", "))
 	flags.IntVar(&o.Log.MaxSize, "audit-log-maxsize", o.Log.MaxSize, "size in megabytes at which the audit log is rotated; 0 disables rotation")
 	flags.IntVar(&o.Log.MaxAge, "audit-log-maxage", o.Log.MaxAge, "number of days to keep rotated audit logs; 0 is no limit")
 	flags.IntVar(&o.Log.MaxBackups, "audit-log-maxbackup", o.Log.MaxBackups, "number of rotated audit logs to keep; 0 is no limit")
@@ -25,7 +25,7 @@ func registerAudit(flags *pflag.FlagSet, o *audit.Options) {
 }
 
 // registerDelivery registers the flags that the log and the webhook have in common.
-func registerDelivery(flags *pflag.FlagSet, backend string, d *audit.Delivery) {
+func registerDelivery(flags *pflag.FlagSet, backend string, d *apiserver.AuditDelivery) {
 	prefix := "audit-" + backend + "-"
 	flags.StringVar(&d.Mode, prefix+"mode", d.Mode, "how audit events reach the "+backend+": blocking delays responses, blocking-strict also fails requests, batch buffers events")
 	flags.IntVar(&d.Batch.BufferSize, prefix+"batch-buffer-size", d.Batch.BufferSize, "number of buffered events in batch mode; further events are dropped")

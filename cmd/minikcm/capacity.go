@@ -17,9 +17,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/capacity"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/capacity"
 	"minikcm.dev/minikcm/internal/drain"
+	"minikcm.dev/minikcm/internal/dump"
 )
 
 // capacityFlags are the flags of the commands that work on a fork of a cluster.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // dumpFile is the "kubectl get -A -o yaml" output of a cluster with two nodes and a

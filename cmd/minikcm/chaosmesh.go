@@ -6,7 +6,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/scenarios/chaosmesh"
+	"minikcm.dev/minikcm/internal/scenario/chaosmesh"
 )
 
 // runChaosMesh installs Chaos Mesh's kinds in a cluster and reconciles their objects until

@@ -14,15 +14,15 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/cloud"
+	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/accessapi"
 	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loopapi"
 	"minikcm.dev/minikcm/internal/releases"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/internal/scenarioapi"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // clusterFlags are the flags of every command that starts a cluster.
@@ -123,7 +123,7 @@ func (f *clusterFlags) parse() (minikcm.Options, error) {
 	if err != nil {
 		return opts, err
 	}
-	if err = cloud.CheckProvider(f.cloudProvider); err != nil {
+	if err = controllers.CheckCloudProvider(f.cloudProvider); err != nil {
 		return opts, badInput{err}
 	}
 	if err = f.setGates(&opts); err != nil {

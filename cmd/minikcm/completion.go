@@ -19,12 +19,12 @@ import (
 	"k8s.io/client-go/metadata"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/examples"
 	"minikcm.dev/minikcm/internal/releases"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // completeTimeout bounds the requests of a completion.
@@ -235,7 +235,7 @@ func completeFault(part fault.Part) completer {
 		case "pods":
 			return completePods(cmd, args[1:], toComplete)
 		case "controllers":
-			return manager.Names(), noFiles
+			return controllers.Names(), noFiles
 		}
 		return nil, noFiles
 	}
@@ -335,7 +335,7 @@ func completeControllers(_ *cobra.Command, _ []string, toComplete string) ([]str
 		minus = "-"
 	}
 	var names []string
-	for _, name := range append([]string{"*"}, manager.Names()...) {
+	for _, name := range append([]string{"*"}, controllers.Names()...) {
 		names = append(names, before+minus+name)
 	}
 	return names, noFiles | cobra.ShellCompDirectiveNoSpace

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"minikcm.dev/minikcm/capacity"
+	"minikcm.dev/minikcm/internal/capacity"
 )
 
 // completeChange completes a change of "minikcm whatif": its verb, then what it names.

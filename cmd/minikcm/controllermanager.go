@@ -13,8 +13,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	managerprocess "minikcm.dev/minikcm/controllers/manager/process"
+	"minikcm.dev/minikcm/internal/auth"
+	managerprocess "minikcm.dev/minikcm/internal/controllerprocess"
 )
 
 func newControllerManager() *cobra.Command {

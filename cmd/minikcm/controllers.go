@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/featuregates"
 )
 
@@ -33,7 +33,7 @@ last error. Arguments select controllers by name or alias.`,
   minikcm controllers deployment replicaset -o wide
   minikcm controllers -o yaml`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return manager.Names(), noFiles
+			return controllers.Names(), noFiles
 		},
 		RunE: func(cmd *cobra.Command, names []string) error {
 			show, ok := controllerPrinters()[output]
@@ -70,7 +70,7 @@ func clusterOf(ctx context.Context, kubeconfig string) (*rest.Config, *kubernete
 }
 
 // controllersOf gets the state of the controllers from a kubeconfig's cluster.
-func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, error) {
+func controllersOf(ctx context.Context, kubeconfig string) ([]controllers.Status, error) {
 	config, client, err := clusterOf(ctx, kubeconfig)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func controllersOf(ctx context.Context, kubeconfig string) ([]manager.Status, er
 	return controllersAt(ctx, config, client)
 }
 
-func controllersAt(ctx context.Context, config *rest.Config, client *kubernetes.Clientset) ([]manager.Status, error) {
+func controllersAt(ctx context.Context, config *rest.Config, client *kubernetes.Clientset) ([]controllers.Status, error) {
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/minikcm/v1/controllers").SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("the cluster at %s is not a minikcm cluster: it does not serve the state of its controllers", config.Host)
@@ -86,7 +86,7 @@ func controllersAt(ctx context.Context, config *rest.Config, client *kubernetes.
 	if err != nil {
 		return nil, fmt.Errorf("asking the cluster at %s for its controllers: %w", config.Host, err)
 	}
-	var all []manager.Status
+	var all []controllers.Status
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("decoding the state of the controllers from the cluster at %s: %w", config.Host, err)
 	}
@@ -94,15 +94,15 @@ func controllersAt(ctx context.Context, config *rest.Config, client *kubernetes.
 }
 
 // chooseControllers selects controllers by name or alias. No names select all of them.
-func chooseControllers(all []manager.Status, names []string) ([]manager.Status, error) {
+func chooseControllers(all []controllers.Status, names []string) ([]controllers.Status, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	canonical, err := manager.ParseSelection(strings.Join(names, ","), featuregates.On(featuregates.GenericWorkload, featuregates.DRAResourcePoolStatus, featuregates.StorageVersionAPI))
+	canonical, err := controllers.ParseSelection(strings.Join(names, ","), featuregates.On(featuregates.GenericWorkload, featuregates.DRAResourcePoolStatus, featuregates.StorageVersionAPI))
 	if err != nil {
 		return nil, badInput{err}
 	}
-	var chosen []manager.Status
+	var chosen []controllers.Status
 	for _, s := range all {
 		for _, name := range canonical {
 			if s.Name == name {
@@ -113,19 +113,19 @@ func chooseControllers(all []manager.Status, names []string) ([]manager.Status, 
 	return chosen, nil
 }
 
-func controllerPrinters() map[string]func(io.Writer, []manager.Status) error {
-	table := func(wide bool) func(io.Writer, []manager.Status) error {
-		return func(w io.Writer, all []manager.Status) error {
+func controllerPrinters() map[string]func(io.Writer, []controllers.Status) error {
+	table := func(wide bool) func(io.Writer, []controllers.Status) error {
+		return func(w io.Writer, all []controllers.Status) error {
 			return printControllers(w, all, wide, clock.Real().Now())
 		}
 	}
-	return map[string]func(io.Writer, []manager.Status) error{
+	return map[string]func(io.Writer, []controllers.Status) error{
 		"": table(false), "wide": table(true),
-		"json": func(w io.Writer, all []manager.Status) error {
+		"json": func(w io.Writer, all []controllers.Status) error {
 			data, err := json.MarshalIndent(all, "", "    ")
 			return write(w, append(data, '\n'), err)
 		},
-		"yaml": func(w io.Writer, all []manager.Status) error {
+		"yaml": func(w io.Writer, all []controllers.Status) error {
 			data, err := yaml.Marshal(all)
 			return write(w, data, err)
 		},
@@ -141,7 +141,7 @@ func write(w io.Writer, data []byte, err error) error {
 
 // printControllers prints a table. Ages are relative to now, which is machine time; the
 // ages of a cluster with a scaled clock are therefore not those of its own clock.
-func printControllers(w io.Writer, all []manager.Status, wide bool, now time.Time) error {
+func printControllers(w io.Writer, all []controllers.Status, wide bool, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	header := "NAME\tSTATE\tQUEUED\tRUNNING\tRETRIES\tRESTARTS\tERROR AGE\tLAST ERROR"
 	if wide {
@@ -172,7 +172,7 @@ func printControllers(w io.Writer, all []manager.Status, wide bool, now time.Tim
 // errorWidth caps the length of an error in the table, in characters.
 const errorWidth = 60
 
-func lastError(s *manager.Status, wide bool, now time.Time) (age, text string) {
+func lastError(s *controllers.Status, wide bool, now time.Time) (age, text string) {
 	if s.LastError == nil {
 		return "<none>", "<none>"
 	}
@@ -187,7 +187,7 @@ func lastError(s *manager.Status, wide bool, now time.Time) (age, text string) {
 	return duration.HumanDuration(now.Sub(s.LastError.Time.Time)), text
 }
 
-func failingKeys(failing []manager.Failing) string {
+func failingKeys(failing []controllers.Failing) string {
 	if len(failing) == 0 {
 		return "<none>"
 	}

@@ -9,23 +9,23 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 func TestPrintControllers(t *testing.T) {
 	now := time.Unix(1_000_000, 0).UTC()
 	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
-	all := []manager.Status{
-		{Name: "deployment-controller", State: manager.Running, Workers: 5, Queued: 3, Reconciles: 120},
+	all := []controllers.Status{
+		{Name: "deployment-controller", State: controllers.Running, Workers: 5, Queued: 3, Reconciles: 120},
 		{
-			Name: "replicaset-controller", State: manager.Running, Workers: 5, Reconciles: 77, Failures: 9, Retries: 9, Panics: 1,
-			InProgress: []manager.InProgress{{Key: "default/web-1", Since: ago(90 * time.Second)}, {Key: "default/web-2", Since: ago(time.Second)}},
-			Failing:    []manager.Failing{{Key: "default/bad", Failures: 8}, {Key: "default/worse", Failures: 1}},
-			LastError:  &manager.LastError{Key: "default/bad", Message: "pods \"bad-x\" is forbidden: exceeded quota:\n compute, requested: pods=1, used: pods=3", Time: ago(5 * time.Minute)},
+			Name: "replicaset-controller", State: controllers.Running, Workers: 5, Reconciles: 77, Failures: 9, Retries: 9, Panics: 1,
+			InProgress: []controllers.InProgress{{Key: "default/web-1", Since: ago(90 * time.Second)}, {Key: "default/web-2", Since: ago(time.Second)}},
+			Failing:    []controllers.Failing{{Key: "default/bad", Failures: 8}, {Key: "default/worse", Failures: 1}},
+			LastError:  &controllers.LastError{Key: "default/bad", Message: "pods \"bad-x\" is forbidden: exceeded quota:\n compute, requested: pods=1, used: pods=3", Time: ago(5 * time.Minute)},
 		},
-		{Name: "job-controller", State: manager.Failed, Restarts: 2, LastError: &manager.LastError{Message: "it stopped unexpectedly", Time: ago(time.Hour)}},
-		{Name: "cronjob-controller", State: manager.Disabled},
+		{Name: "job-controller", State: controllers.Failed, Restarts: 2, LastError: &controllers.LastError{Message: "it stopped unexpectedly", Time: ago(time.Hour)}},
+		{Name: "cronjob-controller", State: controllers.Disabled},
 	}
 	var out bytes.Buffer
 	for _, output := range []string{"", "wide", "yaml"} {
@@ -44,7 +44,7 @@ func TestPrintControllers(t *testing.T) {
 }
 
 func TestChooseControllers(t *testing.T) {
-	all := []manager.Status{{Name: "deployment-controller"}, {Name: "job-controller"}}
+	all := []controllers.Status{{Name: "deployment-controller"}, {Name: "job-controller"}}
 	if got, err := chooseControllers(all, []string{"job"}); err != nil || len(got) != 1 || got[0].Name != "job-controller" {
 		t.Errorf("chooseControllers() = %v, %v", got, err)
 	}
@@ -59,11 +59,11 @@ func TestControllersOfARunningCluster(t *testing.T) {
 	up, kubeconfig := launchUp(t, home, "--controllers=*,-cronjob")
 	p := launch(t, home, "run", "controllers", "deployment", "cronjob", "-o", "json", "--kubeconfig", kubeconfig)
 	code, out := p.end()
-	var all []manager.Status
+	var all []controllers.Status
 	if err := json.Unmarshal([]byte(out), &all); code != 0 || err != nil || len(all) != 2 {
 		t.Fatalf("it ends with %d, %v: %s%s", code, err, out, p.stderr.String())
 	}
-	if all[0].Name != "deployment-controller" || all[0].State != manager.Running || all[1].Name != "cronjob-controller" || all[1].State != manager.Disabled {
+	if all[0].Name != "deployment-controller" || all[0].State != controllers.Running || all[1].Name != "cronjob-controller" || all[1].State != controllers.Disabled {
 		t.Errorf("the controllers are %+v", all)
 	}
 	wrong := launch(t, home, "run", "controllers", "deplyment")

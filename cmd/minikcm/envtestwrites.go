@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/scenarios/runrecord"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 )
 
 // writesEnv names the variable with the file, or the folder of files, that API servers of

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/store/storetest"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/storetest"
 )
 
 func createConfigMaps(t *testing.T, client kubernetes.Interface, names ...string) {

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.uber.org/zap"
 
-	"minikcm.dev/minikcm/store/storetest"
+	"minikcm.dev/minikcm/internal/storetest"
 )
 
 // The etcd flags work with an etcd that requires client certificates.

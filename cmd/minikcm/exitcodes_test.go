@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // exitRule is the meaning of the exit codes of all commands.

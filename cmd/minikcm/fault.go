@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // faultExamples are the help examples by the part of the cluster that a fault affects.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"minikcm.dev/minikcm/internal/golden"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/test/golden"
 )
 
 // changing matches the output that differs from run to run.

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/spec"
 )
 
 // namesField is the field whose values are arguments instead of a flag.

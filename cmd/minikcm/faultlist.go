@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
-	"minikcm.dev/minikcm/scenarios/faultapi"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
 func newFaultList(f *faultFlags) *cobra.Command {

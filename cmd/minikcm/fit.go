@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"minikcm.dev/minikcm/capacity"
+	"minikcm.dev/minikcm/internal/capacity"
 )
 
 func newFit() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"minikcm.dev/minikcm/capacity"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/capacity"
 )
 
 // forkProgress shows the progress of a question about a fork, from its start on. Its methods must not be

@@ -20,7 +20,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/controllers/manager"
+	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/releases"
 )
@@ -265,7 +265,7 @@ func selection(text string) []string {
 	items := strings.Split(text, ",")
 	for i, item := range items {
 		item = strings.TrimSpace(item)
-		if name := item + "-controller"; slices.Contains(manager.Names(), strings.TrimPrefix(name, "-")) {
+		if name := item + "-controller"; slices.Contains(controllers.Names(), strings.TrimPrefix(name, "-")) {
 			item = name
 		}
 		items[i] = item

@@ -20,7 +20,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/faultapi"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
 // computesAges reports whether a command of kubectl with these arguments prints ages that kubectl computes

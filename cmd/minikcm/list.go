@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/scenarios/faultapi"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
 func newList() *cobra.Command {

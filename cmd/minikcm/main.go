@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/internal/containerpaths"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 func main() {

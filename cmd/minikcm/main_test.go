@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // asCommand is an environment variable that turns the test's binary into a command: "run"

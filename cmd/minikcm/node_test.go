@@ -18,8 +18,8 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 func TestNextNumber(t *testing.T) {
@@ -54,7 +54,7 @@ func TestNodeLikeAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := overridden(nodes.SpecLike(other), pool.Node)
+	got := overridden(kubeletsim.NodeSpecLike(other), pool.Node)
 	want := minikcm.NodeSpec{
 		Labels:   map[string]string{"size": "small", "zone": "b"},
 		Taints:   []corev1.Taint{{Key: "size", Value: "tiny", Effect: "NoSchedule"}},

@@ -20,7 +20,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // nodeAdd holds the arguments and flags of "minikcm node add".
@@ -131,14 +131,14 @@ func (a *nodeAdd) settle(existing []corev1.Node) error {
 	if at < 0 {
 		return fmt.Errorf("node %s, which --like names, does not exist; \"minikcm kubectl get nodes\" lists the nodes", like)
 	}
-	a.spec = overridden(nodes.SpecLike(&existing[at]), a.spec)
+	a.spec = overridden(kubeletsim.NodeSpecLike(&existing[at]), a.spec)
 	return nil
 }
 
 // create creates the Nodes and returns the names of those created, also on error.
 func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, existing []corev1.Node) (made []string, err error) {
 	create := func(name string) error {
-		_, err := client.CoreV1().Nodes().Create(ctx, nodes.ObjectFor(name, &a.spec), metav1.CreateOptions{})
+		_, err := client.CoreV1().Nodes().Create(ctx, kubeletsim.NodeFor(name, &a.spec), metav1.CreateOptions{})
 		if err == nil {
 			made = append(made, name)
 			return nil
@@ -186,7 +186,7 @@ func waitReady(ctx context.Context, client kubernetes.Interface, names []string)
 		case ready == nil:
 		case ready.Status == corev1.ConditionTrue:
 			delete(pending, node.Name)
-		case ready.Status == corev1.ConditionFalse && !nodes.AwaitsNetwork(ready):
+		case ready.Status == corev1.ConditionFalse && !kubeletsim.AwaitsNetwork(ready):
 			return false, fmt.Errorf("node %s is not Ready: %s", node.Name, ready.Message)
 		default:
 			pending[node.Name] = ready.Message

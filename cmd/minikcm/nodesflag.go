@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/scenarios/nodepools"
-	"minikcm.dev/minikcm/scenarios/spec"
+	"minikcm.dev/minikcm/internal/scenario/nodepools"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // nodesFlag is the value of --nodes, which can be repeated: the number of like nodes, or the file of

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/dump"
 )
 
 // objectFlags are the flags that select a dump.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/rbac/leastprivilege"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/leastprivilege"
 )
 
 // grantsInFiles returns the roles in the manifests.

@@ -18,9 +18,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
-	"minikcm.dev/minikcm/apiserver/auth"
-	"minikcm.dev/minikcm/apiserver/rbac/leastprivilege"
 	"minikcm.dev/minikcm/internal/accessapi"
+	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/leastprivilege"
 )
 
 const (

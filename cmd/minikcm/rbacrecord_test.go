@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // rbac record prints the roles that a command needs, and compares them with those of its

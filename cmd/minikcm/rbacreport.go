@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"minikcm.dev/minikcm/apiserver/rbac/leastprivilege"
 	"minikcm.dev/minikcm/internal/accessapi"
+	"minikcm.dev/minikcm/internal/leastprivilege"
 )
 
 // accessReport is what "minikcm rbac record" prints: YAML documents that kubectl can apply,

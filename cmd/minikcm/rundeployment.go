@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/containerpaths"
 	"minikcm.dev/minikcm/internal/runner"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/scenarios/fault"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 func newRunDeployment() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/runrecord"
-	"minikcm.dev/minikcm/test/golden"
 )
 
 func TestScenarioList(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/runrecord"
-	"minikcm.dev/minikcm/test/golden"
 )
 
 func TestCostText(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 type stopwatch = func() time.Duration

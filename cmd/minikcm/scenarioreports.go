@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"minikcm.dev/minikcm/internal/scenario/report"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/report"
-	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 // outputs are the files to which reports are written. An empty name writes none.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/scenario/report"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/report"
 )
 
 // interrupted is the exit code after SIGINT, as in shells: 128 + 2.

@@ -8,7 +8,6 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
-	"minikcm.dev/minikcm/apiserver/audit"
 )
 
 // serverFlags configure the API server. They have kube-apiserver's names.
@@ -22,7 +21,7 @@ type serverFlags struct {
 	authorization    []string
 	admission        admissionFlags
 	authentication   authFlags
-	audit            audit.Options
+	audit            apiserver.AuditOptions
 	encryption       string
 	reloadEncryption bool
 	// authorizationConfig excludes authorization.

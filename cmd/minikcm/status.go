@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/scenarios/faultapi"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
 func newStatus() *cobra.Command {
@@ -81,8 +81,8 @@ type nodeCounts struct {
 // controllerCounts counts controllers by their state. Failing are the controllers with keys
 // whose last reconcile failed.
 type controllerCounts struct {
-	States  map[manager.State]int `json:"states"`
-	Failing []string              `json:"failing,omitempty"`
+	States  map[controllers.State]int `json:"states"`
+	Failing []string                  `json:"failing,omitempty"`
 }
 
 // statusOf gets the status of a kubeconfig's cluster.
@@ -175,8 +175,8 @@ func countPods(pods []corev1.Pod) map[string]int {
 	return counts
 }
 
-func countControllers(all []manager.Status) controllerCounts {
-	counts := controllerCounts{States: map[manager.State]int{}}
+func countControllers(all []controllers.Status) controllerCounts {
+	counts := controllerCounts{States: map[controllers.State]int{}}
 	for i := range all {
 		counts.States[all[i].State]++
 		if len(all[i].Failing) > 0 {

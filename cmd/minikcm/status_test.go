@@ -11,9 +11,9 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/scenarios/faultapi"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
 func TestStatusText(t *testing.T) {
@@ -21,13 +21,13 @@ func TestStatusText(t *testing.T) {
 	until := now.Add(4 * time.Minute)
 	quiet := &clusterStatus{
 		Server: "https://127.0.0.1:6443", Info: minikcm.Info{Version: "v1.0.0", Kubernetes: "v1.37.2", Seed: 7, Clock: minikcm.ClockInfo{Mode: clock.ModeReal, Now: now}},
-		Controllers: controllerCounts{States: map[manager.State]int{"Running": 30}},
+		Controllers: controllerCounts{States: map[controllers.State]int{"Running": 30}},
 	}
 	busy := &clusterStatus{
 		Server: "https://127.0.0.1:6443", Info: minikcm.Info{Version: "v1.0.0", Kubernetes: "v1.37.2", Seed: 8, Clock: minikcm.ClockInfo{Mode: clock.ModeScaled, Factor: 60, Now: now}},
 		Nodes:       nodeCounts{Total: 9, Ready: 2, NotReady: []string{"a", "b", "c", "d", "e", "f", "g"}, Cordoned: []string{"a"}},
 		Pods:        map[string]int{"Pending": 3, "Running": 12, "Terminating": 1, "Unknown": 2},
-		Controllers: controllerCounts{States: map[manager.State]int{"Running": 29, "Stopped": 1}, Failing: []string{"deployment-controller"}},
+		Controllers: controllerCounts{States: map[controllers.State]int{"Running": 29, "Stopped": 1}, Failing: []string{"deployment-controller"}},
 		Faults: []faultapi.Injection{
 			{ID: "f-1", Title: "crash nodes a for 5m0s", State: faultapi.Active, Since: now.Add(-time.Minute), Until: &until},
 			{ID: "f-2", Title: "slow etcd by 1s", State: faultapi.Active, Since: now.Add(-time.Second)},

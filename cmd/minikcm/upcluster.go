@@ -16,11 +16,11 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/manager"
-	"minikcm.dev/minikcm/controllers/manager/serving"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/controllerprocess/serving"
 	"minikcm.dev/minikcm/internal/forkapi"
+	"minikcm.dev/minikcm/internal/scenario/report"
 	"minikcm.dev/minikcm/internal/ui"
-	"minikcm.dev/minikcm/scenarios/report"
 )
 
 // upCluster runs the cluster of "minikcm up". Each reset replaces the cluster with a new one.
@@ -45,7 +45,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	opts.Notices, opts.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
 	u := &upCluster{opts: opts, with: with, resets: newResets(&opts), stops: newStops()}
 	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension(), u.stops.extension())
-	u.opts.Gatherer = serving.Gatherer(func() []manager.Status {
+	u.opts.Gatherer = serving.Gatherer(func() []controllers.Status {
 		if cluster := u.current.Load(); cluster != nil {
 			return cluster.Controllers()
 		}

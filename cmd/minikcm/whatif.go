@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"minikcm.dev/minikcm/capacity"
+	"minikcm.dev/minikcm/internal/capacity"
 )
 
 func newWhatif() *cobra.Command {

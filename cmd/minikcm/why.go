@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"minikcm.dev/minikcm"
-	explainscheduling "minikcm.dev/minikcm/controllers/scheduler/explain"
+	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/internal/spell"
 	"minikcm.dev/minikcm/internal/writeexport"
-	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 func newWhy() *cobra.Command {
@@ -141,7 +141,7 @@ func printScheduling(ctx context.Context, w io.Writer, kubeconfig string, explan
 	if err != nil {
 		return fmt.Errorf("reading the pod: %w", err)
 	}
-	return explainscheduling.Print(w, pod.Annotations)
+	return controllers.PrintScheduling(w, pod.Annotations)
 }
 
 // explanationFormats print an explanation, by the value of --output. start is the start time of a

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 const (
-	savedRun = "../../scenarios/report/testdata/failed.json"
+	savedRun = "../../internal/scenario/report/testdata/failed.json"
 	// pendingRun is a run with pods that could not be scheduled.
-	pendingRun = "../../scenarios/report/testdata/pending.json"
+	pendingRun = "../../internal/scenario/report/testdata/pending.json"
 )
 
 var (

@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/internal/writeexport"
-	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 func newWrites() *cobra.Command {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/apiserver/rbac/accessrecord"
-	"minikcm.dev/minikcm/apiserver/rbac/leastprivilege"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/accessrecord"
+	"minikcm.dev/minikcm/internal/leastprivilege"
 	"minikcm.dev/minikcm/internal/openrequests"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
 )
 
 // machineClock matches the ends of lines with calls that this module allows to package clock alone.

@@ -12,12 +12,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/apiserver/audit"
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/dump"
+	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/ui"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -84,11 +83,11 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 // settings returns the options of a cluster for its forks: without its store, its files and its
 // nodes, which are among the objects.
 func settings(o minikcm.Options) minikcm.Options {
-	o.Nodes, o.Pools, o.ManageNodes = -1, nil, nodes.ManageAll
+	o.Nodes, o.Pools, o.ManageNodes = -1, nil, minikcm.ManageAll
 	o.DataDir, o.Snapshot, o.Etcd, o.Identity, o.EncryptionConfig = "", "", store.EtcdOptions{}, nil, ""
 	o.Stages.Manifests = nil // they are among the objects
 	o.BindAddress, o.Port, o.ServingCertificate = "", 0, minikcm.ServingCertificate{}
-	o.Audit, o.Gatherer = audit.Options{}, nil
+	o.Audit, o.Gatherer = apiserver.AuditOptions{}, nil
 	o.ClockMode, o.ClockFactor, o.Driven, o.NoWait = clock.ModeVirtual, 1, false, false
 	return o
 }

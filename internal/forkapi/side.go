@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/dump"
 	"minikcm.dev/minikcm/internal/comparison"
+	"minikcm.dev/minikcm/internal/dump"
 )
 
 // maxWrites caps the newest writes of a cluster that a comparison shows.

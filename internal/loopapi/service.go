@@ -13,7 +13,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/openrequests"
 )
 

@@ -3,7 +3,7 @@ package loopapi
 import (
 	"sync"
 
-	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/internal/loop"
 )
 
 // maxSteps caps the steps of one line.

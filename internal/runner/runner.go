@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/podspec"
+	"minikcm.dev/minikcm/internal/podspec"
 )
 
 // ProcessAnnotation on a pod names the process that stands for its container, as HOST/PID of the

@@ -14,9 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/scenario/report"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/report"
-	"minikcm.dev/minikcm/scenarios/runrecord"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/openrequests"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 const (

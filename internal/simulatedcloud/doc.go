@@ -4,4 +4,6 @@
 // machines, and the controllers of the cloud agree on it here. Decision 0052 says why.
 //
 // Every text is read as a client may have written it: a value without a meaning is the default.
+//
+//minikcm:pure
 package simulatedcloud

@@ -14,12 +14,12 @@ import (
 	externalmetricsv1beta1 "k8s.io/metrics/pkg/apis/external_metrics/v1beta1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
-	"minikcm.dev/minikcm/apiserver/metricsapi"
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/usage"
 )
 
-// Source implements metricsapi.Source. It keeps no state.
+// Source implements apiserver.MetricsSource. It keeps no state.
 type Source struct {
 	clock clock.Clock
 	model usage.Model
@@ -48,8 +48,8 @@ func (m *Source) modelOn(nodes []*corev1.Node) usage.Model {
 
 func (m *Source) sampleTime() time.Time { return usage.SampleTime(m.clock.Now()) }
 
-// PodMetrics implements metricsapi.Source.
-func (m *Source) PodMetrics(ctx context.Context, world metricsapi.World, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
+// PodMetrics implements apiserver.MetricsSource.
+func (m *Source) PodMetrics(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod) ([]*metricsv1beta1.PodMetrics, error) {
 	at := m.sampleTime()
 	measured, err := m.measure(ctx, world, pods, at)
 	if err != nil {
@@ -72,8 +72,8 @@ func (m *Source) PodMetrics(ctx context.Context, world metricsapi.World, pods []
 	return all, nil
 }
 
-// NodeMetrics implements metricsapi.Source.
-func (m *Source) NodeMetrics(ctx context.Context, world metricsapi.World, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
+// NodeMetrics implements apiserver.MetricsSource.
+func (m *Source) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, nodes []*corev1.Node) ([]*metricsv1beta1.NodeMetrics, error) {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ type sample struct {
 }
 
 // measure returns what pods use, of those of which it is known.
-func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*corev1.Pod, at time.Time) ([]sample, error) {
+func (m *Source) measure(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod, at time.Time) ([]sample, error) {
 	if len(pods) == 0 {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func (m *Source) measure(ctx context.Context, world metricsapi.World, pods []*co
 
 // contend lowers the CPU usage in samples of contended nodes to what the other pods of these nodes
 // leave.
-func (m *Source) contend(ctx context.Context, world metricsapi.World, model usage.Model, nodes []*corev1.Node, contended map[string]bool, samples []sample, at time.Time) error {
+func (m *Source) contend(ctx context.Context, world apiserver.MetricsWorld, model usage.Model, nodes []*corev1.Node, contended map[string]bool, samples []sample, at time.Time) error {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func commonNamespace(pods []*corev1.Pod) string {
 }
 
 // shares divides the loads of one namespace, or of all, among the pods, by namespace.
-func (m *Source) shares(ctx context.Context, world metricsapi.World, namespace string, at time.Time) (map[string]*usage.Shares, error) {
+func (m *Source) shares(ctx context.Context, world apiserver.MetricsWorld, namespace string, at time.Time) (map[string]*usage.Shares, error) {
 	carriers := map[string][]usage.Object{}
 	for _, gvr := range []schema.GroupVersionResource{
 		corev1.SchemeGroupVersion.WithResource("services"),
@@ -218,9 +218,9 @@ func (m *Source) shares(ctx context.Context, world metricsapi.World, namespace s
 	return shares, nil
 }
 
-// ObjectMetrics implements metricsapi.Source.
-func (m *Source) ObjectMetrics(ctx context.Context, world metricsapi.World, objects []metav1.Object, metric string) ([]*metricsapi.Sample, error) {
-	at, samples := m.sampleTime(), make([]*metricsapi.Sample, len(objects))
+// ObjectMetrics implements apiserver.MetricsSource.
+func (m *Source) ObjectMetrics(ctx context.Context, world apiserver.MetricsWorld, objects []metav1.Object, metric string) ([]*apiserver.MetricSample, error) {
+	at, samples := m.sampleTime(), make([]*apiserver.MetricSample, len(objects))
 	var shares map[string]*usage.Shares
 	if len(objects) > 0 {
 		if pod, ok := objects[0].(*corev1.Pod); ok {
@@ -232,14 +232,14 @@ func (m *Source) ObjectMetrics(ctx context.Context, world metricsapi.World, obje
 	}
 	for i, o := range objects {
 		if value, known := m.model.Metric(o, metric, shares[o.GetNamespace()], at); known {
-			samples[i] = &metricsapi.Sample{Value: value, Timestamp: at}
+			samples[i] = &apiserver.MetricSample{Value: value, Timestamp: at}
 		}
 	}
 	return samples, nil
 }
 
-// ExternalMetrics implements metricsapi.Source.
-func (m *Source) ExternalMetrics(ctx context.Context, world metricsapi.World, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
+// ExternalMetrics implements apiserver.MetricsSource.
+func (m *Source) ExternalMetrics(ctx context.Context, world apiserver.MetricsWorld, namespace, metric string) ([]externalmetricsv1beta1.ExternalMetricValue, error) {
 	configs, err := list[*corev1.ConfigMap](ctx, world, corev1.SchemeGroupVersion.WithResource("configmaps"), namespace)
 	if err != nil {
 		return nil, err
@@ -261,10 +261,10 @@ func (m *Source) ExternalMetrics(ctx context.Context, world metricsapi.World, na
 	return series, nil
 }
 
-// MetricNames implements metricsapi.Source.
-func (m *Source) MetricNames(o metav1.Object) metricsapi.Names {
+// MetricNames implements apiserver.MetricsSource.
+func (m *Source) MetricNames(o metav1.Object) apiserver.MetricNames {
 	own, shared, external := usage.MetricNames(o)
-	names := metricsapi.Names{Own: own, OfPods: shared}
+	names := apiserver.MetricNames{Own: own, OfPods: shared}
 	if external != "" {
 		names.External = []string{external}
 	}
@@ -282,7 +282,7 @@ func without(set labels.Set, key string) map[string]string {
 }
 
 // list lists objects that all are T.
-func list[T any](ctx context.Context, world metricsapi.World, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
+func list[T any](ctx context.Context, world apiserver.MetricsWorld, gvr schema.GroupVersionResource, namespace string) ([]T, error) {
 	objects, err := world.List(ctx, gvr, namespace)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
-	"minikcm.dev/minikcm/kubeletsim/usage"
+	"minikcm.dev/minikcm/internal/usage"
 )
 
 var now = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

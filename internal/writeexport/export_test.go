@@ -16,8 +16,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/golden"
 	"minikcm.dev/minikcm/internal/writeexport"
-	"minikcm.dev/minikcm/test/golden"
 )
 
 // record is a rollout: a user creates a Deployment, and two controllers react.

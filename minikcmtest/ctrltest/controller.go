@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/internal/cause"
 )
 
 // The package of controller-runtime's controller type, which is exported as an interface only.

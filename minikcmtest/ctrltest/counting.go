@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // counts reports whether ready requests count as in flight: only if a worker can take them.

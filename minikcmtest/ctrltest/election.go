@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"minikcm.dev/minikcm/clock/election"
+	"minikcm.dev/minikcm/internal/election"
 )
 
 // newElection returns the leader election of a manager, on the cluster's clock.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"minikcm.dev/minikcm/clock/cause"
+	"minikcm.dev/minikcm/internal/cause"
 )
 
 // handler passes one event at a time to a controller's event handler. Informers of several

@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/cause"
-	"minikcm.dev/minikcm/clock/election"
-	"minikcm.dev/minikcm/clock/events"
-	"minikcm.dev/minikcm/clock/inflight"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/internal/cause"
+	"minikcm.dev/minikcm/internal/election"
+	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/cause"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/cause"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // queue is a controller's work queue on the cluster's clock. It guarantees:

@@ -3,7 +3,7 @@ package ctrltest
 import (
 	"cmp"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // item is a request to work on.

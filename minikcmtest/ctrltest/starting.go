@@ -3,7 +3,7 @@ package ctrltest
 import (
 	"sync"
 
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // starting counts in the ledger what has started but does not work yet: the manager, until

@@ -4,6 +4,6 @@
 // what is hit. Run takes back what an injection changed when its time is over, and when Run
 // is interrupted.
 //
-// The mechanisms that break things are elsewhere: apiserver/faults for requests,
-// store/faulty for etcd and kubeletsim for nodes and pods. docs/glossary.md has the words.
+// The mechanisms that break things are elsewhere: internal/faults for requests,
+// internal/faulty for etcd and kubeletsim for nodes and pods. docs/glossary.md has the words.
 package fault

@@ -17,7 +17,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/clock/inflight"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 const user = "minikcm:scenario"

@@ -1,6 +1,6 @@
 package fault
 
-import "minikcm.dev/minikcm/scenarios/spec"
+import "minikcm.dev/minikcm/internal/scenario/spec"
 
 // Parse reads faults, each written as the step fault of a scenario is, from the documents of
 // data, and checks them. Text such as ${NAME} is left as it is: there are no variables. The

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"minikcm.dev/minikcm/scenarios/spec"
-	"minikcm.dev/minikcm/test/golden"
+	"minikcm.dev/minikcm/internal/golden"
+	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
 // Faults are read strictly, each problem with its line and field.

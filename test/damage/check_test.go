@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // content returns the values of all keys of a data directory.

@@ -22,8 +22,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"go.uber.org/zap"
 
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // fillDataDir makes a data directory with a few revisions.

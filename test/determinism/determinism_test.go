@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/apiserver/writerecord"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/writerecord"
 	"minikcm.dev/minikcm/kubeletsim"
 )
 

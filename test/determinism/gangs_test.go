@@ -17,7 +17,6 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/kubeletsim"
-	"minikcm.dev/minikcm/kubeletsim/nodes"
 )
 
 // gangsCompete lets gangs compete for three nodes of two CPUs, while pods end and a node is lost.
@@ -111,7 +110,7 @@ func TestGangsReplay(t *testing.T) {
 	t.Parallel()
 	twoCPUs := func(o *minikcm.Options) {
 		o.GenericWorkload = true
-		o.Node = nodes.Spec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		o.Node = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
 	}
 	first := writesOf(t, 7, gangsCompete, twoCPUs)
 	for n := 2; n <= *runs; n++ {

@@ -8,8 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"minikcm.dev/minikcm/controllers/controllerref"
+	"k8s.io/kubectl/pkg/util/podutils"
 )
 
 // report logs what explains a failure: the pods that are not ready or are being deleted, who
@@ -35,7 +34,7 @@ func (w *world) reportBy(ctx context.Context, client kubernetes.Interface) error
 		return err
 	}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.DeletionTimestamp != nil || !controllerref.Ready(pod) {
+		if pod := &pods.Items[i]; pod.DeletionTimestamp != nil || !podutils.IsPodReady(pod) {
 			w.t.Logf("pod %s of revision %s on %q, created %v, deleted %v: %+v",
 				pod.Name, pod.ResourceVersion, pod.Spec.NodeName, pod.CreationTimestamp, pod.DeletionTimestamp, pod.Status)
 		}

@@ -15,10 +15,10 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/faulty"
+	"minikcm.dev/minikcm/internal/storetest"
 	"minikcm.dev/minikcm/minikcmtest"
 	"minikcm.dev/minikcm/store"
-	"minikcm.dev/minikcm/store/faulty"
-	"minikcm.dev/minikcm/store/storetest"
 )
 
 // server starts an apiserver on a socket, with store faults.

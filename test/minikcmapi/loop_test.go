@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/controllers/loop"
+	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/loopapi"
 	"minikcm.dev/minikcm/minikcmtest"
 )

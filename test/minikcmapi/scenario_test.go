@@ -16,10 +16,10 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/internal/scenarioapi"
 	"minikcm.dev/minikcm/minikcmtest"
 	"minikcm.dev/minikcm/scenarios"
-	"minikcm.dev/minikcm/scenarios/faultapi"
 )
 
 // fast is the speed of the tests' clocks: minutes are milliseconds, unless there is work to do.

@@ -32,7 +32,7 @@ func main() {
 	var opts options
 	flag.StringVar(&opts.upstream, "upstream", "bin/upstream", "folder with upstream's kube-apiserver and etcd")
 	flag.StringVar(&opts.minikcm, "minikcm", "bin/minikcm", "the program to compare with them")
-	flag.StringVar(&opts.manifests, "manifests", "apiserver/resources/testdata", "folder with valid objects of all kinds, in the folders create and status")
+	flag.StringVar(&opts.manifests, "manifests", "apiserver/internal/resources/testdata", "folder with valid objects of all kinds, in the folders create and status")
 	flag.StringVar(&opts.known, "known", "test/wire/known.yaml", "file with the known differences")
 	flag.StringVar(&opts.out, "out", "bin/wire", "folder for the report and the servers' logs")
 	flag.StringVar(&opts.docs, "docs", "", "document to update after a whole run")

@@ -16,9 +16,7 @@ type check struct {
 func checks() []check {
 	return []check{
 		{"imports", checkImports},
-		{"subfolders", checkSubfolders},
 		{"purity", checkPurity},
-		{"withoutcluster", checkWithoutCluster},
 		{"calls", checkCalls},
 		{"sizes", checkSizes},
 		{"shape", checkShape},

@@ -7,91 +7,26 @@ import (
 	"strings"
 )
 
-// pure lists the packages whose functions compute their results from their arguments alone.
-// A pure package may only import those of our packages that are pure, so that the rule also
-// holds for the functions that it calls. A package named decide has to be here.
-var pure = []string{
-	"apiserver/codec",
-	"apiserver/deflate",
-	"apiserver/fieldplan",
-	"apiserver/rbac/leastprivilege",
-	"apiserver/resources/columns",
-	"apiserver/resources/validation",
-	"apiserver/resources/warnings",
-	"clock/internal/hash",
-	"controllers/bootstrapsigner/decide",
-	"controllers/cloudnode/decide",
-	"controllers/cloudnodelifecycle/decide",
-	"controllers/controllerref",
-	"controllers/clusterroleaggregation/decide",
-	"controllers/cronjob/decide",
-	"controllers/daemonset/decide",
-	"controllers/deployment/decide",
-	"controllers/devicedriver/decide",
-	"controllers/devicetainteviction/decide",
-	"controllers/devicetaints",
-	"controllers/disruption/decide",
-	"controllers/endpoints/decide",
-	"controllers/endpointslicemirroring/decide",
-	"controllers/garbagecollector/graph",
-	"controllers/history",
-	"controllers/holdings",
-	"controllers/job/conditions",
-	"controllers/job/decide",
-	"controllers/job/indexes",
-	"controllers/legacyserviceaccounttokencleaner/decide",
-	"controllers/namespace/decide",
-	"controllers/nodeipam/decide",
-	"controllers/nodelifecycle/decide",
-	"controllers/noderoute/decide",
-	"controllers/persistentvolumeattachdetach/decide",
-	"controllers/persistentvolumebinder/decide",
-	"controllers/plan",
-	"controllers/podautoscaler/decide",
-	"controllers/protection",
-	"controllers/pvcprotection/decide",
-	"controllers/replicaset/decide",
-	"controllers/resourceclaim/decide",
-	"controllers/resourcepoolstatusrequest/decide",
-	"controllers/resourcequota/decide",
-	"controllers/rootca/decide",
-	"controllers/scheduler/explain",
-	"controllers/scheduler/framework",
-	"controllers/scheduler/plugins",
-	"controllers/selinuxwarning/decide",
-	"controllers/servicecidrs/decide",
-	"controllers/statefulset/decide",
-	"controllers/storageversiongarbagecollector/decide",
-	"controllers/storageversionmigrator/decide",
-	"controllers/tainteviction/decide",
-	"controllers/trustbundlepublisher/decide",
-	"controllers/volumeattacher/decide",
-	"controllers/volumeprovisioner/decide",
-	"internal/celtext",
-	"internal/csivolume",
-	"internal/hostaddress",
-	"internal/partitiontype",
-	"internal/quantity",
-	"internal/quantityguard",
-	"internal/resourcename",
-	"internal/storageversions",
-	"internal/simulatedcloud",
-	"internal/spell",
-	"kubeletsim/applets",
-	"kubeletsim/eviction",
-	"kubeletsim/kwok",
-	"kubeletsim/kwokcel",
-	"kubeletsim/lifecycle",
-	"kubeletsim/podspec",
-	"kubeletsim/responses",
-	"kubeletsim/script",
-	"kubeletsim/shelltree",
-	"kubeletsim/span",
-	"kubeletsim/stages",
-	"kubeletsim/staticpods",
-	"kubeletsim/summary",
-	"kubeletsim/usage",
-	"reasons",
+// directivePure is the line in the comment of a package (doc.go) whose functions compute their
+// results from their arguments alone. Such a package may only import those of our packages that
+// are pure, so that the rule also holds for the functions that it calls. A package named decide
+// has to be pure.
+const directivePure = "//minikcm:pure"
+
+// purePackages returns the folders whose packages say that they are pure.
+func (t *tree) purePackages() map[string]bool {
+	pure := map[string]bool{}
+	for _, f := range t.files {
+		if f.ast.Doc == nil || f.test {
+			continue
+		}
+		for _, c := range f.ast.Doc.List {
+			if c.Text == directivePure {
+				pure[f.dir] = true
+			}
+		}
+	}
+	return pure
 }
 
 // impure are the imports through which code waits, shares state, or reaches the API, the
@@ -104,18 +39,19 @@ var impure = []string{
 var pureParts = []string{"k8s.io/client-go/util/jsonpath"}
 
 func checkPurity(t *tree) {
+	pure := t.purePackages()
 	for _, f := range t.files {
 		switch {
 		case f.test:
-		case slices.Contains(pure, f.dir):
-			t.checkPure(f)
+		case pure[f.dir]:
+			t.checkPure(f, pure)
 		case path.Base(f.dir) == "decide":
-			t.reportf(f, f.ast.Package, "package %s is a decision and not in the table pure", f.dir)
+			t.reportf(f, f.ast.Package, "package %s is a decision and does not say %s", f.dir, directivePure)
 		}
 	}
 }
 
-func (t *tree) checkPure(f *file) {
+func (t *tree) checkPure(f *file, pure map[string]bool) {
 	for _, spec := range f.ast.Imports {
 		imported := importPath(spec)
 		if imported == "sync" && f.onlyMemory() {
@@ -124,8 +60,8 @@ func (t *tree) checkPure(f *file) {
 		if !slices.Contains(pureParts, imported) && slices.ContainsFunc(impure, func(not string) bool { return within(imported, not) }) {
 			t.reportf(f, spec.Pos(), "pure code imports %s", imported)
 		}
-		if beneath, ours := strings.CutPrefix(imported, module+"/"); ours && !slices.Contains(pure, beneath) {
-			t.reportf(f, spec.Pos(), "pure code imports %s, which is not in the table pure", imported)
+		if beneath, ours := strings.CutPrefix(imported, module+"/"); ours && !pure[beneath] {
+			t.reportf(f, spec.Pos(), "pure code imports %s, which does not say %s", imported, directivePure)
 		}
 	}
 }

@@ -29,41 +29,40 @@ func problemsOf(t *testing.T, files map[string]string) []string {
 
 func TestChecks(t *testing.T) {
 	doc := func(pkg string) string { return "// Package " + pkg + " is for the test.\npackage " + pkg + "\n" }
+	pure := func(pkg string) string {
+		return "// Package " + pkg + " is for the test.\n//\n" + directivePure + "\npackage " + pkg + "\n"
+	}
 	long := strings.Repeat("\t_ = 1\n", maxFunction)
 	for name, c := range map[string]struct {
 		path, src string
 		want      string // part of the only problem, or empty for none
 	}{
 		"clean":                {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/clock\"\n", ""},
-		"upwards":              {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/apiserver/codec\"\n", "store must not import"},
-		"sideways":             {"controllers/x/a.go", "package x\nimport _ \"minikcm.dev/minikcm/apiserver\"\n", "controllers must not import"},
+		"upwards":              {"store/a.go", "package store\nimport _ \"minikcm.dev/minikcm/apiserver\"\n", "store must not import apiserver"},
+		"sideways":             {"controllers/x/a.go", "package x\nimport _ \"minikcm.dev/minikcm/apiserver\"\n", "controllers/x must not import"},
+		"on a detour":          {"internal/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/store\"\n", "kubeletsim must not import internal/x, which imports store"},
 		"root package":         {"scenarios/a.go", "package scenarios\nimport _ \"minikcm.dev/minikcm\"\n", ""},
-		"scenarios from root":  {"a.go", "package minikcm\nimport _ \"minikcm.dev/minikcm/scenarios\"\n", ". must not import"},
+		"scenarios from root":  {"a.go", "package minikcm\nimport _ \"minikcm.dev/minikcm/scenarios\"\n", ". must not import scenarios"},
 		"test on a cluster":    {"controllers/x/a_test.go", "package x\nimport _ \"minikcm.dev/minikcm/minikcmtest\"\n", ""},
 		"code on a cluster":    {"controllers/x/a.go", "package x\nimport _ \"minikcm.dev/minikcm/minikcmtest\"\n", "must not import"},
 		"upstream":             {"store/a.go", "package store\nimport _ \"k8s.io/kubernetes/pkg/apis\"\n", "stays out"},
 		"operators' library":   {"store/a.go", "package store\nimport _ \"sigs.k8s.io/controller-runtime/pkg/client\"\n", "only minikcmtest/ctrltest does"},
 		"operators in a test":  {"store/a_test.go", "package store\nimport _ \"sigs.k8s.io/controller-runtime/pkg/client\"\n", ""},
 		"operators in memory":  {"minikcmtest/ctrltest/doc.go", doc("ctrltest") + "import _ \"sigs.k8s.io/controller-runtime\"\n", ""},
-		"unknown folder":       {"new/a.go", "package new\n", "import table"},
-		"layer above":          {"apiserver/writerecord/doc.go", doc("writerecord") + "import _ \"minikcm.dev/minikcm/apiserver\"\n", "apiserver/writerecord must not import"},
-		"client in a spec":     {"scenarios/spec/doc.go", doc("spec") + "import _ \"k8s.io/client-go/rest\"\n", "knows no cluster"},
-		"clock in a spec":      {"scenarios/spec/doc.go", doc("spec") + "import _ \"minikcm.dev/minikcm/clock\"\n", "knows no cluster"},
-		"layer beside":         {"kubeletsim/memfs/doc.go", doc("memfs") + "import _ \"minikcm.dev/minikcm/kubeletsim/box\"\n", "kubeletsim/memfs must not import"},
-		"layer below":          {"kubeletsim/box/doc.go", doc("box") + "import _ \"minikcm.dev/minikcm/kubeletsim/memfs\"\n", ""},
-		"what all share":       {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/loop\"\n", ""},
-		"another controller":   {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/job\"\n", "must not import"},
-		"own decision":         {"controllers/job/doc.go", doc("job") + "import _ \"minikcm.dev/minikcm/controllers/job/decide\"\n", ""},
-		"another's decision":   {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/job/decide\"\n", "must not import"},
-		"decision":             {"controllers/job/decide/doc.go", doc("decide") + "import _ \"context\"\n", "pure code imports context"},
-		"pool in pure code":    {"apiserver/deflate/doc.go", doc("deflate") + "import \"sync\"\nvar p sync.Pool\n", ""},
-		"memory in pure code":  {"apiserver/deflate/doc.go", doc("deflate") + "import \"sync\"\nvar m sync.Map\n", ""},
-		"lock in pure code":    {"apiserver/deflate/doc.go", doc("deflate") + "import \"sync\"\nvar p sync.Pool\nvar m sync.Mutex\n", "pure code imports sync"},
-		"unlisted decision":    {"controllers/x/decide/doc.go", doc("decide"), "not in the table pure"},
-		"pure package":         {"reasons/doc.go", doc("reasons") + "import _ \"k8s.io/client-go/kubernetes\"\n", "pure code imports k8s.io/client-go"},
+		"unknown folder":       {"new/a.go", "package new\n", "is not in the table"},
+		"client in a spec":     {"internal/scenario/spec/doc.go", doc("spec") + "import _ \"k8s.io/client-go/rest\"\n", "knows no cluster"},
+		"layer above":          {"apiserver/internal/codec/doc.go", doc("codec") + "import _ \"minikcm.dev/minikcm/apiserver/internal/verbs\"\n", "apiserver/internal/codec must not import"},
+		"own decision":         {"controllers/internal/job/doc.go", doc("job") + "import _ \"minikcm.dev/minikcm/controllers/internal/job/decide\"\n", ""},
+		"another's decision":   {"controllers/x/doc.go", doc("x") + "import _ \"minikcm.dev/minikcm/controllers/internal/job/decide\"\n", "another controller's decision"},
+		"decision":             {"controllers/internal/job/decide/doc.go", pure("decide") + "import _ \"context\"\n", "pure code imports context"},
+		"pool in pure code":    {"store/deeper/doc.go", pure("deeper") + "import \"sync\"\nvar p sync.Pool\n", ""},
+		"memory in pure code":  {"store/deeper/doc.go", pure("deeper") + "import \"sync\"\nvar m sync.Map\n", ""},
+		"lock in pure code":    {"store/deeper/doc.go", pure("deeper") + "import \"sync\"\nvar p sync.Pool\nvar m sync.Mutex\n", "pure code imports sync"},
+		"unmarked decision":    {"controllers/x/decide/doc.go", doc("decide"), "does not say //minikcm:pure"},
+		"client in pure code":  {"store/deeper/doc.go", pure("deeper") + "import _ \"k8s.io/client-go/kubernetes\"\n", "pure code imports k8s.io/client-go"},
 		"test of pure code":    {"store/a_test.go", "package store\nimport _ \"context\"\n", ""},
-		"pure on impure":       {"apiserver/codec/doc.go", doc("codec") + "import _ \"minikcm.dev/minikcm/clock\"\n", "not in the table pure"},
-		"pure on pure":         {"reasons/doc.go", doc("reasons") + "import _ \"strings\"\n", ""},
+		"pure on impure":       {"store/deeper/doc.go", pure("deeper") + "import _ \"minikcm.dev/minikcm/clock\"\n", "does not say //minikcm:pure"},
+		"pure on pure":         {"store/deeper/doc.go", pure("deeper") + "import _ \"strings\"\n", ""},
 		"time":                 {"store/a.go", "package store\nimport \"time\"\nvar _ = time.Now()\n", "time.Now outside clock/"},
 		"time as a value":      {"store/a_test.go", "package store\nimport t \"time\"\nvar _ = t.Sleep\n", "t.Sleep outside clock/"},
 		"duration":             {"store/a.go", "package store\nimport \"time\"\nvar _ = time.Second\n", ""},
@@ -95,6 +94,7 @@ func TestChecks(t *testing.T) {
 			files := map[string]string{
 				"doc.go": doc("minikcm"), "store/doc.go": doc("store"), "clock/doc.go": doc("clock"),
 				"scenarios/doc.go": doc("scenarios"), "controllers/x/doc.go": doc("x"),
+				"kubeletsim/doc.go": doc("kubeletsim") + "import _ \"minikcm.dev/minikcm/internal/x\"\n",
 			}
 			if strings.HasPrefix(c.path, "new/") {
 				files["new/doc.go"] = doc("new")
@@ -113,13 +113,13 @@ func TestChecks(t *testing.T) {
 
 func TestSubjects(t *testing.T) {
 	for text, want := range map[string]string{
-		"store: keep the revision of a snapshot":      "",
-		"scenarios, cmd: break running clusters":      "",
-		"clock/inflight: add work that counts itself": "",
-		"docs: say how to test an operator.":          "is not",
-		"Keep no context in a repetition":             "is not",
-		"store:keep":                                  "is not",
-		"store: " + strings.Repeat("x", maxSubject):   "has more than",
+		"store: keep the revision of a snapshot":         "",
+		"scenarios, cmd: break running clusters":         "",
+		"internal/inflight: add work that counts itself": "",
+		"docs: say how to test an operator.":             "is not",
+		"Keep no context in a repetition":                "is not",
+		"store:keep":                                     "is not",
+		"store: " + strings.Repeat("x", maxSubject):      "has more than",
 	} {
 		if got := wrongSubject(text); (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -23,8 +23,8 @@ import (
 var update = flag.Bool("update", false, "write the recording")
 
 const (
-	table     = "../../../apiserver/rbac/testdata/access.yaml"
-	recording = "../../../apiserver/rbac/testdata/access.golden"
+	table     = "../../../apiserver/internal/rbac/testdata/access.yaml"
+	recording = "../../../apiserver/internal/rbac/testdata/access.golden"
 )
 
 // cases are the content of the table.

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	nodeTable     = "../../../apiserver/nodeauthorizer/testdata/access.yaml"
-	nodeRecording = "../../../apiserver/nodeauthorizer/testdata/access.golden"
+	nodeTable     = "../../../apiserver/internal/nodeauthorizer/testdata/access.yaml"
+	nodeRecording = "../../../apiserver/internal/nodeauthorizer/testdata/access.golden"
 )
 
 // nodeCases are the content of the table of the Node authorizer.

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the recording")
 
-const recordings = "../../../apiserver/rbac/policy/testdata/"
+const recordings = "../../../apiserver/internal/rbac/policy/testdata/"
 
 // objects has the objects by kind and by namespace/name.
 type objects struct {

@@ -11,9 +11,9 @@ var update = flag.Bool("update", false, "write the recordings")
 // TestRecordings compares the recordings with the sources of the releases, which it downloads.
 func TestRecordings(t *testing.T) {
 	for file, record := range map[string]func() (string, error){
-		"../../../internal/releases/gates.txt":                recordGates,
-		"../../../internal/releases/fields.txt":               recordFields,
-		"../../../apiserver/resources/testdata/discovery.txt": recordAPIs,
+		"../../../internal/releases/gates.txt":                         recordGates,
+		"../../../internal/releases/fields.txt":                        recordFields,
+		"../../../apiserver/internal/resources/testdata/discovery.txt": recordAPIs,
 	} {
 		text, err := record()
 		if err != nil {

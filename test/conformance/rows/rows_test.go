@@ -31,8 +31,8 @@ import (
 
 var (
 	binary   = flag.String("minikcm", "../../../bin/minikcm", "the minikcm that is compared")
-	corpus   = flag.String("corpus", "../../../apiserver/resources/testdata/create/*.yaml", "the manifests")
-	statuses = flag.String("statuses", "../../../apiserver/resources/testdata/status/*.yaml", "the manifests with a status")
+	corpus   = flag.String("corpus", "../../../apiserver/internal/resources/testdata/create/*.yaml", "the manifests")
+	statuses = flag.String("statuses", "../../../apiserver/internal/resources/testdata/status/*.yaml", "the manifests with a status")
 	known    = flag.String("known", "testdata/known.txt", "the differences that are known, one a line")
 	update   = flag.Bool("update", false, "rewrite the list of differences")
 )

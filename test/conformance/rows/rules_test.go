@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	rulesFile  = "../../../apiserver/resources/testdata/writerules.upstream"
-	labelsFile = "../../../apiserver/resources/testdata/fieldlabels.upstream"
+	rulesFile  = "../../../apiserver/internal/resources/testdata/writerules.upstream"
+	labelsFile = "../../../apiserver/internal/resources/testdata/fieldlabels.upstream"
 )
 
 // TestWriteRules compares a recording of what the strategies do to fields that a client may send but not change with

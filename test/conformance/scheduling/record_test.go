@@ -16,7 +16,7 @@ import (
 
 var (
 	update   = flag.Bool("update", false, "write the recording")
-	path     = flag.String("recording", "../../../controllers/scheduler/testdata/upstream.jsonl.gz", "the file of the recording")
+	path     = flag.String("recording", "../../../controllers/internal/scheduler/testdata/upstream.jsonl.gz", "the file of the recording")
 	clusters = flag.Int("clusters", 100, "how many clusters are recorded")
 	first    = flag.Uint64("seed", 1, "the seed of the first cluster")
 )

@@ -29,7 +29,7 @@ func document(t *testing.T) []byte {
 }
 
 func TestAll(t *testing.T) {
-	kinds, err := Kinds([][]byte{document(t)}, "../../../apiserver/resources/testdata")
+	kinds, err := Kinds([][]byte{document(t)}, "../../../apiserver/internal/resources/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}

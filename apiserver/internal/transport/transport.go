@@ -1,0 +1,195 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
+)
+
+// Options configure New. Handler and User are required.
+type Options struct {
+	Handler http.Handler
+	// User is the user whose requests the transport carries; the handler finds it with
+	// auth.FromContext.
+	User *auth.User
+	// ActAs lets the context of a request replace User (WithActor).
+	ActAs bool
+	// Ledger counts the unread bytes of streams; nil counts nothing.
+	Ledger *clock.Ledger
+	// MaxBodyBytes limits the body of a request whose response is a stream, which is read
+	// into memory. The handler gets one byte more, so that it can reject a longer body.
+	MaxBodyBytes int64
+}
+
+// Transport is a RoundTripper for one user. It is safe for concurrent use.
+type Transport struct{ opts Options }
+
+// New returns a RoundTripper that passes requests to the handler without encoding them.
+func New(opts Options) *Transport { return &Transport{opts: opts} }
+
+type localKey struct{}
+
+type actorKey struct{}
+
+// WithActor returns a context whose requests are made by user if the Transport allows it
+// (Options.ActAs), so that one client can act for many users. A request over a socket has no
+// such context.
+func WithActor(ctx context.Context, user *auth.User) context.Context {
+	return context.WithValue(ctx, actorKey{}, user)
+}
+
+// IsActor reports whether a request came through a Transport by a user of WithActor.
+func IsActor(ctx context.Context) bool { return ctx.Value(localKey{}) == actor }
+
+// How a request came: by the user of the Transport, or by another.
+const (
+	local = "local"
+	actor = "actor"
+)
+
+// UserOf returns the user of a request with the context ctx.
+func (t *Transport) UserOf(ctx context.Context) *auth.User {
+	if user, ok := ctx.Value(actorKey{}).(*auth.User); ok && t.opts.ActAs {
+		return user
+	}
+	return t.opts.User
+}
+
+// IsLocal reports whether a request came through a Transport.
+func IsLocal(ctx context.Context) bool { return ctx.Value(localKey{}) != nil }
+
+// RoundTrip serves req. A request whose response cannot be a stream is served in the
+// caller's goroutine.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer req.Body.Close() // the error of closing a request's body does not matter
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	user, came := t.UserOf(req.Context()), local
+	if user != t.opts.User {
+		came = actor
+	}
+	ctx := context.WithValue(auth.WithUser(req.Context(), user), localKey{}, came)
+	if MayStream(req) {
+		return t.stream(ctx, req)
+	}
+	w := &memoryResponse{head: head{header: http.Header{}}}
+	t.opts.Handler.ServeHTTP(w, incoming(ctx, req))
+	if err := ctx.Err(); err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, clock.ErrTimeout) {
+			return nil, cause // the client waits no longer for the response
+		}
+		if w.code == 0 {
+			return nil, err
+		}
+	}
+	return w.response(req), nil
+}
+
+// PassesContext marks a transport whose handlers get the context of a request
+// (cause.ContextPasser).
+func (t *Transport) PassesContext() {}
+
+// CloseIdleConnections does nothing: there are no connections. client-go calls it.
+func (t *Transport) CloseIdleConnections() {}
+
+// MayStream reports whether the response to req may be a stream: a watch or a followed
+// log.
+func MayStream(req *http.Request) bool {
+	query := req.URL.RawQuery
+	return strings.Contains(query, "watch") || strings.Contains(query, "follow=") || strings.Contains(req.URL.Path, "/watch/")
+}
+
+// incoming returns a client's request as a server receives it.
+func incoming(ctx context.Context, req *http.Request) *http.Request {
+	in := req.WithContext(ctx)
+	in.RequestURI = req.URL.RequestURI()
+	in.RemoteAddr = "in-memory"
+	if in.Header == nil {
+		in.Header = http.Header{}
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	return in
+}
+
+// stream serves a request in its own goroutine, which ends when the response is
+// complete, the client closes the body, or its context ends.
+func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	in := incoming(ctx, req)
+	if in.Body != http.NoBody {
+		// The caller closes the body when RoundTrip returns, which is before the
+		// handler ends.
+		data, err := readAll(in.Body, t.opts.MaxBodyBytes)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		in.Body = data
+	}
+	ledger := t.opts.Ledger
+	if strings.Contains(req.URL.RawQuery, "follow=") {
+		ledger = nil // log readers never affect cluster state, so they are not counted as in flight
+	}
+	w := &streamResponse{
+		head:    head{header: http.Header{}},
+		started: make(chan struct{}),
+		pipe:    newPipe(ledger),
+	}
+	w.pipe.onClose = cancel
+	stop := context.AfterFunc(ctx, func() { w.pipe.abort(context.Cause(ctx)) })
+	end := &streamEnd{}
+	in = in.WithContext(context.WithValue(ctx, streamEndKey{}, end))
+	go func() {
+		defer cancel()
+		defer end.come()
+		defer w.finish()
+		defer func() {
+			// A client whose context has ended must not mistake a truncated stream for
+			// a complete one.
+			if err := ctx.Err(); err != nil {
+				w.pipe.abort(err)
+			}
+		}()
+		defer stop()
+		t.opts.Handler.ServeHTTP(w, in)
+	}()
+	select {
+	case <-w.started:
+		return w.streamed(req), nil
+	case <-req.Context().Done():
+		cancel()
+		return nil, req.Context().Err()
+	}
+}
+
+// streamEnd collects the functions to call when a streamed response has ended. They are
+// in flight until the client has seen the end.
+type streamEnd struct{ do []func() }
+
+type streamEndKey struct{}
+
+func (e *streamEnd) come() {
+	for _, do := range e.do {
+		do()
+	}
+}
+
+// AtStreamEnd returns the function that a handler calls at its end: do, or nothing if
+// do is called at the end of the stream instead.
+func AtStreamEnd(ctx context.Context, do func()) func() {
+	end, ok := ctx.Value(streamEndKey{}).(*streamEnd)
+	if !ok {
+		return do
+	}
+	end.do = append(end.do, do)
+	return func() {}
+}

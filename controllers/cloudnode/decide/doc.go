@@ -1,4 +1,0 @@
-// Package decide says what a Node gets from the cloud: its provider ID, the labels of its instance's
-// type, zone and region, and its addresses. A Node is initialized once, when it loses the taint with
-// which its kubelet registered it.
-package decide

@@ -1,4 +1,0 @@
-// Package decide says what cloud-node-lifecycle-controller does with a Node: a Node that is not
-// Ready is deleted if its instance does not exist, and tainted if that is shut down; a Node that is
-// Ready is never deleted, and loses the taint.
-package decide

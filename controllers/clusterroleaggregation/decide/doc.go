@@ -1,3 +1,0 @@
-// Package decide decides which rules a ClusterRole with an aggregation rule has. It depends
-// on its arguments alone and does not change them.
-package decide

@@ -1,3 +1,0 @@
-// Package decide decides which ResourceSlices a node with simulated devices has, and what must be
-// written so that it has these. It does not change its arguments.
-package decide

@@ -1,2 +1,0 @@
-// Package decide decides when a pod is evicted because of the taints of its devices.
-package decide

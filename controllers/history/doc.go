@@ -1,6 +1,0 @@
-// Package history decides on the ControllerRevisions of a workload: one for each template
-// that it has had, numbered in the order in which the templates came into force. It decides
-// which revision is the current one, what has to be written for that, and which old ones to
-// delete. StatefulSets and DaemonSets share it. A revision holds the patch that kubectl
-// applies to roll back to it.
-package history

@@ -1,0 +1,216 @@
+package nodelifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
+	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/decide"
+	"minikcm.dev/minikcm/internal/loop"
+)
+
+// Name is upstream's name of the controller.
+const Name = "node-lifecycle-controller"
+
+const (
+	eventSource = "node-controller"
+	workers     = 8
+)
+
+// Options configure the controller. 0 means upstream's default.
+type Options struct {
+	// MonitorGracePeriod is the time without a heartbeat after which a node is Unknown: 50
+	// s.
+	MonitorGracePeriod time.Duration
+	// StartupGracePeriod is the same for a node that has not posted a status yet: 60 s.
+	StartupGracePeriod time.Duration
+	// MonitorPeriod is the interval between passes over the nodes: 5 s.
+	MonitorPeriod time.Duration
+	// Zones configure the rate of evictions.
+	Zones decide.ZoneOptions
+}
+
+func (o *Options) complete() {
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{
+		{&o.MonitorGracePeriod, 50 * time.Second},
+		{&o.StartupGracePeriod, 60 * time.Second},
+		{&o.MonitorPeriod, 5 * time.Second},
+	} {
+		if *d.value <= 0 {
+			*d.value = d.standard
+		}
+	}
+}
+
+// Controller monitors the heartbeats of nodes, and taints nodes.
+type Controller struct {
+	clock      clock.Clock
+	opts       Options
+	epoch      time.Time
+	client     kubernetes.Interface
+	nodes      corelisters.NodeLister
+	pods       corelisters.PodLister
+	podsByNode bynode.Pods
+	heartbeats *heartbeats
+	events     record.EventRecorder
+
+	mu    sync.Mutex
+	zones *decide.Zones
+
+	// nodeLoop's keys are nodes; podLoop's are pods of nodes that are not ready.
+	nodeLoop, podLoop loop.Loop
+}
+
+// New returns a controller. Run starts it. The zero value of opts is upstream's
+// defaults.
+func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
+	opts.complete()
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	leases := e.Informers.Leases()
+	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
+	if err != nil {
+		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+	}
+	c := &Controller{
+		clock: e.Clock, opts: opts, epoch: e.Clock.Now(), client: client,
+		nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(), podsByNode: podsByNode,
+		heartbeats: newHeartbeats(), zones: decide.NewZones(opts.Zones), events: e.Recorder.For(eventSource),
+	}
+	c.nodeLoop = loop.New(e.Loop(Name, workers), loop.Func(c.reconcileNode))
+	c.nodeLoop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	c.nodeLoop.Watch(leases.Informer(), c.hearLease)
+	c.podLoop = loop.New(e.Loop(Name+"-pods", workers), loop.Func(c.reconcilePod))
+	c.podLoop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	var pods sync.WaitGroup
+	var podErr error
+	pods.Go(func() { podErr = c.podLoop.Run(ctx) })
+	err := c.nodeLoop.Run(ctx)
+	pods.Wait()
+	return errors.Join(err, podErr)
+}
+
+// Stats returns the counters of the loop of nodes.
+func (c *Controller) Stats() loop.Stats { return c.nodeLoop.Stats() }
+
+// reconcileNode takes the next step for one node.
+func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	node, err := c.nodes.Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting node %s: %w", key.Name, err)
+	}
+	beat, known := c.heartbeats.get(node.Name)
+	if !known {
+		return loop.Result{}, nil // the node has been deleted
+	}
+	now := c.clock.Now()
+	d := c.decide(node, beat, now)
+	if d.Conditions != nil {
+		return loop.Result{}, c.writeConditions(ctx, node, d)
+	}
+	if err := c.patch(ctx, node, d); err != nil {
+		return loop.Result{}, err
+	}
+	return loop.Result{RequeueAfter: d.After}, nil
+}
+
+// decide calls decide.Node, and requests the node's turn in its zone if the decision needs one.
+func (c *Controller) decide(node *corev1.Node, beat heartbeat, now time.Time) decide.Decision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := decide.Snapshot{
+		Node: node, Heard: beat.heard, Since: beat.since,
+		Grace: c.opts.MonitorGracePeriod, StartupGrace: c.opts.StartupGracePeriod,
+		Epoch: c.epoch, Period: c.opts.MonitorPeriod,
+		Lost: c.zones.Lost(),
+	}
+	d := decide.Node(in, now)
+	if !d.NeedsTurn {
+		return d
+	}
+	switch wait := c.zones.Turn(node.Name, now); {
+	case wait == 0:
+		in.MayEvict = true
+		d = decide.Node(in, now)
+	case wait > 0:
+		d.Within(wait)
+	}
+	return d
+}
+
+func (c *Controller) writeConditions(ctx context.Context, node *corev1.Node, d decide.Decision) error {
+	updated := node.DeepCopy()
+	updated.Status.Conditions = d.Conditions
+	if _, err := c.client.CoreV1().Nodes().UpdateStatus(ctx, updated, metav1.UpdateOptions{}); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("writing the conditions of node %s: %w", node.Name, err)
+	}
+	if d.WentSilent {
+		c.events.Eventf(reference(node), corev1.EventTypeNormal, "NodeNotReady", "Node %s status is now: %s", node.Name, "NodeNotReady")
+	}
+	return nil
+}
+
+// nodePatch is a merge patch of the fields other than conditions that the controller
+// writes.
+type nodePatch struct {
+	Metadata struct {
+		ResourceVersion string            `json:"resourceVersion"`
+		Labels          map[string]string `json:"labels,omitempty"`
+	} `json:"metadata"`
+	Spec *taintPatch `json:"spec,omitempty"`
+}
+
+type taintPatch struct {
+	Taints []corev1.Taint `json:"taints"`
+}
+
+func (c *Controller) patch(ctx context.Context, node *corev1.Node, d decide.Decision) error {
+	if len(d.Labels) == 0 && !d.ChangeTaints {
+		return nil
+	}
+	var p nodePatch
+	p.Metadata.ResourceVersion = node.ResourceVersion
+	p.Metadata.Labels = d.Labels
+	if d.ChangeTaints {
+		p.Spec = &taintPatch{Taints: d.Taints}
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encoding the patch of node %s: %w", node.Name, err)
+	}
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, data, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("patching taints and labels of node %s: %w", node.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package decide
+
+import (
+	"container/heap"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/controllers/internal/controllerref"
+	"minikcm.dev/minikcm/controllers/internal/holdings"
+)
+
+// Account holds the pods that one owner controls, or those of a namespace that have no
+// controller, and counts them as they change, so that a decision costs what has changed
+// since the last one. Survey counts from scratch; both return the same.
+//
+// The first Look sets the owner's terms. Look with other terms, or with a time before that of
+// the last one, counts all pods again.
+type Account struct {
+	holdings.Holdings[place]
+	terms  *terms
+	counts Counts
+	// ripening has the ready pods that have yet to become available, the next one first.
+	ripening ripening
+	asOf     time.Time
+}
+
+type entry = holdings.Entry[place]
+
+// place is what an account knows of a pod.
+type place struct {
+	standing standing
+	// due is the time at which a ripening pod becomes available, and at is its index in the
+	// heap, or -1.
+	due time.Time
+	at  int
+}
+
+// NewAccount returns an empty account.
+func NewAccount() *Account {
+	a := &Account{}
+	a.Holdings = holdings.New[place](a)
+	return a
+}
+
+// Add implements holdings.Sums.
+func (a *Account) Add(_ types.NamespacedName, e *entry) {
+	e.Standing.at = -1
+	e.Standing.standing, e.Standing.due = a.terms.judge(e.Pod)
+	a.counts.add(e.Standing.standing, 1)
+	if !e.Standing.due.IsZero() {
+		heap.Push(&a.ripening, e)
+	}
+}
+
+// Remove implements holdings.Sums.
+func (a *Account) Remove(_ types.NamespacedName, e *entry) {
+	a.counts.add(e.Standing.standing, -1)
+	if e.Standing.at >= 0 {
+		heap.Remove(&a.ripening, e.Standing.at)
+	}
+}
+
+// Look returns what a decision about the owner reads. orphans holds the pods of its namespace
+// that have no controller.
+func (a *Account) Look(rs *appsv1.ReplicaSet, orphans *Account, now time.Time) (Pods, error) {
+	if a.terms == nil || !a.terms.are(rs) || now.Before(a.asOf) {
+		t, err := newTerms(rs)
+		if err != nil {
+			return Pods{}, err
+		}
+		a.terms, a.counts, a.ripening = t, Counts{}, nil
+		a.Recount(t.selector)
+	}
+	a.ripen(now)
+	found := Pods{Counts: a.counts}
+	if len(a.ripening) > 0 {
+		found.Ripens = a.ripening[0].Standing.due
+	}
+	found.Adopt, found.Release = a.Claim(rs, &orphans.Holdings)
+	for _, pod := range found.Adopt {
+		found.count(a.terms, pod, now)
+	}
+	return found, nil
+}
+
+// ripen counts the pods as available that have become so.
+func (a *Account) ripen(now time.Time) {
+	a.asOf = now
+	for len(a.ripening) > 0 && !a.ripening[0].Standing.due.After(now) {
+		e := heap.Pop(&a.ripening).(*entry)
+		a.counts.add(e.Standing.standing, -1)
+		e.Standing.standing |= available
+		a.counts.add(e.Standing.standing, 1)
+	}
+}
+
+// Active returns the active pods, and those of them that are to be adopted.
+func (a *Account) Active(found Pods) []*corev1.Pod {
+	pods := a.Pods(func(e *entry) bool { return e.Standing.standing&active != 0 })
+	for _, pod := range found.Adopt {
+		if controllerref.Active(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	holdings.SortByName(pods)
+	return pods
+}
+
+// Crowd adds the number of active pods on each node.
+func (a *Account) Crowd(crowd map[string]int) {
+	for e := range a.All() {
+		if controllerref.Active(e.Pod) && e.Pod.Spec.NodeName != "" {
+			crowd[e.Pod.Spec.NodeName]++
+		}
+	}
+}

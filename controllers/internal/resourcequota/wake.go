@@ -1,0 +1,84 @@
+package resourcequota
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	quotav1 "k8s.io/apiserver/pkg/quota/v1"
+
+	"minikcm.dev/minikcm/internal/loop"
+)
+
+// quotasFor returns the quotas of a namespace that limit what the evaluator counts.
+func (c *Controller) quotasFor(namespace string, evaluator quotav1.Evaluator) []types.NamespacedName {
+	quotas, err := c.quotas.ResourceQuotas(namespace).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, q := range quotas {
+		if len(evaluator.MatchingResources(quotav1.ResourceNames(q.Spec.Hard))) > 0 {
+			keys = append(keys, types.NamespacedName{Namespace: q.Namespace, Name: q.Name})
+		}
+	}
+	return keys
+}
+
+// replenished returns the quotas whose usage may decrease with the event of an object.
+func (c *Controller) replenished(ev loop.Event, kind string, less func(old, now any) bool) []types.NamespacedName {
+	if ev.Type == loop.Added || ev.Type == loop.Updated && !less(ev.Old, ev.Object) {
+		return nil
+	}
+	return c.quotasFor(ev.Object.GetNamespace(), c.registry.Get(schema.ParseGroupResource(kind)))
+}
+
+// wakeForPod enqueues quotas for a pod that uses less because it has ended or was resized.
+// A pod that is being deleted uses less after its grace period, when its deletion is an
+// event too.
+func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "pods", func(old, now any) bool {
+		before, ok := old.(*corev1.Pod)
+		after, also := now.(*corev1.Pod)
+		return ok && also && (ended(after) && !ended(before) || resized(before, after))
+	})
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func resized(before, after *corev1.Pod) bool {
+	if before.Generation == after.Generation {
+		return false
+	}
+	for i := range min(len(before.Spec.Containers), len(after.Spec.Containers)) {
+		if !reflect.DeepEqual(before.Spec.Containers[i].Resources, after.Spec.Containers[i].Resources) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Controller) wakeForService(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "services", func(old, now any) bool {
+		before, ok := old.(*corev1.Service)
+		after, also := now.(*corev1.Service)
+		return ok && also && (before.Spec.Type != after.Spec.Type || len(before.Spec.Ports) > len(after.Spec.Ports))
+	})
+}
+
+func (c *Controller) wakeForClaim(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "persistentvolumeclaims", func(old, now any) bool {
+		before, ok := old.(*corev1.PersistentVolumeClaim)
+		after, also := now.(*corev1.PersistentVolumeClaim)
+		return ok && also && !reflect.DeepEqual(before.Status, after.Status)
+	})
+}
+
+// wakeForResourceClaim enqueues quotas for a claim that is gone. The spec of a claim never changes.
+func (c *Controller) wakeForResourceClaim(ev loop.Event) []types.NamespacedName {
+	return c.replenished(ev, "resourceclaims.resource.k8s.io", func(_, _ any) bool { return false })
+}

@@ -1,0 +1,152 @@
+package storageversiongarbagecollector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	versionclient "k8s.io/client-go/kubernetes/typed/apiserverinternal/v1alpha1"
+	leaseclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	versionlisters "k8s.io/client-go/listers/apiserverinternal/v1alpha1"
+	leaselisters "k8s.io/client-go/listers/coordination/v1"
+	"k8s.io/utils/clock"
+
+	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/executor"
+	"minikcm.dev/minikcm/controllers/internal/storageversiongarbagecollector/decide"
+	"minikcm.dev/minikcm/internal/loop"
+	"minikcm.dev/minikcm/internal/members"
+)
+
+// Name is upstream's name of the controller, and workers its number of workers.
+const (
+	Name    = "storageversion-garbage-collector-controller"
+	workers = 1
+)
+
+// Controller removes entries of StorageVersions. Its keys are their names.
+type Controller struct {
+	clock    clock.PassiveClock
+	leases   leaselisters.LeaseLister
+	versions versionlisters.StorageVersionLister
+	// leaseClient and client are of the API, not of the caches.
+	leaseClient leaseclient.LeasesGetter
+	client      versionclient.StorageVersionsGetter
+	loop        loop.Loop
+}
+
+// New returns a controller. Run starts it.
+func New(_ context.Context, e *env.Env) (*Controller, error) {
+	client, _, err := e.ClientFor(Name)
+	if err != nil {
+		return nil, err
+	}
+	leases, versions := e.Informers.Leases(), e.Informers.StorageVersions()
+	c := &Controller{
+		clock: e.Clock, leases: leases.Lister(), versions: versions.Lister(),
+		leaseClient: client.CoordinationV1(), client: client.InternalV1alpha1(),
+	}
+	c.loop = loop.New(e.Loop(Name, workers), c)
+	c.loop.Watch(leases.Informer(), c.wakeForLease)
+	c.loop.Watch(versions.Informer(), c.wakeForVersion)
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
+
+// Stats returns the counters of the controller's loop.
+func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+
+// wakeForLease enqueues the StorageVersions with an entry of the API server whose Lease was deleted.
+func (c *Controller) wakeForLease(ev loop.Event) []types.NamespacedName {
+	lease, ok := ev.Object.(*coordinationv1.Lease)
+	if !ok || ev.Type != loop.Deleted || lease.Namespace != members.Namespace || !identifies(lease) {
+		return nil
+	}
+	versions, err := c.versions.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, v := range versions {
+		for i := range v.Status.StorageVersions {
+			if v.Status.StorageVersions[i].APIServerID == lease.Name {
+				keys = append(keys, types.NamespacedName{Name: v.Name})
+				break
+			}
+		}
+	}
+	return keys
+}
+
+// wakeForVersion enqueues a StorageVersion that has an entry of an API server without a Lease, as far as the cache
+// knows.
+func (c *Controller) wakeForVersion(ev loop.Event) []types.NamespacedName {
+	v, ok := ev.Object.(*apiserverinternalv1alpha1.StorageVersion)
+	if !ok || ev.Type == loop.Deleted || len(decide.Suspects(v, c.known)) == 0 {
+		return nil
+	}
+	return loop.Self(ev)
+}
+
+// known reports whether the cache has the identity Lease of an API server.
+func (c *Controller) known(server string) bool {
+	lease, err := c.leases.Leases(members.Namespace).Get(server)
+	return err == nil && identifies(lease)
+}
+
+// identifies reports whether a Lease in kube-system identifies an API server. Whether it has expired does not matter: the
+// API servers delete expired ones.
+func identifies(lease *coordinationv1.Lease) bool {
+	return lease.Labels[members.IdentityLabel] == members.IdentityValue
+}
+
+// Reconcile removes the entries of API servers without a Lease from a StorageVersion, or deletes it.
+func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
+	v, err := c.versions.Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		return loop.Result{}, nil
+	}
+	if err != nil {
+		return loop.Result{}, fmt.Errorf("getting StorageVersion %s: %w", key.Name, err)
+	}
+	gone := map[string]bool{}
+	for _, server := range decide.Suspects(v, c.known) {
+		// The cache may lack the Lease of a server that has just started.
+		lease, err := c.leaseClient.Leases(members.Namespace).Get(ctx, server, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			gone[server] = true
+		case err != nil:
+			return loop.Result{}, fmt.Errorf("getting the Lease of API server %s, which has an entry in StorageVersion %s: %w", server, key.Name, err)
+		default:
+			gone[server] = !identifies(lease)
+		}
+	}
+	return loop.Result{}, c.execute(ctx, v, decide.StorageVersion(v, gone, metav1.NewTime(c.clock.Now().Truncate(time.Second))))
+}
+
+// execute writes a decision about v. The write fails if an API server has written v meanwhile. That is not an error: the
+// event of it follows, and so does that of a deletion.
+func (c *Controller) execute(ctx context.Context, v *apiserverinternalv1alpha1.StorageVersion, d decide.Decision) error {
+	var err error
+	switch {
+	case d.Delete:
+		err = executor.DeleteUnchanged(ctx, c.client.StorageVersions().Delete, v)
+	case d.Status != nil:
+		changed := v.DeepCopy()
+		changed.Status = *d.Status
+		_, err = c.client.StorageVersions().UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	}
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing the entries of API servers that are gone from StorageVersion %s: %w", v.Name, err)
+	}
+	return nil
+}

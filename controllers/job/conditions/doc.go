@@ -1,4 +1,0 @@
-// Package conditions reads and sets the conditions of Jobs. Other controllers use it to learn
-// whether a Job has finished. It depends on its arguments alone; Set is the only function that
-// changes one of them.
-package conditions

@@ -1,3 +1,0 @@
-// Package decide decides about PersistentVolumeClaims: whether pods in a snapshot keep one that is
-// being deleted, and what the condition Unused of one should be.
-package decide

@@ -1,3 +1,0 @@
-// Package decide calculates the status of a ResourceQuota from the counted usage. It depends on
-// its arguments alone and does not change them.
-package decide

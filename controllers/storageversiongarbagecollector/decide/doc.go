@@ -1,2 +1,0 @@
-// Package decide decides which entries of StorageVersions are those of API servers that no longer exist.
-package decide

@@ -1,3 +1,0 @@
-// Package decide decides which attachments the simulated attacher serves, and how fast or with
-// which error. It does not change its arguments.
-package decide

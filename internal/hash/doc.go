@@ -1,0 +1,6 @@
+// Package hash has the two functions that keyed chance and the order of turns
+// are made of. Both are fixed: what follows from a seed must not change between
+// builds.
+//
+//minikcm:pure
+package hash

@@ -1,0 +1,17 @@
+package box
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"minikcm.dev/minikcm/kubeletsim/internal/applets"
+)
+
+func TestEveryAppletHasAnImplementation(t *testing.T) {
+	if diff := cmp.Diff(applets.Names(), slices.Sorted(maps.Keys(programs()))); diff != "" {
+		t.Errorf("names and implementations differ (-names +implementations):\n%s", diff)
+	}
+}

@@ -1,0 +1,132 @@
+package containers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/box"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+)
+
+// RunProbes runs the probes that are due and reports their results to the pod's worker. The
+// ledger counts them. If work takes turns, a probe waits until the commands that run in containers
+// at this instant have ended or sleep: what it finds does not depend on the speed of goroutines.
+func (rt *Runtime) RunProbes(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State, questions []lifecycle.ProbeRequest) {
+	for _, q := range questions {
+		ref := podspec.Containers(pod)[q.Container]
+		c := &state.Containers[q.Container]
+		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)}
+		key := pod.Namespace + "/" + pod.Name + "/" + c.Name + "/" + q.Kind.String()
+		rt.processes.GoInTurn(ctx, "probe", key, func(work *inflight.Work) {
+			ctx := inflight.With(inflight.Alone(ctx), work)
+			probe := q.Kind.Of(ref.Container)
+			address := lifecycle.ProbedAddress(pod, ref, probe)
+			switch {
+			case probe.Exec != nil:
+				in.probeCommand(ctx, work, q.Kind, probe)
+			case address != "":
+				in.probeOut(ctx, address, q.Kind, probe)
+			default:
+				in.probeFile(ctx, ref, q.Kind, probe)
+			}
+		})
+	}
+}
+
+func (in *Ref) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
+	in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
+}
+
+// maxProbeOutput bounds the command output in the event, in bytes.
+const maxProbeOutput = 10 << 10
+
+// probeCommand runs a probe's command in the container. A command that cannot be simulated
+// succeeds; the result of one that is known not to exist is thrown away.
+func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	machine, release, err := in.runtime.machineFor(ctx, in)
+	if err != nil {
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		return
+	}
+	defer release()
+	var once sync.Once
+	answer := func(answer lifecycle.OccurrenceKind, why string) {
+		once.Do(func() { in.probeAnswered(kind, answer, why) })
+	}
+	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
+	timer := in.runtime.opts.Clock.AfterFunc(timeout, func() {
+		answer(lifecycle.ProbeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout))
+		cancel()
+	})
+	defer timer.Stop()
+	var out output
+	own := *machine
+	own.Main = &box.Main{
+		Work: work,
+		Lost: func() {
+			answer(lifecycle.ProbeSucceeded, "")
+			cancel()
+		},
+		Ended: func(code int, err error) {
+			var notStarted *box.NotStartedError
+			switch {
+			case errors.As(err, &notStarted):
+				answer(lifecycle.ProbeSkipped, "rpc error: code = Unknown desc = failed to exec in container: failed to start exec: "+err.Error())
+			case errors.Is(err, box.ErrAssumed), err == nil && code == 0:
+				answer(lifecycle.ProbeSucceeded, "")
+			case err != nil && !errors.Is(err, box.ErrOutOfMemory):
+				answer(lifecycle.ProbeSkipped, "")
+			default:
+				answer(lifecycle.ProbeFailed, out.String())
+			}
+		},
+	}
+	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended gets the result
+}
+
+// output keeps the first maxProbeOutput bytes.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buf.Write(p[:min(len(p), maxProbeOutput-o.buf.Len())])
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// probeFile serves an HTTP probe from the container's files.
+func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+	a, _, _ := responses.ProbedHTTP(in.pod, ref, probe.HTTPGet)
+	status, _, err := in.serveFile(ctx, a, responses.ProbePath(probe.HTTPGet))
+	why := responses.HTTPFailure(status)
+	switch {
+	case err != nil:
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+	case why == "":
+		in.probeAnswered(kind, lifecycle.ProbeSucceeded, "")
+	default:
+		in.probeAnswered(kind, lifecycle.ProbeFailed, why)
+	}
+}

@@ -1,0 +1,193 @@
+package images
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+)
+
+// LabelImage marks a ConfigMap, in any namespace and with any value, as an image profile: it
+// declares what the containers of an image do, as annotations of their pods could. Its data:
+//
+//   - image: references, one a line, in which * matches any text;
+//   - command: prefixes of command lines to which the profile applies, in the same syntax;
+//     without it, the profile applies to containers without a command of their own;
+//   - files, pull-error, pull-duration, exit-after, exit-code, stop-delay, ready-delay, log,
+//     log-every, http and grpc: the values of the annotations minikcm.dev/... of these names;
+//     size: that of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
+//     the image, whatever the command;
+//   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
+//     or UID:GID; program.NAME: a script that is the image's program NAME (Content);
+//   - content: known or unknown. By default, a profile that declares anything but pulls describes all that is
+//     in the image.
+//
+// A pod's own annotations take precedence, then the ConfigMaps in the order of their names.
+const LabelImage = "minikcm.dev/image"
+
+// AnnotationFiles declares files of a container's image, one a line: a path and a text.
+const AnnotationFiles = "minikcm.dev/files"
+
+// ofImages are the annotations that apply to an image whatever its command, ofProcesses those
+// that apply to a command.
+func ofImages() []string {
+	return []string{AnnotationFiles, podspec.AnnotationPullError, podspec.AnnotationPullDuration, podspec.AnnotationImageSize}
+}
+
+// keyOf returns the key of a ConfigMap for an annotation.
+func keyOf(annotation string) string {
+	if annotation == podspec.AnnotationImageSize {
+		return "size"
+	}
+	return strings.TrimPrefix(annotation, "minikcm.dev/")
+}
+
+func ofProcesses() []string {
+	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC}
+}
+
+// Profiles are the image profiles that ConfigMaps declare.
+type Profiles struct {
+	mu     sync.RWMutex
+	byName map[types.NamespacedName]profile
+	// order has the profiles by namespace and name.
+	order []profile
+}
+
+// profile is the content of one ConfigMap.
+type profile struct {
+	name           types.NamespacedName
+	image, command []*regexp.Regexp
+	annotations    map[string]string // by annotation
+	content        Content
+}
+
+// Update reads a ConfigMap and reports whether the profiles changed.
+func (b *Profiles) Update(c *corev1.ConfigMap) bool {
+	name := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+	if _, marked := c.Labels[LabelImage]; !marked || c.Data["image"] == "" {
+		return b.Forget(name)
+	}
+	page := profile{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), annotations: map[string]string{}, content: contentOf(c.Data)}
+	for _, key := range append(ofImages(), ofProcesses()...) {
+		if value, ok := c.Data[keyOf(key)]; ok {
+			page.annotations[key] = value
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.byName == nil {
+		b.byName = map[types.NamespacedName]profile{}
+	}
+	b.byName[name] = page
+	b.sort()
+	return true
+}
+
+// Forget removes the profile of a deleted ConfigMap and reports whether there was one.
+func (b *Profiles) Forget(name types.NamespacedName) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.byName[name]; !known {
+		return false
+	}
+	delete(b.byName, name)
+	b.sort()
+	return true
+}
+
+func (b *Profiles) sort() {
+	b.order = slices.SortedFunc(maps.Values(b.byName), func(x, y profile) int { return strings.Compare(x.name.String(), y.name.String()) })
+}
+
+// patterns compiles the patterns of a text, one a line. end is a regular expression for what
+// may follow a match.
+func patterns(text, end string) []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, regexp.MustCompile("^"+strings.ReplaceAll(regexp.QuoteMeta(line), `\*`, ".*")+end+"$"))
+		}
+	}
+	return all
+}
+
+func matches(all []*regexp.Regexp, text string) bool {
+	return slices.ContainsFunc(all, func(r *regexp.Regexp) bool { return r.MatchString(text) })
+}
+
+// Annotate returns the pod with the annotations of its images' profiles added, and with the
+// commands that its containers execute. It does not modify the pod.
+func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if len(b.order) == 0 {
+		return pod
+	}
+	own, added := pod.Annotations, map[string]string(nil)
+	for _, ref := range podspec.Containers(pod) {
+		for _, page := range b.order {
+			if page.content.Known && page.isOf(ref.Container) {
+				if added == nil {
+					added = map[string]string{}
+				}
+				added[podspec.AnnotationKnownContent(ref.Name)] = ""
+			}
+			for key, value := range page.annotationsFor(ref.Container) {
+				name := key + "." + ref.Name
+				_, declared := own[name]
+				if _, forAll := own[key]; forAll && ref.Kind != podspec.InitContainer {
+					declared = true
+				}
+				if _, known := added[name]; declared || known {
+					continue
+				}
+				if added == nil {
+					added = map[string]string{}
+				}
+				added[name] = value
+			}
+		}
+	}
+	completed := b.completedLocked(pod)
+	if added == nil {
+		return completed
+	}
+	maps.Copy(added, own)
+	annotated := *completed
+	annotated.Annotations = added
+	return &annotated
+}
+
+// isOf reports whether the profile is of the container's image, in any spelling.
+func (p *profile) isOf(c *corev1.Container) bool {
+	return slices.ContainsFunc(spellings(c.Image), func(image string) bool { return matches(p.image, image) })
+}
+
+// annotationsFor returns the annotations of the profile that apply to a container.
+func (p *profile) annotationsFor(c *corev1.Container) map[string]string {
+	if !p.isOf(c) {
+		return nil
+	}
+	runs := len(c.Command) == 0
+	if len(p.command) > 0 {
+		runs = matches(p.command, strings.Join(podspec.CommandLine(c.Command, c.Args), " "))
+	}
+	if runs {
+		return p.annotations
+	}
+	found := map[string]string{}
+	for _, key := range ofImages() {
+		if value, ok := p.annotations[key]; ok {
+			found[key] = value
+		}
+	}
+	return found
+}

@@ -1,0 +1,177 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/internal/span"
+	"minikcm.dev/minikcm/internal/usage"
+	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/script"
+)
+
+// behaviour is what the process of one container run does.
+type behaviour struct {
+	// runs is the duration of a run and exitCode its exit code.
+	runs     time.Duration
+	exitCode int32
+	// exitReason and exitMessage are those of the termination; an empty reason follows from the code.
+	exitReason, exitMessage string
+	// stops is the time from the termination signal to the process's end, and stopCode the exit
+	// code then.
+	stops    time.Duration
+	stopCode int32
+	// live means that the command cannot be predicted and has to be run.
+	live bool
+}
+
+// behaviourOf returns the behaviour of a container's run after that many restarts. Annotations
+// take precedence over what was observed of the container, that over the prediction of the command,
+// and that over the defaults.
+func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restarts int32, lat *Latencies, seen Observed) behaviour {
+	b, predicted := behaviour{runs: span.Forever, stops: lat.ContainerStop}, false
+	b.runs = defaultRun(pod, kind, lat)
+	if len(c.Command)+len(c.Args) == 0 {
+		if pauses(c.Image) {
+			b.runs = span.Forever
+		}
+	} else {
+		program := script.ProgramOf(pod, c)
+		program.ID = ContainerID(podspec.RuntimeUID(pod), c.Name, restarts)
+		code, runs, ok := program.Predict()
+		if ok && code != 0 && c.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
+			ok = !script.RunsLive(program, c) // the end of its output is the termination message
+		}
+		if ok {
+			b.runs, b.exitCode, b.stopCode, predicted = runs, code, exitTerminated, true
+		} else if b.live = script.RunsLive(program, c); b.live {
+			b.stopCode = exitTerminated
+		}
+	}
+	b.follow(seen, predicted)
+	if hook := preStop(c); hook > 0 {
+		b.stops = span.Sum(b.stops, hook)
+	}
+	if len(pod.Annotations) == 0 {
+		return b
+	}
+	a := podspec.Annotations{Pod: pod, Container: c.Name, NamedOnly: kind == podspec.InitContainer}
+	if a.Duration(podspec.AnnotationStopDelay, &b.stops) {
+		b.stopCode = 0
+	}
+	if a.ExitCode(podspec.AnnotationExitCode, &b.exitCode) {
+		b.live, b.stopCode, b.exitReason, b.exitMessage = false, 0, "", ""
+		if b.runs == span.Forever {
+			b.runs = lat.JobRun
+		}
+	}
+	if a.Duration(podspec.AnnotationExitAfter, &b.runs) {
+		b.live, b.stopCode = false, 0
+	}
+	return b
+}
+
+// follow replaces what is predicted by what was observed of the container.
+func (b *behaviour) follow(seen Observed, predicted bool) {
+	switch seen.Course {
+	case Crashes:
+		b.live, b.runs, b.exitCode, b.exitReason, b.exitMessage = false, seen.After, seen.ExitCode, seen.Reason, seen.Message
+	case Serves, Lasts, NeverReady, NeverStarted:
+		if !predicted || seen.Steady {
+			b.live, b.runs, b.exitCode = false, span.Forever, 0
+		}
+	}
+}
+
+// DefaultRun is the duration of a run of a container whose command is unknown: span.Forever, or less.
+func DefaultRun(pod *corev1.Pod, kind podspec.Kind) time.Duration {
+	return defaultRun(pod, kind, &Latencies{})
+}
+
+// defaultRun is the duration of a run that neither an annotation nor the command determines.
+func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duration {
+	switch {
+	case kind == podspec.InitContainer:
+		return lat.InitRun
+	case kind != podspec.AppContainer || pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
+		return span.Forever
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "Job" {
+		return lat.JobRun
+	}
+	return span.Forever
+}
+
+// pauses reports whether an image is Kubernetes' pause image, whose process only waits for a
+// signal.
+func pauses(image string) bool {
+	name := image[strings.LastIndexByte(image, '/')+1:]
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	return name == "pause"
+}
+
+// preStop returns the duration of the container's preStop hook.
+func preStop(c *corev1.Container) time.Duration {
+	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
+		return 0
+	}
+	hook := c.Lifecycle.PreStop
+	switch {
+	case hook.Sleep != nil:
+		return time.Duration(hook.Sleep.Seconds) * time.Second
+	case hook.Exec != nil:
+		return script.Takes(hook.Exec.Command)
+	}
+	return 0
+}
+
+// startDelay returns the time from a pod's admission until its sandbox is ready.
+func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
+	delay := lat.PodStart
+	podspec.Annotations{Pod: pod}.Duration(podspec.AnnotationStartDelay, &delay)
+	return delay
+}
+
+// invalidAnnotations describes the pod's annotations that cannot be parsed, in the order of the
+// constants.
+func invalidAnnotations(pod *corev1.Pod) []string {
+	var bad []string
+	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration, podspec.AnnotationImageSize, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC} {
+		check := func(text string) error { _, err := podspec.ParseDuration(text); return err }
+		switch key {
+		case podspec.AnnotationExitCode:
+			check = func(text string) error { _, err := podspec.ParseExitCode(text); return err }
+		case podspec.AnnotationImageSize:
+			check = func(text string) error { _, err := podspec.ParseBytes(text); return err }
+		case responses.AnnotationHTTP:
+			check = func(text string) error { _, err := responses.ParseHTTP(text); return err }
+		case responses.AnnotationGRPC:
+			check = func(text string) error { _, err := responses.ParseGRPC(text); return err }
+		case usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs:
+			check = func(text string) error { _, err := usage.ParseLoad(text); return err }
+		}
+		names := []string{key}
+		for i := range pod.Spec.InitContainers {
+			names = append(names, key+"."+pod.Spec.InitContainers[i].Name)
+		}
+		for i := range pod.Spec.Containers {
+			names = append(names, key+"."+pod.Spec.Containers[i].Name)
+		}
+		for _, name := range names {
+			text, ok := pod.Annotations[name]
+			if !ok {
+				continue
+			}
+			if err := check(text); err != nil {
+				bad = append(bad, fmt.Sprintf("annotation %s is ignored: %v", name, err))
+			}
+		}
+	}
+	return append(bad, usage.InvalidMetrics(pod.Annotations)...)
+}

@@ -1,0 +1,84 @@
+package responses
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/podspec"
+)
+
+// AnnotationGRPC declares how a container answers gRPC health checks, one answer a line: a
+// port, the name of a service or none, and a status (SERVING, NOT_SERVING, UNKNOWN). Without it
+// every check succeeds.
+const AnnotationGRPC = "minikcm.dev/grpc"
+
+// grpc is one line of AnnotationGRPC.
+type grpc struct {
+	port            int32
+	service, status string
+}
+
+func ParseGRPC(text string) ([]grpc, error) {
+	var answers []grpc
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		number, err := strconv.ParseInt(words[0], 10, 32)
+		if err != nil || number < 1 || number > maxPort {
+			return nil, fmt.Errorf("%q does not begin with a port", strings.TrimSpace(line))
+		}
+		a := grpc{port: int32(number), status: words[len(words)-1]}
+		if len(words) > 3 || len(words) < 2 || !slices.Contains([]string{"SERVING", "NOT_SERVING", "UNKNOWN"}, a.status) {
+			return nil, fmt.Errorf("%q does not end with SERVING, NOT_SERVING or UNKNOWN", strings.TrimSpace(line))
+		}
+		if len(words) == 3 {
+			a.service = words[1]
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) == 0 {
+		return nil, errors.New("it declares no answer")
+	}
+	return answers, nil
+}
+
+// GRPCFailure returns why a health check fails, in the words of upstream's prober; empty if it
+// succeeds.
+func GRPCFailure(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe, address string) string {
+	text, declared := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationGRPC)
+	if !declared {
+		return ""
+	}
+	answers, err := ParseGRPC(text)
+	if err != nil {
+		return ""
+	}
+	service := ""
+	if probe.GRPC.Service != nil {
+		service = *probe.GRPC.Service
+	}
+	listens := false
+	for _, a := range answers {
+		listens = listens || a.port == probe.GRPC.Port
+		if a.port != probe.GRPC.Port || a.service != service {
+			continue
+		}
+		if a.status == "SERVING" {
+			return ""
+		}
+		return fmt.Sprintf("service unhealthy (responded with %q)", a.status)
+	}
+	if listens {
+		return "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
+	}
+	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
+	return fmt.Sprintf("timeout: failed to connect service \"%s:%d\" within %s: context deadline exceeded", address, probe.GRPC.Port, timeout)
+}
