@@ -1,0 +1,390 @@
+package reach
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/services"
+)
+
+// Outcome is how a connection ends.
+type Outcome string
+
+// The outcomes.
+const (
+	// Connected: a program accepts it.
+	Connected Outcome = "connected"
+	// Refused: nothing listens, or a Service has no endpoints.
+	Refused Outcome = "refused"
+	// TimedOut: packets are dropped.
+	TimedOut Outcome = "timed out"
+	// NoRoute: no machine has the address.
+	NoRoute Outcome = "no route"
+	// Unreachable: the source has no route to the address.
+	Unreachable Outcome = "unreachable"
+	// NoSuchHost: the name does not exist, or has no address.
+	NoSuchHost Outcome = "no such host"
+	// NoNameServer: the name server does not answer.
+	NoNameServer Outcome = "no answer of the name server"
+	// Unknown: it leads out of what is simulated.
+	Unknown Outcome = "unknown"
+)
+
+// Error returns the error that Linux, or the C library's resolver, reports; empty if there is none.
+func (o Outcome) Error() string {
+	switch o {
+	case Refused:
+		return "Connection refused"
+	case TimedOut:
+		return "Connection timed out"
+	case NoRoute:
+		return "No route to host"
+	case Unreachable:
+		return "Network is unreachable"
+	case NoSuchHost:
+		return "Name or service not known"
+	case NoNameServer:
+		return "Temporary failure in name resolution"
+	}
+	return ""
+}
+
+// The times that Linux takes to report an error, with its defaults.
+const (
+	// connectTimeout is the time of seven SYNs, with tcp_syn_retries 6.
+	connectTimeout = 127 * time.Second
+	// neighborTimeout is the time of three requests for the hardware address.
+	neighborTimeout = 3 * time.Second
+	// resolveTimeout is the time of two queries of the C library's resolver to a server.
+	resolveTimeout = 10 * time.Second
+)
+
+// After returns how long it takes until the error is reported, beside the round trip.
+func (o Outcome) After() time.Duration {
+	switch o {
+	case TimedOut:
+		return connectTimeout
+	case NoRoute:
+		return neighborTimeout
+	case NoNameServer:
+		return resolveTimeout
+	}
+	return 0
+}
+
+// Listener is a program that accepts a connection.
+type Listener struct {
+	// Container is the container that it runs in.
+	Container string `json:"container"`
+	// Why says how it is known to listen.
+	Why string `json:"why"`
+	// Assumed means that it is not known, but assumed.
+	Assumed bool `json:"assumed,omitempty"`
+}
+
+// Query is a connection to decide.
+type Query struct {
+	// From is the source. Its address is filled in from the pod or node if it is not valid.
+	From policy.Peer
+	// Host is a name or an address, Port the port.
+	Host     string
+	Port     int32
+	Protocol corev1.Protocol
+	// Resolver is the source's configuration; nil: that of its pod.
+	Resolver *dns.Config
+	// Hosts returns what the source's /etc/hosts says of a name; nil: nothing.
+	Hosts func(name string) []netip.Addr
+	// Random chooses among the endpoints of a Service, as Affinities, which may be nil, let it at Now.
+	Random     uint64
+	Affinities *services.Affinities
+	Now        time.Time
+	// Listens returns what listens at a port of a pod; nil if nothing does. Required.
+	Listens func(pod *corev1.Pod, port int32, protocol corev1.Protocol) *Listener
+	// Cut returns why packets between two nodes are lost, which may be one; empty if they are not, or nil.
+	Cut func(from, to string) string
+}
+
+// Path is what was decided, step by step. Parts that a connection did not come to are nil.
+type Path struct {
+	Outcome Outcome
+	// Why is the reason of an outcome other than Connected.
+	Why string
+	// Resolution is how the name was resolved.
+	Resolution *dns.Resolution
+	// Destination is the address that the source connects to.
+	Destination netip.AddrPort
+	Protocol    corev1.Protocol
+	// Frontend is the Service that has the address, Choice what its rules say, and Endpoint the endpoint.
+	Frontend *services.Frontend
+	Choice   *services.Choice
+	Endpoint *services.Endpoint
+	// Source is the source as the destination sees it.
+	Source policy.Peer
+	// Target is the address that the packets have at last, and Pod the pod that has it.
+	Target netip.AddrPort
+	Pod    *corev1.Pod
+	Node   string
+	// Verdict is what the policies say.
+	Verdict  *policy.Verdict
+	Listener *Listener
+}
+
+func (p *Path) end(o Outcome, why string) *Path {
+	p.Outcome, p.Why = o, why
+	return p
+}
+
+// Decide says where a connection goes.
+func (c *Cluster) Decide(q *Query) *Path {
+	p := &Path{Protocol: cmp.Or(q.Protocol, corev1.ProtocolTCP)}
+	addresses, ended := c.resolve(q, p)
+	if ended {
+		return p
+	}
+	// A program tries one address after the other until one accepts, and reports the last error.
+	resolution := p.Resolution
+	for i, address := range addresses {
+		from := sourceFor(c, q.From, address)
+		if !from.Address.IsValid() && i < len(addresses)-1 {
+			continue // the source has no address of that family
+		}
+		p = c.connect(q, from, netip.AddrPortFrom(address, uint16(q.Port)), &Path{Protocol: p.Protocol, Resolution: resolution})
+		if p.Outcome == Connected || p.Outcome == Unknown {
+			break
+		}
+	}
+	return p
+}
+
+// sourceFor returns the source with its address of a destination's family.
+func sourceFor(c *Cluster, from policy.Peer, to netip.Addr) policy.Peer {
+	var own []netip.Addr
+	switch {
+	case from.Pod != nil:
+		own = PodAddresses(from.Pod)
+	case from.Node != "" && c.nodes[from.Node] != nil:
+		own = NodeAddresses(c.nodes[from.Node])
+	case from.Address.IsValid():
+		own = []netip.Addr{from.Address}
+	}
+	if i := slices.IndexFunc(own, func(a netip.Addr) bool { return a.Is4() == to.Is4() }); i >= 0 {
+		from.Address = own[i]
+	} else {
+		from.Address = netip.Addr{}
+	}
+	return from
+}
+
+// nodeOf returns the node that a peer is on.
+func nodeOf(p *policy.Peer) string {
+	if p.Pod != nil {
+		return p.Pod.Spec.NodeName
+	}
+	return p.Node
+}
+
+// connect follows a connection to an address.
+func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path) *Path {
+	p.Destination, p.Target, p.Source = to, to, from
+	if to.Addr().IsLoopback() {
+		return c.loopback(q, from, p)
+	}
+	if !from.Address.IsValid() {
+		return p.end(Unreachable, "the source has no address of the family of "+to.Addr().String())
+	}
+	if to.Port() == 0 {
+		return p.end(Refused, "0 is no port")
+	}
+	if done := c.translate(q, from, p); done {
+		return p
+	}
+	to = p.Target
+	switch pod, node := c.pods[to.Addr()], c.byAddress[to.Addr()]; {
+	case pod != nil:
+		p.Pod, p.Node = pod, pod.Spec.NodeName
+	case node != "":
+		return c.toNode(q, from, node, p)
+	default:
+		return c.elsewhere(q, from, p)
+	}
+	return c.toPod(q, from, p)
+}
+
+// loopback connects a pod or node to itself.
+func (c *Cluster) loopback(q *Query, from policy.Peer, p *Path) *Path {
+	if from.Pod == nil {
+		return p.end(Refused, "nothing listens on the node's loopback address")
+	}
+	p.Pod, p.Node = from.Pod, from.Pod.Spec.NodeName
+	return c.listen(q, p)
+}
+
+// translate replaces a Service's address by an endpoint's. done means that the path has ended.
+func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
+	at := nodeOf(&from)
+	f := c.Services.Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
+	if node := c.byAddress[p.Target.Addr()]; f == nil && node != "" {
+		if f = c.Services.FindNodePort(p.Target.Addr().Is6(), int32(p.Target.Port()), p.Protocol); f != nil {
+			at = node // the rules of that node apply, unless it is the source's
+		}
+	}
+	if f == nil {
+		if owner, ok := c.Services.Owner(p.Target.Addr()); ok && c.pods[p.Target.Addr()] == nil {
+			p.end(TimedOut, "the Service "+owner.String()+" has no port "+portName(p.Protocol, p.Target.Port()))
+			return true
+		}
+		return false
+	}
+	p.Frontend = f
+	if at == "" { // from outside: the load balancer sends it to a node of an endpoint, if that matters
+		at = c.entry(f)
+	}
+	choice := c.Services.Choose(f, c.proxy(at), from.Address, at == nodeOf(&from))
+	p.Choice = &choice
+	switch choice.Result {
+	case services.Rejected:
+		p.end(Refused, "the Service "+f.Key().String()+": "+choice.Why)
+		return true
+	case services.Dropped:
+		p.end(TimedOut, "the Service "+f.Key().String()+": "+choice.Why)
+		return true
+	}
+	affinities := q.Affinities
+	if affinities == nil {
+		affinities = &services.Affinities{}
+	}
+	p.Endpoint = affinities.Pick(f, &choice, from.Address, q.Now, q.Random)
+	p.Target = p.Endpoint.Address
+	if choice.Masquerade || p.Endpoint.Address.Addr() == from.Address {
+		p.Source = sourceFor(c, policy.Peer{Node: at}, p.Target.Addr())
+	}
+	return false
+}
+
+// entry returns the node at which a connection from outside enters: the first one with an endpoint of the Service.
+func (c *Cluster) entry(f *services.Frontend) string {
+	for _, e := range c.Services.Endpoints(f) {
+		if e.Node != "" {
+			return e.Node
+		}
+	}
+	return ""
+}
+
+// toNode connects to an address of a node.
+func (c *Cluster) toNode(q *Query, from policy.Peer, node string, p *Path) *Path {
+	p.Node = node
+	if c.forbidden(from, p, policy.Peer{Address: p.Target.Addr(), Node: node}) || c.cut(q, from, p) {
+		return p
+	}
+	of := c.hosts[node]
+	keys := make([]string, 0, len(of))
+	pods := map[string]*corev1.Pod{}
+	for key, pod := range of {
+		keys = append(keys, key.String())
+		pods[key.String()] = pod
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		pod, port := pods[key], int32(p.Target.Port())
+		if !pod.Spec.HostNetwork {
+			if port = hostPort(pod, port, p.Protocol); port == 0 {
+				continue
+			}
+			for _, address := range PodAddresses(pod) {
+				if address.Is4() == p.Target.Addr().Is4() {
+					p.Pod, p.Target = pod, netip.AddrPortFrom(address, uint16(port))
+					return c.toPod(q, from, p)
+				}
+			}
+			continue
+		}
+		if l := q.Listens(pod, port, p.Protocol); l != nil && !l.Assumed {
+			p.Pod, p.Listener = pod, l
+			return p.end(Connected, "")
+		}
+	}
+	return p.end(Refused, "nothing listens on "+portName(p.Protocol, p.Target.Port())+" of node "+node)
+}
+
+// hostPort returns the port of a pod's container that a port of its node leads to; 0 if none does.
+func hostPort(pod *corev1.Pod, port int32, protocol corev1.Protocol) int32 {
+	for i := range pod.Spec.Containers {
+		for _, given := range pod.Spec.Containers[i].Ports {
+			if given.HostPort == port && cmp.Or(given.Protocol, corev1.ProtocolTCP) == protocol {
+				return given.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
+// toPod connects to the pod of the path.
+func (c *Cluster) toPod(q *Query, from policy.Peer, p *Path) *Path {
+	if c.forbidden(from, p, policy.Peer{Address: p.Target.Addr(), Pod: p.Pod}) || c.cut(q, from, p) {
+		return p
+	}
+	return c.listen(q, p)
+}
+
+func (c *Cluster) listen(q *Query, p *Path) *Path {
+	p.Listener = q.Listens(p.Pod, int32(p.Target.Port()), p.Protocol)
+	if p.Listener == nil {
+		return p.end(Refused, "nothing listens on "+portName(p.Protocol, p.Target.Port())+" of pod "+p.Pod.Namespace+"/"+p.Pod.Name)
+	}
+	return p.end(Connected, "")
+}
+
+// forbidden asks the policies. Egress is judged by the source's own address, ingress by the one that the destination sees.
+func (c *Cluster) forbidden(from policy.Peer, p *Path, to policy.Peer) bool {
+	f := policy.Flow{From: from, To: to, Protocol: p.Protocol, Port: int32(p.Target.Port())}
+	v := c.Policies.Decide(&f)
+	if p.Source.Address != from.Address && v.Exempt != policy.Itself {
+		f.From = p.Source
+		seen := c.Policies.Decide(&f)
+		v.Ingress, v.Exempt = seen.Ingress, ""
+		if seen.Exempt != "" { // the destination's side is exempt, the source's is not
+			v.Ingress = policy.Side{}
+		}
+	}
+	p.Verdict = &v
+	if v.Allowed() {
+		return false
+	}
+	side := "egress"
+	if v.Egress.Allowed() {
+		side = "ingress"
+	}
+	p.end(TimedOut, "NetworkPolicies deny the "+side)
+	return true
+}
+
+// cut asks for faults.
+func (c *Cluster) cut(q *Query, from policy.Peer, p *Path) bool {
+	if q.Cut == nil {
+		return false
+	}
+	why := q.Cut(nodeOf(&from), p.Node)
+	if why == "" {
+		return false
+	}
+	p.end(TimedOut, why)
+	return true
+}
+
+// elsewhere connects to an address that no pod and no node has.
+func (c *Cluster) elsewhere(q *Query, from policy.Peer, p *Path) *Path {
+	if c.forbidden(from, p, policy.Peer{Address: p.Target.Addr()}) || c.cut(q, from, p) {
+		return p
+	}
+	if node := c.inPodNetwork(p.Target.Addr()); node != "" {
+		return p.end(NoRoute, "no pod has the address "+p.Target.Addr().String()+", which is of the network of node "+node)
+	}
+	return p.end(Unknown, p.Target.String()+" is outside of the cluster")
+}

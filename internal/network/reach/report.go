@@ -1,0 +1,176 @@
+package reach
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/policy"
+)
+
+// Report is a path in words, and as data.
+type Report struct {
+	From     string          `json:"from"`
+	To       string          `json:"to"`
+	Protocol corev1.Protocol `json:"protocol"`
+	// Reached is whether a program accepts the connection. Error is what the source sees otherwise, and Why the reason.
+	Reached bool    `json:"reached"`
+	Outcome Outcome `json:"outcome"`
+	Error   string  `json:"error,omitempty"`
+	Why     string  `json:"why,omitempty"`
+	// Service, Endpoint and Pod are on the way.
+	Service  string `json:"service,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Pod      string `json:"pod,omitempty"`
+	Node     string `json:"node,omitempty"`
+	// Candidates are the endpoints of which each may get the connection.
+	Candidates []string   `json:"candidates,omitempty"`
+	Egress     *Policies  `json:"egress,omitempty"`
+	Ingress    *Policies  `json:"ingress,omitempty"`
+	Exempt     string     `json:"exempt,omitempty"`
+	Listener   *Listener  `json:"listener,omitempty"`
+	Steps      []StepText `json:"steps"`
+}
+
+// Policies are the policies that select one side.
+type Policies struct {
+	Allowed   bool            `json:"allowed"`
+	Selecting []policy.Ref    `json:"selecting,omitempty"`
+	By        *policy.Rule    `json:"by,omitempty"`
+	Denials   []policy.Denial `json:"denials,omitempty"`
+}
+
+// StepText is one step of the way in words.
+type StepText struct {
+	Step string `json:"step"`
+	Text string `json:"text"`
+}
+
+// Report describes a path between two ends, which are given by name.
+func (p *Path) Report(q *Query, from, to string) *Report {
+	r := &Report{
+		From: from, To: to, Protocol: p.Protocol, Reached: p.Outcome == Connected, Outcome: p.Outcome, Error: p.Outcome.Error(), Why: p.Why,
+		Node: p.Node, Listener: p.Listener, Steps: []StepText{},
+	}
+	if p.Pod != nil {
+		r.Pod = p.Pod.Namespace + "/" + p.Pod.Name
+	}
+	r.addName(p, q)
+	r.addService(p)
+	if v := p.Verdict; v != nil {
+		r.Exempt = string(v.Exempt)
+		r.Egress, r.Ingress = policiesOf(&v.Egress), policiesOf(&v.Ingress)
+		if v.Exempt != "" {
+			r.step("policies", "none applies: "+r.Exempt)
+		} else {
+			r.addSide("egress", &v.Egress, from)
+			r.addSide("ingress", &v.Ingress, p.targetName())
+		}
+	}
+	if l := p.Listener; l != nil {
+		r.step("listener", "container "+l.Container+": "+l.Why)
+	}
+	return r
+}
+
+func (r *Report) step(name, text string) { r.Steps = append(r.Steps, StepText{name, text}) }
+
+func (r *Report) addName(p *Path, q *Query) {
+	n := p.Resolution
+	if n == nil {
+		return
+	}
+	var found []string
+	for _, a := range n.Addresses {
+		found = append(found, a.String())
+	}
+	switch {
+	case len(found) > 0:
+		r.step("name", fmt.Sprintf("%s is %s, %s", q.Host, n.Name, strings.Join(found, ", ")))
+	default:
+		r.step("name", fmt.Sprintf("%s: asked for %s: %s", q.Host, strings.Join(n.Asked, ", "), n.Code))
+	}
+}
+
+func (r *Report) addService(p *Path) {
+	f := p.Frontend
+	if f == nil {
+		if p.Destination.IsValid() {
+			r.step("address", p.Destination.String())
+		}
+		return
+	}
+	r.Service = f.Key().String()
+	port := portName(p.Protocol, p.Destination.Port())
+	if f.Port.Name != "" {
+		port += " (" + f.Port.Name + ")"
+	}
+	r.step("service", fmt.Sprintf("%s, %s, by its %s %s", r.Service, port, f.By, p.Destination.Addr()))
+	if p.Choice.Why != "" {
+		r.step("rules", p.Choice.Why)
+	}
+	for i := range p.Choice.Candidates {
+		r.Candidates = append(r.Candidates, p.Choice.Candidates[i].Address.String())
+	}
+	if e := p.Endpoint; e != nil {
+		r.Endpoint = e.Address.String()
+		text := r.Endpoint
+		if e.Pod != "" {
+			text += ", pod " + e.Pod
+		}
+		if n := len(r.Candidates); n > 1 {
+			text += fmt.Sprintf(", one of %d", n)
+		}
+		r.step("endpoint", text)
+	}
+	if p.Choice.Masquerade && p.Source.Address.IsValid() {
+		r.step("source", "the endpoint sees "+p.Source.Address.String()+" of node "+p.Source.Node)
+	}
+}
+
+func policiesOf(s *policy.Side) *Policies {
+	return &Policies{Allowed: s.Allowed(), Selecting: s.Selected, By: s.By, Denials: s.Denials}
+}
+
+func (r *Report) addSide(direction string, s *policy.Side, of string) {
+	switch {
+	case len(s.Selected) == 0:
+		r.step(direction, "allowed: no policy selects "+of)
+	case s.By != nil:
+		r.step(direction, fmt.Sprintf("allowed by NetworkPolicy %s, rule %s[%d]", s.By.Policy, direction, s.By.Rule))
+	default:
+		for _, d := range s.Denials {
+			r.step(direction, fmt.Sprintf("not allowed by NetworkPolicy %s: %s", d.Policy, d.Why))
+		}
+	}
+}
+
+// targetName names the destination.
+func (p *Path) targetName() string {
+	switch {
+	case p.Pod != nil && p.Verdict != nil:
+		return "pod " + p.Pod.Namespace + "/" + p.Pod.Name
+	case p.Node != "":
+		return "node " + p.Node
+	}
+	return p.Target.Addr().String()
+}
+
+// Text returns the report for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	switch {
+	case r.Reached:
+		fmt.Fprintf(&b, "yes: %s reaches %s", r.From, r.To)
+	case r.Outcome == Unknown:
+		fmt.Fprintf(&b, "unknown: %s to %s: %s", r.From, r.To, r.Why)
+	default:
+		fmt.Fprintf(&b, "no: %s does not reach %s: %s: %s", r.From, r.To, r.Error, r.Why)
+	}
+	b.WriteByte('\n')
+	for _, s := range r.Steps {
+		fmt.Fprintf(&b, "  %-9s %s\n", s.Step, s.Text)
+	}
+	return b.String()
+}
