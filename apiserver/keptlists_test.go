@@ -77,7 +77,7 @@ func fillKinds(t *testing.T, s *Server, user *auth.User) (paths []string) {
 		create("/apis/example.com/v1/gadgets", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g-%03d","labels":{"pick":"%d"}},"spec":{"v":%q,"f":1.5}}`, i, i%10, data)
 		create(events, `{"metadata":{"name":"e-%03d","labels":{"pick":"%d"}},"involvedObject":{"namespace":"default","name":"o-%d"},"message":%q,"count":%d}`, i, i%10, i%3, data[:min(len(data), 1000)], i)
 	}
-	files, err := filepath.Glob("resources/testdata/create/*.yaml")
+	files, err := filepath.Glob("internal/resources/testdata/create/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}

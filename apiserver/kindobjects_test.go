@@ -50,7 +50,7 @@ func servedKinds() *resources.Table {
 // kindManifests returns manifests of all served kinds, and of a custom one.
 func kindManifests(t *testing.T) map[schema.GroupVersionKind][]*unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob("resources/testdata/create/*.yaml")
+	files, err := filepath.Glob("internal/resources/testdata/create/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}

@@ -24,7 +24,7 @@ import (
 // get, a list and an update without changes have the same bytes: those of upstream's
 // serializer for the kind's Go type after a round trip through protobuf.
 func TestKindsReadAsWritten(t *testing.T) {
-	files, err := filepath.Glob("resources/testdata/create/*.yaml")
+	files, err := filepath.Glob("internal/resources/testdata/create/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 // test/conformance records it.
 func writeRules(t *testing.T) map[schema.GroupVersionKind]map[string]string {
 	t.Helper()
-	data, err := os.ReadFile("resources/testdata/writerules.upstream")
+	data, err := os.ReadFile("internal/resources/testdata/writerules.upstream")
 	if err != nil {
 		t.Fatal(err)
 	}
