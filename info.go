@@ -31,6 +31,17 @@ type Info struct {
 	History string `json:"history,omitempty"`
 	// Roles are the roles of this process, if it shares its etcd with others: Cluster.Roles.
 	Roles []string `json:"roles,omitempty"`
+	// Fork says of which moment of another cluster this one is a fork, if it is one.
+	Fork *ForkInfo `json:"fork,omitempty"`
+}
+
+// ForkInfo identifies a fork.
+type ForkInfo struct {
+	// ID is its name in the forked cluster.
+	ID string `json:"id"`
+	// Revision is that of the forked cluster whose objects it began with, and Time when that was.
+	Revision int64     `json:"revision"`
+	Time     time.Time `json:"time"`
 }
 
 // ClockInfo describes a cluster's clock.
@@ -56,7 +67,7 @@ func (c *Cluster) Info() Info {
 	}
 	slices.Sort(features)
 	info := Info{
-		Version: Version(), Kubernetes: c.opts.kubernetesVersion(), Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.History.text(),
+		Version: Version(), Kubernetes: c.opts.kubernetesVersion(), Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.History.text(), Fork: c.opts.Fork,
 		Clock: ClockInfo{Mode: c.opts.ClockMode, Now: c.clock.Now().UTC()},
 	}
 	switch info.Clock.Mode {

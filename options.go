@@ -227,7 +227,9 @@ type Options struct {
 	CompactionInterval time.Duration
 	// History is what compactions keep; the zero value is the revisions of the last interval.
 	History History
-	Logger  klog.Logger
+	// Fork describes the cluster, in its Info, as a fork of another one; nil if it is none.
+	Fork   *ForkInfo
+	Logger klog.Logger
 	// Notices gets what the operator of the cluster has to know while it runs: that memory is
 	// short, that a configuration file could not be loaded again, that a component lacks a
 	// permission. The zero Logger means Logger.

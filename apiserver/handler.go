@@ -48,6 +48,7 @@ func (s *Server) newHandler() http.Handler {
 	s.routeTokenDiscovery(router)
 	router.HandleFunc(ownPath+"/writes", s.serveWrites)
 	router.HandleFunc(ownPath+"/refusals", s.serveRefusals)
+	router.HandleFunc(ownPath+"/revisions", s.serveRevisions)
 	router.HandleFunc(ownPath+"/snapshot", s.serveSnapshot)
 	if s.opts.Own != nil {
 		router.Handle(ownPath, s.opts.Own)

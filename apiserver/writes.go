@@ -6,9 +6,12 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm/apiserver/internal/response"
+	"minikcm.dev/minikcm/apiserver/internal/storage"
 	"minikcm.dev/minikcm/internal/writerecord"
+	"minikcm.dev/minikcm/store"
 )
 
 // serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, in the order
@@ -36,6 +39,22 @@ func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 		writes = []writerecord.Write{}
 	}
 	data, err := json.Marshal(writes)
+	if err != nil {
+		response.Error(w, r, err)
+		return
+	}
+	response.Bytes(w, r, http.StatusOK, "application/json", append(data, '\n'))
+}
+
+// serveRevisions serves GET /minikcm/v1/revisions: the oldest and the newest revision at which objects
+// can be listed.
+func (s *Server) serveRevisions(w http.ResponseWriter, r *http.Request) {
+	oldest, newest, err := store.Oldest(r.Context(), s.opts.Store)
+	if err != nil {
+		response.Error(w, r, storage.Translate(err, schema.GroupResource{}, ""))
+		return
+	}
+	data, err := json.Marshal(map[string]int64{"oldest": oldest, "newest": newest})
 	if err != nil {
 		response.Error(w, r, err)
 		return

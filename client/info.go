@@ -19,6 +19,16 @@ type Info struct {
 	// History is how much of the store's history is kept, if that was chosen: a duration, or a
 	// number of revisions.
 	History string `json:"history"`
+	// Fork says of which moment of another cluster this one is a fork; nil if it is none.
+	Fork *ForkInfo `json:"fork"`
+}
+
+// ForkInfo identifies a fork: its name in the forked cluster, and the revision and the time of that
+// cluster with which it began.
+type ForkInfo struct {
+	ID       string    `json:"id"`
+	Revision int64     `json:"revision"`
+	Time     time.Time `json:"time"`
 }
 
 // Controller is the state of a controller.

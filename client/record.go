@@ -97,6 +97,19 @@ func (c *Cluster) Writes(ctx context.Context, of WritesOf) ([]Write, error) {
 	return writes, err
 }
 
+// Revisions are the oldest and the newest revision at which objects can be listed.
+type Revisions struct {
+	Oldest int64 `json:"oldest"`
+	Newest int64 `json:"newest"`
+}
+
+// Revisions returns the revisions at which objects can be listed.
+func (c *Cluster) Revisions(ctx context.Context) (Revisions, error) {
+	var revisions Revisions
+	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/revisions", nil, nil, &revisions)
+	return revisions, err
+}
+
 // Refusal counts the requests of one user for one object, or for new objects of one owner, that the
 // same thing refused.
 type Refusal struct {

@@ -307,6 +307,10 @@ class Cluster:
         revision misses none, and may get a write again."""
         return self._ask("GET", "/writes", {"resource": resource, "namespace": namespace, "name": name, "since": since})
 
+    def revisions(self):
+        """Returns the oldest and the newest revision at which objects can be listed."""
+        return self._ask("GET", "/revisions")
+
     def refusals(self, resource=None, namespace=None, name=None, user=None):
         """Returns the requests that were refused, those of the first refusals first."""
         return self._ask("GET", "/refusals", {"resource": resource, "namespace": namespace, "name": name, "user": user})

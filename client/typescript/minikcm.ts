@@ -67,6 +67,8 @@ export interface Info {
   /** How much of the store's history is kept, if that was chosen. */
   history?: string;
   roles?: string[];
+  /** Of which moment of another cluster this one is a fork, if it is one. */
+  fork?: { id: string; revision: number; time: string };
 }
 
 export interface Controller {
@@ -565,6 +567,11 @@ export class Cluster {
    */
   writes(of: { resource?: string; namespace?: string; name?: string; since?: number } = {}): Promise<Write[]> {
     return this.#ask("GET", "/writes", { ...of });
+  }
+
+  /** Returns the oldest and the newest revision at which objects can be listed. */
+  revisions(): Promise<{ oldest: number; newest: number }> {
+    return this.#ask("GET", "/revisions");
   }
 
   /** Returns the requests that were refused, those of the first refusals first. */

@@ -68,6 +68,7 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 	}
 	own := settings(opts.Cluster)
 	own.Objects, own.ClockStart = objects, at
+	own.Fork = &minikcm.ForkInfo{ID: id, Revision: revision, Time: at.UTC()}
 	own.KubeconfigPath = filepath.Join(r.dir, "kubeconfig")
 	own.Extensions = append(opts.Extensions(), r.page.Extension())
 	if r.cluster, err = minikcm.Start(ctx, own); err != nil {

@@ -228,8 +228,14 @@ func testCompaction(ctx context.Context, t *testing.T, s store.Store) {
 	j.remove(ctx, "/gone")
 	kept := j.put(ctx, "/a", "2")
 	newest := j.put(ctx, "/a", "3")
+	if first, last, err := store.Oldest(ctx, s); err != nil || first != 1 || last != newest {
+		t.Errorf("before a compaction, the revisions %d to %d can be read, error %v; want 1 to %d", first, last, err, newest)
+	}
 	if err := s.Compact(ctx, kept); err != nil {
 		t.Fatal(err)
+	}
+	if first, last, err := store.Oldest(ctx, s); err != nil || first != kept || last != newest {
+		t.Errorf("the revisions %d to %d can be read, error %v; want %d to %d", first, last, err, kept, newest)
 	}
 	if err := s.Compact(ctx, kept-1); err != nil {
 		t.Errorf("compaction of what is compacted: %v", err)

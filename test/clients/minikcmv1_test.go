@@ -116,6 +116,7 @@ var ownRequests = []struct {
 	{http.MethodGet, "/minikcm/v1/writes?resource=nodes", "", 200},
 	{http.MethodGet, "/minikcm/v1/writes?since=-1", "", 400},
 	{http.MethodGet, "/minikcm/v1/refusals", "", 200},
+	{http.MethodGet, "/minikcm/v1/revisions", "", 200},
 	{http.MethodGet, "/minikcm/v1/why?resource=nodes&name=node-1", "", 200},
 	{http.MethodGet, "/minikcm/v1/why?resource=nodes&name=node-9", "", 404},
 	{http.MethodGet, "/minikcm/v1/loops/replicaset-controller", "", 200},
