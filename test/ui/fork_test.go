@@ -32,6 +32,12 @@ func TestFork(t *testing.T) {
 	}
 	q := c.visit(1280, 720, link)
 	q.until(ready + ` === 6`)
+	q.shows("header .badge", "fork-1")
+	q.until(`document.title.startsWith("fork-1") && getComputedStyle(document.querySelector("header")).borderTopWidth === "4px"`)
+	if n := p.value(`document.querySelectorAll("header .badge").length`); n != 0 {
+		t.Error("the cluster is shown as a fork, too")
+	}
+	q.save("fork-page")
 	q.press("Pause")
 	q.shows("header button", "Resume")
 	p.press("Now")

@@ -136,6 +136,15 @@ type page struct {
 
 	mu       sync.Mutex
 	problems []string
+	// refused are the requests of which the browser's console says that they failed.
+	refused []string
+}
+
+// refusals returns the requests of which the browser's console says that they failed.
+func (p *page) refusals() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.refused)
 }
 
 // open opens the page in a new browser. What the browser reports as an error fails the test.
@@ -166,6 +175,11 @@ func (c *cluster) visit(width, height int64, link string, options ...chromedp.Ex
 		case *runtime.EventExceptionThrown:
 			problem = e.ExceptionDetails.Error()
 		case *log.EventEntryAdded:
+			if e.Entry.Source == log.SourceNetwork {
+				p.mu.Lock()
+				p.refused = append(p.refused, e.Entry.URL+": "+e.Entry.Text)
+				p.mu.Unlock()
+			}
 			if e.Entry.Source == log.SourceSecurity || strings.Contains(e.Entry.Text, "Content Security Policy") {
 				problem = e.Entry.Text
 			}

@@ -17,9 +17,17 @@ func TestPast(t *testing.T) {
 	p.until(ready + ` === 8`)
 	c.run("", "kubectl", "scale", "deploy/web", "--replicas=20")
 	p.until(ready + ` === 20`)
+	c.run("", "fault", "apiserver", "compact")
+	c.run("", "kubectl", "scale", "deploy/web", "--replicas=8")
+	p.until(ready + ` === 8`)
+	c.run("", "kubectl", "scale", "deploy/web", "--replicas=20")
+	p.until(ready + ` === 20`)
 	p.press("Look back")
 	p.shows("[role=status]", "the past")
 	p.until(ready + ` === 20`)
+	if refused := p.refusals(); len(refused) > 0 { // the page asks where the history begins
+		t.Errorf("looking back, the browser's console shows %q", refused)
+	}
 
 	// Each key is a write: back to where the Deployment had 8 pods.
 	p.do(chromedp.Focus(`input[type=range]`))

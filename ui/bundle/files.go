@@ -4,5 +4,5 @@ import "embed"
 
 // Files has index.html and what it refers to.
 //
-//go:embed index.html page.js page.css worker.js
+//go:embed index.html icon.svg page.js page.css worker.js
 var Files embed.FS

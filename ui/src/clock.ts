@@ -14,6 +14,8 @@ export interface ClockState {
   inFlight?: string;
 }
 
+/** stallAfter is the machine's time in milliseconds after which a clock that does not move is said to stand still. */
+const stallAfter = 900;
 const clusterPath = "/minikcm/v1/clock";
 const retryAfter = 2000;
 
@@ -24,7 +26,11 @@ export class Clock {
   controllable = false;
   /** onAdvance is called before the user moves the clock by a duration. */
   onAdvance?: (duration: string) => Promise<void>;
+  /** stalled is the work for which time stands still although it should pass; empty if it passes, or is not to. */
+  stalled = "";
   private readAt = 0;
+  /** sameSince is when the time that was read last was read first. */
+  private sameSince = 0;
   private speed = 1;
   private readonly listeners = new Set<() => void>();
 
@@ -35,13 +41,17 @@ export class Clock {
     return () => this.listeners.delete(f);
   }
 
-  private set(state: ClockState) {
+  /** set takes a state that was read at a time of this machine. */
+  set(state: ClockState, at = performance.now()) {
     const virtual = state.mode === "virtual";
+    const runs = virtual && state.factor !== undefined && !state.paused && !state.moving;
+    if (state.now !== this.state?.now || !runs) this.sameSince = at;
+    this.stalled = runs && at - this.sameSince >= stallAfter ? (state.inFlight ?? "") : "";
     this.state = state;
-    this.readAt = performance.now();
+    this.readAt = at;
     // A virtual clock without a speed is moved by a scenario, in jumps.
     this.controllable = virtual && state.factor !== undefined;
-    this.speed = state.paused || state.moving ? 0 : (state.factor ?? (virtual ? 0 : 1));
+    this.speed = state.paused || state.moving || this.stalled ? 0 : (state.factor ?? (virtual ? 0 : 1));
     for (const f of this.listeners) f();
   }
 

@@ -54,6 +54,18 @@ export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string;
   );
 }
 
+/** Stall says for which work the time stands still although it is not paused. */
+export function Stall({ clock }: { clock: Clock }) {
+  const [, render] = useState(0);
+  useEffect(() => clock.listen(() => render((n) => n + 1)), [clock]);
+  if (!clock.stalled) return null;
+  return (
+    <p class="notice" role="status" aria-label="Time">
+      Time stands still until this work is done: {clock.stalled}
+    </p>
+  );
+}
+
 /** titleOf explains the time. Its words take no room in the header, whose controls stay on one line. */
 function titleOf(state: ClockState): string {
   if (state.moving) return "The cluster's time moves until the work that is due is done";

@@ -7,22 +7,33 @@ export class History {
   data: (number | null)[][] = [[]];
 
   /**
-   * add adds a sample. Names may appear at any time. It returns false for a sample that
-   * changes nothing: a time that does not move on, or no names.
+   * add adds a sample. Names may appear at any time. A sample at the time of the last one replaces
+   * it: virtual time stands still while work is done. It returns false for one that changes nothing:
+   * an earlier time, the values of the last sample, or no names.
    */
   add(time: number, values: Record<string, number>): boolean {
     const times = this.data[0]!;
     const last = times.at(-1) ?? -Infinity;
-    if (time <= last || Object.keys(values).length === 0) return false;
+    if (time < last || Object.keys(values).length === 0) return false;
+    const known = this.names.every((name, i) => (values[name] ?? null) === (this.data[i + 1]!.at(-1) ?? null));
+    if (times.length > 0 && known && Object.keys(values).every((name) => this.names.includes(name))) return false;
     for (const name of Object.keys(values)) {
       if (this.names.includes(name)) continue;
       this.names.push(name);
       this.data.push(times.map(() => null));
     }
+    if (time === last) for (const column of this.data) column.pop();
     times.push(time);
     this.names.forEach((name, i) => this.data[i + 1]!.push(values[name] ?? null));
     if (times.length > maxSamples) this.thin();
     return true;
+  }
+
+  /** until returns the columns with the last values also at a time. */
+  until(time: number): (number | null)[][] {
+    const last = this.data[0]!.at(-1);
+    if (last == null || time <= last) return this.data;
+    return this.data.map((column, i) => [...column, i === 0 ? time : (column.at(-1) ?? null)]);
   }
 
   /** thin drops every second sample of the older half: the past gets coarser, not shorter. */

@@ -1,9 +1,10 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import type { Info } from "../../client/typescript/minikcm.ts";
 import { Actions } from "./actions.ts";
 import { getJSON } from "./api.ts";
 import { Clock } from "./clock.ts";
-import { ClockBar } from "./clockbar.tsx";
+import { ClockBar, Stall } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
 import { CompareView } from "./compareview.tsx";
 import { FaultsView } from "./faultsview.tsx";
@@ -14,6 +15,7 @@ import { ScenariosView } from "./scenariosview.tsx";
 import { revisionOf } from "./scrubber.tsx";
 import { Store, useTopics } from "./store.ts";
 import { TimelineView } from "./timelineview.tsx";
+import { time } from "./words.ts";
 import { WhyView } from "./whyview.tsx";
 import "./page.css";
 
@@ -28,6 +30,15 @@ const views: { name: string; title: string; feature?: string }[] = [
   { name: "scenarios", title: "Scenarios", feature: "scenarios" },
 ];
 
+/** forkColors is the number of colours that tell forks apart: those that may run at a time. */
+const forkColors = 4;
+
+/** markFork tells the page of a fork from its cluster's: by its title, and by colours. */
+function markFork(id: string): void {
+  document.title = `${id} – minikcm`;
+  document.documentElement.dataset.fork = String((Number(/\d+$/.exec(id)?.[0] ?? 1) - 1) % forkColors);
+}
+
 const themes = ["auto", "light", "dark"];
 
 function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: Actions }) {
@@ -37,10 +48,13 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
   useLayoutEffect(() => store.show(at), [store, at]);
   const [problem, setProblem] = useState("");
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? "auto");
-  const [features, setFeatures] = useState<string[]>();
+  const [{ features, fork }, setInfo] = useState<Partial<Info>>({});
   useEffect(() => {
-    getJSON<{ features: string[] }>("/minikcm/v1").then((info) => setFeatures(info.features), () => {});
+    getJSON<Info>("/minikcm/v1").then(setInfo, () => {});
   }, []);
+  useEffect(() => {
+    if (fork) markFork(fork.id);
+  }, [fork]);
   const report = (error: unknown) => setProblem(error instanceof Error ? error.message : String(error));
   useEffect(() => {
     localStorage.setItem("theme", theme);
@@ -56,6 +70,11 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
     <>
       <header>
         <h1>minikcm</h1>
+        {fork && (
+          <span class="badge" title={`This cluster is ${fork.id}, a fork of revision ${fork.revision} as of ${time(Date.parse(fork.time))}`}>
+            {fork.id}
+          </span>
+        )}
         <nav aria-label="Views">
           {views.map((v, i) => (v.feature && features?.includes(v.feature) === false ? null : (
             <a key={v.name} href={`#${v.name}`} aria-current={v.name === view ? "page" : undefined} title={`${v.title} (${i + 1})`}>
@@ -73,6 +92,7 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
         </select>
       </header>
       <NoSession store={store} />
+      <Stall clock={clock} />
       {problem && (
         <p class="problem" role="alert">
           {problem}{" "}

@@ -1,7 +1,6 @@
 // The moments that the cluster can be shown at: its writes, back to where the history begins.
 
-import { getJSON, StatusError } from "./api.ts";
-import type { Page } from "./reflector.ts";
+import { getJSON } from "./api.ts";
 import { objectName, type Write, writer, writesSince } from "./writes.ts";
 
 /** backlog is the number of revisions that the page looks back, and longBacklog that with “up --history”. */
@@ -21,6 +20,19 @@ export interface Past {
   oldest: number;
   /** newest is the cluster's revision when the history was read. */
   newest: number;
+  /** changed returns the resources that were written between two revisions; undefined if that is not known. */
+  changed: (a: number, b: number) => Set<string> | undefined;
+}
+
+/** changesOf returns which resources the writes between two revisions were to. It is known between the first and the last one. */
+export function changesOf(writes: Write[]): Past["changed"] {
+  const sorted = [...writes].sort((a, b) => a.revision - b.revision);
+  const last = sorted.at(-1)?.revision ?? 0;
+  return (a, b) => {
+    const [from, to] = [Math.min(a, b), Math.max(a, b)];
+    if (sorted.length === 0 || from < sorted[0]!.revision || to > last) return undefined;
+    return new Set(sorted.filter((w) => w.revision > from && w.revision <= to).map((w) => w.resource.resource));
+  };
 }
 
 /**
@@ -36,29 +48,9 @@ export function momentsOf(writes: Write[], oldest: number): Moment[] {
     .map((w) => ({ revision: w.revision, at: Date.parse(w.time), text: `${writer(w)} ${w.effect ?? w.verb} ${objectName(w)}${w.subresource ? ` (${w.subresource})` : ""}` }));
 }
 
-/** firstKept returns the first number from low to high that is kept; high is known to be. All after a kept one are kept, too. */
-export async function firstKept(kept: (n: number) => Promise<boolean>, low: number, high: number): Promise<number> {
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (await kept(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return high;
-}
-
 /** indexAt returns the index of the last moment that is not after a revision; 0 if there is none. */
 export function indexAt(moments: Moment[], revision: number): number {
   return Math.max(0, moments.findLastIndex((m) => m.revision <= revision));
-}
-
-async function canList(revision: number): Promise<boolean> {
-  try {
-    await getJSON<Page>(`/api/v1/nodes?limit=1&resourceVersion=${revision}&resourceVersionMatch=Exact`);
-    return true;
-  } catch (error) {
-    if (error instanceof StatusError && error.code === 410) return false;
-    throw error;
-  }
 }
 
 /** backlogOf returns how many revisions the page looks back on a cluster that keeps this history: a duration, a number of revisions or the default. */
@@ -69,8 +61,9 @@ export function backlogOf(history?: string): number {
 
 /** readPast reads what the page can go back to. */
 export async function readPast(): Promise<Past> {
-  const newest = Number((await getJSON<Page>("/api/v1/nodes?limit=1")).metadata.resourceVersion);
-  const { history } = await getJSON<{ history?: string }>("/minikcm/v1");
-  const oldest = await firstKept(canList, Math.max(1, newest - backlogOf(history)), newest);
-  return { oldest, newest, moments: momentsOf(await writesSince(oldest - 1), oldest) };
+  const { history, roles } = await getJSON<{ history?: string; roles?: string[] }>("/minikcm/v1");
+  const kept = await getJSON<{ oldest: number; newest: number }>("/minikcm/v1/revisions");
+  const oldest = Math.max(kept.oldest, kept.newest - backlogOf(history), 1);
+  const writes = await writesSince(oldest - 1);
+  return { oldest, newest: kept.newest, moments: momentsOf(writes, oldest), changed: roles ? () => undefined : changesOf(writes) };
 }

@@ -7,6 +7,7 @@ export interface Meta {
   name: string;
   namespace?: string;
   resourceVersion: string;
+  generation?: number;
   creationTimestamp?: string;
   deletionTimestamp?: string;
   labels?: Record<string, string>;

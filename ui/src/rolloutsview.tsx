@@ -1,26 +1,29 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot.css";
+import { useEffect, useState } from "preact/hooks";
+import { Chart } from "./chart.tsx";
 import type { Clock } from "./clock.ts";
-import { onTheme, palette } from "./colors.ts";
-import { History } from "./history.ts";
+import { type Rollout, withPods } from "./rollout.ts";
 import { go, type Route } from "./route.ts";
 import type { WorkloadRow } from "./rows.ts";
+import { Samples } from "./samples.ts";
 import { type Store, useTopics } from "./store.ts";
-import { clockTime, duration } from "./words.ts";
+import { Reasons } from "./whyview.tsx";
+import { duration } from "./words.ts";
+import { explain, type Explanation } from "./writes.ts";
 
-const sampleEvery = 250;
-/** minRange is the least time that a chart shows, in milliseconds. */
-const minRange = 10_000;
+/** samples are those of the page's store. */
+let samples: Samples | undefined;
 
-/** RolloutsView shows workloads, their replica sets side by side, jobs and autoscalers, with charts since the view was opened. */
+/** RolloutsView shows workloads with their progress, replica sets side by side, jobs and autoscalers, with charts since it was opened first. */
 export function RolloutsView({ store, clock, route }: { store: Store; clock: Clock; route: Route }) {
-  const topics = [...Object.values(store.workloads), store.scalers];
+  const topics = [...Object.values(store.workloads), store.scalers, store.pods];
+  samples ??= new Samples(store, clock);
   useTopics(topics);
   const top = [store.workloads.deployments, store.workloads.statefulsets, store.workloads.daemonsets, store.workloads.jobs]
     .flatMap((t) => [...t.rows.values()])
     .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
   const chosen = top.find((r) => r.uid === route.query.get("uid")) ?? top[0];
+  const problems = problemsByOwner(store);
+  const rollout = (r: WorkloadRow) => withPods(r.rollout, problems.get(`${r.namespace}/${r.kind}/${r.name}`) ?? []);
   return (
     <div class="rollouts">
       <ul class="list" aria-label="Workloads">
@@ -30,42 +33,80 @@ export function RolloutsView({ store, clock, route }: { store: Store; clock: Clo
               <span>
                 {r.kind}/{r.name} <span class="dim">{r.namespace}</span>
               </span>
-              <Progress row={r} />
+              <Progress rollout={rollout(r)} />
             </button>
           </li>
         ))}
         {top.length === 0 && <li class="dim">There are no workloads.</li>}
       </ul>
-      {chosen && <Workload key={chosen.uid} row={chosen} store={store} clock={clock} />}
+      {chosen && <Workload key={chosen.uid} row={chosen} rollout={rollout} store={store} clock={clock} samples={samples} />}
     </div>
   );
 }
 
-function done(r: WorkloadRow): number {
-  return r.kind === "Job" ? r.succeeded : r.available;
+/** problemsByOwner returns the problems of pods by the workloads that own them: as NAMESPACE/KIND/NAME, a ReplicaSet's also by its Deployment. */
+function problemsByOwner(store: Store): Map<string, string[]> {
+  const deployments = new Map([...store.workloads.replicasets.rows.values()].filter((s) => s.owner).map((s) => [`${s.namespace}/${s.kind}/${s.name}`, `${s.namespace}/${s.owner}`]));
+  const found = new Map<string, string[]>();
+  const add = (owner: string | undefined, problem: string) => {
+    if (owner) found.set(owner, [...(found.get(owner) ?? []), problem]);
+  };
+  for (const pod of store.pods.rows.values()) {
+    if (!pod.problem || !pod.owner) continue;
+    const owner = `${pod.namespace}/${pod.owner}`;
+    add(owner, pod.problem);
+    add(deployments.get(owner), pod.problem);
+  }
+  return found;
 }
 
-function Progress({ row }: { row: WorkloadRow }) {
+/** Progress is a bar, a count, and unless it is short why the rollout is stuck. */
+function Progress({ rollout: r, short }: { rollout: Rollout; short?: boolean }) {
   return (
-    <span class="progress">
-      <meter min={0} max={Math.max(1, row.desired)} value={Math.min(done(row), row.desired)} /> {done(row)} of {row.desired}
+    <span class={`progress ${r.state}`}>
+      <Bar rollout={r} /> {r.done} of {r.wanted}
+      {r.state !== "done" && (
+        <span class="state">
+          {r.state === "moving" ? "" : `${r.state}: `}
+          {r.says}
+        </span>
+      )}
+      {!short && r.reason && <span class="reason">{r.reason}</span>}
     </span>
   );
 }
 
-/** series names what a chart of a workload shows now. */
-function series(row: WorkloadRow, store: Store): Record<string, number> {
-  if (row.kind === "Job") return { active: row.replicas, succeeded: row.succeeded, failed: row.failed };
-  const values: Record<string, number> = { desired: row.desired, available: row.available };
-  for (const set of store.workloads.replicasets.rows.values()) {
-    if (set.namespace === row.namespace && set.owner === `${row.kind}/${row.name}`) values[`revision ${set.revision}`] = set.replicas;
-  }
-  return values;
+/** Bar has the colour of the rollout's state, and a hatch beside it if it is stuck: colours alone do not show it to everyone. */
+function Bar({ rollout: r }: { rollout: Rollout }) {
+  const share = r.wanted > 0 ? r.done / r.wanted : r.state === "done" ? 1 : 0;
+  return (
+    <span class={`bar ${r.state}`} role="meter" aria-label="Progress" aria-valuemin={0} aria-valuemax={Math.max(1, r.wanted)} aria-valuenow={r.done} aria-valuetext={`${r.state}, ${r.done} of ${r.wanted}`}>
+      <span style={{ width: `${100 * Math.min(1, share)}%` }} />
+    </span>
+  );
 }
 
-function Workload({ row, store, clock }: { row: WorkloadRow; store: Store; clock: Clock }) {
-  const latest = useRef(row);
-  latest.current = row;
+/** StuckBecause explains a workload that is stuck as "minikcm why" does, again when its reason changes. */
+function StuckBecause({ of, reason }: { of: { group: string; resource: string; namespace: string; name: string }; reason: string }) {
+  const [explanation, set] = useState<Explanation>();
+  useEffect(() => {
+    let stale = false;
+    explain(of).then((e) => stale || set(e), () => stale || set(undefined));
+    return () => {
+      stale = true;
+    };
+  }, [of.resource, of.namespace, of.name, reason]);
+  const reasons = explanation?.now?.reasons;
+  return (
+    <section class="stuck" aria-label="Why it is stuck">
+      {reasons?.length ? <Reasons reasons={reasons} /> : <p>{reason}</p>}
+    </section>
+  );
+}
+
+function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; store: Store; clock: Clock; samples: Samples }) {
+  const { row, store, clock } = p;
+  const rollout = p.rollout(row);
   const sets = [...store.workloads.replicasets.rows.values()]
     .filter((s) => s.namespace === row.namespace && s.owner === `${row.kind}/${row.name}`)
     .sort((a, b) => Number(b.revision) - Number(a.revision));
@@ -86,7 +127,9 @@ function Workload({ row, store, clock }: { row: WorkloadRow; store: Store; clock
           : `${row.desired} desired, ${row.replicas} exist, ${row.updated} updated, ${row.ready} ready, ${row.available} available`}
         ; age {duration(Math.max(0, clock.now() - row.created))}
       </p>
-      <Chart label={`${row.kind}/${row.name} over time`} clock={clock} values={() => series(latest.current, store)} />
+      <Progress rollout={rollout} short />
+      {rollout.reason && <StuckBecause of={{ group, resource, namespace: row.namespace, name: row.name }} reason={rollout.reason} />}
+      <Chart label={`${row.kind}/${row.name} over time`} clock={clock} history={p.samples.of(row.uid)} />
       {sets.length > 0 && (
         <table class="sets">
           <caption>Replica sets</caption>
@@ -97,7 +140,7 @@ function Workload({ row, store, clock }: { row: WorkloadRow; store: Store; clock
               <th scope="col">Desired</th>
               <th scope="col">Exist</th>
               <th scope="col">Ready</th>
-              <th scope="col">Share</th>
+              <th scope="col">Progress</th>
             </tr>
           </thead>
           <tbody>
@@ -109,7 +152,7 @@ function Workload({ row, store, clock }: { row: WorkloadRow; store: Store; clock
                 <td>{s.replicas}</td>
                 <td>{s.ready}</td>
                 <td>
-                  <meter min={0} max={Math.max(1, row.desired)} value={s.replicas} />
+                  <Progress rollout={p.rollout(s)} />
                 </td>
               </tr>
             ))}
@@ -122,67 +165,9 @@ function Workload({ row, store, clock }: { row: WorkloadRow; store: Store; clock
           <p>
             {scaler.current} replicas, {scaler.desired} wanted, between {scaler.min} and {scaler.max}
           </p>
-          <Chart
-            label="Metrics and targets" clock={clock}
-            values={() => Object.fromEntries((store.scalers.rows.get(scaler.uid)?.metrics ?? []).flatMap((m) => [[m.name, m.value], [`${m.name} target`, m.target]]))}
-          />
+          <Chart label="Metrics and targets" clock={clock} history={p.samples.of(scaler.uid)} />
         </section>
       )}
     </div>
   );
-}
-
-/** Chart samples values while it is shown. */
-function Chart({ label, clock, values }: { label: string; clock: Clock; values: () => Record<string, number> }) {
-  const root = useRef<HTMLDivElement>(null);
-  const read = useRef(values);
-  read.current = values;
-  const [summary, setSummary] = useState("");
-  useEffect(() => {
-    const element = root.current!;
-    const history = new History();
-    let plot: uPlot | undefined;
-    let names = "";
-    const make = () => {
-      plot?.destroy();
-      const colors = palette(element);
-      const line = { stroke: colors.dim, grid: { stroke: colors.line, width: 0.3 }, ticks: { stroke: colors.line, width: 0.5 } };
-      plot = new uPlot(
-        {
-          width: element.clientWidth, height: 240, legend: { live: true }, cursor: { drag: { x: false } },
-          scales: { x: { time: false, range: (_u, min, max) => [Math.min(min, max - minRange), max] }, y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.05)] } },
-          axes: [{ ...line, values: (_u, at) => at.map((t) => clockTime(t)) }, line],
-          series: [
-            { label: "time", value: (_u, v) => (v == null ? "" : clockTime(v)) },
-            ...history.names.map((name, i) => ({ label: name, stroke: colors.owners[i % colors.owners.length]!, width: 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) })),
-          ],
-        },
-        history.data as uPlot.AlignedData,
-        element,
-      );
-    };
-    const sample = () => {
-      const now = read.current();
-      if (!history.add(clock.now(), now)) return;
-      setSummary(Object.entries(now).map(([k, v]) => `${k} ${v}`).join(", "));
-      if (names !== history.names.join()) {
-        names = history.names.join();
-        make();
-      } else {
-        plot?.setData(history.data as uPlot.AlignedData);
-      }
-    };
-    sample();
-    const timer = setInterval(sample, sampleEvery);
-    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: 240 }));
-    observer.observe(element);
-    const stop = onTheme(make);
-    return () => {
-      clearInterval(timer);
-      observer.disconnect();
-      stop();
-      plot?.destroy();
-    };
-  }, [clock]);
-  return <div class="chart" ref={root} role="img" aria-label={`${label}: ${summary}`} />;
 }

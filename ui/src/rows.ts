@@ -2,6 +2,7 @@
 // from the worker and to hold.
 
 import type { KubeObject } from "./reflector.ts";
+import { podProblem, type Rollout, rolloutOf } from "./rollout.ts";
 
 export type Phase = "unscheduled" | "starting" | "unready" | "ready" | "succeeded" | "failed" | "terminating";
 export const phases: Phase[] = ["unscheduled", "starting", "unready", "ready", "succeeded", "failed", "terminating"];
@@ -22,6 +23,8 @@ export interface PodRow extends Row {
   cpu: number;
   memory: number;
   restarts: number;
+  /** problem is why it cannot run; absent if nothing is known to be wrong. */
+  problem?: string;
 }
 export interface NodeRow extends Row {
   ready: boolean;
@@ -42,6 +45,7 @@ export interface WorkloadRow extends Row {
   /** succeeded and failed are a Job's. */
   succeeded: number;
   failed: number;
+  rollout: Rollout;
 }
 export interface ScalerRow extends Row {
   target: string;
@@ -106,7 +110,9 @@ export function podStatus(o: KubeObject): [Phase, string] {
 export function podRow(o: KubeObject): PodRow {
   const [phase, status] = podStatus(o);
   const containers: { restartCount?: number }[] = o.status?.containerStatuses ?? [];
+  const problem = podProblem(o);
   return {
+    ...(problem ? { problem } : {}),
     ...base(o), node: o.spec?.nodeName ?? "", phase, status, owner: owner(o),
     cpu: requested(o.spec?.containers, "cpu"), memory: requested(o.spec?.containers, "memory"),
     restarts: containers.reduce((sum, c) => sum + (c.restartCount ?? 0), 0),
@@ -131,7 +137,7 @@ export function workloadRow(kind: string): (o: KubeObject) => WorkloadRow {
       desired: job ? (o.spec?.completions ?? o.spec?.parallelism ?? 1) : (o.spec?.replicas ?? s.desiredNumberScheduled ?? 0),
       replicas: job ? (s.active ?? 0) : (s.replicas ?? s.currentNumberScheduled ?? 0), updated: s.updatedReplicas ?? s.updatedNumberScheduled ?? 0,
       ready: s.readyReplicas ?? s.numberReady ?? s.ready ?? 0, available: s.availableReplicas ?? s.numberAvailable ?? 0,
-      succeeded: s.succeeded ?? 0, failed: s.failed ?? 0,
+      succeeded: s.succeeded ?? 0, failed: s.failed ?? 0, rollout: rolloutOf(kind, o),
     };
   };
 }

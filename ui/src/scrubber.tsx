@@ -20,6 +20,7 @@ export function Scrubber({ store, at, report }: { store: Store; at: number; repo
     try {
       const p = await readPast();
       setPast(p);
+      store.changed = p.changed;
       then(p);
     } catch (error) {
       report(error);
@@ -93,7 +94,10 @@ export function Owners({ store }: { store: Store }) {
           <dt key={r.uid}>
             {r.kind}/{r.name}
           </dt>,
-          <dd key={`${r.uid}=`}>{r.kind === "Job" ? `${r.succeeded} of ${r.desired} succeeded` : `${r.ready} of ${r.desired} ready`}</dd>,
+          <dd key={`${r.uid}=`}>
+            {r.rollout.done} of {r.rollout.wanted}
+            {r.rollout.says && `: ${r.rollout.says}`}
+          </dd>,
         ])}
       </dl>
       {rows.length === 0 && <p class="dim">There are none.</p>}

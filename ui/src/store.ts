@@ -2,7 +2,10 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { NodeRow, PodRow, Row, ScalerRow, WorkloadRow } from "./rows.ts";
-import type { Batch, Command, TopicName } from "./topics.ts";
+import { type Batch, type Command, resourceOf, type TopicName } from "./topics.ts";
+
+/** settle is how long the shown revision has to stay the same before it is read, in milliseconds, if it was changed shortly before: a key that is held down sends no list for each step. */
+const settle = 150;
 
 export class Topic<T extends Row> {
   readonly rows = new Map<string, T>();
@@ -20,12 +23,17 @@ export class Topic<T extends Row> {
     private readonly send: (c: Command) => void,
   ) {}
 
-  /** show changes the revision of the rows. Those of another one stay until they are replaced. */
-  show(at: number) {
+  /** show changes the revision of the rows, and reports whether they have to be read again. Those of another one stay until they are replaced. */
+  show(at: number, isSame: boolean): boolean {
+    const again = !(isSame && this.state === "past");
     this.at = at;
-    this.state = "listing";
-    this.error = "";
-    this.code = 0;
+    if (again) {
+      this.state = "listing";
+      this.error = "";
+      this.code = 0;
+    }
+    for (const listen of this.listeners) listen({ topic: this.name, at, rows: [], removed: [], state: this.state });
+    return again;
   }
 
   apply(b: Batch) {
@@ -62,6 +70,11 @@ export class Topic<T extends Row> {
 export class Store {
   /** at is the revision that is shown, 0 is now. */
   at = 0;
+  /** changed returns which resources were written between two revisions; undefined if that is not known. */
+  changed: (a: number, b: number) => Set<string> | undefined = () => undefined;
+  private again = new Set<TopicName>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private shownAt = -Infinity;
   private readonly send: (c: Command) => void;
   private readonly all: Topic<never>[];
   readonly nodes: Topic<NodeRow>;
@@ -88,9 +101,20 @@ export class Store {
   /** show shows the cluster as of a revision; 0 is now. */
   show(at: number): void {
     if (at === this.at) return;
+    const changed = this.at && at ? this.changed(this.at, at) : undefined;
     this.at = at;
-    for (const topic of this.all) topic.show(at);
-    this.send({ at });
+    for (const topic of this.all) if (topic.show(at, changed?.has(resourceOf(topic.name)) === false)) this.again.add(topic.name);
+    clearTimeout(this.timer);
+    const now = performance.now();
+    if (now - this.shownAt > settle) this.read();
+    else this.timer = setTimeout(() => this.read(), settle);
+    this.shownAt = now;
+  }
+
+  /** read makes the worker read what differs at the revision. */
+  private read(): void {
+    this.send({ at: this.at, again: [...this.again] });
+    this.again.clear();
   }
 }
 

@@ -9,7 +9,8 @@ import { clockTime } from "./words.ts";
 import { objectName, type Write, writer, writesSince } from "./writes.ts";
 
 const laneHeight = 26;
-const nameWidth = 190;
+/** nameWidthOf is the room for the lanes' names on a strip of some width. */
+const nameWidthOf = (width: number) => (width < 600 ? 96 : 190);
 const axisHeight = 24;
 /** backlog is the number of revisions that the view begins with. */
 const backlog = 5000;
@@ -183,6 +184,7 @@ function Strip(p: StripProps) {
     const frame = requestAnimationFrame(() => drawLanes(element, p, colors.current!));
     return () => cancelAnimationFrame(frame);
   });
+  const nameWidth = nameWidthOf(size.w);
   const width = Math.max(1, size.w - nameWidth);
   const span = p.win.to - p.win.from;
   const timeAt = (x: number) => p.win.from + ((x - nameWidth) / width) * span;
@@ -242,6 +244,7 @@ function Strip(p: StripProps) {
 
 function drawLanes(element: HTMLCanvasElement, { lanes, axis, win, selected }: StripProps, colors: Palette): void {
   const { clientWidth: w, clientHeight: h } = element;
+  const nameWidth = nameWidthOf(w);
   const ratio = Math.min(2, devicePixelRatio);
   element.width = Math.round(w * ratio);
   element.height = Math.round(h * ratio);

@@ -15,8 +15,13 @@ export const topics: Record<TopicName, { path: string; row: (o: KubeObject) => R
 };
 export type TopicName = "nodes" | "pods" | "deployments" | "replicasets" | "statefulsets" | "daemonsets" | "jobs" | "scalers";
 
-/** Command is a message to the worker; Batch is one from it. at is a revision, 0 is now: all topics change to it. */
-export type Command = { topic: TopicName; watch: boolean } | { at: number };
+/** resourceOf returns the plural name of a topic's resource. */
+export function resourceOf(topic: TopicName): string {
+  return topics[topic].path.split("/").at(-1)!;
+}
+
+/** Command is a message to the worker; Batch is one from it. at is a revision, 0 is now: the topics of again are read at it. The others have the same rows there. */
+export type Command = { topic: TopicName; watch: boolean } | { at: number; again: TopicName[] };
 export interface Batch {
   topic: TopicName;
   /** at is the revision of the rows, 0 if they are those of now. */

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type Kind, kindsOf } from "./kinds.ts";
 import { go, type Route } from "./route.ts";
 import { clockTime, duration } from "./words.ts";
-import { explain, type Explanation, type Link, objectName, type Write, writer } from "./writes.ts";
+import { explain, type Explanation, type Link, objectName, type Reason, type Write, writer } from "./writes.ts";
 
 /** WhyView shows the causes of an object's writes, back to the first one. */
 export function WhyView({ route }: { route: Route }) {
@@ -74,19 +74,7 @@ function Answer({ e }: { e: Explanation }) {
         {e.object.namespace && <span class="dim"> in {e.object.namespace}</span>}
         {now?.state && <span class={now.state === "ready" ? "state" : "state bad"}> {now.state}</span>}
       </h2>
-      {now?.reasons && (
-        <ul class="reasons" aria-label="Reasons">
-          {now.reasons.map((r, i) => (
-            <li key={i}>
-              {r.object && <b>{r.object}: </b>}
-              {r.source}
-              {r.reason && <b> {r.reason}</b>}
-              {r.message && `: ${r.message}`}
-              {(r.count ?? 0) > 1 && ` (${r.count} times)`}
-            </li>
-          ))}
-        </ul>
-      )}
+      {now?.reasons && <Reasons reasons={now.reasons} />}
       <Chain title="Deleted because" link={e.deletion} />
       <Chain title="Last changed because" link={e.change?.revision === e.creation?.revision ? undefined : e.change} />
       <Chain title="Created because" link={e.creation} />
@@ -95,6 +83,23 @@ function Answer({ e }: { e: Explanation }) {
         {e.forgotten ? `; ${e.forgotten} older writes of the cluster are forgotten` : ""}.
       </p>
     </>
+  );
+}
+
+/** Reasons says why an object is not in the state that is expected of it. */
+export function Reasons({ reasons }: { reasons: Reason[] }) {
+  return (
+    <ul class="reasons" aria-label="Reasons">
+      {reasons.map((r, i) => (
+        <li key={i}>
+          {r.object && <b>{r.object}: </b>}
+          {r.source}
+          {r.reason && <b> {r.reason}</b>}
+          {r.message && `: ${r.message}`}
+          {(r.count ?? 0) > 1 && ` (${r.count} times)`}
+        </li>
+      ))}
+    </ul>
   );
 }
 

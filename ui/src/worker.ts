@@ -126,7 +126,9 @@ function start(topic: TopicName): () => void {
 self.onmessage = (m: MessageEvent<Command>) => {
   if ("at" in m.data) {
     at = m.data.at;
+    const again = new Set(m.data.again);
     for (const [topic, stop] of running) {
+      if (!again.has(topic)) continue;
       stop();
       running.set(topic, start(topic));
     }

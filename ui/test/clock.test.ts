@@ -53,3 +53,20 @@ test("the clock of a fork that has ended is not taken for the cluster's", async 
   assert.equal(cluster.state?.factor, 10);
   assert.equal(cluster.now(), Date.parse(state.now));
 });
+
+test("a clock that stands still for work says so, and one that is paused or moves does not", () => {
+  const clock = new Clock();
+  const running = { mode: "virtual", now: "2026-01-05T00:00:00Z", factor: 1, inFlight: "1 request" };
+  const stalled = (...states: [number, object][]) => {
+    for (const [at, change] of states) clock.set({ ...running, ...change }, at);
+    return clock.stalled;
+  };
+  assert.equal(stalled([0, {}], [100, {}]), ""); // a change of the speed, say
+  assert.equal(stalled([1000, {}]), "1 request");
+  const still = clock.now();
+  assert.equal(still, Date.parse(running.now));
+  assert.equal(stalled([2000, { now: "2026-01-05T00:00:01Z" }]), "");
+  assert.equal(stalled([3000, { paused: true, now: "2026-01-05T00:00:01Z" }], [4000, { paused: true, now: "2026-01-05T00:00:01Z" }]), "");
+  assert.equal(stalled([4100, { now: "2026-01-05T00:00:01Z" }]), ""); // just resumed
+  assert.equal(stalled([5100, { now: "2026-01-05T00:00:01Z", inFlight: "" }]), ""); // nothing is known to hold it
+});

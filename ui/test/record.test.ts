@@ -83,10 +83,15 @@ test("a history has a column a name, and gets coarser when it is long", () => {
   const h = new History();
   assert.equal(h.add(1, {}), false);
   assert.equal(h.add(1, { a: 1 }), true);
-  assert.equal(h.add(1, { a: 2 }), false);
+  assert.equal(h.add(0, { a: 2 }), false);
+  assert.equal(h.add(1, { a: 3 }), true);
+  assert.equal(h.add(1, { a: 1 }), true);
+  assert.equal(h.add(1.5, { a: 1 }), false);
   assert.equal(h.add(2, { a: 2, b: 5 }), true);
   assert.equal(h.add(3, { b: 6 }), true);
   assert.deepEqual(h.data, [[1, 2, 3], [1, 2, null], [null, 5, 6]]);
+  assert.deepEqual(h.until(4), [[1, 2, 3, 4], [1, 2, null, null], [null, 5, 6, 6]]);
+  assert.equal(h.until(3), h.data);
   for (let t = 4; t < 3 * maxSamples; t++) h.add(t, { b: t });
   assert.ok(h.data.every((c) => c.length === h.data[0]!.length && c.length <= maxSamples));
   assert.equal(h.data[0]![0], 1);

@@ -1,0 +1,69 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot.css";
+import type { Clock } from "./clock.ts";
+import { onTheme, palette } from "./colors.ts";
+import type { History } from "./history.ts";
+import { clockTime } from "./words.ts";
+
+const drawEvery = 250;
+/** minRange is the least time that a chart shows, in milliseconds. */
+const minRange = 10_000;
+const height = 240;
+/** timeSpace and valueSpace are the least pixels between two labels of an axis. */
+const timeSpace = 90;
+const valueSpace = 30;
+
+/** Chart draws a history up to the cluster's time. */
+export function Chart({ label, clock, history }: { label: string; clock: Clock; history: History }) {
+  const root = useRef<HTMLDivElement>(null);
+  const [summary, setSummary] = useState("");
+  useEffect(() => {
+    const element = root.current!;
+    let plot: uPlot | undefined;
+    let names = "";
+    const make = () => {
+      plot?.destroy();
+      const colors = palette(element);
+      const line = { stroke: colors.dim, grid: { stroke: colors.line, width: 0.3 }, ticks: { stroke: colors.line, width: 0.5 } };
+      plot = new uPlot(
+        {
+          width: element.clientWidth, height, legend: { live: true }, cursor: { drag: { x: false } },
+          scales: { x: { time: false, range: (_u, min, max) => [Math.min(min, max - minRange), max] }, y: { range: (_u, _min, max) => [0, Math.max(1, max * 1.05)] } },
+          axes: [{ ...line, space: timeSpace, incrs: timeSteps, values: (_u, at) => at.map((t) => clockTime(t)) }, { ...line, space: valueSpace }],
+          series: [
+            { label: "time", value: (_u, v) => (v == null ? "" : clockTime(v)) },
+            ...history.names.map((name, i) => ({ label: name, stroke: colors.owners[i % colors.owners.length]!, width: 2, points: { show: false }, dash: /desired|target/.test(name) ? [6, 4] : undefined, paths: uPlot.paths.stepped!({ align: 1 }) })),
+          ],
+        },
+        history.until(clock.now()) as uPlot.AlignedData,
+        element,
+      );
+    };
+    const draw = () => {
+      if (history.names.length === 0) return;
+      setSummary(history.names.map((name, i) => `${name} ${history.data[i + 1]!.at(-1) ?? 0}`).join(", "));
+      if (names !== history.names.join()) {
+        names = history.names.join();
+        make();
+      } else {
+        plot?.setData(history.until(clock.now()) as uPlot.AlignedData);
+      }
+    };
+    draw();
+    const timer = setInterval(draw, drawEvery);
+    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    const stop = onTheme(make);
+    return () => {
+      clearInterval(timer);
+      observer.disconnect();
+      stop();
+      plot?.destroy();
+    };
+  }, [clock, history]);
+  return <div class="chart" ref={root} role="img" aria-label={`${label}: ${summary}`} />;
+}
+
+/** timeSteps are the milliseconds between two labels of the time: whole seconds, since labels have no less. */
+const timeSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 7 * 86400, 30 * 86400].map((s) => s * 1000);
