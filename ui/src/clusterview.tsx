@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Actions } from "./actions.ts";
 import { onTheme, palette } from "./colors.ts";
-import { FaultMenu } from "./faultmenu.tsx";
-import { lasting, nodeActions, podActions } from "./faults.ts";
+import { FaultMenu, Lasting, useFaults } from "./faultmenu.tsx";
+import { belief, concerning, type Faults, lasting, nodeActions, podActions } from "./faults.ts";
 import { type Filter, matcher, noFilter } from "./filter.ts";
 import { go } from "./route.ts";
 import { type NodeRow, phases, type PodRow, type Row } from "./rows.ts";
@@ -18,15 +18,17 @@ interface Selection {
 }
 
 /** ClusterView draws the nodes with their pods. */
-export function ClusterView({ store, at, actions, report }: { store: Store; at: number; actions: Actions; report: (error: unknown) => void }) {
+export function ClusterView({ store, faults, at, actions, report }: { store: Store; faults: Faults; at: number; actions: Actions; report: (error: unknown) => void }) {
   const [filter, setFilter] = useState<Filter>(noFilter);
   const [by, setBy] = useState<Look["by"]>("phase");
   const [selection, select] = useState<Selection>({ node: "", pod: "" });
   const scene = useMemo(() => new Scene(), []);
   useTopics([store.nodes, store.pods]);
+  useFaults(faults);
   const matches = matcher(filter);
   const look: Look = {
     by, matches: matches ?? (() => true), filtered: Object.values(filter).some(Boolean), selectedNode: selection.node, selectedPod: selection.pod,
+    truths: at ? new Map() : faults.truths,
   };
   return (
     <div class="cluster">
@@ -34,7 +36,7 @@ export function ClusterView({ store, at, actions, report }: { store: Store; at: 
       <Scrubber store={store} at={at} report={report} />
       <div class="stage">
         <Picture store={store} scene={scene} look={look} selection={selection} select={select} />
-        <Details store={store} scene={scene} selection={selection} actions={at ? undefined : actions} report={report} />
+        <Details store={store} faults={faults} scene={scene} selection={selection} actions={at ? undefined : actions} report={report} />
       </div>
       <Legend store={store} matches={look.matches} />
     </div>
@@ -189,6 +191,7 @@ function keyStep(key: string, s: Selection, scene: Scene): Selection | undefined
 
 interface DetailsProps {
   store: Store;
+  faults: Faults;
   scene: Scene;
   selection: Selection;
   /** actions are undefined where the cluster is shown as it was: the past cannot be changed. */
@@ -196,20 +199,20 @@ interface DetailsProps {
   report: (error: unknown) => void;
 }
 
-function Details({ store, scene, selection, actions, report }: DetailsProps) {
+function Details({ store, faults, scene, selection, actions, report }: DetailsProps) {
   const pod = store.pods.rows.get(selection.pod);
   const node = [...store.nodes.rows.values()].find((n) => n.name === (pod?.node || selection.node));
   return (
     <aside aria-live="polite" aria-label="Selected">
       {!pod && !node && !actions && <Owners store={store} />}
       {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter.</p>}
-      {pod && <PodDetails pod={pod} actions={actions} report={report} />}
-      {node && <NodeDetails node={node} use={scene.use(node.name)} actions={actions} report={report} />}
+      {pod && <PodDetails pod={pod} faults={faults} actions={actions} report={report} />}
+      {node && <NodeDetails node={node} faults={faults} use={scene.use(node.name)} actions={actions} report={report} />}
     </aside>
   );
 }
 
-function PodDetails({ pod, actions, report }: { pod: PodRow; actions: Actions | undefined; report: (error: unknown) => void }) {
+function PodDetails({ pod, faults, actions, report }: { pod: PodRow; faults: Faults; actions: Actions | undefined; report: (error: unknown) => void }) {
   return (
     <section>
       <h2>{pod.name}</h2>
@@ -239,6 +242,7 @@ function PodDetails({ pod, actions, report }: { pod: PodRow; actions: Actions | 
           </button>
         )}
       </p>
+      {actions && <Lasting faults={concerning(faults.items, { pod })} stop={(id) => actions.stop(id)} report={report} />}
       {actions && (
         <FaultMenu
           what="the pod" actions={podActions} report={report}
@@ -249,8 +253,9 @@ function PodDetails({ pod, actions, report }: { pod: PodRow; actions: Actions | 
   );
 }
 
-function NodeDetails(p: { node: NodeRow; use: ReturnType<Scene["use"]>; actions: Actions | undefined; report: (error: unknown) => void }) {
-  const { node, use, actions } = p;
+function NodeDetails(p: { node: NodeRow; faults: Faults; use: ReturnType<Scene["use"]>; actions: Actions | undefined; report: (error: unknown) => void }) {
+  const { node, faults, use, actions } = p;
+  const truths = actions ? (faults.truths.get(node.name) ?? []) : [];
   return (
     <section>
       <h2>{node.name}</h2>
@@ -260,6 +265,12 @@ function NodeDetails(p: { node: NodeRow; use: ReturnType<Scene["use"]>; actions:
           {node.ready ? "Ready" : "Not ready"}
           {node.schedulable ? "" : ", cordoned"}
         </dd>
+        {truths.length > 0 && (
+          <>
+            <dt>In truth</dt>
+            <dd class="bad">{truths.map((t) => belief(t, node.ready)).join(", ")}</dd>
+          </>
+        )}
         <dt>Pods</dt>
         <dd>
           {use.pods} of {node.pods}
@@ -278,6 +289,7 @@ function NodeDetails(p: { node: NodeRow; use: ReturnType<Scene["use"]>; actions:
           Why?
         </button>
       </p>
+      {actions && <Lasting faults={faults.items.filter((f) => truths.some((t) => t.fault === f.id))} stop={(id) => actions.stop(id)} report={p.report} />}
       {actions && (
         <FaultMenu what="the node" actions={nodeActions} report={p.report} act={(a, d) => actions.inject(lasting({ nodes: { action: a.name, names: [node.name] } }, d), a.lasts)} />
       )}

@@ -1,5 +1,28 @@
-import { useState } from "preact/hooks";
-import { type Action, durations } from "./faults.ts";
+import { useEffect, useState } from "preact/hooks";
+import { type Action, durations, type Faults, type Injection } from "./faults.ts";
+
+/** useFaults renders a component again when the faults change. */
+export function useFaults(faults: Faults): void {
+  const [, render] = useState(0);
+  useEffect(() => faults.listen(() => render((n) => n + 1)), [faults]);
+}
+
+/** Lasting lists faults where they work, each with a button to stop it. */
+export function Lasting({ faults, stop, report }: { faults: Injection[]; stop: (id: string) => Promise<void>; report: (error: unknown) => void }) {
+  if (faults.length === 0) return null;
+  return (
+    <ul class="lasting" aria-label="Faults here">
+      {faults.map((f) => (
+        <li key={f.id}>
+          <b>{f.id}</b> {f.title}{" "}
+          <button type="button" aria-label={`Stop ${f.id}`} onClick={() => void stop(f.id).catch(report)}>
+            Stop
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 /** FaultMenu is a menu of what can be broken, with a duration for what lasts. */
 export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Action, duration: string) => Promise<unknown>; report: (error: unknown) => void }) {

@@ -28,6 +28,60 @@ interface List {
   items: Injection[];
 }
 
+/** Truth is what a fault does to a node now, which the API may not show. */
+export interface Truth {
+  fault: string;
+  action: string;
+  /** says what the node is: down. */
+  says: string;
+}
+
+/** hidden are the faults that the API does not show at once, or at all. */
+const hidden: Record<string, string> = {
+  crash: "down", partition: "cut off", hang: "container runtime hangs", slow: "starts pods late", stopInstance: "instance stopped", deleteInstance: "instance deleted",
+};
+
+/** truthsOf returns what the faults that last do to nodes, by node. Their notes say which nodes were hit, and which of them are back. */
+export function truthsOf(faults: Injection[]): Map<string, Truth[]> {
+  const truths = new Map<string, Truth[]>();
+  for (const f of faults) {
+    const action = f.fault.nodes?.action;
+    const says = action && hidden[action];
+    if (!says || isDone(f) || f.state === "Pending") continue;
+    const hit = new Set<string>(f.notes ? [] : f.fault.nodes!.names);
+    for (const note of f.notes ?? []) {
+      const [, name, what] = /^(?:the instance of )?node\/(\S+) (.*)$/.exec(note.text) ?? [];
+      if (!name) continue;
+      if (/^(is back|is gone|was started)/.test(what!)) hit.delete(name);
+      else hit.add(name);
+    }
+    for (const name of hit) truths.set(name, [...(truths.get(name) ?? []), { fault: f.id, action: action!, says }]);
+  }
+  return truths;
+}
+
+/** belief says what the API server knows of a truth about a node that it believes to be Ready or not. */
+export function belief(truth: Truth, ready: boolean): string {
+  if (truth.action === "slow") return truth.says;
+  return ready ? `${truth.says}; the API server does not know yet` : `${truth.says}; the API server knows that it is not ready`;
+}
+
+/** concerning returns the faults that last and name a controller or a pod. */
+export function concerning(faults: Injection[], of: { controller?: string; pod?: { namespace: string; name: string } }): Injection[] {
+  return faults.filter((f) => {
+    const { controllers, pods } = f.fault;
+    if (isDone(f)) return false;
+    if (of.controller) return controllers?.names?.includes(of.controller) ?? false;
+    return pods !== undefined && (pods.namespace ?? "default") === of.pod?.namespace && (pods.names?.includes(of.pod.name) || (f.notes?.some((n) => n.text.startsWith(`pod/${of.pod!.name} `)) ?? false));
+  });
+}
+
+/** endOf is when a fault was over, or will be; undefined if only a request ends it. */
+export function endOf(f: Injection): number | undefined {
+  if (f.state === "Over" || !isDone(f)) return f.until ? Date.parse(f.until) : undefined;
+  return Date.parse(f.notes?.at(-1)?.time ?? f.since);
+}
+
 const path = "/minikcm/v1/faults";
 
 /** Action is what a menu offers. Those that last have a duration. */
@@ -85,4 +139,34 @@ export async function listFaults(): Promise<Injection[]> {
 /** followFaults calls each with the faults, newest first, now and after changes, until signal. */
 export function followFaults(each: (faults: Injection[]) => void, failed: (error: unknown) => void, signal: AbortSignal): void {
   followVisible((s) => lines<List>(`${path}?follow=true`, (l) => each([...l.items].reverse()), s), failed, signal);
+}
+
+/** Faults are the cluster's, newest first, for all views of a page. */
+export class Faults {
+  items: Injection[] = [];
+  truths = new Map<string, Truth[]>();
+  /** known is set once they have been read. */
+  known = false;
+  private readonly listeners = new Set<() => void>();
+
+  listen(f: () => void): () => void {
+    this.listeners.add(f);
+    return () => this.listeners.delete(f);
+  }
+
+  follow(failed: (error: unknown) => void, signal: AbortSignal): void {
+    followFaults((items) => this.set(items), failed, signal);
+  }
+
+  set(items: Injection[]): void {
+    this.items = items;
+    this.truths = truthsOf(items);
+    this.known = true;
+    for (const f of this.listeners) f();
+  }
+
+  /** lasting returns those that are not over. */
+  lasting(): Injection[] {
+    return this.items.filter((f) => !isDone(f));
+  }
 }

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Actions } from "./actions.ts";
 import { download } from "./download.ts";
-import { Duration, FaultMenu } from "./faultmenu.tsx";
-import { type FaultDocument, followFaults, type Injection, isDone, lasting, nodeActions, serverActions } from "./faults.ts";
+import { Duration, FaultMenu, useFaults } from "./faultmenu.tsx";
+import { type FaultDocument, type Faults, type Injection, isDone, lasting, nodeActions, serverActions } from "./faults.ts";
 import { naturally } from "./layout.ts";
 import type { Done } from "./recording.ts";
 import { type Store, useTopics } from "./store.ts";
@@ -11,13 +11,9 @@ import { clockTime, duration } from "./words.ts";
 type Report = (error: unknown) => void;
 
 /** FaultsView breaks things, lists what is broken, and records what the user does. */
-export function FaultsView({ store, actions, report }: { store: Store; actions: Actions; report: Report }) {
-  const [faults, setFaults] = useState<Injection[]>();
-  useEffect(() => {
-    const end = new AbortController();
-    followFaults(setFaults, report, end.signal);
-    return () => end.abort();
-  }, []);
+export function FaultsView({ store, faults: all, actions, report }: { store: Store; faults: Faults; actions: Actions; report: Report }) {
+  useFaults(all);
+  const faults = all.known ? all.items : undefined;
   return (
     <div class="faults scroll">
       <section aria-label="Break something">

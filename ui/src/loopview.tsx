@@ -3,8 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { Actions } from "./actions.ts";
 import { getJSON } from "./api.ts";
 import type { Clock } from "./clock.ts";
-import { FaultMenu } from "./faultmenu.tsx";
-import { controllerActions, lasting } from "./faults.ts";
+import { FaultMenu, Lasting, useFaults } from "./faultmenu.tsx";
+import { concerning, controllerActions, type Faults, lasting } from "./faults.ts";
 import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
 import { go, type Route } from "./route.ts";
 import { clockTime, duration } from "./words.ts";
@@ -15,12 +15,13 @@ const preferred = "replicaset-controller";
 const shownKeys = 12;
 
 /** LoopView shows the way from a watch event to the writes of a controller. */
-export function LoopView({ route, clock, actions, report }: { route: Route; clock: Clock; actions: Actions; report: Report }) {
+export function LoopView({ route, clock, faults, actions, report }: { route: Route; clock: Clock; faults: Faults; actions: Actions; report: Report }) {
   const [names, setNames] = useState<string[]>([]);
   const [trail, setTrail] = useState(new Trail());
   const [, render] = useState(0);
   const [stages, setStages] = useState<"all" | "writes">("all");
   const name = route.query.get("controller") ?? preferred;
+  useFaults(faults);
   useEffect(() => {
     getJSON<{ name: string; state: string }[]>("/minikcm/v1/controllers").then((all) => setNames(all.filter((c) => c.state === "Running").map((c) => c.name)), report);
   }, []);
@@ -53,6 +54,7 @@ export function LoopView({ route, clock, actions, report }: { route: Route; cloc
         <FaultMenu what="the controller" actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
         {clock.controllable && <span class="dim">Pause time, and Step goes from event to event.</span>}
       </div>
+      <Lasting faults={concerning(faults.items, { controller: name })} stop={(id) => actions.stop(id)} report={report} />
       {trail.last && <Chain trail={trail} clock={clock} />}
       <section aria-label="Steps">
         <h2>Steps, newest first</h2>

@@ -7,6 +7,8 @@ import { Clock } from "./clock.ts";
 import { ClockBar, Stall } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
 import { CompareView } from "./compareview.tsx";
+import { useFaults } from "./faultmenu.tsx";
+import { Faults } from "./faults.ts";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
 import { RolloutsView } from "./rolloutsview.tsx";
@@ -41,7 +43,7 @@ function markFork(id: string): void {
 
 const themes = ["auto", "light", "dark"];
 
-function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: Actions }) {
+function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; faults: Faults; actions: Actions }) {
   const route = useRoute();
   const { view } = route;
   const at = view === "cluster" ? revisionOf(route) : 0;
@@ -52,6 +54,12 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
   useEffect(() => {
     getJSON<Info>("/minikcm/v1").then(setInfo, () => {});
   }, []);
+  useEffect(() => {
+    if (!features?.includes("faults")) return;
+    const end = new AbortController();
+    faults.follow(() => {}, end.signal); // the connection is shown beside the clock
+    return () => end.abort();
+  }, [features]);
   useEffect(() => {
     if (fork) markFork(fork.id);
   }, [fork]);
@@ -79,6 +87,7 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
           {views.map((v, i) => (v.feature && features?.includes(v.feature) === false ? null : (
             <a key={v.name} href={`#${v.name}`} aria-current={v.name === view ? "page" : undefined} title={`${v.title} (${i + 1})`}>
               {v.title}
+              {v.name === "faults" && <FaultCount faults={faults} />}
             </a>
           )))}
         </nav>
@@ -105,23 +114,30 @@ function Page({ store, clock, actions }: { store: Store; clock: Clock; actions: 
         {view === "why" ? (
           <WhyView route={route} />
         ) : view === "timeline" ? (
-          <TimelineView clock={clock} report={report} />
+          <TimelineView clock={clock} faults={faults} report={report} />
         ) : view === "rollouts" ? (
           <RolloutsView store={store} clock={clock} route={route} />
         ) : view === "loop" ? (
-          <LoopView route={route} clock={clock} actions={actions} report={report} />
+          <LoopView route={route} clock={clock} faults={faults} actions={actions} report={report} />
         ) : view === "compare" ? (
           <CompareView route={route} clock={clock} report={report} />
         ) : view === "scenarios" ? (
           <ScenariosView route={route} clock={clock} report={report} />
         ) : view === "faults" ? (
-          <FaultsView store={store} actions={actions} report={report} />
+          <FaultsView store={store} faults={faults} actions={actions} report={report} />
         ) : (
-          <ClusterView store={store} at={at} actions={actions} report={report} />
+          <ClusterView store={store} faults={faults} at={at} actions={actions} report={report} />
         )}
       </main>
     </>
   );
+}
+
+/** FaultCount is the number of faults that last. */
+function FaultCount({ faults }: { faults: Faults }) {
+  useFaults(faults);
+  const count = faults.lasting().length;
+  return count > 0 ? <span class="count" aria-label={`${count} last`}>{count}</span> : null;
 }
 
 /** RecordingSign shows in every view that what the user does is recorded. */
@@ -179,4 +195,4 @@ function shortcut(e: KeyboardEvent, clock: Clock, report: (error: unknown) => vo
 
 const clock = new Clock();
 void clock.follow(new AbortController().signal);
-render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} actions={new Actions(clock)} />, document.getElementById("page")!);
+render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} faults={new Faults()} actions={new Actions(clock)} />, document.getElementById("page")!);

@@ -34,6 +34,8 @@ export interface Look {
   filtered: boolean;
   selectedNode: string;
   selectedPod: string;
+  /** truths are what faults do to nodes, by name. */
+  truths: ReadonlyMap<string, { says: string }[]>;
 }
 
 const moveTime = 450;
@@ -230,6 +232,7 @@ export class Scene {
     ctx.clearRect(0, 0, width, height);
     this.drawBoxes(ctx, colors, look);
     this.drawPods(ctx, now, colors, look);
+    for (const b of this.order) if (look.truths.has(b.name)) this.hatch(ctx, b.rect, colors.bad);
     this.drawSelection(ctx, colors, look);
     return this.moving > 0;
   }
@@ -267,9 +270,30 @@ export class Scene {
     if (!this.hasTitles()) return;
     for (const b of this.order) {
       ctx.fillStyle = b.row && !b.row.ready ? colors.bad : b.name === look.selectedNode ? colors.accent : colors.text;
-      const state = b.row?.ready === false ? " not ready" : b.row?.schedulable === false ? " cordoned" : "";
+      const believed = b.row?.ready === false ? "not ready" : b.row?.schedulable === false ? "cordoned" : "";
+      // What is true, and what the API says of it.
+      const truth = look.truths.get(b.name)?.map((t) => t.says).join(", ");
+      const state = truth ? ` ${truth} (API: ${believed || "ready"})` : believed && ` ${believed}`;
+      if (truth) ctx.fillStyle = colors.bad;
       ctx.fillText(`${b.name}${state}`, b.rect.x + 4, b.rect.y + 9, b.rect.w - 8);
     }
+  }
+
+  /** hatch draws lines across a box, for a node that is not what the API says. */
+  private hatch(ctx: CanvasRenderingContext2D, r: Rect, color: string): void {
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(r.x, r.y, r.w, r.h);
+    ctx.clip();
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    for (let x = r.x - r.h; x < r.x + r.w; x += 12) {
+      ctx.moveTo(x, r.y + r.h);
+      ctx.lineTo(x + r.h, r.y);
+    }
+    ctx.stroke();
+    ctx.restore();
   }
 
   private drawPods(ctx: CanvasRenderingContext2D, now: number, colors: Palette, look: Look): void {

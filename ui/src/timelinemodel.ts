@@ -69,6 +69,17 @@ export class Lanes {
     }
   }
 
+  /** placeOf returns where a time is on the axis: by revision, at the first write that is later. */
+  placeOf(time: number): number {
+    if (this.axis === "time") return time;
+    let place = this.end + 1;
+    for (const lane of this.order) {
+      const later = lane.marks.find((m) => m.at < place && Date.parse(m.write.time) > time);
+      if (later) place = later.at;
+    }
+    return place;
+  }
+
   shown(): Lane[] {
     return this.order;
   }

@@ -1,6 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJSON } from "./api.ts";
 import type { Clock } from "./clock.ts";
+import { useFaults } from "./faultmenu.tsx";
+import { endOf, type Faults, type Injection } from "./faults.ts";
 import { onTheme, type Palette, palette } from "./colors.ts";
 import type { KubeObject, Page } from "./reflector.ts";
 import { type Axis, firstAt, type Lane, Lanes, type Mark, nearest, ticks } from "./timelinemodel.ts";
@@ -12,6 +14,9 @@ const laneHeight = 26;
 /** nameWidthOf is the room for the lanes' names on a strip of some width. */
 const nameWidthOf = (width: number) => (width < 600 ? 96 : 190);
 const axisHeight = 24;
+const faultHeight = 18;
+/** topOf is where the lanes begin, below the axis and the faults. */
+const topOf = (faults: Injection[]) => axisHeight + (faults.length > 0 ? faultHeight : 0);
 /** backlog is the number of revisions that the view begins with. */
 const backlog = 5000;
 const pollEvery = 1000;
@@ -26,9 +31,10 @@ interface Window {
 const noise = { leases: "heartbeats (Leases)", events: "Events" };
 
 /** TimelineView shows the writes on a lane for each program that makes some. */
-export function TimelineView({ clock, report }: { clock: Clock; report: (error: unknown) => void }) {
+export function TimelineView({ clock, faults, report }: { clock: Clock; faults: Faults; report: (error: unknown) => void }) {
   const [shown, show] = useState<Record<string, boolean>>({ leases: false, events: true });
   const [chosen, choose] = useState<Axis>();
+  useFaults(faults);
   const suited = useAxis(clock);
   const axis = chosen ?? suited;
   // After a reset, the cluster is another one, whose revisions begin again.
@@ -102,7 +108,7 @@ export function TimelineView({ clock, report }: { clock: Clock; report: (error: 
         <span class="key created">created</span> <span class="key changed">changed</span> <span class="key removed">removed</span>
       </form>
       <div class="stage">
-        <Strip lanes={lanes} axis={axis} win={win} setWin={setWin} selected={selected} select={select} />
+        <Strip lanes={lanes} axis={axis} faults={faults.items} win={win} setWin={setWin} selected={selected} select={select} />
         <aside aria-live="polite" aria-label="Selected write">
           {selected ? <Selected write={selected.write} /> : <p class="dim">Select a write: click it, or press Enter for the newest in view, and n or p for the next or previous.</p>}
         </aside>
@@ -154,6 +160,7 @@ function Selected({ write: w }: { write: Write }) {
 interface StripProps {
   lanes: Lanes;
   axis: Axis;
+  faults: Injection[];
   win: Window;
   setWin: (w: Window) => void;
   selected: Mark | undefined;
@@ -209,7 +216,7 @@ function Strip(p: StripProps) {
   };
   return (
     <canvas
-      ref={canvas} tabIndex={0} role="img" aria-label={`Writes by program: ${p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`).join(", ")}`}
+      ref={canvas} tabIndex={0} role="img" aria-label={`Writes by program: ${p.lanes.shown().map((l) => `${l.name} ${l.marks.length}`).join(", ")}${p.faults.length > 0 ? `; faults: ${p.faults.map((f) => f.title).join(", ")}` : ""}`}
       onWheel={(e) => {
         e.preventDefault();
         zoom(e.deltaY > 0 ? 1.25 : 0.8, timeAt(e.offsetX));
@@ -229,7 +236,7 @@ function Strip(p: StripProps) {
         const moved = drag.current?.moved;
         drag.current = undefined;
         if (moved) return;
-        const lane = p.lanes.shown()[Math.floor((e.offsetY - axisHeight) / laneHeight)];
+        const lane = p.lanes.shown()[Math.floor((e.offsetY - topOf(p.faults)) / laneHeight)];
         p.select(lane && nearest(lane.marks, timeAt(e.offsetX), (span / width) * 8));
       }}
       onKeyDown={(e) => {
@@ -242,7 +249,7 @@ function Strip(p: StripProps) {
   );
 }
 
-function drawLanes(element: HTMLCanvasElement, { lanes, axis, win, selected }: StripProps, colors: Palette): void {
+function drawLanes(element: HTMLCanvasElement, { lanes, axis, faults, win, selected }: StripProps, colors: Palette): void {
   const { clientWidth: w, clientHeight: h } = element;
   const nameWidth = nameWidthOf(w);
   const ratio = Math.min(2, devicePixelRatio);
@@ -255,6 +262,7 @@ function drawLanes(element: HTMLCanvasElement, { lanes, axis, win, selected }: S
   const scale = Math.max(1, w - nameWidth) / (win.to - win.from);
   const xOf = (t: number) => nameWidth + (t - win.from) * scale;
   const shown = lanes.shown();
+  const top = topOf(faults);
   ctx.strokeStyle = colors.line;
   ctx.fillStyle = colors.dim;
   ctx.lineWidth = 0.5;
@@ -262,12 +270,13 @@ function drawLanes(element: HTMLCanvasElement, { lanes, axis, win, selected }: S
     const x = Math.round(xOf(t)) + 0.5;
     ctx.beginPath();
     ctx.moveTo(x, axisHeight - 4);
-    ctx.lineTo(x, axisHeight + shown.length * laneHeight);
+    ctx.lineTo(x, top + shown.length * laneHeight);
     ctx.stroke();
     ctx.fillText(axis === "time" ? clockTime(t, win.to - win.from < 10_000) : revisionLabel(shown, t), x + 3, axisHeight / 2);
   }
+  drawFaults(ctx, lanes, faults, xOf, [nameWidth, w, top + shown.length * laneHeight], colors);
   shown.forEach((lane, i) => {
-    const y = axisHeight + i * laneHeight;
+    const y = top + i * laneHeight;
     if (i % 2 === 0) {
       ctx.fillStyle = colors.box;
       ctx.globalAlpha = 0.5;
@@ -287,11 +296,32 @@ function drawLanes(element: HTMLCanvasElement, { lanes, axis, win, selected }: S
       [lastX, lastEffect] = [x, effect];
       ctx.fillStyle = colors.effects[effect] ?? colors.text;
       // Effects differ in height, too.
-      const [top, height] = effect === "created" ? [3, laneHeight - 6] : effect === "removed" ? [3, (laneHeight - 6) / 2] : [laneHeight / 2, (laneHeight - 6) / 2];
-      ctx.fillRect(x - 1, y + top, 2.5, height);
+      const [above, height] = effect === "created" ? [3, laneHeight - 6] : effect === "removed" ? [3, (laneHeight - 6) / 2] : [laneHeight / 2, (laneHeight - 6) / 2];
+      ctx.fillRect(x - 1, y + above, 2.5, height);
     }
   });
-  if (selected) drawSelected(ctx, lanes, selected, xOf, colors);
+  if (selected) drawSelected(ctx, lanes, selected, top, xOf, colors);
+}
+
+/** drawFaults draws each fault from its injection to its end, and a line down to the lowest lane where it began. */
+function drawFaults(ctx: CanvasRenderingContext2D, lanes: Lanes, faults: Injection[], xOf: (t: number) => number, [left, right, bottom]: [number, number, number], colors: Palette): void {
+  if (faults.length === 0) return;
+  ctx.fillStyle = colors.text;
+  ctx.fillText("faults", 6, axisHeight + faultHeight / 2);
+  for (const f of faults) {
+    const from = xOf(lanes.placeOf(Date.parse(f.since)));
+    const end = endOf(f);
+    const to = Math.min(right, end === undefined ? right : xOf(lanes.placeOf(end)));
+    if (to < left || from > right) continue;
+    const x = Math.max(left, from);
+    ctx.fillStyle = colors.bad;
+    ctx.globalAlpha = 0.25;
+    ctx.fillRect(x, axisHeight + 1, Math.max(3, to - x), faultHeight - 2);
+    ctx.globalAlpha = 1;
+    if (from >= left) ctx.fillRect(from - 1, axisHeight + 1, 2, bottom - axisHeight);
+    ctx.fillStyle = colors.text;
+    ctx.fillText(`${f.id} ${f.title}`, x + 4, axisHeight + faultHeight / 2, Math.max(40, right - x - 4));
+  }
 }
 
 /** revisionLabel is a revision with the time of the write that is next to it. */
@@ -301,9 +331,9 @@ function revisionLabel(lanes: Lane[], revision: number): string {
 }
 
 /** drawSelected marks a write, and connects it with its causes. */
-function drawSelected(ctx: CanvasRenderingContext2D, lanes: Lanes, selected: Mark, xOf: (t: number) => number, colors: Palette): void {
+function drawSelected(ctx: CanvasRenderingContext2D, lanes: Lanes, selected: Mark, top: number, xOf: (t: number) => number, colors: Palette): void {
   const shown = lanes.shown();
-  const yOf = (m: Mark) => axisHeight + shown.findIndex((l) => l.name === writer(m.write)) * laneHeight + laneHeight / 2;
+  const yOf = (m: Mark) => top + shown.findIndex((l) => l.name === writer(m.write)) * laneHeight + laneHeight / 2;
   const causes = new Set(selected.write.causes ?? []);
   ctx.strokeStyle = colors.accent;
   ctx.lineWidth = 2;
