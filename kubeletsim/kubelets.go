@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
@@ -60,6 +61,8 @@ type Kubelets struct {
 	statics statics
 	// containers are the containers of all pods. Run waits for their goroutines.
 	containers *containers.Runtime
+	// fabric is the network that the programs in containers reach.
+	fabric *fabric.Fabric
 	// ended is closed when Run ends.
 	ended <-chan struct{}
 
@@ -97,7 +100,6 @@ func New(opts Options) (*Kubelets, error) {
 		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled,
 	}, loop.TypedFunc[key](k.sync))
 	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
-	k.containers = k.newContainers()
 	k.informers = opts.Informers
 	if k.informers == nil {
 		own, err := opts.ownInformers()
@@ -106,6 +108,8 @@ func New(opts Options) (*Kubelets, error) {
 		}
 		k.informers = own
 	}
+	k.fabric = k.newFabric()
+	k.containers = k.newContainers()
 	pods, nodes := k.informers.Pods(), k.informers.Nodes()
 	k.podInformer, k.podLister = pods.Informer(), pods.Lister()
 	k.nodeInformer, k.nodeLister = nodes.Informer(), nodes.Lister()
@@ -128,6 +132,12 @@ func (k *Kubelets) ownsInformers() bool { return k.opts.Informers == nil }
 
 // handle registers seen for adds and updates of an object, and lost for its deletion.
 func (k *Kubelets) handle(informer cache.SharedIndexInformer, seen, lost func(obj any)) error {
+	_, err := k.attend(informer, seen, lost)
+	return err
+}
+
+// attend is handle, and returns the registration.
+func (k *Kubelets) attend(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.ResourceEventHandlerRegistration, error) {
 	funcs := cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
@@ -138,12 +148,12 @@ func (k *Kubelets) handle(informer cache.SharedIndexInformer, seen, lost func(ob
 	funcs.UpdateFunc = func(_, obj any) { seen(obj) }
 	registration, err := informer.AddEventHandler(funcs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.handlers = append(k.handlers, handler{informer, registration})
-	return nil
+	return registration, nil
 }
 
 // Run registers the nodes and runs the pods bound to them until ctx ends. It returns nil after

@@ -31,7 +31,7 @@ func TestUnknownContent(t *testing.T) {
 		"probe-text":    probed("sh", "-c", `r=$(redis-cli ping); if [ "$r" != PONG ]; then exit 1; fi`),
 		"probe-file":    probed("sh", "-c", "[ -f /opt/bitnami/x/.initialized ]"),
 		"init-copy":     initially("sh", "-c", "cp /usr/local/bin/argocd /shared/ && /shared/argocd version"),
-		"init-wait":     initially("sh", "-c", "until nslookup db; do sleep 2; done; while ! nc -z db 5432; do sleep 1; done"),
+		"init-wait":     initially("sh", "-c", "until pg_isready -h db; do sleep 2; done; while ! redis-cli -h db ping; do sleep 1; done"),
 		"init-bash":     initially("bash", "-euo", "pipefail", "-c", ". /opt/lib.sh; timeout 5 bash -c '</dev/tcp/db/5432'; sysctl -w vm.max_map_count=262144"),
 		"init-tini":     initially("tini", "--", "sh", "-c", "unknown-tool || exit 1"),
 		"server":        podtest.Command("sh", "-c", "setup --quick; exec server --port 80"),

@@ -81,6 +81,7 @@ type Kinds interface {
 	EndpointSlices() discoveryinformers.EndpointSliceInformer
 
 	IPAddresses() networkinginformers.IPAddressInformer
+	NetworkPolicies() networkinginformers.NetworkPolicyInformer
 	ServiceCIDRs() networkinginformers.ServiceCIDRInformer
 
 	PodDisruptionBudgets() policyinformers.PodDisruptionBudgetInformer
@@ -210,6 +211,10 @@ func (k kinds) EndpointSlices() discoveryinformers.EndpointSliceInformer {
 
 func (k kinds) IPAddresses() networkinginformers.IPAddressInformer {
 	return k.Networking().V1().IPAddresses()
+}
+
+func (k kinds) NetworkPolicies() networkinginformers.NetworkPolicyInformer {
+	return k.Networking().V1().NetworkPolicies()
 }
 
 func (k kinds) ServiceCIDRs() networkinginformers.ServiceCIDRInformer {

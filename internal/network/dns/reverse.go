@@ -101,5 +101,5 @@ func (z *Zone) pointer(name string, address netip.Addr, t Type) Answer {
 }
 
 func (z *Zone) nameOf(s *corev1.Service) string {
-	return s.Name + "." + s.Namespace + ".svc." + z.domain()
+	return s.Name + "." + s.Namespace + ".svc." + z.DomainName()
 }

@@ -80,7 +80,8 @@ type Zone struct {
 	HasNamespace func(name string) bool
 }
 
-func (z *Zone) domain() string {
+// DomainName returns the cluster's domain.
+func (z *Zone) DomainName() string {
 	if z.Domain == "" {
 		return DefaultDomain
 	}
@@ -129,10 +130,10 @@ func valid(name string) bool {
 
 // query answers a query without following CNAMEs.
 func (z *Zone) query(name string, t Type) Answer {
-	if name == z.domain() {
+	if name == z.DomainName() {
 		return Answer{Code: NoError}
 	}
-	if rest, ok := strings.CutSuffix(name, "."+z.domain()); ok {
+	if rest, ok := strings.CutSuffix(name, "."+z.DomainName()); ok {
 		return z.inside(name, strings.Split(rest, "."), t)
 	}
 	if address, ok := reverse(name); ok {
@@ -149,7 +150,7 @@ func (z *Zone) inside(name string, labels []string, t Type) Answer {
 	last := len(labels) - 1
 	kind := labels[last]
 	switch {
-	case name == "dns-version."+z.domain():
+	case name == "dns-version."+z.DomainName():
 		if t != TXT {
 			return Answer{Code: NoError}
 		}
@@ -288,7 +289,7 @@ func hostRecords(name string, hosts []host, label string, t Type) Answer {
 
 // ports answers for the ports of a Service with a name and a protocol; empty: for all.
 func (z *Zone) ports(name string, s *corev1.Service, port, protocol string, t Type) Answer {
-	own := s.Name + "." + s.Namespace + ".svc." + z.domain()
+	own := s.Name + "." + s.Namespace + ".svc." + z.DomainName()
 	matches := func(n string, p corev1.Protocol) bool {
 		return (port == "" || n == port) && (protocol == "" || strings.EqualFold(string(p), protocol))
 	}

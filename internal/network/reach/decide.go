@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/services"
@@ -84,8 +85,10 @@ type Listener struct {
 	Container string `json:"container"`
 	// Why says how it is known to listen.
 	Why string `json:"why"`
-	// Assumed means that it is not known, but assumed.
+	// Assumed means that the pod does not say that it listens, nor that it does not.
 	Assumed bool `json:"assumed,omitempty"`
+	// Unknown means that nothing is known of its answers.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Query is a connection to decide.
@@ -242,6 +245,10 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 		return false
 	}
 	p.Frontend = f
+	if address := hostaddress.Of(f.Service, f.Port.Port); address != "" {
+		p.end(Unknown, "the Service "+f.Key().String()+" leads to "+address+" of the machine")
+		return true
+	}
 	if at == "" { // from outside: the load balancer sends it to a node of an endpoint, if that matters
 		at = c.entry(f)
 	}

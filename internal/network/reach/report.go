@@ -107,6 +107,9 @@ func (r *Report) addService(p *Path) {
 		port += " (" + f.Port.Name + ")"
 	}
 	r.step("service", fmt.Sprintf("%s, %s, by its %s %s", r.Service, port, f.By, p.Destination.Addr()))
+	if p.Choice == nil {
+		return
+	}
 	if p.Choice.Why != "" {
 		r.step("rules", p.Choice.Why)
 	}

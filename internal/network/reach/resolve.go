@@ -78,7 +78,8 @@ func (c *Cluster) Server(q *Query) (*dns.Zone, *dns.Config, Outcome, string) {
 		}
 	}
 	server := c.NameServer()
-	if !server.IsValid() || !slices.Contains(config.Nameservers, server.String()) {
+	asks := func(text string) bool { return text == server.String() || text == c.DNS.String() }
+	if !server.IsValid() || !slices.ContainsFunc(config.Nameservers, asks) {
 		// The node's own server knows nothing of the cluster.
 		return &dns.Zone{Domain: c.Domain, Services: &services.Table{}, HasNamespace: func(string) bool { return false }}, config, Connected, ""
 	}

@@ -9,23 +9,27 @@ func Names() []string {
 		"[", "ash", "awk", "base64", "basename", "bash", "busybox", "cat", "chgrp", "chmod", "chown", "clear",
 		"cmp", "comm", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
 		"expr", "false", "fgrep", "find", "flock", "gawk", "getent", "grep", "head", "hostname", "id", "install", "join", "kill",
-		"ln", "logger", "ls", "mawk", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nice",
-		"nl", "nohup", "nproc", "paste", "pgrep", "pidof", "printenv", "printf", "ps", "pwd", "readlink",
+		"ln", "logger", "ls", "mawk", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nc", "nice",
+		"nl", "nohup", "nproc", "nslookup", "paste", "pgrep", "pidof", "printenv", "printf", "ps", "pwd", "readlink",
 		"realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha256sum",
 		"sha512sum", "sleep", "sort", "split", "stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee",
 		"test", "time", "timeout", "touch", "tr", "true", "truncate", "tty", "umask", "umount", "uname", "uniq",
-		"unlink", "uptime", "usleep", "wc", "which", "whoami", "xargs", "yes",
+		"unlink", "uptime", "usleep", "wc", "wget", "which", "whoami", "xargs", "yes",
 	}
 }
 
-// Has reports whether every simulated container has a program of that name.
+// Others returns the names of the programs that box implements in addition, and that only an image of unknown content is assumed to
+// have, sorted.
+func Others() []string { return []string{"curl"} }
+
+// Has reports whether box implements a program of that name.
 func Has(name string) bool {
 	_, found := slices.BinarySearch(Names(), name)
-	return found
+	return found || slices.Contains(Others(), name)
 }
 
 // Networked reports whether a program of that name has no other purpose than to reach something over the
-// network. There is none in simulated containers, and the programs are not among Names.
+// network.
 func Networked(name string) bool {
 	switch name {
 	case "curl", "wget", "aria2c", "http", "https", "nc", "ncat", "netcat", "telnet", "socat", "grpcurl", "grpc_health_probe", "websocat", "nslookup", "dig", "drill", "host", "ping", "ping6", "arping",

@@ -40,6 +40,8 @@ type Machine struct {
 	Output func(fd string) io.Writer
 	// Certgen is the program minikcm-certgen, which uses the API; nil: it fails.
 	Certgen func(ctx context.Context, args []string, out, errOut io.Writer) int
+	// Network is what programs reach; nil: nothing is known of it.
+	Network Network
 	// Unknown means that nothing describes the content of the container's image: a program that is not here
 	// may be there. Assumed is called with what is assumed of it; it may be nil.
 	Unknown bool

@@ -7,7 +7,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/applets"
 )
 
-// programs returns the implementations of applets.Names.
+// programs returns the implementations of applets.Names and applets.Others.
 func programs() map[string]program {
 	return map[string]program{
 		"[": builtin, "echo": builtin, "printf": builtin, "pwd": builtin, "test": builtin, "true": builtin, "false": builtin,
@@ -21,7 +21,7 @@ func programs() map[string]program {
 		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl, "sync": syncFiles,
 		"nohup": runArguments, "nice": runArguments, "setsid": runArguments, "flock": flock, "pgrep": pgrep, "pidof": pgrep, "logger": logger,
 		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
-		"minikcm-certgen": certgen,
+		"minikcm-certgen": certgen, "wget": wget, "curl": curl, "nc": netcat, "nslookup": nslookup,
 	}
 }
 

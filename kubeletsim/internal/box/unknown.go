@@ -124,23 +124,39 @@ func (g guessWriter) Write(data []byte) (int, error) {
 	return len(data), err
 }
 
-// guessReader notices unknown text in a program's input.
+// guessReader notices unknown text in a program's input. It passes on the lines before that first: what a program writes of these
+// is known.
 type guessReader struct {
 	guess *guess
 	r     io.Reader
-	last  []byte
+	// last are the last bytes read, with which unknown text may begin; held are bytes to pass on.
+	last, held []byte
 }
 
 func (g *guessReader) Read(data []byte) (int, error) {
-	n, err := g.r.Read(data)
-	if !g.guess.made && n > 0 {
-		seen := data[:n]
-		if len(g.last) > 0 {
-			seen = append(g.last, seen...)
-		}
-		g.guess.made = bytes.Contains(seen, []byte(unknown.Text))
-		g.last = append([]byte(nil), seen[max(0, len(seen)-len(unknown.Text)+1):]...)
+	if len(g.held) > 0 {
+		n := copy(data, g.held)
+		g.held = g.held[n:]
+		g.guess.made = true
+		return n, nil
 	}
+	n, err := g.r.Read(data)
+	if g.guess.made || n <= 0 {
+		return n, err
+	}
+	seen := data[:n]
+	if len(g.last) > 0 {
+		seen = append(g.last, seen...)
+	}
+	if at := bytes.Index(seen, []byte(unknown.Text)) - (len(seen) - n); at >= 0 || bytes.Contains(seen, []byte(unknown.Text)) {
+		known := bytes.LastIndexByte(data[:max(at, 0)], '\n') + 1
+		if known > 0 && err == nil {
+			g.held = append([]byte(nil), data[known:n]...)
+			return known, nil
+		}
+		g.guess.made = true
+	}
+	g.last = append([]byte(nil), seen[max(0, len(seen)-len(unknown.Text)+1):]...)
 	return n, err
 }
 
@@ -175,11 +191,16 @@ func foreign(ctx context.Context, p *proc) int {
 		p.Assume(path.Base(p.args[0]) + " runs its arguments")
 		return p.become(ctx, p.inner(ctx, inner, p.env))
 	}
+	return p.assumed(ctx, success(p.args[0]))
+}
+
+// assumed is a program of which is assumed what is said of it.
+func (p *proc) assumed(ctx context.Context, what string) int {
 	p.foreign.Store(true)
 	if p.machine.Ran != nil {
 		p.machine.Ran.Store(true)
 	}
-	p.Assume(success(p.args[0]))
+	p.Assume(what)
 	p.obscure()
 	if p.machine.Lasts && inBackground(ctx) {
 		_ = p.sleep(ctx, span.Forever)
@@ -197,7 +218,7 @@ func foreign(ctx context.Context, p *proc) int {
 func success(name string) string {
 	what := unknown.Show(name) + " succeeds"
 	if applets.Networked(path.Base(name)) {
-		what += ", although it has reached nothing: there is no network in containers"
+		what += ", although it has reached nothing: its network is not simulated"
 	}
 	return what
 }

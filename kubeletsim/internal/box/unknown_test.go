@@ -179,9 +179,9 @@ func TestAssumptionsOnTerminal(t *testing.T) {
 func TestShowAssumed(t *testing.T) {
 	for script, want := range map[string]string{
 		"redis-cli ping; redis-cli ping; true": "minikcm: assumed that redis-cli succeeds\n",
-		"curl -s http://web":                   "minikcm: assumed that curl succeeds, although it has reached nothing: there is no network in containers\n",
-		"/usr/bin/nc -z web 80":                "minikcm: assumed that /usr/bin/nc succeeds, although it has reached nothing: there is no network in containers\n",
-		"timeout 1 ping -c 1 web | cat":        "minikcm: assumed that ping succeeds, although it has reached nothing: there is no network in containers\n",
+		"curl -s http://web":                   "minikcm: assumed that curl succeeds, although it has reached nothing: its network is not simulated\n",
+		"/usr/bin/nc -z web 80":                "minikcm: assumed that /usr/bin/nc succeeds, although it has reached nothing: its network is not simulated\n",
+		"timeout 1 ping -c 1 web | cat":        "minikcm: assumed that ping succeeds, although it has reached nothing: its network is not simulated\n",
 		"command -v psql":                      "minikcm: assumed that psql exists\n",
 		"which psql":                           "minikcm: assumed that psql exists\n",
 		"cat /etc/app.conf":                    "minikcm: assumed that /etc/app.conf exists\n",

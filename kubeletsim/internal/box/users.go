@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
@@ -121,7 +122,7 @@ func whoami(_ context.Context, p *proc) int {
 }
 
 // getent looks for entries of the files that the C library reads: by their name, their number or, of hosts, their
-// address. Names that only DNS knows are unknown.
+// address, and for hosts in DNS. Names outside of the cluster are unknown.
 func getent(ctx context.Context, p *proc) int {
 	_, names, ok := p.parse("", "si")
 	if !ok {
@@ -150,6 +151,18 @@ func getent(ctx context.Context, p *proc) int {
 				found = true
 				p.printEntry(line, separator)
 				break
+			}
+		}
+		if !found && separator == "" && p.machine.Network != nil {
+			got, known, err := p.printAddress(ctx, key)
+			if err != nil {
+				return p.broken(ctx, err)
+			}
+			if known {
+				if !got {
+					code = exitNoEntry
+				}
+				continue
 			}
 		}
 		switch {
@@ -198,4 +211,23 @@ func (p *proc) printEntry(line, separator string) {
 		line = fmt.Sprintf("%-15s %s", fields[0], strings.Join(fields[1:], " "))
 	}
 	p.print("%s\n", line)
+}
+
+// printAddress prints the first address that DNS has for a name. known is false for a name outside of the cluster.
+func (p *proc) printAddress(ctx context.Context, name string) (found, known bool, err error) {
+	if err := p.sleep(ctx, networkDelay); err != nil {
+		return false, true, err
+	}
+	config, r := p.resolver(), dns.Resolution{}
+	outcome, _, err := p.machine.Network.Names(ctx, &config, func(zone *dns.Zone) { r = zone.Resolve(&config, name) })
+	if err != nil {
+		return false, true, err
+	}
+	if err := p.sleep(ctx, outcome.After()); err != nil {
+		return false, true, err
+	}
+	if len(r.Addresses) > 0 {
+		p.print("%-15s %s\n", r.Addresses[0], r.Name)
+	}
+	return len(r.Addresses) > 0, r.Code != dns.Outside, nil
 }

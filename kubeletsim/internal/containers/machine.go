@@ -13,9 +13,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/certgen"
+	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
@@ -44,7 +46,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
 	root.Put("etc/hosts", 0o644, []byte(in.hosts(name)))
-	root.Put("etc/resolv.conf", 0o644, []byte(in.resolvConf()))
+	root.Put("etc/resolv.conf", 0o644, []byte(in.resolvConf(env)))
 	for path, content := range in.kernelFiles() {
 		root.Put(path, 0o444, []byte(content))
 	}
@@ -61,7 +63,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		User: box.User{UID: uid, GID: gid, Groups: groups}, Mounts: podspec.MayMount(in.spec, uid),
 		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
 		Unknown: !image.Known, Assumed: in.assumed(run.assumptions), Ran: run.ran,
-		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
+		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Network: in.network(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
 }
 
@@ -198,35 +200,15 @@ func first(list []string) string {
 	return list[0]
 }
 
-// resolvConf returns the content of /etc/resolv.conf. It has no nameserver but those of
-// dnsConfig, since the simulation has no DNS server.
-func (in *Ref) resolvConf() string {
-	var b strings.Builder
-	search := []string{in.pod.Namespace + ".svc.cluster.local", "svc.cluster.local", "cluster.local"}
-	options := []string{"ndots:5"}
-	if in.pod.Spec.DNSPolicy == corev1.DNSNone || in.pod.Spec.DNSPolicy == corev1.DNSDefault {
-		search, options = nil, nil
+// resolvConf returns the content of /etc/resolv.conf. The cluster's name server has the tenth address after that of the Service
+// kubernetes, which every environment has.
+func (in *Ref) resolvConf(env []string) string {
+	server := ""
+	if address := fabric.NameServer(podspec.VariablesOf(env).Values["KUBERNETES_SERVICE_HOST"]); address.IsValid() {
+		server = address.String()
 	}
-	if config := in.pod.Spec.DNSConfig; config != nil {
-		search = append(search, config.Searches...)
-		for _, server := range config.Nameservers {
-			fmt.Fprintf(&b, "nameserver %s\n", server)
-		}
-		for _, option := range config.Options {
-			text := option.Name
-			if option.Value != nil {
-				text += ":" + *option.Value
-			}
-			options = append(options, text)
-		}
-	}
-	if len(search) > 0 {
-		fmt.Fprintf(&b, "search %s\n", strings.Join(search, " "))
-	}
-	if len(options) > 0 {
-		fmt.Fprintf(&b, "options %s\n", strings.Join(options, " "))
-	}
-	return b.String()
+	config := dns.ConfigOf(in.pod, server, "", dns.Config{})
+	return config.String()
 }
 
 func (in *Ref) kind() podspec.Kind {

@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"path"
 	"strings"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 )
@@ -22,6 +27,40 @@ func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) http.Handler {
 		return nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.serveHTTP(w, r, n, e, port) })
+}
+
+// Listens returns what listens at a port of the pod; nil if nothing does.
+func Listens(e Pod, port int32, protocol corev1.Protocol) *reach.Listener {
+	shown := e.See()
+	return listeners.Of(shown.Pod, func(name string) bool { return shown.RunOf(name) != "" }, port, protocol)
+}
+
+// Answer answers a request at the end of a path to the pod: as the pod declares, or with a page that says which pod it is.
+func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	if port := int32(path.Target.Port()); !path.Listener.Unknown {
+		rt.serveHTTP(w, r, n, e, port)
+		return
+	}
+	ServePage(path, w, r)
+}
+
+// ServePage answers a request at the end of a path to a server of which nothing is known: the page says which pod, image and node
+// it is.
+func ServePage(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	pod, image := path.Pod, ""
+	for _, ref := range podspec.Containers(pod) {
+		if ref.Name == path.Listener.Container {
+			image = ref.Container.Image
+		}
+	}
+	client, _, _ := net.SplitHostPort(r.RemoteAddr)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	_, _ = fmt.Fprintf(w, "pod: %s\nnamespace: %s\nnode: %s\nimage: %s\naddress: %s\nclient: %s\nrequest: %s %s\n",
+		pod.Name, pod.Namespace, pod.Spec.NodeName, image, path.Target, client, r.Method, r.URL.RequestURI())
 }
 
 // answers returns the answers of the containers that run.

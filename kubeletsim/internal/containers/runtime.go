@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -10,12 +11,14 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
 	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 )
 
-// Options are what containers need of the kubelets. All fields but ConfigOf and Ledger are required.
+// Options are what containers need of the kubelets. All fields but ConfigOf, Network and Ledger are required.
 type Options struct {
 	// Client reads what volumes and environments refer to.
 	Client kubernetes.Interface
@@ -31,7 +34,10 @@ type Options struct {
 	Images *images.Profiles
 	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
 	AssumesSecrets func(namespace string) bool
-	Clock          clock.Clock
+	// Network is what programs in containers reach, and Serve answers a request at the end of a path. Nil: they reach nothing.
+	Network *fabric.Fabric
+	Serve   func(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	Clock   clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.
 	Ledger *clock.Ledger
 	Logger klog.Logger

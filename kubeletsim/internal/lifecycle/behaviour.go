@@ -107,6 +107,11 @@ func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duratio
 	return span.Forever
 }
 
+// Pauses reports whether the program of a container is that of Kubernetes' pause image, which only waits for a signal.
+func Pauses(c *corev1.Container) bool {
+	return len(c.Command)+len(c.Args) == 0 && pauses(c.Image)
+}
+
 // pauses reports whether an image is Kubernetes' pause image, whose process only waits for a
 // signal.
 func pauses(image string) bool {

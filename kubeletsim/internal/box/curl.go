@@ -1,0 +1,346 @@
+package box
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+)
+
+// The exit codes of curl.
+const (
+	curlUnsupported = 1
+	curlNoURL       = 2
+	curlMalformed   = 3
+	curlNoHost      = 6
+	curlNoConnect   = 7
+	curlHTTPError   = 22
+	curlWriteError  = 23
+	curlTimedOut    = 28
+)
+
+const (
+	// curlAgent names the version whose messages are written.
+	curlAgent = "curl/8.14.1"
+	// curlTimeout is the time for which it waits for a connection by default.
+	curlTimeout = 300 * time.Second
+	// maxCurlRetries bounds --retry.
+	maxCurlRetries = 1000
+)
+
+// curling is one run of curl.
+type curling struct {
+	*proc
+	flags         map[byte]string
+	headers, data []string
+	urls          []string
+	began         time.Time
+	// limit is --max-time; 0: there is none.
+	limit time.Duration
+	// last is what -w shows.
+	last curlReport
+}
+
+// curlReport is what is known of the last transfer.
+type curlReport struct {
+	status                  int
+	address                 string
+	port                    uint16
+	size                    int
+	url, message            string
+	contentType             string
+	connected, named, total time.Duration
+	code                    int
+}
+
+// curl is a program of its own, with the options that scripts use.
+func curl(ctx context.Context, p *proc) int {
+	if p.machine.Network == nil {
+		return foreign(ctx, p)
+	}
+	c := &curling{proc: p, began: p.machine.Clock.Now()}
+	if code, ok := c.options(); !ok {
+		return code
+	}
+	if len(c.urls) == 0 {
+		return c.report(curlNoURL, "no URL specified")
+	}
+	code := 0
+	for _, text := range c.urls {
+		code = c.transfer(ctx, text)
+		if format, ok := c.flags['w']; ok && ctx.Err() == nil {
+			c.last.code, c.last.total = code, c.machine.Clock.Since(c.began)
+			_, _ = c.out.Write([]byte(c.last.format(format)))
+		}
+	}
+	return code
+}
+
+// options reads the arguments. Not ok: an option is not known, and code is the program's.
+func (c *curling) options() (code int, ok bool) {
+	args := c.args[1:]
+	for long, short := range map[string]string{"--header": "-H", "--data": "-d", "--data-raw": "-d", "--data-ascii": "-d", "--data-binary": "-d", "--data-urlencode": "-d"} {
+		for i, arg := range args {
+			if value, given := strings.CutPrefix(arg, long+"="); given {
+				args[i] = short + value
+			} else if arg == long {
+				args[i] = short
+			}
+		}
+	}
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		isHeader, isData := strings.HasPrefix(arg, "-H"), strings.HasPrefix(arg, "-d")
+		if !isHeader && !isData {
+			rest = append(rest, arg)
+			continue
+		}
+		value := arg[2:]
+		if value == "" && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		if isHeader {
+			c.headers = append(c.headers, value)
+		} else {
+			c.data = append(c.data, value)
+		}
+	}
+	flags, urls, other := options(rest, "sSfkLiIvgNG46OR#", "omwXuAebcxT\x01\x02\x03", longOptions("curl"))
+	if other != "" {
+		return c.unsupported(other), false
+	}
+	c.flags, c.urls = flags, urls
+	if text, given := flags['m']; given {
+		c.limit = seconds(text)
+	}
+	return 0, true
+}
+
+// seconds reads a number of seconds, which may have a fraction; 0 if it is none.
+func seconds(text string) time.Duration {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n <= 0 || n > 1e9 {
+		return 0
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+// report writes an error, unless -s without -S silences it, and returns its code.
+func (c *curling) report(code int, format string, args ...any) int {
+	c.last.message = fmt.Sprintf(format, args...)
+	if !has(c.flags, 's') || has(c.flags, 'S') {
+		_, _ = fmt.Fprintf(c.err, "curl: (%d) %s\n", code, c.last.message)
+	}
+	return code
+}
+
+// transfer gets one URL, and tries again as --retry says.
+func (c *curling) transfer(ctx context.Context, text string) int {
+	c.last = curlReport{url: text}
+	l, err := parseLink(text)
+	switch {
+	case err != nil:
+		return c.report(curlMalformed, "URL rejected: Malformed input to a URL function")
+	case l.Scheme != "http" && l.Scheme != "https":
+		return c.report(curlUnsupported, "Protocol %q not supported", l.Scheme)
+	}
+	c.last.url = l.String()
+	retries, _ := strconv.Atoi(c.flags['\x02'])
+	retries = min(retries, maxCurlRetries)
+	pause := time.Second
+	for {
+		code, transient := c.once(ctx, l)
+		if !transient || retries <= 0 || ctx.Err() != nil {
+			return code
+		}
+		retries--
+		wait := pause
+		if given, ok := c.flags['\x03']; ok {
+			wait = cmp.Or(seconds(given), wait)
+		} else {
+			pause = min(2*pause, 10*time.Minute)
+		}
+		if c.sleep(ctx, wait) != nil {
+			return exitInterrupted
+		}
+	}
+}
+
+// once makes one request. transient means that another one may do better.
+func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) {
+	limit := curlTimeout
+	if given, ok := c.flags['\x01']; ok {
+		limit = cmp.Or(seconds(given), limit)
+	}
+	if c.limit > 0 {
+		left := c.limit - c.machine.Clock.Since(c.began)
+		if left <= 0 {
+			return c.report(curlTimedOut, "Operation timed out after %d milliseconds with 0 bytes received", c.limit.Milliseconds()), false
+		}
+		limit = min(limit, left)
+	}
+	d, err := c.connect(ctx, dial{host: l.host, port: l.port, limit: limit})
+	if err != nil {
+		return c.broken(ctx, err), false
+	}
+	c.last.connected = d.took
+	if d.Destination.IsValid() {
+		c.last.address, c.last.port = d.Destination.Addr().String(), d.Destination.Port()
+	}
+	switch o := d.Outcome; {
+	case o == reach.Connected:
+		return c.exchange(ctx, l, d)
+	case o == reach.Unknown:
+		if code, ok := c.beyond(ctx, d.Why); ok {
+			return code, false
+		}
+		if !d.Destination.IsValid() {
+			return c.report(curlNoHost, "Could not resolve host: %s", l.host), false
+		}
+	case d.late && o == reach.NoNameServer:
+		return c.report(curlTimedOut, "Resolving timed out after %d milliseconds", d.took.Milliseconds()), true
+	case d.late:
+		return c.report(curlTimedOut, "Connection timed out after %d milliseconds", d.took.Milliseconds()), true
+	case o == reach.NoSuchHost, o == reach.NoNameServer:
+		return c.report(curlNoHost, "Could not resolve host: %s", l.host), o == reach.NoNameServer
+	case o == reach.TimedOut:
+		return c.report(curlTimedOut, "Failed to connect to %s port %d after %d ms: Could not connect to server", l.host, l.port, d.took.Milliseconds()), true
+	}
+	refused := d.Outcome == reach.Refused && has(c.flags, 'R')
+	return c.report(curlNoConnect, "Failed to connect to %s port %d after %d ms: Could not connect to server", l.host, l.port, d.took.Milliseconds()), refused
+}
+
+// exchange sends the request over a connection and writes the answer.
+func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, transient bool) {
+	method, body := http.MethodGet, []byte(nil)
+	switch {
+	case has(c.flags, 'I'):
+		method = http.MethodHead
+	case len(c.data) > 0 && has(c.flags, 'G'):
+		l.RawQuery = strings.Join(append(strings.Fields(l.RawQuery), c.data...), "&")
+	case len(c.data) > 0:
+		method = http.MethodPost
+		sent, ok := c.body(ctx)
+		if !ok {
+			return curlWriteError + 3, false // 26: a file cannot be read
+		}
+		body = sent
+	}
+	method = cmp.Or(c.flags['X'], method)
+	r, err := l.request(ctx, method, body, cmp.Or(c.flags['A'], curlAgent))
+	if err != nil {
+		return c.report(curlMalformed, "URL rejected: Malformed input to a URL function"), false
+	}
+	r.Header.Set("Accept", "*/*")
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if name, password, ok := strings.Cut(c.flags['u'], ":"); ok {
+		r.SetBasicAuth(name, password)
+	}
+	for _, header := range c.headers {
+		addHeader(r, header)
+	}
+	a, err := c.ask(d, r)
+	if err != nil {
+		return exitKilled, false
+	}
+	lines := headerLines(a, r)
+	c.last.status, c.last.size, c.last.contentType = a.status, a.bytes(), a.header.Get("Content-Type")
+	c.verbose(l, d, r, lines)
+	transient = a.status == http.StatusRequestTimeout || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError && a.status <= http.StatusGatewayTimeout
+	if has(c.flags, 'f') && a.status >= http.StatusBadRequest {
+		return c.report(curlHTTPError, "The requested URL returned error: %d", a.status), transient
+	}
+	return c.write(ctx, l, a, lines), transient
+}
+
+// body returns the data to send: that of -d, where @FILE is a file.
+func (c *curling) body(ctx context.Context) (body []byte, ok bool) {
+	for i, text := range c.data {
+		if i > 0 {
+			body = append(body, '&')
+		}
+		name, isFile := strings.CutPrefix(text, "@")
+		if !isFile {
+			body = append(body, text...)
+			continue
+		}
+		data, err := c.readFile(ctx, name)
+		if err != nil {
+			c.failPath(name, err)
+			return nil, false
+		}
+		body = append(body, data...)
+	}
+	return body, true
+}
+
+// verbose writes what -v shows.
+func (c *curling) verbose(l *link, d *dialed, r *http.Request, lines []string) {
+	if !has(c.flags, 'v') {
+		return
+	}
+	_, _ = fmt.Fprintf(c.err, "*   Trying %s...\n* Connected to %s (%s) port %d\n> %s %s HTTP/1.1\n> Host: %s\n", d.Destination, l.host, d.Destination.Addr(), l.port, r.Method, r.RequestURI, r.Host)
+	for _, name := range []string{"User-Agent", "Accept"} {
+		_, _ = fmt.Fprintf(c.err, "> %s: %s\n", name, r.Header.Get(name))
+	}
+	_, _ = fmt.Fprintf(c.err, "> \n")
+	for _, line := range lines {
+		_, _ = fmt.Fprintf(c.err, "< %s\n", line)
+	}
+	_, _ = fmt.Fprintf(c.err, "< \n* Connection #0 to host %s left intact\n", l.host)
+}
+
+// write writes the answer to the standard output or a file.
+func (c *curling) write(ctx context.Context, l *link, a *answer, lines []string) int {
+	out := c.out
+	name, given := c.flags['o']
+	if has(c.flags, 'O') {
+		name, given = path.Base(l.Path), true
+		if name == "/" || name == "." {
+			return c.report(curlWriteError, "Remote file name has no length")
+		}
+	}
+	if given && name != "-" {
+		f, err := c.create(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+		if err != nil {
+			return c.report(curlWriteError, "client returned ERROR on write, %d bytes", a.bytes())
+		}
+		out = f
+	}
+	text := a.body
+	if has(c.flags, 'i') || has(c.flags, 'I') {
+		text = append([]byte(strings.Join(lines, "\r\n")+"\r\n\r\n"), text...)
+	}
+	if _, err := out.Write(text); err != nil {
+		return c.report(curlWriteError, "Failure writing output to destination")
+	}
+	return 0
+}
+
+// format returns the text of -w.
+func (r *curlReport) format(text string) string {
+	second := func(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
+	scheme := "http"
+	if u, err := url.Parse(r.url); err == nil && u.Scheme != "" {
+		scheme = u.Scheme
+	}
+	values := strings.NewReplacer(
+		"%{http_code}", fmt.Sprintf("%03d", r.status), "%{response_code}", fmt.Sprintf("%03d", r.status), "%{remote_ip}", r.address, "%{remote_port}", strconv.Itoa(int(r.port)),
+		"%{size_download}", strconv.Itoa(r.size), "%{url_effective}", r.url, "%{url}", r.url, "%{content_type}", r.contentType, "%{exitcode}", strconv.Itoa(r.code), "%{errormsg}", r.message,
+		"%{time_total}", second(r.total), "%{time_connect}", second(r.connected), "%{time_namelookup}", second(r.named), "%{time_starttransfer}", second(r.total), "%{num_redirects}", "0",
+		"%{http_version}", "1.1", "%{scheme}", scheme, "%%", "%", `\n`, "\n", `\t`, "\t", `\r`, "\r",
+	)
+	return values.Replace(text)
+}

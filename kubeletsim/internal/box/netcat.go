@@ -1,0 +1,142 @@
+package box
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
+)
+
+// netcat is BusyBox's nc as a client, with the options of its large build.
+func netcat(ctx context.Context, p *proc) int {
+	if p.machine.Network == nil {
+		return foreign(ctx, p)
+	}
+	flags, rest, ok := p.parse("zvnuqN46", "wpis")
+	switch {
+	case !ok:
+		return 1
+	case len(rest) != 2:
+		return p.fail("bad arguments: a host and a port are needed")
+	}
+	first, last, ok := portRange(rest[1])
+	if !ok {
+		return p.fail("bad port '%s'", rest[1])
+	}
+	var limit time.Duration
+	if text, given := flags['w']; given {
+		limit = seconds(text)
+	}
+	code := 1
+	for port := first; port <= last; port++ {
+		d := dial{host: rest[0], port: port, protocol: corev1.ProtocolTCP, limit: limit}
+		if has(flags, 'u') {
+			d.protocol = corev1.ProtocolUDP
+		}
+		got, done := p.netcatTo(ctx, d, flags)
+		if code = min(code, got); done {
+			return got
+		}
+	}
+	return code
+}
+
+// maxPortRange bounds the ports that nc scans.
+const maxPortRange = 1024
+
+// portRange reads a port or a range of ports.
+func portRange(text string) (first, last int32, ok bool) {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	low, err := strconv.ParseUint(from, 10, 16)
+	high, err2 := strconv.ParseUint(to, 10, 16)
+	if err != nil || err2 != nil || low == 0 || high < low || high-low >= maxPortRange {
+		return 0, 0, false
+	}
+	return int32(low), int32(high), true
+}
+
+// netcatTo connects to one port. done means that no other port is tried.
+func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string) (code int, done bool) {
+	c, err := p.connect(ctx, d)
+	if err != nil {
+		return p.broken(ctx, err), true
+	}
+	if c.Outcome == reach.Unknown {
+		if code, ok := p.beyond(ctx, c.Why); ok {
+			return code, true
+		}
+	}
+	verbose := has(flags, 'v')
+	switch {
+	case c.Outcome == reach.NoSuchHost, c.Outcome == reach.NoNameServer, c.Outcome == reach.Unknown && !c.Destination.IsValid():
+		return p.fail("bad address '%s'", d.host), true
+	case c.Outcome == reach.Connected, d.protocol == corev1.ProtocolUDP && c.Outcome == reach.TimedOut: // nothing says that a datagram is lost
+	default:
+		text := c.Outcome.Error()
+		if c.Outcome == reach.Unknown {
+			text = "Network is unreachable"
+		}
+		if verbose {
+			p.fail("%s (%s): %s", d.host, c.Destination, text)
+		}
+		return 1, false
+	}
+	if verbose {
+		_, _ = fmt.Fprintf(p.err, "%s (%s) open\n", d.host, c.Destination)
+	}
+	if has(flags, 'z') || c.Outcome != reach.Connected {
+		return 0, false
+	}
+	return p.converse(ctx, c), true
+}
+
+// maxSent bounds what nc reads of its input, in bytes.
+const maxSent = 1 << 20
+
+// converse sends the input, and writes the answer. A server of HTTP answers a request, and one of which nothing is known anything.
+func (p *proc) converse(ctx context.Context, c *dialed) int {
+	var sent []byte
+	if p.in != nil {
+		buffer := make([]byte, 4096)
+		in := p.stdin(ctx)
+		for len(sent) < maxSent && !bytes.Contains(sent, []byte("\r\n\r\n")) && !bytes.Contains(sent, []byte("\n\n")) {
+			n, err := in.Read(buffer)
+			if keepErr := p.keep(n); keepErr != nil {
+				return exitKilled
+			}
+			if sent = append(sent, buffer[:n]...); err != nil {
+				break
+			}
+		}
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+	if err != nil {
+		if c.Listener != nil && c.Listener.Unknown {
+			_, _ = p.out.Write([]byte(unknown.Line))
+			return 0
+		}
+		if len(sent) > 0 {
+			p.print("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request")
+		}
+		return 0
+	}
+	a, err := p.ask(c, r.WithContext(ctx))
+	if err != nil {
+		return exitKilled
+	}
+	p.print("%s\r\n\r\n", strings.Join(headerLines(a, r), "\r\n"))
+	_, _ = p.out.Write(a.body)
+	return 0
+}

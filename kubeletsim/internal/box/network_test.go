@@ -1,0 +1,194 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
+)
+
+// fakeNetwork is a cluster with the Services web, whose pod answers, and shut, whose pod a policy isolates.
+type fakeNetwork struct{ cluster *reach.Cluster }
+
+func newFakeNetwork() *fakeNetwork {
+	c := reach.New()
+	c.DNS = netip.MustParseAddr("10.96.0.10")
+	c.Policies.SetNamespace("default", nil)
+	c.SetPod(fakePod("c", "10.244.0.9"))
+	for i, name := range []string{"web", "shut", "empty"} {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", 20+i)
+		s.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+		c.Services.SetService(s)
+		if name == "empty" {
+			continue
+		}
+		address := fmt.Sprintf("10.244.0.%d", 20+i)
+		c.SetPod(fakePod(name, address))
+		c.Services.SetSlice(&discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+			AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: ptr.To[int32](80)}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}},
+		})
+	}
+	deny := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "deny"}}
+	deny.Spec.PodSelector.MatchLabels = map[string]string{"app": "shut"}
+	c.Policies.Set(deny)
+	return &fakeNetwork{c}
+}
+
+func fakePod(name, address string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": name}}}
+	pod.Spec.NodeName, pod.Status.PodIP = "n0", address
+	return pod
+}
+
+func (n *fakeNetwork) source() policy.Peer { return policy.Peer{Pod: n.cluster.Pod("default", "c")} }
+
+func (n *fakeNetwork) Decide(_ context.Context, q *reach.Query) (*reach.Path, error) {
+	q.From = n.source()
+	q.Listens = func(pod *corev1.Pod, port int32, _ corev1.Protocol) *reach.Listener {
+		if pod.Name == "c" || port != 80 {
+			return nil
+		}
+		return &reach.Listener{Container: "c"}
+	}
+	return n.cluster.Decide(q), nil
+}
+
+func (n *fakeNetwork) Names(_ context.Context, c *dns.Config, ask func(*dns.Zone)) (reach.Outcome, string, error) {
+	zone, _, outcome, why := n.cluster.Server(&reach.Query{From: n.source(), Resolver: c})
+	ask(zone)
+	return outcome, why, nil
+}
+
+func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/404" {
+		http.Error(w, "nope", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	if r.Method != http.MethodHead {
+		_, _ = fmt.Fprintf(w, "%s %s\n", r.Method, r.URL.RequestURI())
+	}
+}
+
+// The outputs and codes are those of BusyBox 1.35 and curl, but for the times.
+func TestNetworkPrograms(t *testing.T) {
+	const meter = " 100% |********************************|"
+	for _, c := range []struct {
+		script   string
+		out, err string
+		code     int
+	}{
+		{script: "wget -qO- web", out: "GET /\n"},
+		{script: "wget -O- http://web/a?b=1", out: "GET /a?b=1\n", err: "Connecting to web (10.96.0.20:80)\nwriting to stdout\n-                   " + meter + "    11  0:00:00 ETA\nwritten to stdout\n"},
+		{script: "cd /tmp; wget web:80/; cat index.html; wget web", out: "GET /\n", code: 1, err: "Connecting to web:80 (10.96.0.20:80)\nsaving to 'index.html'\nindex.html          " + meter + "     6  0:00:00 ETA\n'index.html' saved\n" +
+			"Connecting to web (10.96.0.20:80)\nwget: can't open 'index.html': File exists\n"},
+		{script: "wget -q -O /tmp/x web/404", err: "wget: server returned error: HTTP/1.1 404 Not Found\n", code: 1},
+		{script: "wget -q --spider web", out: ""},
+		{script: "wget -qO- --post-data a=b web/p", out: "POST /p\n"},
+		{script: "wget -qO- nosuch", err: "wget: bad address 'nosuch'\n", code: 1},
+		{script: "wget -O- empty", err: "Connecting to empty (10.96.0.22:80)\nwget: can't connect to remote host (10.96.0.22): Connection refused\n", code: 1},
+		{script: "wget -q -T 3 -O- shut", err: "wget: download timed out\n", code: 1},
+		{script: "wget -qO- shut", err: "wget: can't connect to remote host (10.96.0.21): Connection timed out\n", code: 1},
+		{script: "wget -qO- 203.0.113.1", err: "wget: can't connect to remote host (203.0.113.1): Network is unreachable\n", code: 1},
+		{script: "nc -z web 80; echo $?; nc -z web 81 -w 1; echo $?; nc -vz empty 80", out: "0\n1\n", err: "nc: empty (10.96.0.22:80): Connection refused\n", code: 1},
+		{script: "nc -zv web 80", err: "web (10.96.0.20:80) open\n"},
+		{script: `printf 'GET /x HTTP/1.0\r\n\r\n' | nc web 80`, out: "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Type: text/plain\r\n\r\nGET /x\n"},
+		{script: "nc nosuch 80", err: "nc: bad address 'nosuch'\n", code: 1},
+		{script: "nslookup web", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\tweb.default.svc.cluster.local\nAddress: 10.96.0.20\n\n"},
+		{script: "nslookup nosuch", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\n** server can't find nosuch: NXDOMAIN\n\n", code: 1},
+		{script: "nslookup 10.96.0.20 | tail -n 2", out: "20.0.96.10.in-addr.arpa\tname = web.default.svc.cluster.local\n\n"},
+		{script: "getent hosts web; getent hosts nosuch", out: "10.96.0.20      web.default.svc.cluster.local\n", code: 2},
+		{script: "echo 10.96.0.20 other > /etc/hosts; wget -qO- other", out: "GET /\n"},
+	} {
+		out, errOut, code := runOnNetwork(t, false, c.script)
+		if out != c.out || errOut != c.err || code != c.code {
+			t.Errorf("%s:\ngot  %q %q %d\nwant %q %q %d", c.script, out, errOut, code, c.out, c.err, c.code)
+		}
+	}
+}
+
+func TestCurl(t *testing.T) {
+	for _, c := range []struct {
+		script   string
+		out, err string
+		code     int
+	}{
+		{script: "curl web", out: "GET /\n"},
+		{script: "curl -s http://web:80/a", out: "GET /a\n"},
+		{script: "curl -si web", out: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nContent-Type: text/plain\r\n\r\nGET /\n"},
+		{script: "curl -s -o /dev/null -w '%{http_code} %{remote_ip}:%{remote_port}\\n' web", out: "200 10.96.0.20:80\n"},
+		{script: "curl -s --output /tmp/x web && cat /tmp/x", out: "GET /\n"},
+		{script: "curl -s -d a=b -H 'X: y' web/p", out: "POST /p\n"},
+		{script: "curl -s -X DELETE web/p", out: "DELETE /p\n"},
+		{script: "curl -s -G -d a=b web/p", out: "GET /p?a=b\n"},
+		{script: "curl -sSf web/404", err: "curl: (22) The requested URL returned error: 404\n", code: 22},
+		{script: "curl -s web/404", out: "nope\n"},
+		{script: "curl -sS nosuch", err: "curl: (6) Could not resolve host: nosuch\n", code: 6},
+		{script: "curl -s empty", code: 7},
+		{script: "curl -sS empty", err: "curl: (7) Failed to connect to empty port 80 after 0 ms: Could not connect to server\n", code: 7},
+		{script: "curl -sS -m 2 shut", err: "curl: (28) Connection timed out after 2000 milliseconds\n", code: 28},
+		{script: "curl -sS --connect-timeout 1.5 shut", err: "curl: (28) Connection timed out after 1500 milliseconds\n", code: 28},
+		{script: "curl -sS shut", err: "curl: (28) Failed to connect to shut port 80 after 127000 ms: Could not connect to server\n", code: 28},
+		{script: "date +%s; curl -s --retry 2 --retry-delay 5 --retry-connrefused empty; date +%s", out: "1000000000\n1000000010\n"},
+		{script: "curl -sS ftp://web", err: "curl: (1) Protocol \"ftp\" not supported\n", code: 1},
+		{script: "curl", err: "curl: (2) no URL specified\n", code: 2},
+		{script: "curl -s https://example.com/x | grep -q ok && echo assumed", out: "assumed\n"},
+	} {
+		out, errOut, code := runOnNetwork(t, true, c.script)
+		if out != c.out || errOut != c.err || code != c.code {
+			t.Errorf("%s:\ngot  %q %q %d\nwant %q %q %d", c.script, out, errOut, code, c.out, c.err, c.code)
+		}
+	}
+}
+
+// runOnNetwork runs a script on virtual time, in an image of which everything is known or nothing.
+func runOnNetwork(t *testing.T, unknown bool, script string) (out, errOut string, code int) {
+	t.Helper()
+	ledger := clock.NewLedger()
+	virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)
+	defer virtual.Close()
+	m := newMachine(virtual, ledger)
+	if unknown {
+		m.Unknown, m.Files = true, memfs.NewView(NewImage(memfs.NewSpace(virtual.Now, 0), false))
+	}
+	m.Network = newFakeNetwork()
+	for name, text := range map[string]string{"/etc/resolv.conf": "search default.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n", "/etc/hosts": "127.0.0.1\tlocalhost\n"} {
+		f, err := m.Files.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan struct{})
+	m.Main = &Main{Work: inflight.Begin(ledger, inflight.Action)}
+	go func() {
+		defer close(done)
+		out, errOut, code = run(t, m, "", "sh", "-c", script)
+	}()
+	if err := virtual.Wait(t.Context(), done); err != nil {
+		t.Error(script, err)
+	}
+	<-done
+	return out, errOut, code
+}

@@ -1,0 +1,233 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+)
+
+// wgetTimeout is the time for which BusyBox's wget waits by default.
+const wgetTimeout = 900 * time.Second
+
+// wget is BusyBox's.
+func wget(ctx context.Context, p *proc) int {
+	if p.machine.Network == nil {
+		return foreign(ctx, p)
+	}
+	headers, args := repeated(p.args, "--header")
+	p.args = args
+	flags, urls, ok := p.parse("qcSs_", "OoTtPUYdf")
+	if !ok {
+		return 1
+	}
+	if len(urls) == 0 {
+		return p.fail("missing URL")
+	}
+	for _, text := range urls {
+		g := &wgetting{proc: p, flags: flags, headers: headers, log: p.err}
+		if has(flags, 'q') {
+			g.log = io.Discard
+		}
+		if code := g.get(ctx, text); code != 0 {
+			return code
+		}
+	}
+	return 0
+}
+
+// repeated takes an option that may be given several times out of the arguments.
+func repeated(args []string, option string) (values, rest []string) {
+	for i := 0; i < len(args); i++ {
+		if value, ok := strings.CutPrefix(args[i], option+"="); ok {
+			values = append(values, value)
+		} else if args[i] == option && i+1 < len(args) {
+			i++
+			values = append(values, args[i])
+		} else {
+			rest = append(rest, args[i])
+		}
+	}
+	return values, rest
+}
+
+type wgetting struct {
+	*proc
+	flags   map[byte]string
+	headers []string
+	log     io.Writer
+}
+
+func (g *wgetting) get(ctx context.Context, text string) int {
+	l, err := parseLink(text)
+	if err != nil {
+		return g.fail("bad URL: %s", text)
+	}
+	if l.Scheme != "http" && l.Scheme != "https" {
+		return g.fail("not an http or ftp url: %s", text)
+	}
+	limit := wgetTimeout
+	if given, ok := g.flags['T']; ok {
+		if n, err := strconv.Atoi(given); err == nil && n > 0 {
+			limit = time.Duration(n) * time.Second
+		}
+	}
+	c, err := g.connect(ctx, dial{host: l.host, port: l.port, limit: limit})
+	if err != nil {
+		return g.broken(ctx, err)
+	}
+	if code, done := g.failed(ctx, c, l); done {
+		return code
+	}
+	return g.receive(ctx, c, l)
+}
+
+// broken returns the code of a program whose connection could not be decided.
+func (p *proc) broken(ctx context.Context, err error) int {
+	if ctx.Err() != nil || errors.Is(err, errHurried) {
+		return exitInterrupted
+	}
+	return p.fail("%v", err)
+}
+
+// failed reports a connection that was not established.
+func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, done bool) {
+	if c.Outcome == reach.Unknown {
+		if code, ok := g.beyond(ctx, c.Why); ok {
+			return code, true
+		}
+	}
+	switch c.Outcome {
+	case reach.NoSuchHost, reach.NoNameServer:
+		return g.fail("bad address '%s'", l.host), true
+	case reach.Unknown:
+		if !c.Destination.IsValid() {
+			return g.fail("bad address '%s'", l.host), true
+		}
+	}
+	_, _ = fmt.Fprintf(g.log, "Connecting to %s (%s)\n", l.Host, c.Destination)
+	switch {
+	case c.late:
+		return g.fail("download timed out"), true
+	case c.Outcome == reach.Connected:
+		return 0, false
+	case c.Outcome == reach.Unknown:
+		return g.fail("can't connect to remote host (%s): Network is unreachable", c.Destination.Addr()), true
+	}
+	return g.fail("can't connect to remote host (%s): %s", c.Destination.Addr(), c.Outcome.Error()), true
+}
+
+// receive sends the request and keeps the answer.
+func (g *wgetting) receive(ctx context.Context, c *dialed, l *link) int {
+	method, data := http.MethodGet, []byte(nil)
+	switch {
+	case has(g.flags, 'd'):
+		method, data = http.MethodPost, []byte(g.flags['d'])
+	case has(g.flags, 'f'):
+		body, err := g.readFile(ctx, g.flags['f'])
+		if err != nil {
+			return g.failPath(g.flags['f'], err)
+		}
+		method, data = http.MethodPost, body
+	case has(g.flags, 's'):
+		method = http.MethodHead
+	}
+	agent := "Wget"
+	if given, ok := g.flags['U']; ok {
+		agent = given
+	}
+	r, err := l.request(ctx, method, data, agent)
+	if err != nil {
+		return g.fail("bad URL: %s", l)
+	}
+	for _, header := range g.headers {
+		addHeader(r, header)
+	}
+	a, err := g.ask(c, r)
+	if err != nil {
+		return exitKilled
+	}
+	if has(g.flags, 'S') {
+		for _, line := range headerLines(a, r) {
+			_, _ = fmt.Fprintf(g.log, "  %s\n", line)
+		}
+		_, _ = fmt.Fprintf(g.log, "  \n")
+	}
+	switch {
+	case a.status >= http.StatusMultipleChoices || a.status < http.StatusOK:
+		return g.fail("server returned error: HTTP/1.1 %d %s", a.status, http.StatusText(a.status))
+	case has(g.flags, 's'):
+		_, _ = fmt.Fprintf(g.log, "remote file exists\n")
+		return 0
+	}
+	return g.save(ctx, l, a)
+}
+
+// save writes the answer's body to the standard output or a file.
+func (g *wgetting) save(ctx context.Context, l *link, a *answer) int {
+	name, given := g.flags['O']
+	if !given {
+		name = path.Join(g.flags['P'], l.file("index.html"))
+	}
+	if name == "-" {
+		_, _ = fmt.Fprintf(g.log, "writing to stdout\n")
+		if _, err := g.out.Write(a.body); err != nil {
+			return 1
+		}
+		g.meter("-", a)
+		_, _ = fmt.Fprintf(g.log, "written to stdout\n")
+		return 0
+	}
+	flag := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if !given && !has(g.flags, 'c') {
+		flag |= os.O_EXCL
+	}
+	f, err := g.create(ctx, name, flag)
+	if err != nil {
+		return g.fail("can't open '%s': %s", name, reason(err))
+	}
+	_, _ = fmt.Fprintf(g.log, "saving to '%s'\n", name)
+	if _, err := f.Write(a.body); err != nil {
+		return g.fail("write error: %s", reason(err))
+	}
+	g.meter(path.Base(name), a)
+	_, _ = fmt.Fprintf(g.log, "'%s' saved\n", name)
+	return 0
+}
+
+// meter writes the progress of a download that is complete.
+func (g *wgetting) meter(name string, a *answer) {
+	size := fmt.Sprintf("%6d", a.bytes())
+	if len(size) > 6 {
+		size = fmt.Sprintf("%5dk", a.bytes()/1024)
+	}
+	_, _ = fmt.Fprintf(g.log, "%-20.20s 100%% |%s|%s  0:00:00 ETA\n", name, strings.Repeat("*", 32), size)
+}
+
+// headerLines returns the status line and the headers of an answer, sorted.
+func headerLines(a *answer, r *http.Request) []string {
+	lines := []string{fmt.Sprintf("HTTP/1.1 %d %s", a.status, http.StatusText(a.status))}
+	if a.header.Get("Content-Length") == "" && r.Method != http.MethodHead {
+		a.header.Set("Content-Length", strconv.Itoa(a.bytes()))
+	}
+	var names []string
+	for name := range a.header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range a.header[name] {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,54 @@
+package containers
+
+import (
+	"context"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/box"
+	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
+)
+
+// network returns the network as the container's programs see it; nil if the runtime has none.
+func (in *Ref) network() box.Network {
+	if in.runtime.opts.Network == nil {
+		return nil
+	}
+	return ownNetwork{in, in.runtime.opts.Network}
+}
+
+// ownNetwork is the network as one container sees it.
+type ownNetwork struct {
+	*Ref
+	fabric *fabric.Fabric
+}
+
+// source is the container's pod, with the addresses that it has at present.
+func (n ownNetwork) source() policy.Peer {
+	pod := *n.pod
+	pod.Status.PodIPs = nil
+	for _, ip := range n.podIPs() {
+		pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: ip})
+	}
+	return policy.Peer{Pod: &pod}
+}
+
+// Decide implements box.Network.
+func (n ownNetwork) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error) {
+	q.From = n.source()
+	return n.fabric.Decide(ctx, q)
+}
+
+// Names implements box.Network.
+func (n ownNetwork) Names(ctx context.Context, c *dns.Config, ask func(*dns.Zone)) (reach.Outcome, string, error) {
+	return n.fabric.Names(ctx, &reach.Query{From: n.source(), Resolver: c}, ask)
+}
+
+// Serve implements box.Network.
+func (n ownNetwork) Serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	n.runtime.opts.Serve(path, w, r)
+}

@@ -1,0 +1,188 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/services"
+)
+
+// Options are what the fabric needs of the kubelets. All fields are required.
+type Options struct {
+	Informers informers.Kinds
+	// Handle registers functions for an informer's objects. synced reports whether they have seen all that there are.
+	Handle func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (synced cache.InformerSynced, err error)
+	// Start starts the informers that were requested and do not run yet.
+	Start func()
+	Now   func() time.Time
+	// Listens returns what listens at a port of a pod; nil if nothing does.
+	Listens func(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener
+	// Cut returns why packets between two nodes are lost; empty if they are not.
+	Cut func(from, to string) string
+}
+
+// Fabric is the network of a cluster.
+type Fabric struct {
+	opts Options
+
+	// beginning holds back questions until the informers have synced. begun and synced belong to its holder.
+	beginning sync.Mutex
+	begun     bool
+	synced    []cache.InformerSynced
+	ready     bool
+
+	mu      sync.Mutex
+	cluster *reach.Cluster
+	// affinities are what each node remembers of clients.
+	affinities map[string]*services.Affinities
+}
+
+// New returns a network without objects.
+func New(opts Options) *Fabric {
+	return &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}}
+}
+
+// begin starts the informers on the first call, and returns when they have synced.
+func (f *Fabric) begin(ctx context.Context) error {
+	f.beginning.Lock()
+	defer f.beginning.Unlock()
+	if f.ready {
+		return nil
+	}
+	if !f.begun {
+		if err := f.watch(); err != nil {
+			return fmt.Errorf("watching the network's objects: %w", err)
+		}
+		f.begun = true
+		f.opts.Start()
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), f.synced...) {
+		return fmt.Errorf("waiting for the network's objects: %w", context.Cause(ctx))
+	}
+	f.ready = true
+	return nil
+}
+
+// watch registers the functions that keep the cluster's objects.
+func (f *Fabric) watch() error {
+	i := f.opts.Informers
+	for _, w := range []struct {
+		informer cache.SharedIndexInformer
+		set, cut func(obj any)
+	}{
+		{i.Services().Informer(), on(f, func(s *corev1.Service) { f.cluster.Services.SetService(s) }), on(f, func(s *corev1.Service) {
+			f.cluster.Services.DeleteService(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+		})},
+		{i.EndpointSlices().Informer(), on(f, func(s *discoveryv1.EndpointSlice) { f.cluster.Services.SetSlice(s) }), on(f, func(s *discoveryv1.EndpointSlice) { f.cluster.Services.DeleteSlice(s) })},
+		{i.NetworkPolicies().Informer(), on(f, func(p *networkingv1.NetworkPolicy) { f.cluster.Policies.Set(p) }), on(f, func(p *networkingv1.NetworkPolicy) { f.cluster.Policies.Delete(p.Namespace, p.Name) })},
+		{i.Namespaces().Informer(), on(f, func(n *corev1.Namespace) { f.cluster.Policies.SetNamespace(n.Name, n.Labels) }), on(f, func(n *corev1.Namespace) { f.cluster.Policies.DeleteNamespace(n.Name) })},
+		{i.Nodes().Informer(), on(f, func(n *corev1.Node) { f.cluster.SetNode(n) }), on(f, func(n *corev1.Node) { f.cluster.DeleteNode(n.Name) })},
+		{i.Pods().Informer(), on(f, func(p *corev1.Pod) { f.cluster.SetPod(p) }), on(f, func(p *corev1.Pod) {
+			f.cluster.DeletePod(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		})},
+	} {
+		synced, err := f.opts.Handle(w.informer, w.set, w.cut)
+		if err != nil {
+			return err
+		}
+		f.synced = append(f.synced, synced)
+	}
+	return nil
+}
+
+// on returns a function for an informer's objects of one type, which holds the lock.
+func on[T any](f *Fabric, do func(*T)) func(obj any) {
+	return func(obj any) {
+		if o, ok := obj.(*T); ok {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			do(o)
+		}
+	}
+}
+
+// Decide says where a connection goes. It fills in what the query lacks.
+func (f *Fabric) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.complete(q)
+	return f.cluster.Decide(q), nil
+}
+
+// complete fills in what a query lacks. It requires the lock.
+func (f *Fabric) complete(q *reach.Query) {
+	f.serverLocked()
+	q.Now, q.Listens, q.Cut = f.opts.Now(), f.opts.Listens, f.opts.Cut
+	node := q.From.Node
+	if pod := q.From.Pod; pod != nil {
+		node = pod.Spec.NodeName
+		if latest := f.cluster.Pod(pod.Namespace, pod.Name); latest != nil && latest.UID == pod.UID {
+			own := *pod // it has the addresses, which the latest may lack yet
+			own.Labels = latest.Labels
+			q.From.Pod = &own
+		}
+	}
+	if f.affinities[node] == nil {
+		f.affinities[node] = &services.Affinities{}
+	}
+	q.Affinities = f.affinities[node]
+}
+
+// nameServerNumber is the number of the name server's address in the first range of Services, as kubeadm chooses it.
+const nameServerNumber = 10
+
+// serverLocked finds the address of the name server: the tenth after that of the Service kubernetes, which is the first.
+func (f *Fabric) serverLocked() {
+	if f.cluster.DNS.IsValid() {
+		return
+	}
+	s := f.cluster.Services.Service(services.Key{Namespace: metav1.NamespaceDefault, Name: "kubernetes"})
+	if s == nil {
+		return
+	}
+	f.cluster.DNS = NameServer(s.Spec.ClusterIP)
+}
+
+// NameServer returns the address of the name server of a cluster in which the Service kubernetes has an address; not valid if that
+// is none.
+func NameServer(kubernetes string) netip.Addr {
+	address, err := netip.ParseAddr(kubernetes)
+	if err != nil {
+		return netip.Addr{}
+	}
+	for range nameServerNumber - 1 {
+		address = address.Next()
+	}
+	return address
+}
+
+// Names calls ask with what the name server knows that a query's source asks. The outcome is reach.Connected if it answers.
+func (f *Fabric) Names(ctx context.Context, q *reach.Query, ask func(*dns.Zone)) (reach.Outcome, string, error) {
+	if err := f.begin(ctx); err != nil {
+		return "", "", err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.complete(q)
+	zone, _, outcome, why := f.cluster.Server(q)
+	if outcome == reach.Connected {
+		ask(zone)
+	}
+	return outcome, why, nil
+}

@@ -1,0 +1,71 @@
+package kubeletsim
+
+import (
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
+	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
+)
+
+// newFabric returns the network of the cluster.
+func (k *Kubelets) newFabric() *fabric.Fabric {
+	return fabric.New(fabric.Options{
+		Informers: k.informers, Start: func() { k.informers.Start(k.ended) }, Now: k.opts.Clock.Now, Listens: k.listens, Cut: k.cut,
+		Handle: func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.InformerSynced, error) {
+			registration, err := k.attend(informer, seen, lost)
+			if err != nil {
+				return nil, err
+			}
+			return registration.HasSynced, nil
+		},
+	})
+}
+
+// listens returns what listens at a port of a pod; nil if nothing does. Of a pod that another process simulates, it is known what
+// its object shows.
+func (k *Kubelets) listens(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener {
+	if e := k.pods.get(pod.UID); e != nil && k.shards.owns(pod.Spec.NodeName) && k.nodes.Get(pod.Spec.NodeName) != nil {
+		return containers.Listens(e, port, protocol)
+	}
+	return Listens(k.images.Annotate(pod), port, protocol)
+}
+
+// Listens returns what listens at a port of a pod by what its object shows; nil if nothing does.
+func Listens(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener {
+	runs := func(name string) bool {
+		running := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil }
+		return slices.ContainsFunc(pod.Status.ContainerStatuses, running) || slices.ContainsFunc(pod.Status.InitContainerStatuses, running)
+	}
+	return listeners.Of(pod, runs, port, protocol)
+}
+
+// cut returns why packets between two nodes are lost, which may be one node; empty if they are not.
+func (k *Kubelets) cut(from, to string) string {
+	for _, name := range []string{from, to} {
+		n := k.nodes.Get(name)
+		switch {
+		case n == nil:
+		case n.IsCrashed():
+			return "node " + name + " is down"
+		case from != to && !n.Reachable():
+			return "node " + name + " is cut off from the network"
+		}
+	}
+	return ""
+}
+
+// serve answers a request at the end of a path.
+func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
+	if n == nil || e == nil {
+		containers.ServePage(path, w, r)
+		return
+	}
+	k.containers.Answer(n, e, path, w, r)
+}
