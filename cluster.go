@@ -45,7 +45,7 @@ type Cluster struct {
 	server     *apiserver.Server
 	audit      *apiserver.Auditor
 	encryption *apiserver.EncryptionKeys
-	// authorization is the content of Options.AuthorizationConfig; nil: there is none.
+	// authorization is the content of Options.Security.AuthorizationConfig; nil: there is none.
 	authorization *apiserver.AuthorizationConfig
 	https         *apiserver.HTTPS
 	kubeconfig    []byte
@@ -127,7 +127,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.openStore(ctx); err != nil {
 		return err
 	}
-	if c.opts.StoreFaults {
+	if c.opts.Faults.Store {
 		c.faults = faulty.New(c.store, c.clock, c.random.Fork())
 		c.store = c.faults
 	}
@@ -153,20 +153,20 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.server, err = apiserver.New(ctx, apiserver.Options{
-		ProxyClient: proxyClient, Peers: c.peers, SkipSimulated: c.opts.IgnoreSimulatedWebhooks,
+		ProxyClient: proxyClient, Peers: c.peers, SkipSimulated: c.opts.Security.IgnoreSimulatedWebhooks,
 		ServiceRanges: network.ranges, NodePorts: network.nodePorts, AdvertiseAddress: network.advertise,
-		AuthorizationModes: c.opts.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Authentication, AuthorizationWebhook: c.opts.AuthorizationWebhook,
-		AuthorizationConfig: c.authorization, AuthorizationConfigFile: c.opts.AuthorizationConfig,
-		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.ReloadEncryptionConfig,
+		AuthorizationModes: c.opts.Security.AuthorizationModes, Denied: c.denied, Authentication: c.opts.Security.Authentication, AuthorizationWebhook: c.opts.Security.AuthorizationWebhook,
+		AuthorizationConfig: c.authorization, AuthorizationConfigFile: c.opts.Security.AuthorizationConfig,
+		Audit: c.audit, Encryption: c.encryption, ReloadEncryption: c.opts.Storage.ReloadEncryptionConfig,
 		Admission: c.opts.admission(), DefaultObjects: c.defaultObjects(),
-		SharedStore: c.sharesStore(), MaxReads: c.opts.MaxRequests, MaxWrites: c.opts.MaxMutatingRequests, MemoryLimit: c.opts.MemoryLimit,
-		RecordedWrites: c.opts.RecordedWrites, Flags: c.opts.Flags, Resources: c.opts.resources(), KubeVersion: c.opts.kubernetesVersion(),
+		SharedStore: c.sharesStore(), MaxReads: c.opts.API.MaxRequests, MaxWrites: c.opts.API.MaxMutatingRequests, MemoryLimit: c.opts.API.MemoryLimit,
+		RecordedWrites: c.opts.API.RecordedWrites, Flags: c.opts.API.Flags, Resources: c.opts.resources(), KubeVersion: c.opts.kubernetesVersion(),
 		SplitLogs: c.opts.gates().Enabled(featuregates.PodLogsQuerySplitStreams),
 		Store:     c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
-		CompactionInterval: c.opts.CompactionInterval, HistoryRevisions: c.opts.History.Revisions, HistoryDuration: c.opts.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
+		CompactionInterval: c.opts.Storage.CompactionInterval, HistoryRevisions: c.opts.Storage.History.Revisions, HistoryDuration: c.opts.Storage.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
 		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
-		Gatherer: c.opts.Gatherer, Collected: c.collected, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
-		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.ServiceAccountTokens.Issuers, APIAudiences: c.opts.ServiceAccountTokens.Audiences,
+		Gatherer: c.opts.API.Gatherer, Collected: c.collected, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
+		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.Security.ServiceAccountTokens.Issuers, APIAudiences: c.opts.Security.ServiceAccountTokens.Audiences,
 		Metrics: c.metricsSource(),
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // metricsSource returns what the metrics APIs show, or nil without them.
 func (c *Cluster) metricsSource() apiserver.MetricsSource {
-	if c.opts.NoMetricsAPI {
+	if c.opts.API.NoMetricsAPI {
 		return nil
 	}
 	return simulatedmetrics.New(c.clock, c.opts.Seed, c.kubelets.Rules)
@@ -221,7 +221,7 @@ func (c *Cluster) begin(ctx context.Context, shared *controllers.Env) error {
 		if err := c.waitReady(ctx); err != nil {
 			return err
 		}
-		if c.ledger.TakesTurns() && !c.opts.Driven {
+		if c.ledger.TakesTurns() && !c.opts.Clock.Driven {
 			// What the start has begun comes before what the caller does, whatever the machine's speed.
 			if err := c.ledger.WaitIdle(ctx); err != nil {
 				return err
@@ -235,7 +235,7 @@ func (c *Cluster) begin(ctx context.Context, shared *controllers.Env) error {
 // publish serves HTTPS, unless the options exclude it, and creates the ConfigMaps that
 // kube-apiserver maintains.
 func (c *Cluster) publish(ctx context.Context) error {
-	if !c.opts.NoHTTPS {
+	if !c.opts.API.NoHTTPS {
 		if err := c.listen(ctx); err != nil {
 			return err
 		}
@@ -248,19 +248,19 @@ func (c *Cluster) publish(ctx context.Context) error {
 
 // startClock makes the clock of the options. Real time does not need the ledger.
 func (c *Cluster) startClock() {
-	switch c.opts.ClockMode {
+	switch c.opts.Clock.Mode {
 	case clock.ModeVirtual:
 		if !c.opts.isPaced() { // then its clients determine the order of events
-			c.ledger.TakeTurns(c.opts.Seed, c.opts.Driven)
+			c.ledger.TakeTurns(c.opts.Seed, c.opts.Clock.Driven)
 		}
-		c.virtual = clock.NewVirtual(c.opts.ClockStart, c.ledger)
+		c.virtual = clock.NewVirtual(c.opts.Clock.Start, c.ledger)
 		c.clock = c.virtual
 		if c.opts.isPaced() {
-			c.pace.pacer = clock.NewPacer(c.virtual, c.opts.ClockFactor)
+			c.pace.pacer = clock.NewPacer(c.virtual, c.opts.Clock.Speed)
 		}
 		c.ledger.RetryOn(c.clock, c.random)
 	case clock.ModeScaled:
-		c.clock = clock.Scaled(c.opts.ClockFactor)
+		c.clock = clock.Scaled(c.opts.Clock.Speed)
 		c.ledger.RetryOn(c.clock, c.random)
 	default:
 		c.clock = clock.Real()
@@ -268,25 +268,25 @@ func (c *Cluster) startClock() {
 }
 
 // sharesStore reports whether other processes may use the store, too.
-func (c *Cluster) sharesStore() bool { return len(c.opts.Etcd.Endpoints) > 0 }
+func (c *Cluster) sharesStore() bool { return len(c.opts.Sharing.Etcd.Endpoints) > 0 }
 
 // openStore sets store and snapshots. If it fails, both stay nil: a nil pointer in an
 // interface would not be nil.
 func (c *Cluster) openStore(ctx context.Context) error {
 	if c.sharesStore() {
-		external, err := store.DialEtcd(ctx, c.opts.Etcd)
+		external, err := store.DialEtcd(ctx, c.opts.Sharing.Etcd)
 		if err == nil {
 			c.store, c.snapshots = external, external
 		}
 		return err
 	}
-	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Snapshot, RevisionBump: c.opts.Identity.revisionBump(), Sequential: c.ledger.TakesTurns()}
-	if c.opts.DataDir != "" {
-		opts.DataDir = etcdDir(c.opts.DataDir)
+	opts := store.EmbeddedOptions{Logger: c.opts.Logger, Snapshot: c.opts.Storage.Snapshot, RevisionBump: c.opts.Security.Identity.revisionBump(), Sequential: c.ledger.TakesTurns()}
+	if c.opts.Storage.DataDir != "" {
+		opts.DataDir = etcdDir(c.opts.Storage.DataDir)
 	}
 	embedded, err := store.StartEmbedded(ctx, opts)
 	if err != nil {
-		return adviseRepair(c.opts.DataDir, err)
+		return adviseRepair(c.opts.Storage.DataDir, err)
 	}
 	c.store, c.snapshots = embedded, embedded
 	c.watchStore(embedded)
@@ -295,21 +295,21 @@ func (c *Cluster) openStore(ctx context.Context) error {
 
 func (c *Cluster) listen(ctx context.Context) error {
 	var err error
-	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.BindAddress, Port: c.opts.Port, Authority: c.authority, Certificate: c.certificate})
+	c.https, err = c.server.Listen(ctx, apiserver.ListenOptions{Address: c.opts.API.BindAddress, Port: c.opts.API.Port, Authority: c.authority, Certificate: c.certificate})
 	if err != nil {
 		return err
 	}
 	if c.kubeconfig, err = newKubeconfig(c.authority, c.clusterCAs(), c.https.Address(), AdminUser, auth.GroupMasters); err != nil {
 		return err
 	}
-	if c.opts.KubeconfigPath == "" {
+	if c.opts.API.KubeconfigPath == "" {
 		return nil
 	}
-	file, err := encodedFor(c.opts.KubeconfigPath, c.kubeconfig)
+	file, err := encodedFor(c.opts.API.KubeconfigPath, c.kubeconfig)
 	if err != nil {
 		return err
 	}
-	if err := writeKubeconfig(c.opts.KubeconfigPath, file); err != nil {
+	if err := writeKubeconfig(c.opts.API.KubeconfigPath, file); err != nil {
 		return err
 	}
 	c.kubeconfigFile = file
@@ -370,7 +370,7 @@ func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 func (c *Cluster) Kubelets() *kubeletsim.Kubelets { return c.kubelets }
 
 // StoreFaults returns the store that injects faults; nil without Options.StoreFaults.
-func (c *Cluster) StoreFaults() *faulty.Store { return c.faults }
+func (c *Cluster) StoreFaults() *FaultyStore { return c.faults }
 
 // Done is closed when the cluster has stopped, by Close or because a part of it
 // failed.
@@ -432,7 +432,7 @@ func (c *Cluster) close() error {
 		c.virtual.Close()
 	}
 	if c.kubeconfigFile != nil {
-		err = errors.Join(err, removeKubeconfig(c.opts.KubeconfigPath, c.kubeconfigFile))
+		err = errors.Join(err, removeKubeconfig(c.opts.API.KubeconfigPath, c.kubeconfigFile))
 	}
 	return err
 }

@@ -20,7 +20,7 @@ func TestFailureOfAPart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := Start(t.Context(), Options{NoHTTPS: true, Seed: 1})
+			c, err := Start(t.Context(), Options{API: APIOptions{NoHTTPS: true}, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,15 +12,15 @@ func (c *Cluster) readConfiguration(ctx context.Context) (err error) {
 	if err := c.readServing(); err != nil {
 		return err
 	}
-	if c.encryption, err = apiserver.OpenEncryption(ctx, c.opts.EncryptionConfig, "minikcm"); err != nil {
+	if c.encryption, err = apiserver.OpenEncryption(ctx, c.opts.Storage.EncryptionConfig, "minikcm"); err != nil {
 		return err
 	}
-	if c.opts.AuthorizationConfig != "" {
-		if c.authorization, err = apiserver.ReadAuthorizationConfig(c.opts.AuthorizationConfig); err != nil {
+	if c.opts.Security.AuthorizationConfig != "" {
+		if c.authorization, err = apiserver.ReadAuthorizationConfig(c.opts.Security.AuthorizationConfig); err != nil {
 			return err
 		}
-		c.opts.AuthorizationModes = c.authorization.Types()
+		c.opts.Security.AuthorizationModes = c.authorization.Types()
 	}
-	c.audit, err = apiserver.NewAuditor(c.opts.Audit, c.clock, c.opts.Logger)
+	c.audit, err = apiserver.NewAuditor(c.opts.Security.Audit, c.clock, c.opts.Logger)
 	return err
 }

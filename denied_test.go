@@ -15,7 +15,7 @@ import (
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	denied := make(chan string, 100)
-	cluster, err := Start(t.Context(), Options{NoHTTPS: true, Nodes: -1, Denied: func(user string, err error) { denied <- user + ": " + err.Error() }})
+	cluster, err := Start(t.Context(), Options{API: APIOptions{NoHTTPS: true}, Nodes: NodeOptions{Count: -1}, Security: SecurityOptions{Denied: func(user string, err error) { denied <- user + ": " + err.Error() }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package minikcm
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,10 +15,10 @@ import (
 
 // release returns the release of Kubernetes whose API is served.
 func (o *Options) release() (releases.Minor, error) {
-	if o.EmulatedVersion == "" {
+	if o.API.Version == "" {
 		return releases.Newest, nil
 	}
-	return releases.Parse(o.EmulatedVersion)
+	return releases.Parse(o.API.Version)
 }
 
 // serving returns which kinds and fields are served.
@@ -25,34 +27,11 @@ func (o *Options) serving() (apiserver.Serving, error) {
 	if err != nil {
 		return apiserver.Serving{}, fmt.Errorf("--emulated-version: %w", err)
 	}
-	apis, err := featuregates.ParseRuntimeConfig(o.RuntimeConfig)
+	apis, err := featuregates.ParseRuntimeConfig(o.API.RuntimeConfig)
 	if err != nil {
 		return apiserver.Serving{}, fmt.Errorf("--runtime-config: %w", err)
 	}
-	set := map[string]bool{}
-	for _, f := range []struct {
-		gate    string
-		on      bool
-		version string
-	}{
-		{featuregates.GenericWorkload, o.GenericWorkload, "scheduling.k8s.io/v1beta1"},
-		{featuregates.DRAResourcePoolStatus, o.DRAResourcePoolStatus, "resource.k8s.io/v1alpha3"},
-		{featuregates.DRAPartitionableDevicesType, o.DRAPartitionableDevicesType, ""},
-		{featuregates.StorageVersionAPI, o.StorageVersionAPI, "internal.apiserver.k8s.io/v1alpha1"},
-		{featuregates.APIServerIdentity, o.APIServerIdentity || o.StorageVersionAPI, ""},
-	} {
-		if !f.on {
-			continue
-		}
-		set[f.gate] = true
-		if f.version != "" {
-			apis = apis.With(f.version)
-		}
-	}
-	for name, on := range o.FeatureGates {
-		set[name] = on
-	}
-	gates, err := featuregates.New(release, set)
+	gates, err := featuregates.New(release, o.FeatureGates)
 	if err != nil {
 		return apiserver.Serving{}, fmt.Errorf("--feature-gates: %w", err)
 	}
@@ -85,7 +64,7 @@ func (o *Options) resources() *apiserver.ResourceTable {
 
 // kubernetesVersion returns the version of Kubernetes that the cluster shows.
 func (o *Options) kubernetesVersion() string {
-	if release, err := o.release(); err == nil && o.EmulatedVersion != "" {
+	if release, err := o.release(); err == nil && o.API.Version != "" {
 		return release.Version()
 	}
 	return apiserver.DefaultVersion
@@ -107,14 +86,10 @@ func (o *Options) WithoutEffect() []string {
 			all = append(all, unserved(s, gv))
 		}
 	}
-	for _, needs := range []struct{ gate, group, version, resource string }{
-		{featuregates.GenericWorkload, "scheduling.k8s.io", "v1beta1", "podgroups"},
-		{featuregates.DRAResourcePoolStatus, "resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests"},
-		{featuregates.StorageVersionAPI, "internal.apiserver.k8s.io", "v1alpha1", "storageversions"},
-	} {
-		gvr := schema.GroupVersionResource{Group: needs.group, Version: needs.version, Resource: needs.resource}
-		if o.FeatureGates[needs.gate] && !s.APIs.Serves(s.Gates.Release(), gvr) {
-			all = append(all, fmt.Sprintf("--feature-gates=%s=true has no effect without --runtime-config=%s=true", needs.gate, gvr.GroupVersion()))
+	for _, gate := range slices.Sorted(maps.Keys(gatedKinds)) {
+		kind := gatedKinds[gate]
+		if o.FeatureGates[gate] && !s.APIs.Serves(s.Gates.Release(), kind) {
+			all = append(all, fmt.Sprintf("--feature-gates=%s=true has no effect without --runtime-config=%s=true", gate, kind.GroupVersion()))
 		}
 	}
 	return all

@@ -20,8 +20,8 @@ func TestTwoProcessesOnOneEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	etcd := store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}}
-	whole := start(t, minikcm.Options{Etcd: etcd, NoHTTPS: true, Nodes: 1})
-	bare := start(t, minikcm.Options{Etcd: etcd, NoHTTPS: true, Nodes: -1, ManageNodes: minikcm.ManageNone, NoScheduler: true, Controllers: []string{"-*"}})
+	whole := start(t, minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: etcd}, API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: 1}})
+	bare := start(t, minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: etcd}, API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone}, Controllers: minikcm.ControllerOptions{NoScheduler: true, Selected: []string{"-*"}}})
 
 	pods := bare.Client().CoreV1().Pods(metav1.NamespaceDefault)
 	watcher, err := pods.Watch(ctx, metav1.ListOptions{})

@@ -18,7 +18,10 @@ import (
 func Example() {
 	ctx := context.Background()
 	cluster, err := minikcm.Start(ctx, minikcm.Options{
-		Nodes: 2, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1,
+		Nodes: minikcm.NodeOptions{Count: 2},
+		API:   minikcm.APIOptions{NoHTTPS: true},
+		Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual},
+		Seed:  1,
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -23,11 +23,11 @@ type Extension struct {
 	Name string
 	// Start returns the service of a cluster whose parts run; its nodes may not be Ready
 	// yet. ctx bounds only the start.
-	Start func(ctx context.Context, cluster *Cluster) (Service, error)
+	Start func(ctx context.Context, cluster *Cluster) (ExtensionHandler, error)
 }
 
-// Service is what an Extension serves.
-type Service interface {
+// ExtensionHandler is what an Extension serves.
+type ExtensionHandler interface {
 	// ServeHTTP gets unchanged paths. The Ledger does not count its requests.
 	http.Handler
 	// Close stops the service's work in the cluster and its streamed responses, and returns
@@ -60,21 +60,21 @@ func validateExtensions(extensions []Extension) error {
 // services are the running services of a cluster's extensions.
 type services struct {
 	mu      sync.Mutex
-	byName  map[string]Service
-	started []Service
+	byName  map[string]ExtensionHandler
+	started []ExtensionHandler
 }
 
-func (s *services) get(name string) Service {
+func (s *services) get(name string) ExtensionHandler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byName[name]
 }
 
-func (s *services) add(name string, service Service) {
+func (s *services) add(name string, service ExtensionHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byName == nil {
-		s.byName = map[string]Service{}
+		s.byName = map[string]ExtensionHandler{}
 	}
 	s.byName[name] = service
 	s.started = append(s.started, service)
@@ -94,7 +94,7 @@ func (s *services) close() error {
 
 // startExtensions starts the services of the extensions in their order.
 func (c *Cluster) startExtensions(ctx context.Context) error {
-	for _, e := range c.opts.Extensions {
+	for _, e := range c.opts.API.Extensions {
 		service, err := e.Start(ctx, c)
 		if err != nil {
 			return fmt.Errorf("starting the extension %q: %w", e.Name, err)
@@ -106,13 +106,13 @@ func (c *Cluster) startExtensions(ctx context.Context) error {
 
 // Service returns the running service of the extension of that name, for others of the same
 // cluster; nil if there is none.
-func (c *Cluster) Service(name string) Service { return c.services.get(name) }
+func (c *Cluster) Service(name string) ExtensionHandler { return c.services.get(name) }
 
 // serveExtension serves a request beneath an extension's name; it returns false if no
 // extension has that name.
 func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, ownPath+"/"), "/")
-	if !slices.ContainsFunc(c.opts.Extensions, func(e Extension) bool { return e.Name == name }) {
+	if !slices.ContainsFunc(c.opts.API.Extensions, func(e Extension) bool { return e.Name == name }) {
 		return false
 	}
 	user := auth.FromContext(r.Context())
@@ -120,29 +120,29 @@ func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
 		if user == nil {
 			user = auth.Anonymous()
 		}
-		AnswerError(w, auth.Forbidden(auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path},
+		WriteError(w, auth.Forbidden(auth.Attributes{User: user, Verb: strings.ToLower(r.Method), Path: r.URL.Path},
 			fmt.Sprintf("only the group %s may", auth.GroupMasters)))
 		return true
 	}
 	service := c.services.get(name)
 	if service == nil {
-		AnswerError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
+		WriteError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
 		return true
 	}
 	service.ServeHTTP(w, r)
 	return true
 }
 
-// UserOf returns the name of the user whose request a Service serves.
-func UserOf(r *http.Request) string {
+// RequestUser returns the name of the user whose request an ExtensionHandler serves.
+func RequestUser(r *http.Request) string {
 	if user := auth.FromContext(r.Context()); user != nil {
 		return user.Name
 	}
 	return ""
 }
 
-// AnswerError responds with the Status of an API error, or with an internal error.
-func AnswerError(w http.ResponseWriter, err error) {
+// WriteError responds with the Status of an API error, or with an internal error.
+func WriteError(w http.ResponseWriter, err error) {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {

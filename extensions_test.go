@@ -29,7 +29,7 @@ type greeter struct {
 }
 
 func (g *greeter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = fmt.Fprintf(w, "%s greets %s at %s", g.name, minikcm.UserOf(r), r.URL.Path)
+	_, _ = fmt.Fprintf(w, "%s greets %s at %s", g.name, minikcm.RequestUser(r), r.URL.Path)
 }
 
 func (g *greeter) Close() error {
@@ -39,7 +39,7 @@ func (g *greeter) Close() error {
 }
 
 func extension(name string, closed func(name string, err error)) minikcm.Extension {
-	return minikcm.Extension{Name: name, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: name, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &greeter{cluster, name, closed}, nil
 	}}
 }
@@ -72,7 +72,7 @@ func TestExtensions(t *testing.T) {
 	t.Parallel()
 	var closed []string
 	note := func(name string, err error) { closed = append(closed, fmt.Sprint(name, " ", err)) }
-	cluster, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Nodes: -1, Extensions: []minikcm.Extension{extension("first", note), extension("second", note)}, AuthorizationModes: []string{apiserver.AuthorizeAlways}})
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true, Extensions: []minikcm.Extension{extension("first", note), extension("second", note)}}, Nodes: minikcm.NodeOptions{Count: -1}, Security: minikcm.SecurityOptions{AuthorizationModes: []string{apiserver.AuthorizeAlways}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +102,10 @@ func TestExtensionThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	closed := 0
 	failure := errors.New("it does not want to")
-	_, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Nodes: -1, Extensions: []minikcm.Extension{
+	_, err := minikcm.Start(t.Context(), minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true, Extensions: []minikcm.Extension{
 		extension("first", func(string, error) { closed++ }),
-		{Name: "second", Start: func(context.Context, *minikcm.Cluster) (minikcm.Service, error) { return nil, failure }},
-	}})
+		{Name: "second", Start: func(context.Context, *minikcm.Cluster) (minikcm.ExtensionHandler, error) { return nil, failure }},
+	}}, Nodes: minikcm.NodeOptions{Count: -1}})
 	if !errors.Is(err, failure) || closed != 1 {
 		t.Errorf("%v, and %d services were closed", err, closed)
 	}
@@ -120,7 +120,7 @@ func TestExtensionsThatCannotBeServed(t *testing.T) {
 		`"why" cannot be served`:             {{Name: "why", Start: good.Start}},
 		"has no Start":                       {{Name: "good"}},
 	} {
-		opts := minikcm.Options{Extensions: extensions}
+		opts := minikcm.Options{API: minikcm.APIOptions{Extensions: extensions}}
 		if err := opts.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -136,9 +136,9 @@ func TestInfo(t *testing.T) {
 		clock.ModeVirtual: {Mode: clock.ModeVirtual, Now: minikcm.DefaultClockStart},
 	} {
 		cluster := minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-			o.ClockMode, o.ClockFactor = mode, want.Factor
-			o.AuthorizationModes = []string{apiserver.AuthorizeAlways}
-			o.Extensions = []minikcm.Extension{extension("greeting", func(string, error) {})}
+			o.Clock.Mode, o.Clock.Speed = mode, want.Factor
+			o.Security.AuthorizationModes = []string{apiserver.AuthorizeAlways}
+			o.API.Extensions = []minikcm.Extension{extension("greeting", func(string, error) {})}
 		}))
 		code, answer := ask(t, cluster.ConfigFor("jane"), "/minikcm/v1")
 		var info minikcm.Info

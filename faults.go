@@ -3,7 +3,6 @@ package minikcm
 import (
 	"context"
 
-	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/faults"
 )
 
@@ -11,7 +10,7 @@ import (
 // random numbers of its own, so that allowing faults does not change a run of the same
 // seed.
 func (c *Cluster) makeAPIFaults() {
-	if c.opts.APIFaults {
+	if c.opts.Faults.API {
 		c.apiFaults = faults.New(c.clock, c.ledger, c.random.Keyed("faults of the API server"))
 	}
 }
@@ -28,7 +27,7 @@ func (c *Cluster) endFaults() {
 }
 
 // APIFaults returns the faults of the API server; nil without Options.APIFaults.
-func (c *Cluster) APIFaults() *faults.Faults { return c.apiFaults }
+func (c *Cluster) APIFaults() *APIFaults { return c.apiFaults }
 
 // ForgetHistory compacts the store at its current revision and drops the history in the
 // API server's watch caches: requests for earlier revisions get 410 Gone.
@@ -36,7 +35,7 @@ func (c *Cluster) ForgetHistory(ctx context.Context) error { return c.server.For
 
 // Manager returns the manager of the cluster's controllers, which also injects their
 // faults; nil before they are built.
-func (c *Cluster) Manager() *controllers.Manager { return c.manager.Load() }
+func (c *Cluster) Manager() *Manager { return c.manager.Load() }
 
 // storeWaits returns apiserver.Options.StoreWaits. On virtual time, requests may always
 // wait for the store: one that a new fault delays would otherwise be in flight and stop

@@ -42,7 +42,7 @@ func (h headerSetter) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestFence writes as the owner of a Lease, before and after another takes the Lease over.
 func TestFence(t *testing.T) {
-	c := start(t, minikcm.Options{NoHTTPS: true, Nodes: -1, NoScheduler: true, Controllers: []string{"-*"}})
+	c := start(t, minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}, Controllers: minikcm.ControllerOptions{NoScheduler: true, Selected: []string{"-*"}}})
 	ctx := t.Context()
 	leases := c.Client().CoordinationV1().Leases("default")
 	lease, err := leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})

@@ -28,7 +28,7 @@ const (
 // any user name in the headers of a request with a certificate of the front proxy's authority.
 // It is kept where the identity is kept.
 func (c *Cluster) completeFrontProxy(ctx context.Context) (err error) {
-	if given := c.opts.Identity; given != nil && given.frontProxy != nil {
+	if given := c.opts.Security.Identity; given != nil && given.frontProxy != nil {
 		c.frontProxy = given.frontProxy
 		return nil
 	}
@@ -36,11 +36,11 @@ func (c *Cluster) completeFrontProxy(ctx context.Context) (err error) {
 		c.frontProxy, err = c.shareFrontProxy(ctx)
 		return err
 	}
-	if c.opts.DataDir == "" {
+	if c.opts.Storage.DataDir == "" {
 		c.frontProxy, err = newFrontProxyCA()
 		return err
 	}
-	dir := filepath.Join(c.opts.DataDir, "pki")
+	dir := filepath.Join(c.opts.Storage.DataDir, "pki")
 	files := authorityFiles{cert: filepath.Join(dir, "front-proxy-ca.crt"), key: filepath.Join(dir, "front-proxy-ca.key")}
 	if c.frontProxy, err = files.read(); err != nil || c.frontProxy != nil {
 		return err

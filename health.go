@@ -12,7 +12,7 @@ import (
 // schedulerHealth returns the health of the scheduler; nil if there is none. The cluster
 // stops when the scheduler fails, so that a running cluster has a healthy one.
 func (c *Cluster) schedulerHealth() apiserver.ComponentHealth {
-	if c.opts.NoScheduler {
+	if c.opts.Controllers.NoScheduler {
 		return nil
 	}
 	return func() error {

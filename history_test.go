@@ -29,7 +29,7 @@ func TestParseHistory(t *testing.T) {
 		}
 	}
 	for _, bad := range []History{{Duration: -1}, {Revisions: -1}, {Duration: time.Hour, Revisions: 1}} {
-		if (&Options{History: bad}).Validate() == nil {
+		if (&Options{Storage: StorageOptions{History: bad}}).Validate() == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
 	}
@@ -48,7 +48,7 @@ func TestHistory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := Start(t.Context(), Options{Nodes: 1, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1, History: test.history})
+			c, err := Start(t.Context(), Options{Nodes: NodeOptions{Count: 1}, API: APIOptions{NoHTTPS: true}, Clock: ClockOptions{Mode: clock.ModeVirtual}, Seed: 1, Storage: StorageOptions{History: test.history}})
 			if err != nil {
 				t.Fatal(err)
 			}

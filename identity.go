@@ -22,7 +22,7 @@ type Identity struct {
 	revision int64
 }
 
-// Identity returns the cluster's identity, for Options.Identity of a cluster that replaces
+// Identity returns the cluster's identity, for Options.Security.Identity of a cluster that replaces
 // it. After Close it also has the last resource version: those of the new cluster are
 // later, so watches that clients resume there end with 410 (Expired), and informers list
 // again.
@@ -45,12 +45,12 @@ func (i *Identity) revisionBump() uint64 {
 // readIdentity reads the identity from the options or the data directory. It leaves nil
 // what neither has, for completeIdentity.
 func (c *Cluster) readIdentity() (err error) {
-	if given := c.opts.Identity; given != nil {
+	if given := c.opts.Security.Identity; given != nil {
 		c.authority, c.tokenKey = given.authority, given.tokenKey
 		return nil
 	}
-	if c.opts.DataDir != "" {
-		c.authority, err = authorityIn(c.opts.DataDir).read()
+	if c.opts.Storage.DataDir != "" {
+		c.authority, err = authorityIn(c.opts.Storage.DataDir).read()
 	}
 	return err
 }
@@ -66,12 +66,12 @@ func (c *Cluster) completeIdentity(ctx context.Context) (err error) {
 		return c.shareIdentity(ctx)
 	}
 	if c.authority == nil {
-		if c.authority, err = createAuthority(c.opts.DataDir); err != nil {
+		if c.authority, err = createAuthority(c.opts.Storage.DataDir); err != nil {
 			return err
 		}
 	}
 	if c.tokenKey == nil {
-		c.tokenKey, err = tokenKeyIn(c.opts.DataDir)
+		c.tokenKey, err = tokenKeyIn(c.opts.Storage.DataDir)
 	}
 	return err
 }

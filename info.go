@@ -62,19 +62,19 @@ func (i *Info) Has(feature string) bool { return slices.Contains(i.Features, fea
 // Info describes the cluster.
 func (c *Cluster) Info() Info {
 	features := slices.Clone(ownFeatures)
-	for _, e := range c.opts.Extensions {
+	for _, e := range c.opts.API.Extensions {
 		features = append(features, e.Name)
 	}
 	slices.Sort(features)
 	info := Info{
-		Version: Version(), Kubernetes: c.opts.kubernetesVersion(), Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.History.text(), Fork: c.opts.Fork,
-		Clock: ClockInfo{Mode: c.opts.ClockMode, Now: c.clock.Now().UTC()},
+		Version: Version(), Kubernetes: c.opts.kubernetesVersion(), Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.Storage.History.text(), Fork: c.opts.Fork,
+		Clock: ClockInfo{Mode: c.opts.Clock.Mode, Now: c.clock.Now().UTC()},
 	}
 	switch info.Clock.Mode {
 	case "":
 		info.Clock.Mode = clock.ModeReal
 	case clock.ModeScaled:
-		info.Clock.Factor = c.opts.ClockFactor
+		info.Clock.Factor = c.opts.Clock.Speed
 	case clock.ModeVirtual:
 		if c.pace.pacer != nil {
 			now, _ := c.pace.pacer.Pace()

@@ -101,7 +101,7 @@ func TestRemoveKubeconfig(t *testing.T) {
 // The kubeconfig of a user authenticates the user, who may do what roles allow.
 func TestUserKubeconfig(t *testing.T) {
 	t.Parallel()
-	cluster, err := Start(t.Context(), Options{Nodes: -1})
+	cluster, err := Start(t.Context(), Options{Nodes: NodeOptions{Count: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}

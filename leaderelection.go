@@ -135,7 +135,7 @@ func (p *candidate) begin() {
 // candidates returns the candidates of the controllers of kube-controller-manager and of the scheduler,
 // which have not started yet. There are none without leader election.
 func (c *Cluster) candidates(ctx context.Context, e *controllers.Env, m *controllers.Manager) (all []*candidate, err error) {
-	if !c.opts.LeaderElection {
+	if !c.opts.Sharing.LeaderElection {
 		return nil, nil
 	}
 	add := func(name string, halt func() func()) {

@@ -55,13 +55,13 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		opts minikcm.Options
 		err  string // what the error of the start holds; empty: it starts
 	}{
-		"real":         {minikcm.Options{Nodes: 2, KubeconfigPath: filepath.Join(temporary, "config")}, ""},
-		"virtual":      {minikcm.Options{ClockMode: clock.ModeVirtual, NoHTTPS: true}, ""},
+		"real":         {minikcm.Options{Nodes: minikcm.NodeOptions{Count: 2}, API: minikcm.APIOptions{KubeconfigPath: filepath.Join(temporary, "config")}}, ""},
+		"virtual":      {minikcm.Options{Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, API: minikcm.APIOptions{NoHTTPS: true}}, ""},
 		"not waited":   {minikcm.Options{NoWait: true}, ""},
-		"data dir":     {minikcm.Options{DataDir: filepath.Join(t.TempDir(), "data")}, ""},
-		"port in use":  {minikcm.Options{Port: taken.Addr().(*net.TCPAddr).Port}, "address already in use"},
-		"no etcd":      {minikcm.Options{Etcd: store.EtcdOptions{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 50 * time.Millisecond}}, "etcd"},
-		"no directory": {minikcm.Options{KubeconfigPath: filepath.Join(os.DevNull, "config")}, "not a directory"},
+		"data dir":     {minikcm.Options{Storage: minikcm.StorageOptions{DataDir: filepath.Join(t.TempDir(), "data")}}, ""},
+		"port in use":  {minikcm.Options{API: minikcm.APIOptions{Port: taken.Addr().(*net.TCPAddr).Port}}, "address already in use"},
+		"no etcd":      {minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: store.EtcdOptions{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 50 * time.Millisecond}}}, "etcd"},
+		"no directory": {minikcm.Options{API: minikcm.APIOptions{KubeconfigPath: filepath.Join(os.DevNull, "config")}}, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, open := goleak.IgnoreCurrent(), descriptors(t)

@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-
-	"minikcm.dev/minikcm/controllers"
-	"minikcm.dev/minikcm/internal/loop"
 )
 
 // controllersPath serves the states of the cluster's controllers.
@@ -14,7 +11,7 @@ const controllersPath = ownPath + "/controllers"
 
 // Controllers returns the status of every controller, including those that the cluster
 // does not run.
-func (c *Cluster) Controllers() []controllers.Status {
+func (c *Cluster) Controllers() []ControllerStatus {
 	m := c.manager.Load()
 	if m == nil {
 		return nil
@@ -24,7 +21,7 @@ func (c *Cluster) Controllers() []controllers.Status {
 
 // ControllerLoops returns the loops of a controller that the cluster runs; ok is false if it
 // runs none of that name. A controller that is restarted gets new ones.
-func (c *Cluster) ControllerLoops(name string) (loops []loop.Loop, ok bool) {
+func (c *Cluster) ControllerLoops(name string) (loops []ControllerLoop, ok bool) {
 	m := c.manager.Load()
 	if m == nil {
 		return nil, false

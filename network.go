@@ -23,16 +23,16 @@ const (
 func (o *Options) network() (network, error) {
 	var n network
 	var err error
-	if o.AdvertiseAddress != "" {
-		n.advertise, err = netip.ParseAddr(o.AdvertiseAddress)
+	if o.API.AdvertiseAddress != "" {
+		n.advertise, err = netip.ParseAddr(o.API.AdvertiseAddress)
 		if err != nil || n.advertise.IsLoopback() || n.advertise.IsUnspecified() || n.advertise.IsMulticast() || n.advertise.IsLinkLocalUnicast() {
-			return n, fmt.Errorf("advertise address %q is not an IP address that Endpoints may name", o.AdvertiseAddress)
+			return n, fmt.Errorf("advertise address %q is not an IP address that Endpoints may name", o.API.AdvertiseAddress)
 		}
 	}
-	if len(o.ServiceRanges) > 2 {
-		return n, fmt.Errorf("%d ranges of cluster IPs were given: there may be one of each IP family", len(o.ServiceRanges))
+	if len(o.API.ServiceRanges) > 2 {
+		return n, fmt.Errorf("%d ranges of cluster IPs were given: there may be one of each IP family", len(o.API.ServiceRanges))
 	}
-	for _, text := range o.ServiceRanges {
+	for _, text := range o.API.ServiceRanges {
 		prefix, err := parseRange(text)
 		if err != nil {
 			return n, err
@@ -45,8 +45,8 @@ func (o *Options) network() (network, error) {
 	if n.advertise.IsValid() && len(n.ranges) > 0 && n.advertise.Is4() != n.ranges[0].Addr().Is4() {
 		return n, fmt.Errorf("the advertise address %s is not of the IP family of the first range of cluster IPs, %s", n.advertise, n.ranges[0])
 	}
-	if o.NodePorts != "" {
-		if n.nodePorts, err = apiserver.ParsePortRange(o.NodePorts); err != nil {
+	if o.API.NodePorts != "" {
+		if n.nodePorts, err = apiserver.ParsePortRange(o.API.NodePorts); err != nil {
 			return n, fmt.Errorf("reading the range of node ports: %w", err)
 		}
 	}

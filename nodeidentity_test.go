@@ -20,8 +20,9 @@ func TestKubeletsActAsTheirNodes(t *testing.T) {
 			ctx := t.Context()
 			role := map[string]string{"node-role.kubernetes.io/worker": ""}
 			cluster, err := Start(ctx, Options{
-				NoHTTPS: true, Nodes: -1, Pools: []Pool{{Name: "worker", Count: 2, Node: NodeSpec{Labels: role}}}, AuthorizationModes: modes,
-				Denied: func(user string, err error) { t.Errorf("%s was denied a request: %v", user, err) },
+				API:      APIOptions{NoHTTPS: true},
+				Nodes:    NodeOptions{Count: -1, Pools: []Pool{{Name: "worker", Count: 2, Node: NodeSpec{Labels: role}}}},
+				Security: SecurityOptions{AuthorizationModes: modes, Denied: func(user string, err error) { t.Errorf("%s was denied a request: %v", user, err) }},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 func withManaged(t *testing.T, nodes int, manage minikcm.ManageNodes) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(nodes),
-		minikcmtest.WithOptions(func(o *minikcm.Options) { o.ManageNodes = manage }))
+		minikcmtest.WithOptions(func(o *minikcm.Options) { o.Nodes.Manage = manage }))
 }
 
 func makeNode(t *testing.T, client kubernetes.Interface, node *corev1.Node) *corev1.Node {
@@ -289,8 +289,8 @@ func TestNodeMarkedLater(t *testing.T) {
 func TestOwnNodeMadeAnew(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.ManageNodes = minikcm.ManageAll
-		o.Node.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}
+		o.Nodes.Manage = minikcm.ManageAll
+		o.Nodes.Spec.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}
 	}))
 	before := nodeOf(t, c.Client(), "node-0")
 	deleteNode(t, c.Client(), "node-0")
@@ -319,8 +319,11 @@ func TestOwnNodeMadeAnew(t *testing.T) {
 func TestManagedNodeOverRestart(t *testing.T) {
 	t.Parallel()
 	opts := minikcm.Options{
-		DataDir: filepath.Join(t.TempDir(), "data"), Nodes: -1, ManageNodes: minikcm.ManageAll,
-		ClockMode: clock.ModeVirtual, Seed: 1, NoHTTPS: true,
+		Storage: minikcm.StorageOptions{DataDir: filepath.Join(t.TempDir(), "data")},
+		Nodes:   minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageAll},
+		Clock:   minikcm.ClockOptions{Mode: clock.ModeVirtual},
+		Seed:    1,
+		API:     minikcm.APIOptions{NoHTTPS: true},
 	}
 	first := start(t, opts)
 	node := bareNode("bare")
@@ -333,7 +336,7 @@ func TestManagedNodeOverRestart(t *testing.T) {
 	if len(before) != 3 || status.NodeInfo.KubeletVersion != "fake" || len(status.Addresses) != 3 {
 		t.Fatalf("%d pods, status %+v", len(before), status)
 	}
-	opts.ClockStart = first.Clock().Now().Add(time.Hour)
+	opts.Clock.Start = first.Clock().Now().Add(time.Hour)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var OpenAPI = sync.OnceValues(func() ([]byte, error) {
 func serveOpenAPI(w http.ResponseWriter) {
 	data, err := OpenAPI()
 	if err != nil {
-		AnswerError(w, err)
+		WriteError(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

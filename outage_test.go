@@ -28,7 +28,7 @@ func TestEtcdGoneAndBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	etcd := storetest.NewEtcd(t, storetest.EtcdOptions{})
-	c := start(t, minikcm.Options{Etcd: store.EtcdOptions{Endpoints: []string{etcd.Endpoint}}, Nodes: 2})
+	c := start(t, minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: store.EtcdOptions{Endpoints: []string{etcd.Endpoint}}}, Nodes: minikcm.NodeOptions{Count: 2}})
 	client := overHTTPS(t, c)
 	createWeb(t, client, 3)
 	waitForPods(ctx, t, client, 3)

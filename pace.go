@@ -42,20 +42,20 @@ func (p *pace) stop() {
 }
 
 // isPaced reports whether the cluster has a virtual clock that runs by itself.
-func (o *Options) isPaced() bool { return o.ClockMode == clock.ModeVirtual && o.ClockFactor != 0 }
+func (o *Options) isPaced() bool { return o.Clock.Mode == clock.ModeVirtual && o.Clock.Speed != 0 }
 
 // validatePace returns an error for a speed at which a virtual clock cannot run.
 func (o *Options) validatePace() error {
 	if !o.isPaced() {
 		return nil
 	}
-	if len(o.Etcd.Endpoints) > 0 {
+	if len(o.Sharing.Etcd.Endpoints) > 0 {
 		return errors.New("a virtual clock that runs by itself and an external etcd were both given: processes that share an etcd have no clock in common, so choose a real or scaled one")
 	}
-	if o.Driven {
+	if o.Clock.Driven {
 		return errors.New("a virtual clock cannot both run by itself and be driven: choose one")
 	}
-	return clock.ValidateSpeed(o.ClockFactor)
+	return clock.ValidateSpeed(o.Clock.Speed)
 }
 
 // Pacer returns what moves the cluster's virtual clock; nil if the clock is not virtual, or if

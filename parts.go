@@ -60,7 +60,7 @@ func (c *Cluster) buildParts(ctx context.Context) (*controllers.Env, error) {
 
 // buildScheduler builds the scheduler, unless there is none or processes divide the work.
 func (c *Cluster) buildScheduler(ctx context.Context, e *controllers.Env) (err error) {
-	if c.opts.NoScheduler || c.opts.shares() {
+	if c.opts.Controllers.NoScheduler || c.opts.shares() {
 		return nil
 	}
 	own := c.envOf(e, "system:kube-scheduler")
@@ -194,8 +194,8 @@ func (c *Cluster) denied(user string, err error) {
 	if account != user && !slices.ContainsFunc(controllers.Descriptors(), func(d controllers.Descriptor) bool { return d.Account == account }) {
 		return
 	}
-	if c.opts.Denied != nil {
-		c.opts.Denied(user, err)
+	if c.opts.Security.Denied != nil {
+		c.opts.Security.Denied(user, err)
 		return
 	}
 	c.opts.Notices.Error(err, "A component of the cluster lacks a permission", "user", user)
@@ -213,7 +213,7 @@ func (c *Cluster) envOf(e *controllers.Env, user string) *controllers.Env {
 // mode Node, no role allows a kubelet anything, as upstream: then kubelets are administrators.
 func (c *Cluster) asNode() func(ctx context.Context, node string) context.Context {
 	var groups []string
-	modes := c.opts.AuthorizationModes
+	modes := c.opts.Security.AuthorizationModes
 	if len(modes) > 0 && !slices.Contains(modes, apiserver.AuthorizeNode) {
 		groups = []string{auth.GroupMasters}
 	}
@@ -243,8 +243,8 @@ func (c *Cluster) kubeletOptions(e *controllers.Env) (kubeletsim.Options, error)
 		Config: config, ShardOf: shardOf, Informers: e.Informers,
 		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
-		Nodes: c.opts.Nodes, Node: c.opts.Node, Pools: c.opts.Pools, ManageNodes: c.opts.ManageNodes, Latencies: c.opts.Latencies,
-		KubeletVersion: c.opts.kubernetesVersion(), AwaitPodCIDRs: c.opts.PodNetworks.Allocate, Families: c.opts.families(), Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(),
+		Nodes: c.opts.Nodes.Count, Node: c.opts.Nodes.Spec, Pools: c.opts.Nodes.Pools, ManageNodes: c.opts.Nodes.Manage, Latencies: c.opts.Nodes.Latencies,
+		KubeletVersion: c.opts.kubernetesVersion(), AwaitPodCIDRs: c.opts.Nodes.PodNetworks.Allocate, Families: c.opts.families(), Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(),
 		Observe: c.opts.observes(),
 	}, nil
 }
@@ -252,7 +252,7 @@ func (c *Cluster) kubeletOptions(e *controllers.Env) (kubeletsim.Options, error)
 // gather returns the grid of the kubelets' heartbeats. On a clock that is not real, all events have
 // the times that the seed determines.
 func (c *Cluster) gather() time.Duration {
-	if c.opts.ClockMode == "" || c.opts.ClockMode == clock.ModeReal {
+	if c.opts.Clock.Mode == "" || c.opts.Clock.Mode == clock.ModeReal {
 		return 100 * time.Millisecond
 	}
 	return 0

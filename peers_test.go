@@ -39,7 +39,9 @@ func pair(ctx context.Context, t *testing.T) (first, second *minikcm.Cluster, no
 	var all []*minikcm.Cluster
 	for range 2 {
 		all = append(all, start(t, minikcm.Options{
-			Etcd: etcd, Nodes: 16, ManageNodes: minikcm.ManageAll, StoreFaults: true,
+			Sharing: minikcm.SharingOptions{Etcd: etcd},
+			Nodes:   minikcm.NodeOptions{Count: 16, Manage: minikcm.ManageAll},
+			Faults:  minikcm.FaultOptions{Store: true},
 		}))
 	}
 	untilRoles(ctx, t, all...)

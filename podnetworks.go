@@ -16,7 +16,7 @@ const DefaultClusterCIDR = "10.192.0.0/10"
 type PodNetworks struct {
 	// Allocate makes the node-ipam-controller give each Node its networks, as in a cluster with
 	// --allocate-node-cidrs: a node is not ready before it has them. Without it, each simulated
-	// kubelet registers with a network of each IP family of Options.ServiceRanges, of 10.192.0.0/10
+	// kubelet registers with a network of each IP family of Options.API.ServiceRanges, of 10.192.0.0/10
 	// and fd00:10::/32, and the fields below must be empty.
 	Allocate bool
 	// ClusterCIDR is the range of all networks, or one of IPv4 and one of IPv6, separated by a
@@ -40,10 +40,10 @@ func (p *PodNetworks) clusterCIDR() string {
 // families returns the IP families of nodes and pods: the families of ClusterCIDR if it is allocated, otherwise of
 // the Services.
 func (o *Options) families() kubeletsim.Families {
-	if o.PodNetworks.Allocate {
-		return kubeletsim.FamiliesOf(strings.Split(o.PodNetworks.clusterCIDR(), ","))
+	if o.Nodes.PodNetworks.Allocate {
+		return kubeletsim.FamiliesOf(strings.Split(o.Nodes.PodNetworks.clusterCIDR(), ","))
 	}
-	return kubeletsim.FamiliesOf(o.ServiceRanges)
+	return kubeletsim.FamiliesOf(o.API.ServiceRanges)
 }
 
 // check returns an error for networks that cannot be allocated, or not to so many nodes.
@@ -68,21 +68,21 @@ func (p *PodNetworks) check(count int) error {
 // controllerSettings returns the options of the controllers.
 func (o *Options) controllerSettings() *controllers.Settings {
 	s := controllers.Defaults()
-	s.KubeCloudShared.CloudProvider.Name = o.CloudProvider
-	if p := &o.PodNetworks; p.Allocate {
+	s.KubeCloudShared.CloudProvider.Name = o.Nodes.Cloud
+	if p := &o.Nodes.PodNetworks; p.Allocate {
 		s.KubeCloudShared.AllocateNodeCIDRs, s.KubeCloudShared.ClusterCIDR = true, p.clusterCIDR()
 		c := &s.NodeIPAMController
 		c.NodeCIDRMaskSize, c.NodeCIDRMaskSizeIPv4, c.NodeCIDRMaskSizeIPv6 = int32(p.MaskSize), int32(p.IPv4MaskSize), int32(p.IPv6MaskSize)
-		c.ServiceCIDR = strings.Join(o.ServiceRanges, ",")
+		c.ServiceCIDR = strings.Join(o.API.ServiceRanges, ",")
 	}
 	return s
 }
 
 // declaredNodes returns the number of the nodes of the options.
 func (o *Options) declaredNodes() int {
-	n := max(o.Nodes, 0)
-	for i := range o.Pools {
-		n += o.Pools[i].Count
+	n := max(o.Nodes.Count, 0)
+	for i := range o.Nodes.Pools {
+		n += o.Nodes.Pools[i].Count
 	}
 	return n
 }

@@ -68,7 +68,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	r := &readiness{
-		client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), observed: c.opts.observes(), nodes: c.awaitedNodes(), starting: c.opts.Starting,
+		client: c.client, account: !c.makesAccounts, taints: c.newTaints, inCloud: c.opts.inCloud(), observed: c.opts.observes(), nodes: c.awaitedNodes(), starting: c.opts.Progress,
 	}
 	r.total = len(r.nodes)
 	err := c.Until(ctx, r.look, nil)

@@ -16,7 +16,7 @@ import (
 // Known returns the objects of a namespace (empty: of all) and the cluster-scoped ones that
 // the API server has in memory, without Events, to find reasons in. It does not block, so
 // that it may be called while virtual time stands still or etcd fails.
-func (c *Cluster) Known(namespace string) *reasons.Index {
+func (c *Cluster) Known(namespace string) *ObjectIndex {
 	index := reasons.NewIndex()
 	for held := range c.server.Held(namespace) {
 		index.Add(held.Kind, held.Object)
@@ -48,7 +48,7 @@ func (c *Cluster) addRefusals(index *reasons.Index) {
 
 // Reasons reports why an object is not as expected; the report is empty if it is. The
 // error is the API's NotFound if the object does not exist.
-func (c *Cluster) Reasons(ctx context.Context, q Query) (*reasons.Report, error) {
+func (c *Cluster) Reasons(ctx context.Context, q Query) (*ReasonReport, error) {
 	_, report, err := c.reasons(ctx, q)
 	return report, err
 }

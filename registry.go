@@ -16,12 +16,12 @@ const registryName = "minikcm-registry"
 
 // createRegistry writes the list of the images that exist to the API, where it may be changed.
 func (c *Cluster) createRegistry(ctx context.Context) error {
-	if c.opts.Registry == "" {
+	if c.opts.Nodes.Registry == "" {
 		return nil
 	}
 	list := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: registryName, Labels: map[string]string{kubeletsim.LabelRegistry: ""}},
-		Data:       map[string]string{kubeletsim.RegistryKey: c.opts.Registry},
+		Data:       map[string]string{kubeletsim.RegistryKey: c.opts.Nodes.Registry},
 	}
 	configMaps := c.client.CoreV1().ConfigMaps(list.Namespace)
 	_, err := configMaps.Create(ctx, list, metav1.CreateOptions{})

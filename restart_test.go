@@ -88,8 +88,11 @@ func TestRestartOnDataDir(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	opts := minikcm.Options{
-		DataDir: dir, Nodes: 3, ClockMode: clock.ModeVirtual, Seed: 1,
-		KubeconfigPath: filepath.Join(dir, "kubeconfig"),
+		Storage: minikcm.StorageOptions{DataDir: dir},
+		Nodes:   minikcm.NodeOptions{Count: 3},
+		Clock:   minikcm.ClockOptions{Mode: clock.ModeVirtual},
+		Seed:    1,
+		API:     minikcm.APIOptions{KubeconfigPath: filepath.Join(dir, "kubeconfig")},
 	}
 	first := start(t, opts)
 	createWeb(t, first.Client(), 4)
@@ -107,11 +110,11 @@ func TestRestartOnDataDir(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(opts.KubeconfigPath); err == nil {
+	if _, err := os.Stat(opts.API.KubeconfigPath); err == nil {
 		t.Error("the kubeconfig is left behind")
 	}
 	for _, down := range []time.Duration{time.Minute, 24 * time.Hour} {
-		opts.ClockStart = ended.Add(down)
+		opts.Clock.Start = ended.Add(down)
 		again := start(t, opts)
 		advance(t, again, 20*time.Minute)
 		if diff := cmp.Diff(before, podsOf(t, again.Client())); diff != "" {
@@ -213,7 +216,7 @@ func TestDamagedDataDir(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
-			opts := minikcm.Options{DataDir: dir, NoHTTPS: true}
+			opts := minikcm.Options{Storage: minikcm.StorageOptions{DataDir: dir}, API: minikcm.APIOptions{NoHTTPS: true}}
 			if err := start(t, opts).Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -240,10 +243,10 @@ func TestDataDirRefused(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	writeFile(t, file, "")
-	if _, err := minikcm.Start(t.Context(), minikcm.Options{DataDir: file}); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := minikcm.Start(t.Context(), minikcm.Options{Storage: minikcm.StorageOptions{DataDir: file}}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file as data directory: %v", err)
 	}
-	opts := minikcm.Options{DataDir: filepath.Join(t.TempDir(), "data"), NoHTTPS: true}
+	opts := minikcm.Options{Storage: minikcm.StorageOptions{DataDir: filepath.Join(t.TempDir(), "data")}, API: minikcm.APIOptions{NoHTTPS: true}}
 	c := start(t, opts)
 	if _, err := minikcm.Start(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("a second cluster on the same directory: %v", err)
@@ -256,7 +259,7 @@ func TestDataDirRefused(t *testing.T) {
 // A cluster with the identity of an earlier one accepts its kubeconfig, at the same port.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
-	first, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: -1})
+	first, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: minikcm.NodeOptions{Count: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,8 +274,8 @@ func TestIdentity(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	opts := minikcm.Options{Nodes: -1, Identity: first.Identity()}
-	if opts.Port, err = strconv.Atoi(port); err != nil {
+	opts := minikcm.Options{Nodes: minikcm.NodeOptions{Count: -1}, Security: minikcm.SecurityOptions{Identity: first.Identity()}}
+	if opts.API.Port, err = strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
 	second, err := minikcm.Start(t.Context(), opts)
@@ -287,7 +290,7 @@ func TestIdentity(t *testing.T) {
 	if _, err := kubernetes.NewForConfigOrDie(old).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
 		t.Errorf("with the first cluster's kubeconfig: %v", err)
 	}
-	if _, err := minikcm.Start(t.Context(), minikcm.Options{Identity: first.Identity(), DataDir: t.TempDir()}); err == nil {
+	if _, err := minikcm.Start(t.Context(), minikcm.Options{Security: minikcm.SecurityOptions{Identity: first.Identity()}, Storage: minikcm.StorageOptions{DataDir: t.TempDir()}}); err == nil {
 		t.Error("an identity and a data directory are accepted together")
 	}
 }

@@ -80,10 +80,10 @@ func (t ServiceAccountTokens) read() (signing *auth.TokenKey, trusted []*auth.Pu
 // readServing reads the files of the serving certificate and of the keys of tokens. It comes
 // after the identity, whose token key a configured one replaces.
 func (c *Cluster) readServing() (err error) {
-	if c.certificate, c.trustedServing, err = c.opts.ServingCertificate.read(); err != nil {
+	if c.certificate, c.trustedServing, err = c.opts.API.Certificate.read(); err != nil {
 		return err
 	}
-	c.signingKey, c.trustedTokenKeys, err = c.opts.ServiceAccountTokens.read()
+	c.signingKey, c.trustedTokenKeys, err = c.opts.Security.ServiceAccountTokens.read()
 	if c.signingKey == nil {
 		c.signingKey = c.tokenKey
 	}

@@ -48,7 +48,7 @@ func TestSharedCloud(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	all := sharers(t, 2, func(o *minikcm.Options) {
-		o.CloudProvider, o.ClockMode, o.ClockFactor = "simulated", clock.ModeScaled, 60
+		o.Nodes.Cloud, o.Clock.Mode, o.Clock.Speed = "simulated", clock.ModeScaled, 60
 	})
 	client := all[0].Client()
 	for _, name := range []string{"pool-0-0", "pool-1-0", "pool-1-3"} {

@@ -26,7 +26,7 @@ func TestOneKindInTwoProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			etcd := store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}}
-			options := minikcm.Options{Etcd: etcd, NoHTTPS: true, StoreFaults: true, Nodes: -1, Controllers: []string{"-*"}, NoScheduler: true}
+			options := minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: etcd}, API: minikcm.APIOptions{NoHTTPS: true}, Faults: minikcm.FaultOptions{Store: true}, Nodes: minikcm.NodeOptions{Count: -1}, Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}, NoScheduler: true}}
 			clusters := []*minikcm.Cluster{start(t, options), start(t, options)}
 			defer clusters[0].StoreFaults().Inject(fault)()
 			var wg sync.WaitGroup

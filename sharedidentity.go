@@ -27,9 +27,9 @@ type sharedIdentity struct {
 }
 
 // shareIdentity sets authority and tokenKey to those of the external etcd. The first
-// process stores its own, which are new unless Options.Identity has them: the put succeeds
+// process stores its own, which are new unless Options.Security.Identity has them: the put succeeds
 // only if the key does not exist, and the other processes read what was stored. An
-// Options.Identity that differs from the stored one is an error.
+// Options.Security.Identity that differs from the stored one is an error.
 func (c *Cluster) shareIdentity(ctx context.Context) error {
 	stored, err := c.store.Get(ctx, sharedIdentityKey, 0)
 	if errors.Is(err, store.ErrNotFound) {
@@ -42,7 +42,7 @@ func (c *Cluster) shareIdentity(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the key %s in etcd cannot be used (if it is deleted while no process runs, the next one makes new keys, which no earlier kubeconfig or token fits): %w", sharedIdentityKey, err)
 	}
-	if given := c.opts.Identity; given != nil {
+	if given := c.opts.Security.Identity; given != nil {
 		if same, err := sameIdentity(given, authority, key); err != nil || !same {
 			return errors.Join(err, fmt.Errorf("the given identity is not the one that the processes on this etcd share (key %s): omit it, or use the identity of a cluster on this etcd", sharedIdentityKey))
 		}

@@ -19,7 +19,9 @@ import (
 // serverAlone are the options of a cluster that is an apiserver on an external etcd.
 func serverAlone(etcd string) minikcm.Options {
 	return minikcm.Options{
-		Etcd: store.EtcdOptions{Endpoints: []string{etcd}}, Nodes: -1, ManageNodes: minikcm.ManageNone, NoScheduler: true, Controllers: []string{"-*"},
+		Sharing:     minikcm.SharingOptions{Etcd: store.EtcdOptions{Endpoints: []string{etcd}}},
+		Nodes:       minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone},
+		Controllers: minikcm.ControllerOptions{NoScheduler: true, Selected: []string{"-*"}},
 	}
 }
 
@@ -90,13 +92,13 @@ func TestSharedIdentity(t *testing.T) {
 // same.
 func TestSharedIdentityGiven(t *testing.T) {
 	t.Parallel()
-	elsewhere := start(t, minikcm.Options{NoHTTPS: true, Nodes: -1})
-	other := start(t, minikcm.Options{NoHTTPS: true, Nodes: -1})
+	elsewhere := start(t, minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}})
+	other := start(t, minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}})
 	opts := serverAlone(storetest.StartEtcd(t, storetest.EtcdOptions{}))
-	opts.Identity = elsewhere.Identity()
+	opts.Security.Identity = elsewhere.Identity()
 	start(t, opts)
 	start(t, opts) // the same again
-	opts.Identity = other.Identity()
+	opts.Security.Identity = other.Identity()
 	if c, err := minikcm.Start(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "/minikcm/identity): omit it") {
 		t.Errorf("another identity: %v", err)
 		if err == nil {
@@ -109,7 +111,7 @@ func TestSharedIdentityGiven(t *testing.T) {
 func TestSharedIdentityDamaged(t *testing.T) {
 	t.Parallel()
 	opts := serverAlone(storetest.StartEtcd(t, storetest.EtcdOptions{}))
-	external, err := store.DialEtcd(t.Context(), opts.Etcd)
+	external, err := store.DialEtcd(t.Context(), opts.Sharing.Etcd)
 	if err != nil {
 		t.Fatal(err)
 	}

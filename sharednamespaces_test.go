@@ -20,7 +20,7 @@ import (
 func TestCreateInNamespaceThatAnotherProcessChanged(t *testing.T) {
 	ctx := t.Context()
 	etcd := store.EtcdOptions{Endpoints: []string{storetest.StartEtcd(t, storetest.EtcdOptions{})}}
-	options := minikcm.Options{Etcd: etcd, NoHTTPS: true, StoreFaults: true, Nodes: -1, Controllers: []string{"-*"}, NoScheduler: true}
+	options := minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: etcd}, API: minikcm.APIOptions{NoHTTPS: true}, Faults: minikcm.FaultOptions{Store: true}, Nodes: minikcm.NodeOptions{Count: -1}, Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}, NoScheduler: true}}
 	ahead, behind := start(t, options), start(t, options)
 	namespaces := ahead.Client().CoreV1().Namespaces()
 	for _, name := range []string{"labeled", "terminating", "gone"} {

@@ -41,7 +41,7 @@ type term struct {
 // shares reports whether other processes may run on the same etcd. On a virtual clock a cluster
 // is alone, because clocks that jump by themselves cannot agree.
 func (o *Options) shares() bool {
-	return len(o.Etcd.Endpoints) > 0 && o.ClockMode != clock.ModeVirtual
+	return len(o.Sharing.Etcd.Endpoints) > 0 && o.Clock.Mode != clock.ModeVirtual
 }
 
 // roleKinds returns the kinds of roles that this process can run.
@@ -50,10 +50,10 @@ func (o *Options) roleKinds(controllers []string) []string {
 	if len(controllers) > 0 {
 		kinds = append(kinds, members.RoleControllers)
 	}
-	if !o.NoScheduler {
+	if !o.Controllers.NoScheduler {
 		kinds = append(kinds, members.RoleScheduler)
 	}
-	if o.Nodes > 0 || len(o.Pools) > 0 || o.ManageNodes != ManageNone {
+	if o.Nodes.Count > 0 || len(o.Nodes.Pools) > 0 || o.Nodes.Manage != ManageNone {
 		kinds = append(kinds, members.RoleAddresses, members.RoleNodes)
 	}
 	return kinds
@@ -90,8 +90,8 @@ func (c *Cluster) advertised() string {
 	if err != nil {
 		return ""
 	}
-	if c.opts.AdvertiseAddress != "" {
-		host = c.opts.AdvertiseAddress
+	if c.opts.API.AdvertiseAddress != "" {
+		host = c.opts.API.AdvertiseAddress
 	}
 	return net.JoinHostPort(host, port)
 }

@@ -27,8 +27,10 @@ func sharers(t *testing.T, n int, change ...func(o *minikcm.Options)) []*minikcm
 	var all []*minikcm.Cluster
 	for i := range n {
 		opts := minikcm.Options{
-			Etcd: etcd, NoHTTPS: true, StoreFaults: true, ManageNodes: minikcm.ManageAll,
-			Nodes: -1, Pools: []minikcm.Pool{{Name: fmt.Sprintf("pool-%d", i), Count: 4}},
+			Sharing: minikcm.SharingOptions{Etcd: etcd},
+			API:     minikcm.APIOptions{NoHTTPS: true},
+			Faults:  minikcm.FaultOptions{Store: true},
+			Nodes:   minikcm.NodeOptions{Manage: minikcm.ManageAll, Count: -1, Pools: []minikcm.Pool{{Name: fmt.Sprintf("pool-%d", i), Count: 4}}},
 		}
 		for _, f := range change {
 			f(&opts)
@@ -208,7 +210,7 @@ spec: {path: "/metrics/nodes/{nodeName}/one", metrics: [{name: one, kind: gauge,
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := sharers(t, 2, func(o *minikcm.Options) { o.Stages.Manifests, o.NoHTTPS = manifests, false })
+	all := sharers(t, 2, func(o *minikcm.Options) { o.Nodes.Stages.Manifests, o.API.NoHTTPS = manifests, false })
 	untilRoles(ctx, t, all...)
 	for i, c := range all {
 		for j := range all {

@@ -16,7 +16,7 @@ import (
 func etcdDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 
 // Snapshot writes a snapshot of the running cluster's store in etcd's format, which
-// Options.Snapshot, RestoreSnapshot and etcd's tools read.
+// Options.Storage.Snapshot, RestoreSnapshot and etcd's tools read.
 func (c *Cluster) Snapshot(ctx context.Context, w io.Writer) error {
 	return c.snapshots.Snapshot(ctx, w)
 }

@@ -32,18 +32,18 @@ type Stages struct {
 	Watch bool
 	// Manifests are written to the API before the nodes start, with a definition if there is none.
 	// They imply Watch.
-	Manifests []kwok.Manifest
+	Manifests []StageManifest
 }
 
 // ParseStages returns the objects of these kinds in a file, which has YAML or JSON documents. It fails
 // if one of them is invalid, or of another kind.
-func ParseStages(file []byte) ([]kwok.Manifest, error) { return kwok.Split(file) }
+func ParseStages(file []byte) ([]StageManifest, error) { return kwok.Split(file) }
 
 func (s *Stages) watches() bool { return s.Watch || len(s.Manifests) > 0 }
 
 // buildStages builds the parts that play Stages, and that read usages and Metrics.
 func (c *Cluster) buildStages(e *controllers.Env) error {
-	if !c.opts.Stages.watches() {
+	if !c.opts.Nodes.Stages.watches() {
 		return nil
 	}
 	read, err := kubeletsim.NewUsageReader(c.local.Config("system:minikcm:"+kubeletsim.UsageReader, auth.GroupMasters), kubeletsim.UsageOptions{
@@ -81,11 +81,11 @@ func (c *Cluster) untilBegun(run func(context.Context) error) func(context.Conte
 // createStages writes the manifests of the options to the API, and the namespaces that they need. An
 // object that exists gets the spec of the options.
 func (c *Cluster) createStages(ctx context.Context) error {
-	all := c.opts.Stages.Manifests
+	all := c.opts.Nodes.Stages.Manifests
 	if len(all) == 0 {
 		return nil
 	}
-	if c.opts.shares() && slices.ContainsFunc(all, func(m kwok.Manifest) bool { return m.Kind == stages.Kind }) {
+	if c.opts.shares() && slices.ContainsFunc(all, func(m StageManifest) bool { return m.Kind == stages.Kind }) {
 		return errors.New("Stages were given and other processes may share the etcd: their clocks do not agree, so no Stage would have effect")
 	}
 	client, err := dynamic.NewForConfig(c.local.Config(AdminUser, auth.GroupMasters))
@@ -103,7 +103,7 @@ func (c *Cluster) createStages(ctx context.Context) error {
 	return nil
 }
 
-func createStage(ctx context.Context, client dynamic.Interface, m *kwok.Manifest) error {
+func createStage(ctx context.Context, client dynamic.Interface, m *StageManifest) error {
 	var o unstructured.Unstructured
 	if err := json.Unmarshal(m.JSON, &o.Object); err != nil {
 		return fmt.Errorf("decoding it: %w", err)
@@ -148,7 +148,7 @@ func createNamespace(ctx context.Context, client dynamic.Interface, name string)
 
 // defineStages creates the definitions of the kinds of these manifests that there are none of, and
 // waits until they are served.
-func defineStages(ctx context.Context, client dynamic.Interface, of []kwok.Manifest) error {
+func defineStages(ctx context.Context, client dynamic.Interface, of []StageManifest) error {
 	contents, err := kwok.Definitions(of)
 	if err != nil {
 		return err

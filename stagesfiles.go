@@ -16,8 +16,8 @@ const maxStageFiles = 1000
 
 // ReadStages returns the objects of kwok's kinds in files, and in the files of folders that end in .yaml, .yml or
 // .json, for Stages.Manifests. It fails if one of them is invalid, of another kind, or there twice. Errors begin with the path.
-func ReadStages(paths []string) ([]kwok.Manifest, error) {
-	var all []kwok.Manifest
+func ReadStages(paths []string) ([]StageManifest, error) {
+	var all []StageManifest
 	names := map[string]string{}
 	for _, path := range paths {
 		files, err := stageFiles(path)
@@ -62,7 +62,7 @@ func stageFiles(path string) ([]string, error) {
 	return files, err
 }
 
-func readStageFile(file string) ([]kwok.Manifest, error) {
+func readStageFile(file string) ([]StageManifest, error) {
 	opened, err := os.Open(file)
 	if err != nil {
 		return nil, err

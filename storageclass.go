@@ -23,7 +23,7 @@ const DefaultStorageClass = "standard"
 // defaultObjects are what the API server creates if there is nothing of the kind. Loaded
 // objects come later, and may have StorageClasses of their own.
 func (c *Cluster) defaultObjects() []runtime.Object {
-	if c.opts.Objects != nil || !c.provisionsVolumes() {
+	if c.opts.Storage.Objects != nil || !c.provisionsVolumes() {
 		return nil
 	}
 	return []runtime.Object{defaultStorageClass()}

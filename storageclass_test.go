@@ -23,9 +23,11 @@ func TestStorageClasses(t *testing.T) {
 		want   string
 	}{
 		"by default":            {func(*minikcm.Options) {}, "standard minikcm.dev/simulated map[storageclass.kubernetes.io/is-default-class:true]\n"},
-		"without a provisioner": {func(o *minikcm.Options) { o.Controllers = []string{"*", "-simulated-volume-provisioner"} }, ""},
-		"with a dump":           {func(o *minikcm.Options) { o.Objects = dump.New("the test", []*unstructured.Unstructured{foreign}) }, "gp3 ebs.csi.aws.com map[minikcm.dev/simulated:true]\n"},
-		"with an empty dump":    {func(o *minikcm.Options) { o.Objects = dump.New("the test", nil) }, "standard minikcm.dev/simulated map[storageclass.kubernetes.io/is-default-class:true]\n"},
+		"without a provisioner": {func(o *minikcm.Options) { o.Controllers.Selected = []string{"*", "-simulated-volume-provisioner"} }, ""},
+		"with a dump": {func(o *minikcm.Options) {
+			o.Storage.Objects = dump.New("the test", []*unstructured.Unstructured{foreign})
+		}, "gp3 ebs.csi.aws.com map[minikcm.dev/simulated:true]\n"},
+		"with an empty dump": {func(o *minikcm.Options) { o.Storage.Objects = dump.New("the test", nil) }, "standard minikcm.dev/simulated map[storageclass.kubernetes.io/is-default-class:true]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ import (
 func TestProcessesReportStorageVersions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	all := sharers(t, 2, func(o *minikcm.Options) { o.StorageVersionAPI = true })
+	all := sharers(t, 2, func(o *minikcm.Options) { o.EnableFeature("StorageVersionAPI") })
 	client := all[1].Client()
 	leases, err := client.CoordinationV1().Leases(members.Namespace).List(ctx, metav1.ListOptions{LabelSelector: members.Selector})
 	if err != nil || len(leases.Items) != 2 {

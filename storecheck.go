@@ -15,7 +15,7 @@ import (
 // CheckSnapshot reads all of a snapshot, or of the data directory of a stopped cluster or
 // etcd, and reports what is damaged, down to the stored objects. It changes nothing. The error
 // is for a path that cannot be checked.
-func CheckSnapshot(path string) (*store.CheckReport, error) {
+func CheckSnapshot(path string) (*CheckReport, error) {
 	value, err := apiserver.NewStoredCheck()
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func CheckSnapshot(path string) (*store.CheckReport, error) {
 
 // RepairSnapshot makes a new data directory of what is readable in a damaged snapshot or data
 // directory, which is not changed. The certificates of a data directory are copied.
-func RepairSnapshot(ctx context.Context, path, dataDir string) (*store.RepairReport, error) {
+func RepairSnapshot(ctx context.Context, path, dataDir string) (*RepairReport, error) {
 	value, err := apiserver.NewStoredCheck()
 	if err != nil {
 		return nil, err

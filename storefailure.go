@@ -61,7 +61,7 @@ func (c *Cluster) watchStore(s *store.Embedded) {
 	c.watching.Go(func() {
 		select {
 		case <-s.Failed():
-			c.stopped(&StoreFailedError{DataDir: c.opts.DataDir, Err: s.Failure()})
+			c.stopped(&StoreFailedError{DataDir: c.opts.Storage.DataDir, Err: s.Failure()})
 			close(c.broken)
 		case <-c.closed:
 		}

@@ -19,7 +19,7 @@ import (
 // when it is well again.
 func TestStoreFaults(t *testing.T) {
 	t.Parallel()
-	c := start(t, minikcm.Options{ClockMode: clock.ModeVirtual, NoHTTPS: true, Nodes: 2, Seed: 1, StoreFaults: true})
+	c := start(t, minikcm.Options{Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: 2}, Seed: 1, Faults: minikcm.FaultOptions{Store: true}})
 	client := c.Client()
 	create := func(name string) error {
 		done := make(chan struct{})

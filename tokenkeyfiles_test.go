@@ -25,7 +25,7 @@ func TestTokenKeyFiles(t *testing.T) {
 	ctx := t.Context()
 	restart := func() *minikcm.Cluster {
 		t.Helper()
-		c, err := minikcm.Start(ctx, minikcm.Options{DataDir: dir, Nodes: -1, NoHTTPS: true, Seed: 1})
+		c, err := minikcm.Start(ctx, minikcm.Options{Storage: minikcm.StorageOptions{DataDir: dir}, Nodes: minikcm.NodeOptions{Count: -1}, API: minikcm.APIOptions{NoHTTPS: true}, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestTokenKeyFiles(t *testing.T) {
 // TestWithoutScheduler checks that a pod stays unassigned, so that another scheduler may bind
 // it.
 func TestWithoutScheduler(t *testing.T) {
-	c := start(t, minikcm.Options{NoScheduler: true, NoHTTPS: true, Seed: 1, DisableAdmissionPlugins: []string{"ServiceAccount"}})
+	c := start(t, minikcm.Options{Controllers: minikcm.ControllerOptions{NoScheduler: true}, API: minikcm.APIOptions{NoHTTPS: true}, Seed: 1, Security: minikcm.SecurityOptions{DisableAdmissionPlugins: []string{"ServiceAccount"}}})
 	ctx := t.Context()
 	pods := c.Client().CoreV1().Pods("default")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}}}

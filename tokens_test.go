@@ -17,7 +17,7 @@ import (
 func TestTokensOutliveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	options := minikcm.Options{DataDir: dir, NoHTTPS: true, Nodes: -1}
+	options := minikcm.Options{Storage: minikcm.StorageOptions{DataDir: dir}, API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}}
 	c, err := minikcm.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestTokensOutliveARestart(t *testing.T) {
 	if got := review(options); !got.Authenticated || got.User.Username != "system:serviceaccount:default:default" {
 		t.Errorf("after the restart: %v", got)
 	}
-	if got := review(minikcm.Options{NoHTTPS: true, Nodes: -1}); got.Authenticated || !strings.HasPrefix(got.Error, "invalid signature") {
+	if got := review(minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}}); got.Authenticated || !strings.HasPrefix(got.Error, "invalid signature") {
 		t.Errorf("elsewhere: %v", got)
 	}
 	key := filepath.Join(dir, "pki", "sa.key")

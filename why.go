@@ -18,13 +18,13 @@ import (
 const whyPath = ownPath + "/why"
 
 // Why explains an object: why it is not as expected now, and the chain of causes of its
-// writes back to the first one. The error is a *writerecord.NeverWrittenError if the object does
+// writes back to the first one. The error is a *NeverWrittenError if the object does
 // not exist and the record has none of its writes.
 func (c *Cluster) Why(ctx context.Context, query Query) (*Explanation, error) {
 	log := c.Writes()
 	forgotten := log.Forgotten()
 	explanation, err := writerecord.Explain(log.Writes(nil), forgotten, query)
-	var never *writerecord.NeverWrittenError
+	var never *NeverWrittenError
 	if err != nil && !errors.As(err, &never) {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (c *Cluster) Why(ctx context.Context, query Query) (*Explanation, error) {
 }
 
 // unwritten explains an existing object of which the record has no write.
-func unwritten(o *unstructured.Unstructured, never *writerecord.NeverWrittenError) *Explanation {
+func unwritten(o *unstructured.Unstructured, never *NeverWrittenError) *Explanation {
 	return &Explanation{
 		Object: Write{
 			Resource: metav1.GroupVersionResource{Group: o.GroupVersionKind().Group, Version: o.GroupVersionKind().Version, Resource: never.Query.Resource},
@@ -60,7 +60,7 @@ func unwritten(o *unstructured.Unstructured, never *writerecord.NeverWrittenErro
 }
 
 // suggest adds the existing objects of the kind to the error.
-func (c *Cluster) suggest(query Query, never *writerecord.NeverWrittenError) {
+func (c *Cluster) suggest(query Query, never *NeverWrittenError) {
 	for held := range c.server.Held("") {
 		if query.Group != "" && query.Group != held.Kind.Group || query.Resource != "" && query.Resource != held.Resource || query.Resource == "" && query.Kind != held.Kind.Kind {
 			continue
@@ -85,7 +85,7 @@ func (c *Cluster) serveWhy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	explanation, err := c.Why(r.Context(), q)
-	var never *writerecord.NeverWrittenError
+	var never *NeverWrittenError
 	switch {
 	case errors.As(err, &never):
 		answerStatus(w, http.StatusNotFound, metav1.StatusReasonNotFound, q, err.Error())

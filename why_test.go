@@ -20,7 +20,7 @@ import (
 // startVirtual starts a cluster on virtual time, in memory.
 func startVirtual(t *testing.T) *minikcm.Cluster {
 	t.Helper()
-	c, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Seed: 1, Nodes: 1, ClockMode: clock.ModeVirtual})
+	c, err := minikcm.Start(t.Context(), minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Seed: 1, Nodes: minikcm.NodeOptions{Count: 1}, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,14 @@ import (
 	"minikcm.dev/minikcm/internal/writerecord"
 )
 
-// Write is the record of one revision, Effect what it did to its object, and Change a
-// field that it changed.
-type (
-	Write  = writerecord.Write
-	Effect = writerecord.Effect
-	Change = writerecord.Change
-	// Refusal counts requests that were refused.
-	Refusal = writerecord.Refusal
-)
+// WriteLog is the write record of a cluster: its newest writes, and the requests that were refused.
+type WriteLog = writerecord.Log
+
+// Write is the record of one revision.
+type Write = writerecord.Write
+
+// Effect is what a Write did to its object.
+type Effect = writerecord.Effect
 
 // The effects of writes.
 const (
@@ -26,26 +25,36 @@ const (
 	Removed = writerecord.Removed
 )
 
-// Explanation explains the state of the object that a Query names, by Links of writes to their
-// causes.
-type (
-	Explanation = writerecord.Explanation
-	Link        = writerecord.Link
-	Query       = writerecord.Query
-)
+// Change is a field that a Write changed.
+type Change = writerecord.Change
+
+// Refusal counts requests that were refused.
+type Refusal = writerecord.Refusal
+
+// Explanation explains the state of the object that a Query names.
+type Explanation = writerecord.Explanation
+
+// Link is a Write and its causes.
+type Link = writerecord.Link
+
+// Query identifies an object.
+type Query = writerecord.Query
+
+// NeverWrittenError is the error of Explain and Cluster.Why for an object that the record has no write of.
+type NeverWrittenError = writerecord.NeverWrittenError
 
 // Explain follows the causes of an object's writes back to the first one. forgotten is the
-// number of writes that the record has dropped. The error is a *writerecord.NeverWrittenError
+// number of writes that the record has dropped. The error is a *NeverWrittenError
 // if none of the writes is about the object.
 func Explain(writes []Write, forgotten int64, query Query) (*Explanation, error) {
 	return writerecord.Explain(writes, forgotten, query)
 }
 
 // Writes returns the write record.
-func (c *Cluster) Writes() *writerecord.Log { return c.server.Writes() }
+func (c *Cluster) Writes() *WriteLog { return c.server.Writes() }
 
-// OfShortName returns the built-in resource with a short name, such as pods for po.
-func OfShortName(name string) (gr schema.GroupResource, ok bool) {
+// ResourceForShortName returns the built-in resource with a short name, such as pods for po.
+func ResourceForShortName(name string) (gr schema.GroupResource, ok bool) {
 	for _, row := range apiserver.BuiltinResources().All() {
 		if slices.Contains(row.ShortNames, name) {
 			return row.GroupResource(), true

@@ -53,7 +53,7 @@ func TestThrottling(t *testing.T) {
 		capacity := func(cpu string) minikcm.NodeSpec {
 			return minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
 		}
-		o.Pools = []minikcm.Pool{{Name: "large", Count: 1, Node: capacity("16")}, {Name: "small", Count: 1, Node: capacity("1")}}
+		o.Nodes.Pools = []minikcm.Pool{{Name: "large", Count: 1, Node: capacity("16")}, {Name: "small", Count: 1, Node: capacity("1")}}
 	}))
 	pod := func(name, node, limit, load string) {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}, Annotations: map[string]string{}}, Spec: corev1.PodSpec{

@@ -68,7 +68,7 @@ func (c *streamCluster) hasCPU(pod, cpu string, restarts int32, pending string) 
 }
 
 func smallNode(o *minikcm.Options) {
-	o.Node.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
+	o.Nodes.Spec.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 }
 
 func TestResize(t *testing.T) {

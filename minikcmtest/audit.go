@@ -10,5 +10,5 @@ import (
 // the cluster's own parts included. Several goroutines call record at the same time. It owns
 // the event, and must not block.
 func WithAudit(policy auditv1.Policy, record func(*auditv1.Event)) Option {
-	return func(o *minikcm.Options) { o.Audit.Policy, o.Audit.Events = &policy, record }
+	return func(o *minikcm.Options) { o.Security.Audit.Policy, o.Security.Audit.Events = &policy, record }
 }

@@ -30,9 +30,9 @@ type Option func(*minikcm.Options)
 // WithNodes sets the number of nodes. The default is 1.
 func WithNodes(n int) Option {
 	return func(o *minikcm.Options) {
-		o.Nodes = n
+		o.Nodes.Count = n
 		if n == 0 {
-			o.Nodes = -1
+			o.Nodes.Count = -1
 		}
 	}
 }
@@ -46,45 +46,45 @@ func WithNodePools(t testing.TB, file string) Option {
 		t.Fatal(err)
 	}
 	return func(o *minikcm.Options) {
-		o.Nodes, o.Pools = -1, append(o.Pools, pools...)
+		o.Nodes.Count, o.Nodes.Pools = -1, append(o.Nodes.Pools, pools...)
 	}
 }
 
 // WithVirtualTime runs the cluster on virtual time, which only moves in Advance and
 // Eventually.
 func WithVirtualTime() Option {
-	return func(o *minikcm.Options) { o.ClockMode = clock.ModeVirtual }
+	return func(o *minikcm.Options) { o.Clock.Mode = clock.ModeVirtual }
 }
 
-// WithControllers selects the controllers that run, as Options.Controllers does.
+// WithControllers selects the controllers that run, as Options.Controllers.Selected does.
 func WithControllers(selection ...string) Option {
-	return func(o *minikcm.Options) { o.Controllers = selection }
+	return func(o *minikcm.Options) { o.Controllers.Selected = selection }
 }
 
 // WithoutScheduler runs no scheduler: pods stay unassigned unless a client binds them.
 func WithoutScheduler() Option {
-	return func(o *minikcm.Options) { o.NoScheduler = true }
+	return func(o *minikcm.Options) { o.Controllers.NoScheduler = true }
 }
 
 // WithSchedulerConfig makes the scheduler run by the KubeSchedulerConfiguration in a file.
 func WithSchedulerConfig(file string) Option {
-	return func(o *minikcm.Options) { o.SchedulerConfig = file }
+	return func(o *minikcm.Options) { o.Controllers.SchedulerConfig = file }
 }
 
 // WithSimulatedCloud puts the nodes into the simulated cloud, in which each has an instance.
 func WithSimulatedCloud() Option {
-	return func(o *minikcm.Options) { o.CloudProvider = "simulated" }
+	return func(o *minikcm.Options) { o.Nodes.Cloud = "simulated" }
 }
 
 // WithSimulatedWebhooksIgnored skips webhooks and APIServices behind which only simulated pods are, which otherwise fail.
 func WithSimulatedWebhooksIgnored() Option {
-	return func(o *minikcm.Options) { o.IgnoreSimulatedWebhooks = true }
+	return func(o *minikcm.Options) { o.Security.IgnoreSimulatedWebhooks = true }
 }
 
 // WithVersion serves the API of a minor release of Kubernetes, such as "1.33", in place of the newest's: its groups,
 // versions, kinds and fields, with the defaults of its feature gates.
 func WithVersion(version string) Option {
-	return func(o *minikcm.Options) { o.EmulatedVersion = version }
+	return func(o *minikcm.Options) { o.API.Version = version }
 }
 
 // WithFeatureGate turns a feature on or off by the name of its gate.
@@ -100,22 +100,24 @@ func WithFeatureGate(name string, on bool) Option {
 // WithRuntimeConfig serves API versions and resources that are off by default, or turns some off: items of upstream's
 // flag --runtime-config, such as "resource.k8s.io/v1beta1=true".
 func WithRuntimeConfig(items ...string) Option {
-	return func(o *minikcm.Options) { o.RuntimeConfig = append(o.RuntimeConfig, items...) }
+	return func(o *minikcm.Options) { o.API.RuntimeConfig = append(o.API.RuntimeConfig, items...) }
 }
 
 // WithGangScheduling serves Workload and PodGroup of scheduling.k8s.io/v1beta1 and schedules pods by their
 // PodGroups: upstream's feature gate GenericWorkload.
-func WithGangScheduling() Option { return func(o *minikcm.Options) { o.GenericWorkload = true } }
+func WithGangScheduling() Option { return withFeature("GenericWorkload") }
 
 // WithResourcePoolStatus serves ResourcePoolStatusRequest of resource.k8s.io/v1alpha3 and answers the requests:
 // upstream's feature gates DRAResourcePoolStatus and DRAPartitionableDevicesType.
 func WithResourcePoolStatus() Option {
-	return func(o *minikcm.Options) { o.DRAResourcePoolStatus, o.DRAPartitionableDevicesType = true, true }
+	return withFeature("DRAPartitionableDevicesType")
 }
 
 // WithStorageVersions serves StorageVersion of internal.apiserver.k8s.io/v1alpha1, with an entry of the API server for
 // each kind that it stores: upstream's feature gates StorageVersionAPI and APIServerIdentity.
-func WithStorageVersions() Option { return func(o *minikcm.Options) { o.StorageVersionAPI = true } }
+func WithStorageVersions() Option { return withFeature("StorageVersionAPI") }
+
+func withFeature(gate string) Option { return func(o *minikcm.Options) { o.EnableFeature(gate) } }
 
 // WithAdmissionPlugins changes which admission plugins run: "name" enables one, "-name"
 // disables one.
@@ -123,9 +125,9 @@ func WithAdmissionPlugins(selection ...string) Option {
 	return func(o *minikcm.Options) {
 		for _, name := range selection {
 			if disabled, ok := strings.CutPrefix(name, "-"); ok {
-				o.DisableAdmissionPlugins = append(o.DisableAdmissionPlugins, disabled)
+				o.Security.DisableAdmissionPlugins = append(o.Security.DisableAdmissionPlugins, disabled)
 			} else {
-				o.EnableAdmissionPlugins = append(o.EnableAdmissionPlugins, name)
+				o.Security.EnableAdmissionPlugins = append(o.Security.EnableAdmissionPlugins, name)
 			}
 		}
 	}
@@ -133,13 +135,13 @@ func WithAdmissionPlugins(selection ...string) Option {
 
 // WithHTTPS serves HTTPS on a socket, which Kubeconfig and HTTPSConfig need.
 func WithHTTPS() Option {
-	return func(o *minikcm.Options) { o.NoHTTPS = false }
+	return func(o *minikcm.Options) { o.API.NoHTTPS = false }
 }
 
 // WithFaults enables APIFaults and StoreFaults, which make the API server and the store
 // fail on demand.
 func WithFaults() Option {
-	return func(o *minikcm.Options) { o.APIFaults, o.StoreFaults = true, true }
+	return func(o *minikcm.Options) { o.Faults.API, o.Faults.Store = true, true }
 }
 
 // WithOptions changes any of the cluster's options.
@@ -150,13 +152,13 @@ func WithOptions(change func(*minikcm.Options)) Option { return change }
 // test also fails if a controller or the scheduler was denied a request.
 func New(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
-	options := minikcm.Options{Seed: 1, NoHTTPS: true}
+	options := minikcm.Options{Seed: 1, API: minikcm.APIOptions{NoHTTPS: true}}
 	for _, change := range opts {
 		change(&options)
 	}
 	denied := make(chan error, 1)
-	if options.Denied == nil {
-		options.Denied = func(_ string, err error) {
+	if options.Security.Denied == nil {
+		options.Security.Denied = func(_ string, err error) {
 			select {
 			case denied <- err:
 			default: // the first is enough

@@ -79,7 +79,7 @@ func TestOptionsReachTheCluster(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2030, time.May, 1, 8, 0, 0, 0, time.UTC)
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.ClockStart, o.Seed = start, 42
+		o.Clock.Start, o.Seed = start, 42
 	}))
 	if got := c.Clock().Now(); !got.Equal(start) {
 		t.Errorf("it is %v, want %v", got, start)

@@ -16,7 +16,7 @@ import (
 // The same as from a file.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
-	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: 2, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1})
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: minikcm.NodeOptions{Count: 2}, API: minikcm.APIOptions{NoHTTPS: true}, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ counts:
 // Nodes are broken from Go as from a file, until what was broken is taken back.
 func TestRehearsalOfFaults(t *testing.T) {
 	t.Parallel()
-	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: 3, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1})
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: minikcm.NodeOptions{Count: 3}, API: minikcm.APIOptions{NoHTTPS: true}, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

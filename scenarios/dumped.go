@@ -27,9 +27,9 @@ func beginWith(options *minikcm.Options, c *spec.Cluster) error {
 		d.RedactSecrets()
 	}
 	if c.Nodes == nil && len(c.Pools) == 0 && !d.HasNodes() {
-		options.Nodes = spec.DefaultNodes
+		options.Nodes.Count = spec.DefaultNodes
 	}
-	options.Objects = d
+	options.Storage.Objects = d
 	return nil
 }
 

@@ -127,7 +127,10 @@ func TestDump(t *testing.T) {
 func TestSnapshotsNodes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snap.db")
 	cluster, err := minikcm.Start(t.Context(), minikcm.Options{
-		Nodes: -1, Pools: []minikcm.Pool{{Name: "web", Count: 2}}, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1,
+		Nodes: minikcm.NodeOptions{Count: -1, Pools: []minikcm.Pool{{Name: "web", Count: 2}}},
+		API:   minikcm.APIOptions{NoHTTPS: true},
+		Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual},
+		Seed:  1,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -29,9 +29,9 @@ type elsewhere struct {
 func newElsewhere(t *testing.T, change ...minikcmtest.Option) *elsewhere {
 	t.Helper()
 	c := minikcmtest.New(t, append([]minikcmtest.Option{minikcmtest.WithNodes(3), minikcmtest.WithHTTPS(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.ClockMode, o.ClockFactor = clock.ModeScaled, 240
-		o.APIFaults, o.StoreFaults = true, true
-		o.Extensions = []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{User}})}
+		o.Clock.Mode, o.Clock.Speed = clock.ModeScaled, 240
+		o.Faults.API, o.Faults.Store = true, true
+		o.API.Extensions = []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{User}})}
 	})}, change...)...)
 	config, err := c.HTTPSConfig()
 	if err != nil {
@@ -197,7 +197,7 @@ func cancelWhenTainted(ctx context.Context, t *testing.T, client kubernetes.Inte
 // done to it is refused.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	without := newElsewhere(t, minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Extensions = nil }))
+	without := newElsewhere(t, minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.API.Extensions = nil }))
 	with := newElsewhere(t, minikcmtest.WithNodes(0))
 	for _, test := range []struct {
 		options Options

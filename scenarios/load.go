@@ -118,29 +118,32 @@ func checkCluster(c *spec.Checker, cluster *spec.Cluster) {
 // clusterOptions are those of the cluster that a scenario describes.
 func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
-		Driven: true, // by the steps: each ends its work before the cluster's parts react
-		Nodes:  -1, Seed: c.Seed, Controllers: c.Controllers, NoScheduler: c.NoScheduler, LeaderElection: c.LeaderElection, Snapshot: c.Snapshot, ServiceRanges: c.ServiceRanges,
-		CloudProvider: c.CloudProvider, PodNetworks: minikcm.PodNetworks{Allocate: c.ClusterCIDR != "", ClusterCIDR: c.ClusterCIDR},
-		IgnoreSimulatedWebhooks: c.IgnoreSimulatedWebhooks, ManageNodes: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true},
-		Latencies: minikcm.Latencies{
+		Clock: minikcm.ClockOptions{Driven: true}, // by the steps: each ends its work before the cluster's parts react
+		Nodes: minikcm.NodeOptions{Count: -1, Cloud: c.CloudProvider, PodNetworks: minikcm.PodNetworks{Allocate: c.ClusterCIDR != "", ClusterCIDR: c.ClusterCIDR}, Manage: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true}, Latencies: minikcm.Latencies{
 			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop),
-		},
+		}},
+		Seed:        c.Seed,
+		Controllers: minikcm.ControllerOptions{Selected: c.Controllers, NoScheduler: c.NoScheduler},
+		Sharing:     minikcm.SharingOptions{LeaderElection: c.LeaderElection},
+		Storage:     minikcm.StorageOptions{Snapshot: c.Snapshot},
+		API:         minikcm.APIOptions{ServiceRanges: c.ServiceRanges},
+		Security:    minikcm.SecurityOptions{IgnoreSimulatedWebhooks: c.IgnoreSimulatedWebhooks},
 	}
 	if c.Nodes != nil && *c.Nodes > 0 {
-		options.Nodes = *c.Nodes
+		options.Nodes.Count = *c.Nodes
 	}
 	if options.Seed == 0 {
 		options.Seed = 1
 	}
 	var err error
-	if options.ClockMode, options.ClockFactor, err = clock.ParseMode(c.Clock); err != nil {
+	if options.Clock.Mode, options.Clock.Speed, err = clock.ParseMode(c.Clock); err != nil {
 		return options, err
 	}
-	if options.Stages.Manifests, err = minikcm.ReadStages(c.Stages); err != nil {
+	if options.Nodes.Stages.Manifests, err = minikcm.ReadStages(c.Stages); err != nil {
 		return options, fmt.Errorf("stages: %w", err)
 	}
 	if c.Start != "" {
-		if options.ClockStart, err = time.Parse(time.RFC3339, c.Start); err != nil {
+		if options.Clock.Start, err = time.Parse(time.RFC3339, c.Start); err != nil {
 			return options, fmt.Errorf("start: %w", err)
 		}
 	}
@@ -149,7 +152,7 @@ func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 		if err != nil {
 			return options, err
 		}
-		options.Pools = append(options.Pools, pool)
+		options.Nodes.Pools = append(options.Nodes.Pools, pool)
 	}
 	return options, nil
 }

@@ -33,10 +33,10 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(options.Pools) != 1 || options.Nodes != -1 {
-		t.Fatalf("%d nodes, pools %v", options.Nodes, options.Pools)
+	if len(options.Nodes.Pools) != 1 || options.Nodes.Count != -1 {
+		t.Fatalf("%d nodes, pools %v", options.Nodes.Count, options.Nodes.Pools)
 	}
-	pool := options.Pools[0]
+	pool := options.Nodes.Pools[0]
 	cpu := pool.Node.Allocatable["cpu"]
 	got := fmt.Sprintf("%d %v %s %s %v %q", pool.Count, pool.Zones, pool.Node.KubeletVersion, cpu.String(), pool.Node.Images, pool.Node.Annotations)
 	if want := `3 [a b] v1.36.1 3 [{shop:2 1073741824}] map["minikcm.dev/devices":"gpu.example.com 2 model=a100\n" "minikcm.dev/ready-delay":"30s"]`; got != want {

@@ -141,7 +141,7 @@ func TestReasons(t *testing.T) {
 // and then has another message, so the steps wait for the message that the test compares.
 func TestReasonsElsewhere(t *testing.T) {
 	t.Parallel()
-	cluster, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Seed: 1, Nodes: 1})
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Seed: 1, Nodes: minikcm.NodeOptions{Count: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -331,8 +331,8 @@ func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig str
 	if opts.Seed != 0 {
 		options.Seed = opts.Seed
 	}
-	options.NoHTTPS, options.KubeconfigPath = kubeconfig == "", kubeconfig
-	options.Logger, options.Extensions = opts.Logger, opts.Extensions
+	options.API.NoHTTPS, options.API.KubeconfigPath = kubeconfig == "", kubeconfig
+	options.Logger, options.API.Extensions = opts.Logger, opts.Extensions
 	fault.Prepare(&options, collect(s, func(k *kind, value any) []*fault.Fault { return k.faults(value) })...)
 	cluster, err := minikcm.Start(ctx, options)
 	if err != nil {

@@ -32,6 +32,6 @@ func (f *admissionFlags) register(flags *pflag.FlagSet) {
 }
 
 func (f *admissionFlags) set(opts *minikcm.Options) error {
-	opts.EnableAdmissionPlugins, opts.DisableAdmissionPlugins, opts.AdmissionConfigFile = f.enable, f.disable, f.configFile
+	opts.Security.EnableAdmissionPlugins, opts.Security.DisableAdmissionPlugins, opts.Security.AdmissionConfig = f.enable, f.disable, f.configFile
 	return apiserver.AdmissionOptions{Enable: f.enable, Disable: f.disable, ConfigFile: f.configFile}.Check()
 }

@@ -108,11 +108,14 @@ func (f *clusterFlags) options() (minikcm.Options, error) {
 
 func (f *clusterFlags) parse() (minikcm.Options, error) {
 	opts := minikcm.Options{
-		Nodes: f.nodes.count, DataDir: f.dataDir, Snapshot: f.snapshot, Port: f.port, Seed: f.seed,
-		PodNetworks: f.podNetworks, CloudProvider: f.cloudProvider, Controllers: f.controllers, NoScheduler: !f.scheduler, LeaderElection: f.leaderElect, SchedulerConfig: f.schedulerConfig, Logger: klog.Background(),
-		// Without an active fault, their cost is negligible.
-		APIFaults: true, StoreFaults: true,
-		Extensions: ownExtensions(),
+		Nodes:       minikcm.NodeOptions{Count: f.nodes.count, PodNetworks: f.podNetworks, Cloud: f.cloudProvider},
+		Storage:     minikcm.StorageOptions{DataDir: f.dataDir, Snapshot: f.snapshot},
+		API:         minikcm.APIOptions{Port: f.port, Extensions: ownExtensions()},
+		Seed:        f.seed,
+		Controllers: minikcm.ControllerOptions{Selected: f.controllers, NoScheduler: !f.scheduler, SchedulerConfig: f.schedulerConfig},
+		Sharing:     minikcm.SharingOptions{LeaderElection: f.leaderElect},
+		Logger:      klog.Background(),
+		Faults:      minikcm.FaultOptions{API: true, Store: true},
 	}
 	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
 		if d < 0 {
@@ -129,27 +132,27 @@ func (f *clusterFlags) parse() (minikcm.Options, error) {
 	if err = f.setGates(&opts); err != nil {
 		return opts, badInput{err}
 	}
-	if opts.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
+	if opts.API.MemoryLimit, err = limitMemory(f.memoryLimit); err != nil {
 		return opts, badInput{err}
 	}
-	if opts.Objects, err = f.objects.read(os.Stdin); err != nil {
+	if opts.Storage.Objects, err = f.objects.read(os.Stdin); err != nil {
 		return opts, err
 	}
-	opts.IgnoreSimulatedWebhooks = f.ignoreSimulated
+	opts.Security.IgnoreSimulatedWebhooks = f.ignoreSimulated
 	if f.registry != "" {
-		if opts.Registry, err = readRegistry(f.registry); err != nil {
+		if opts.Nodes.Registry, err = readRegistry(f.registry); err != nil {
 			return opts, badInput{err}
 		}
 	}
-	opts.Stages.Watch = true
-	if opts.Stages.Manifests, err = minikcm.ReadStages(f.stages); err != nil {
+	opts.Nodes.Stages.Watch = true
+	if opts.Nodes.Stages.Manifests, err = minikcm.ReadStages(f.stages); err != nil {
 		return opts, badInput{fmt.Errorf("--stages %w", err)}
 	}
-	opts.Latencies.PodStart, opts.Latencies.ContainerReady = f.startDelay, f.readyDelay
+	opts.Nodes.Latencies.PodStart, opts.Nodes.Latencies.ContainerReady = f.startDelay, f.readyDelay
 	if err = f.nodeOptions(&opts); err != nil {
 		return opts, err
 	}
-	if opts.Etcd, err = f.etcd.options(); err != nil {
+	if opts.Sharing.Etcd, err = f.etcd.options(); err != nil {
 		return opts, err
 	}
 	return opts, f.setClock(&opts)
@@ -161,7 +164,7 @@ func (f *clusterFlags) setGates(opts *minikcm.Options) error {
 	if err != nil {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
-	opts.EmulatedVersion, opts.FeatureGates, opts.RuntimeConfig = f.emulatedVersion, set, f.runtimeConfig
+	opts.API.Version, opts.FeatureGates, opts.API.RuntimeConfig = f.emulatedVersion, set, f.runtimeConfig
 	if err := opts.ValidateServing(); err != nil {
 		return err
 	}
@@ -174,7 +177,7 @@ func (f *clusterFlags) setGates(opts *minikcm.Options) error {
 // nodeOptions sets the options that determine the cluster's nodes.
 func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 	var err error
-	if opts.Pools, err = f.nodes.pools(); err != nil {
+	if opts.Nodes.Pools, err = f.nodes.pools(); err != nil {
 		return err
 	}
 	for _, text := range f.pools {
@@ -182,24 +185,24 @@ func (f *clusterFlags) nodeOptions(opts *minikcm.Options) error {
 		if err != nil {
 			return badInput{fmt.Errorf("--pool %s: %w", text, err)}
 		}
-		opts.Pools = append(opts.Pools, pool)
+		opts.Nodes.Pools = append(opts.Nodes.Pools, pool)
 	}
 	switch nodes := f.nodes.count; {
 	case nodes < 0:
 		return fmt.Errorf("--nodes must not be negative, but is %d", nodes)
 	case nodes > minikcm.MaxNodes:
 		return badInput{fmt.Errorf("--nodes %d: %w", nodes, minikcm.ErrTooManyNodes)}
-	case nodes == 0, (len(opts.Pools) > 0 || opts.Snapshot != "" || opts.Objects != nil && opts.Objects.HasNodes()) && !f.nodes.counted:
-		opts.Nodes = -1
+	case nodes == 0, (len(opts.Nodes.Pools) > 0 || opts.Storage.Snapshot != "" || opts.Storage.Objects != nil && opts.Storage.Objects.HasNodes()) && !f.nodes.counted:
+		opts.Nodes.Count = -1
 	}
-	if err := minikcm.CheckNodes(max(opts.Nodes, 0), opts.Node, opts.Pools); err != nil {
+	if err := minikcm.CheckNodes(max(opts.Nodes.Count, 0), opts.Nodes.Spec, opts.Nodes.Pools); err != nil {
 		return badInput{fmt.Errorf("--nodes and --pool together: %w", err)}
 	}
 	switch {
 	case f.manageAll:
-		opts.ManageNodes = minikcm.ManageAll
-	case opts.Nodes <= 0 && len(opts.Pools) == 0:
-		opts.ManageNodes = minikcm.ManageNone
+		opts.Nodes.Manage = minikcm.ManageAll
+	case opts.Nodes.Count <= 0 && len(opts.Nodes.Pools) == 0:
+		opts.Nodes.Manage = minikcm.ManageNone
 	}
 	return nil
 }
@@ -216,19 +219,19 @@ func (f *clusterFlags) setClock(opts *minikcm.Options) error {
 	if err != nil {
 		return badInput{fmt.Errorf("--clock=%s: must be real, virtual, virtual=N or scaled=N with a number N greater than 0, such as virtual=60", f.clock)}
 	}
-	opts.ClockMode, opts.ClockFactor = mode, factor
+	opts.Clock.Mode, opts.Clock.Speed = mode, factor
 	if f.clock == string(clock.ModeVirtual) {
-		opts.ClockFactor = 1
+		opts.Clock.Speed = 1
 	}
-	shared := len(opts.Etcd.Endpoints) > 0
+	shared := len(opts.Sharing.Etcd.Endpoints) > 0
 	switch {
 	case mode == clock.ModeReal, mode == clock.ModeScaled && shared:
 		return nil
 	case shared:
 		return badInput{fmt.Errorf("--clock=%s: processes that share an etcd have no virtual clock in common; use real or scaled=N with --etcd-servers", f.clock)}
 	}
-	opts.ClockMode, opts.ClockStart = clock.ModeVirtual, clock.Real().Now()
-	if err := clock.ValidateSpeed(opts.ClockFactor); err != nil {
+	opts.Clock.Mode, opts.Clock.Start = clock.ModeVirtual, clock.Real().Now()
+	if err := clock.ValidateSpeed(opts.Clock.Speed); err != nil {
 		return badInput{fmt.Errorf("--clock=%s: %w", f.clock, err)}
 	}
 	return nil

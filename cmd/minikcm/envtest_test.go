@@ -141,16 +141,16 @@ func TestExtrasFromEnv(t *testing.T) {
 		want minikcm.Options
 		err  string
 	}{
-		"nothing":         {want: minikcm.Options{Controllers: []string{"-*"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone}},
-		"controllers":     {env: map[string]string{"MINIKCM_CONTROLLERS": "namespace, garbage-collector"}, want: minikcm.Options{Controllers: []string{"namespace-controller", "garbage-collector-controller"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone}},
-		"all but one":     {env: map[string]string{"MINIKCM_CONTROLLERS": "*,-deployment"}, want: minikcm.Options{Controllers: []string{"*", "-deployment-controller"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone}},
-		"nodes, a seed":   {env: map[string]string{"MINIKCM_NODES": "3", "MINIKCM_SEED": "7"}, want: minikcm.Options{Controllers: []string{"-*"}, Nodes: 3, Seed: 7}},
+		"nothing":         {want: minikcm.Options{Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}, NoScheduler: true}, Nodes: minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone}}},
+		"controllers":     {env: map[string]string{"MINIKCM_CONTROLLERS": "namespace, garbage-collector"}, want: minikcm.Options{Controllers: minikcm.ControllerOptions{Selected: []string{"namespace-controller", "garbage-collector-controller"}, NoScheduler: true}, Nodes: minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone}}},
+		"all but one":     {env: map[string]string{"MINIKCM_CONTROLLERS": "*,-deployment"}, want: minikcm.Options{Controllers: minikcm.ControllerOptions{Selected: []string{"*", "-deployment-controller"}, NoScheduler: true}, Nodes: minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone}}},
+		"nodes, a seed":   {env: map[string]string{"MINIKCM_NODES": "3", "MINIKCM_SEED": "7"}, want: minikcm.Options{Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}}, Nodes: minikcm.NodeOptions{Count: 3}, Seed: 7}},
 		"no controller":   {env: map[string]string{"MINIKCM_CONTROLLERS": "gizmo"}, err: `MINIKCM_CONTROLLERS=gizmo: "gizmo" is not a controller`},
 		"no number":       {env: map[string]string{"MINIKCM_NODES": "many"}, err: "MINIKCM_NODES=many must be a number"},
 		"a negative seed": {env: map[string]string{"MINIKCM_SEED": "-1"}, err: "MINIKCM_SEED=-1 must be a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := minikcm.Options{Controllers: []string{"-*"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone}
+			opts := minikcm.Options{Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}, NoScheduler: true}, Nodes: minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone}}
 			err := extrasFromEnv(&opts, func(name string) (string, bool) { value, ok := test.env[name]; return value, ok })
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
@@ -158,7 +158,7 @@ func TestExtrasFromEnv(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || !slices.Equal(opts.Controllers, test.want.Controllers) || opts.Nodes != test.want.Nodes || opts.NoScheduler != test.want.NoScheduler || opts.ManageNodes != test.want.ManageNodes || opts.Seed != test.want.Seed {
+			if err != nil || !slices.Equal(opts.Controllers.Selected, test.want.Controllers.Selected) || opts.Nodes.Count != test.want.Nodes.Count || opts.Controllers.NoScheduler != test.want.Controllers.NoScheduler || opts.Nodes.Manage != test.want.Nodes.Manage || opts.Seed != test.want.Seed {
 				t.Errorf("got %+v, %v", opts, err)
 			}
 		})
@@ -171,13 +171,13 @@ func TestTaintNewNodes(t *testing.T) {
 		opts    minikcm.Options
 		enabled []string
 	}{
-		"as upstream":     {minikcm.Options{Nodes: -1}, []string{plugin}},
-		"enabled by name": {minikcm.Options{Nodes: -1, EnableAdmissionPlugins: []string{plugin}}, []string{plugin}},
-		"disabled":        {minikcm.Options{Nodes: -1, DisableAdmissionPlugins: []string{plugin}}, nil},
-		"simulated nodes": {minikcm.Options{Nodes: 2}, nil},
+		"as upstream":     {minikcm.Options{Nodes: minikcm.NodeOptions{Count: -1}}, []string{plugin}},
+		"enabled by name": {minikcm.Options{Nodes: minikcm.NodeOptions{Count: -1}, Security: minikcm.SecurityOptions{EnableAdmissionPlugins: []string{plugin}}}, []string{plugin}},
+		"disabled":        {minikcm.Options{Nodes: minikcm.NodeOptions{Count: -1}, Security: minikcm.SecurityOptions{DisableAdmissionPlugins: []string{plugin}}}, nil},
+		"simulated nodes": {minikcm.Options{Nodes: minikcm.NodeOptions{Count: 2}}, nil},
 	} {
-		if taintNewNodes(&test.opts); !slices.Equal(test.opts.EnableAdmissionPlugins, test.enabled) {
-			t.Errorf("%s: %v are enabled, want %v", name, test.opts.EnableAdmissionPlugins, test.enabled)
+		if taintNewNodes(&test.opts); !slices.Equal(test.opts.Security.EnableAdmissionPlugins, test.enabled) {
+			t.Errorf("%s: %v are enabled, want %v", name, test.opts.Security.EnableAdmissionPlugins, test.enabled)
 		}
 	}
 }
@@ -251,8 +251,8 @@ func TestSchedulerFlag(t *testing.T) {
 		if err := cmd.ParseFlags([]string{arg}); err != nil {
 			t.Fatal(err)
 		}
-		if opts, err := flags.options(); err != nil || opts.NoScheduler != want {
-			t.Errorf("%s: NoScheduler is %v, %v", arg, opts.NoScheduler, err)
+		if opts, err := flags.options(); err != nil || opts.Controllers.NoScheduler != want {
+			t.Errorf("%s: NoScheduler is %v, %v", arg, opts.Controllers.NoScheduler, err)
 		}
 	}
 }

@@ -48,15 +48,15 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 		return fmt.Errorf("creating a directory for the kubeconfig: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	opts.KubeconfigPath = filepath.Join(dir, "kubeconfig")
-	opts.Flags = flagValues(cmd)
+	opts.API.KubeconfigPath = filepath.Join(dir, "kubeconfig")
+	opts.API.Flags = flagValues(cmd)
 	p := &starting{doing: "Starting the cluster"}
-	opts.Starting = p.count
+	opts.Progress = p.count
 	started := showProgress(cmd.Context(), cmd.ErrOrStderr(), p.text)
 	cluster, err := minikcm.Start(cmd.Context(), opts)
 	started()
 	if err != nil {
-		return asBadSnapshot(opts.Snapshot, startError(cmd.Context(), err))
+		return asBadSnapshot(opts.Storage.Snapshot, startError(cmd.Context(), err))
 	}
 	defer func() {
 		if closeErr := cluster.Close(); err == nil {
@@ -67,7 +67,7 @@ func execIn(cmd *cobra.Command, opts minikcm.Options, args []string) (err error)
 		return err
 	}
 	child := exec.Command(path, args[1:]...) // the user asked to run it
-	child.Env = append(os.Environ(), "KUBECONFIG="+opts.KubeconfigPath)
+	child.Env = append(os.Environ(), "KUBECONFIG="+opts.API.KubeconfigPath)
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	return runChild(child)
 }

@@ -121,8 +121,11 @@ func (f *apiServerFlags) register(flags *pflag.FlagSet) {
 // options returns the options that the flags describe.
 func (f *apiServerFlags) options() (opts minikcm.Options, err error) {
 	opts = minikcm.Options{
-		Port: f.port, Logger: klog.Background(), ServiceAccountTokens: f.tokens,
-		Controllers: []string{"-*"}, NoScheduler: true, Nodes: -1, ManageNodes: minikcm.ManageNone, NoMetricsAPI: true,
+		API:         minikcm.APIOptions{Port: f.port, NoMetricsAPI: true},
+		Logger:      klog.Background(),
+		Security:    minikcm.SecurityOptions{ServiceAccountTokens: f.tokens},
+		Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}, NoScheduler: true},
+		Nodes:       minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageNone},
 	}
 	if err := f.serverFlags.set(&opts); err != nil {
 		return opts, err
@@ -130,22 +133,22 @@ func (f *apiServerFlags) options() (opts minikcm.Options, err error) {
 	if err := f.setServing(&opts); err != nil {
 		return opts, badInput{err}
 	}
-	if opts.Etcd, err = f.etcd.options(); err != nil {
+	if opts.Sharing.Etcd, err = f.etcd.options(); err != nil {
 		return opts, badInput{err}
 	}
-	if len(opts.Etcd.Endpoints) == 0 {
+	if len(opts.Sharing.Etcd.Endpoints) == 0 {
 		return opts, badInput{errors.New("--etcd-servers must be specified: the URL of an etcd, such as http://127.0.0.1:2379")}
 	}
 	if f.port < 1 || f.port > 65535 {
 		return opts, badInput{fmt.Errorf("--secure-port %d must be between 1 and 65535", f.port)}
 	}
-	if opts.ServingCertificate, err = f.servingCertificate(); err != nil {
+	if opts.API.Certificate, err = f.servingCertificate(); err != nil {
 		return opts, badInput{err}
 	}
-	if err := checkAuthorities("client-ca-file", opts.Authentication.ClientCAFile); err != nil {
+	if err := checkAuthorities("client-ca-file", opts.Security.Authentication.ClientCAFile); err != nil {
 		return opts, badInput{err}
 	}
-	if err := checkAuthorities("requestheader-client-ca-file", opts.Authentication.RequestHeader.ClientCAFile); err != nil {
+	if err := checkAuthorities("requestheader-client-ca-file", opts.Security.Authentication.RequestHeader.ClientCAFile); err != nil {
 		return opts, badInput{err}
 	}
 	if err := opts.Validate(); err != nil {
@@ -160,7 +163,7 @@ func (f *apiServerFlags) setServing(opts *minikcm.Options) error {
 	if err != nil {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
-	opts.FeatureGates, opts.RuntimeConfig = set, f.runtime
+	opts.FeatureGates, opts.API.RuntimeConfig = set, f.runtime
 	for _, item := range f.emulated {
 		component, version, named := strings.Cut(item, "=")
 		if !named {
@@ -169,12 +172,12 @@ func (f *apiServerFlags) setServing(opts *minikcm.Options) error {
 		if component != "kube" {
 			return fmt.Errorf("--emulated-version: component %q is not kube", component)
 		}
-		opts.EmulatedVersion = version
+		opts.API.Version = version
 	}
-	opts.EmulatedVersion = cmp.Or(opts.EmulatedVersion, f.folderVersion)
+	opts.API.Version = cmp.Or(opts.API.Version, f.folderVersion)
 	release := releases.Newest
-	if opts.EmulatedVersion != "" {
-		if release, err = releases.Parse(opts.EmulatedVersion); err != nil {
+	if opts.API.Version != "" {
+		if release, err = releases.Parse(opts.API.Version); err != nil {
 			return fmt.Errorf("--emulated-version: %w", err)
 		}
 	}
@@ -220,7 +223,7 @@ func (f *apiServerFlags) servingCertificate() (minikcm.ServingCertificate, error
 // extrasFromEnv sets what runs besides the API server, from the environment.
 func extrasFromEnv(opts *minikcm.Options, lookup func(string) (string, bool)) error {
 	if text, ok := lookup("MINIKCM_CONTROLLERS"); ok && strings.TrimSpace(text) != "" {
-		opts.Controllers = selection(text)
+		opts.Controllers.Selected = selection(text)
 		if err := opts.Validate(); err != nil {
 			return fmt.Errorf("MINIKCM_CONTROLLERS=%s: %w", text, err)
 		}
@@ -231,7 +234,7 @@ func extrasFromEnv(opts *minikcm.Options, lookup func(string) (string, bool)) er
 			return fmt.Errorf("MINIKCM_NODES=%s must be a number between 0 and %d", text, minikcm.MaxNodes)
 		}
 		if nodes > 0 {
-			opts.Nodes, opts.NoScheduler, opts.ManageNodes, opts.NoMetricsAPI = nodes, false, "", false
+			opts.Nodes.Count, opts.Controllers.NoScheduler, opts.Nodes.Manage, opts.API.NoMetricsAPI = nodes, false, "", false
 		}
 	}
 	if text, ok := lookup("MINIKCM_SEED"); ok && text != "" {
@@ -255,8 +258,8 @@ func flagValues(cmd *cobra.Command) map[string]string {
 // it, unless simulated nodes run, which pods could never be scheduled on then.
 func taintNewNodes(opts *minikcm.Options) {
 	const plugin = "TaintNodesByCondition"
-	if opts.Nodes <= 0 && !slices.Contains(opts.DisableAdmissionPlugins, plugin) && !slices.Contains(opts.EnableAdmissionPlugins, plugin) {
-		opts.EnableAdmissionPlugins = append(opts.EnableAdmissionPlugins, plugin)
+	if opts.Nodes.Count <= 0 && !slices.Contains(opts.Security.DisableAdmissionPlugins, plugin) && !slices.Contains(opts.Security.EnableAdmissionPlugins, plugin) {
+		opts.Security.EnableAdmissionPlugins = append(opts.Security.EnableAdmissionPlugins, plugin)
 	}
 }
 
@@ -276,10 +279,10 @@ func selection(text string) []string {
 // serveAPI serves until the command is interrupted or the cluster fails, and saves the record of
 // writes to a file then, if there is one.
 func serveAPI(cmd *cobra.Command, opts minikcm.Options, writes string) (err error) {
-	opts.Flags = flagValues(cmd)
+	opts.API.Flags = flagValues(cmd)
 	cluster, err := minikcm.Start(cmd.Context(), opts)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("port %d of %s is in use: choose another --secure-port, or stop the process that listens on it", opts.Port, opts.BindAddress)
+		return fmt.Errorf("port %d of %s is in use: choose another --secure-port, or stop the process that listens on it", opts.API.Port, opts.API.BindAddress)
 	}
 	if err != nil && cmd.Context().Err() != nil {
 		return nil // it serves, and may be stopped, before Start returns

@@ -102,8 +102,8 @@ func TestResetRequests(t *testing.T) {
 		"state":             {method: "GET", path: resetPath, ready: true, code: http.StatusOK},
 		"beneath":           {method: "GET", path: resetPath + "/x", ready: true, code: http.StatusNotFound},
 		"another verb":      {method: "PUT", path: resetPath, ready: true, code: http.StatusMethodNotAllowed},
-		"a data directory":  {opts: minikcm.Options{DataDir: "x"}, method: "POST", path: resetPath, ready: true, code: http.StatusConflict},
-		"an external store": {opts: minikcm.Options{Etcd: store.EtcdOptions{Endpoints: []string{"x"}}}, method: "POST", path: resetPath, ready: true, code: http.StatusConflict},
+		"a data directory":  {opts: minikcm.Options{Storage: minikcm.StorageOptions{DataDir: "x"}}, method: "POST", path: resetPath, ready: true, code: http.StatusConflict},
+		"an external store": {opts: minikcm.Options{Sharing: minikcm.SharingOptions{Etcd: store.EtcdOptions{Endpoints: []string{"x"}}}}, method: "POST", path: resetPath, ready: true, code: http.StatusConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResets(&c.opts)

@@ -42,9 +42,9 @@ type resets struct {
 func newResets(opts *minikcm.Options) *resets {
 	r := &resets{asked: make(chan string, 1), ready: make(chan struct{})}
 	switch {
-	case opts.DataDir != "":
-		r.refusal = fmt.Sprintf("the cluster keeps its state in %s, which a reset would delete: stop it, remove the directory, and start it again", opts.DataDir)
-	case len(opts.Etcd.Endpoints) > 0:
+	case opts.Storage.DataDir != "":
+		r.refusal = fmt.Sprintf("the cluster keeps its state in %s, which a reset would delete: stop it, remove the directory, and start it again", opts.Storage.DataDir)
+	case len(opts.Sharing.Etcd.Endpoints) > 0:
 		r.refusal = "the cluster keeps its state in an external etcd, which a reset would delete"
 	}
 	return r
@@ -52,7 +52,7 @@ func newResets(opts *minikcm.Options) *resets {
 
 // extension returns the extension that serves resets for a cluster.
 func (r *resets) extension() minikcm.Extension {
-	return minikcm.Extension{Name: resetFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.Service, error) { return r, nil }}
+	return minikcm.Extension{Name: resetFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.ExtensionHandler, error) { return r, nil }}
 }
 
 // setReady marks the cluster as ready, after the start or after a reset.
@@ -114,7 +114,7 @@ func (r *resets) serveReset(w http.ResponseWriter, req *http.Request) {
 	answerJSON(w, http.StatusAccepted, state)
 	_ = http.NewResponseController(w).Flush() // the reset continues if the client is gone
 	if begun {
-		r.asked <- minikcm.UserOf(req)
+		r.asked <- minikcm.RequestUser(req)
 	}
 }
 

@@ -48,11 +48,11 @@ func (f *serverFlags) register(flags *pflag.FlagSet, modes []string) {
 
 // set sets the options that the flags describe.
 func (f *serverFlags) set(opts *minikcm.Options) (err error) {
-	opts.BindAddress, opts.AdvertiseAddress, opts.ServiceRanges, opts.NodePorts = f.bindAddress, f.advertiseAddress, f.serviceRanges, f.nodePorts
-	opts.MaxRequests, opts.MaxMutatingRequests = f.reads, f.writes
-	opts.AuthorizationModes, opts.AuthorizationWebhook = f.authorization, f.authentication.authorizationWebhook()
-	opts.Audit, opts.EncryptionConfig, opts.ReloadEncryptionConfig = f.audit, f.encryption, f.reloadEncryption
-	if err := opts.Audit.Validate(); err != nil {
+	opts.API.BindAddress, opts.API.AdvertiseAddress, opts.API.ServiceRanges, opts.API.NodePorts = f.bindAddress, f.advertiseAddress, f.serviceRanges, f.nodePorts
+	opts.API.MaxRequests, opts.API.MaxMutatingRequests = f.reads, f.writes
+	opts.Security.AuthorizationModes, opts.Security.AuthorizationWebhook = f.authorization, f.authentication.authorizationWebhook()
+	opts.Security.Audit, opts.Storage.EncryptionConfig, opts.Storage.ReloadEncryptionConfig = f.audit, f.encryption, f.reloadEncryption
+	if err := opts.Security.Audit.Validate(); err != nil {
 		return badInput{err}
 	}
 	if err := f.admission.set(opts); err != nil {
@@ -61,7 +61,7 @@ func (f *serverFlags) set(opts *minikcm.Options) (err error) {
 	if err := f.authorizationOptions(opts); err != nil {
 		return badInput{err}
 	}
-	opts.Authentication, err = f.authentication.options()
+	opts.Security.Authentication, err = f.authentication.options()
 	return err
 }
 
@@ -79,7 +79,7 @@ func (f *serverFlags) authorizationOptions(opts *minikcm.Options) error {
 	if other != "" {
 		return fmt.Errorf("--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined: remove --%s", other)
 	}
-	opts.AuthorizationConfig, opts.AuthorizationModes = f.authorizationConfig, nil
+	opts.Security.AuthorizationConfig, opts.Security.AuthorizationModes = f.authorizationConfig, nil
 	_, err := apiserver.ReadAuthorizationConfig(f.authorizationConfig)
 	return err
 }

@@ -27,7 +27,7 @@ func newStops() *stops { return &stops{asked: make(chan string, 1)} }
 
 // extension returns the extension that serves stops for a cluster.
 func (s *stops) extension() minikcm.Extension {
-	return minikcm.Extension{Name: stopFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.Service, error) { return s, nil }}
+	return minikcm.Extension{Name: stopFeature, Start: func(context.Context, *minikcm.Cluster) (minikcm.ExtensionHandler, error) { return s, nil }}
 }
 
 // Close does nothing: stops outlives the clusters that call it.
@@ -45,7 +45,7 @@ func (s *stops) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		answerJSON(w, http.StatusAccepted, struct{}{})
 		_ = http.NewResponseController(w).Flush() // the cluster stops if the client is gone, too
 		select {
-		case s.asked <- minikcm.UserOf(req):
+		case s.asked <- minikcm.RequestUser(req):
 		default: // it stops already
 		}
 	}

@@ -93,12 +93,12 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.history != "" {
-		if opts.History, err = minikcm.ParseHistory(f.history); err != nil {
+		if opts.Storage.History, err = minikcm.ParseHistory(f.history); err != nil {
 			return badInput{fmt.Errorf("--history: %w", err)}
 		}
 	}
-	if opts.KubeconfigPath = f.kubeconfig; f.kubeconfig == "" {
-		if opts.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.DataDir, f.name); err != nil {
+	if opts.API.KubeconfigPath = f.kubeconfig; f.kubeconfig == "" {
+		if opts.API.KubeconfigPath, err = freeKubeconfigPath(cmd.Context(), opts.Storage.DataDir, f.name); err != nil {
 			return err
 		}
 	} else if err := checkUnused(f.kubeconfig); err != nil {

@@ -39,13 +39,13 @@ type upCluster struct {
 
 // up runs a cluster until the command is interrupted or the cluster fails.
 func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
-	if opts.KubeconfigPath, err = filepath.Abs(opts.KubeconfigPath); err != nil {
+	if opts.API.KubeconfigPath, err = filepath.Abs(opts.API.KubeconfigPath); err != nil {
 		return err
 	}
-	opts.Notices, opts.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
+	opts.Notices, opts.API.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
 	u := &upCluster{opts: opts, with: with, resets: newResets(&opts), stops: newStops()}
-	u.opts.Extensions = append(u.opts.Extensions, u.resets.extension(), u.stops.extension())
-	u.opts.Gatherer = serving.Gatherer(func() []controllers.Status {
+	u.opts.API.Extensions = append(u.opts.API.Extensions, u.resets.extension(), u.stops.extension())
+	u.opts.API.Gatherer = serving.Gatherer(func() []controllers.Status {
 		if cluster := u.current.Load(); cluster != nil {
 			return cluster.Controllers()
 		}
@@ -57,7 +57,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	defer u.page.Close()
 	elapsed := clock.Stopwatch()
 	if u.stop, err = u.startShowing(cmd); err != nil {
-		return asBadSnapshot(opts.Snapshot, startError(cmd.Context(), err))
+		return asBadSnapshot(opts.Storage.Snapshot, startError(cmd.Context(), err))
 	}
 	defer func() { err = errors.Join(err, u.stop()) }()
 	remove, err := u.register()
@@ -78,7 +78,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 // startShowing is start with its progress on a terminal.
 func (u *upCluster) startShowing(cmd *cobra.Command) (stop func() error, err error) {
 	p := &starting{doing: "Starting the cluster"}
-	u.opts.Starting = p.count
+	u.opts.Progress = p.count
 	if isDetached() {
 		defer reportProgress(cmd.Context(), p.text)()
 	} else {
@@ -97,7 +97,7 @@ func (u *upCluster) announce(cmd *cobra.Command, elapsed time.Duration) error {
 	if isDetached() && u.unlisted != nil {
 		end = fmt.Sprintf("a signal to its process, %d", os.Getpid())
 	}
-	r := readiness{Out: exportLine("KUBECONFIG", u.opts.KubeconfigPath) + "\n"}
+	r := readiness{Out: exportLine("KUBECONFIG", u.opts.API.KubeconfigPath) + "\n"}
 	r.Err = fmt.Sprintf("%s ready at https://%s in %v (seed %d). Stop it with %s.\n",
 		describeNodes(cmd.Context(), cluster), cluster.Address(), elapsed.Round(time.Millisecond), cluster.Seed(), end)
 	if u.unlisted != nil {
@@ -153,7 +153,7 @@ func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, err
 	opts := ui.Options{Logger: u.opts.Logger, StyleSources: []string{report.StyleSource()}} // it opens reports
 	page, err := ui.Listen(ctx, opts)
 	if err == nil {
-		u.opts.Extensions = append(u.opts.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: opts}))
+		u.opts.API.Extensions = append(u.opts.API.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: opts}))
 	}
 	return page, err
 }
@@ -201,16 +201,16 @@ func (u *upCluster) restart(ctx context.Context, stop func() error) (func() erro
 	if err != nil {
 		return stop, err
 	}
-	if u.opts.Port, err = strconv.Atoi(port); err != nil {
+	if u.opts.API.Port, err = strconv.Atoi(port); err != nil {
 		return stop, err
 	}
 	u.opts.Seed = old.Seed()
 	if err := stop(); err != nil {
 		return notStarted, err
 	}
-	u.opts.Identity = old.Identity()
-	if u.opts.ClockMode == clock.ModeVirtual {
-		u.opts.ClockStart = clock.Real().Now()
+	u.opts.Security.Identity = old.Identity()
+	if u.opts.Clock.Mode == clock.ModeVirtual {
+		u.opts.Clock.Start = clock.Real().Now()
 	}
 	return u.start(ctx)
 }
@@ -218,14 +218,14 @@ func (u *upCluster) restart(ctx context.Context, stop func() error) (func() erro
 // register adds the cluster to the registry that "minikcm list" reads.
 func (u *upCluster) register() (remove func(), err error) {
 	registered := runningCluster{
-		Name: u.with.name, PID: os.Getpid(), Kubeconfig: u.opts.KubeconfigPath, Server: "https://" + u.current.Load().Address(),
-		Started: clock.Real().Now(), DataDir: u.opts.DataDir, Clock: u.with.clock,
+		Name: u.with.name, PID: os.Getpid(), Kubeconfig: u.opts.API.KubeconfigPath, Server: "https://" + u.current.Load().Address(),
+		Started: clock.Real().Now(), DataDir: u.opts.Storage.DataDir, Clock: u.with.clock,
 	}
 	if u.with.ui {
 		registered.Page = "http://" + u.page.Address()
 	}
 	if isDetached() {
-		registered.Log, _ = logPath(u.with.name, u.opts.KubeconfigPath) // detach has checked it
+		registered.Log, _ = logPath(u.with.name, u.opts.API.KubeconfigPath) // detach has checked it
 	}
 	return registered.register()
 }

@@ -47,7 +47,7 @@ type Record struct {
 
 // Extension serves recordings.
 func Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &service{cluster: cluster, running: map[string]*recording{}}, nil
 	}}
 }
@@ -75,7 +75,7 @@ type service struct {
 	running map[string]*recording
 }
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 	var err error
@@ -90,7 +90,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
 	}
 	if err != nil {
-		minikcm.AnswerError(w, err)
+		minikcm.WriteError(w, err)
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error 
 	return nil
 }
 
-// Close implements minikcm.Service.
+// Close implements minikcm.ExtensionHandler.
 func (s *service) Close() error {
 	s.streams.Close()
 	return nil

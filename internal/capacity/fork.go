@@ -18,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/drain"
 	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/scenario/check"
 )
 
@@ -51,7 +52,7 @@ type Options struct {
 	// NoPreemption, no profile of it preempts.
 	SchedulerConfig string
 	NoPreemption    bool
-	// Starting is minikcm.Options.Starting for the fork.
+	// Starting is minikcm.Options.Progress for the fork.
 	Starting func(ready, nodes int)
 	Logger   klog.Logger
 }
@@ -102,15 +103,21 @@ func Open(ctx context.Context, opts Options) (*Fork, error) {
 			return nil, InputError{errors.Join(err, remove())}
 		}
 	}
-	cluster, err := minikcm.Start(ctx, minikcm.Options{
-		Nodes: -1, ManageNodes: minikcm.ManageAll, Objects: opts.Objects, Snapshot: opts.Snapshot, NoHTTPS: true,
-		ClockMode: clock.ModeVirtual, ClockStart: opts.Start, Driven: true, Seed: opts.Seed,
-		Controllers: selected, SchedulerConfig: schedulerConfig, Latencies: opts.Latencies, Logger: opts.Logger, Stages: minikcm.Stages{Watch: true},
-		Starting:        opts.Starting,
-		GenericWorkload: hasGroups,
-		// The cluster of the dump had what its objects have, so no gate may drop it.
-		DRAResourcePoolStatus: true, DRAPartitionableDevicesType: true,
-	})
+	options := minikcm.Options{
+		Nodes:       minikcm.NodeOptions{Count: -1, Manage: minikcm.ManageAll, Latencies: opts.Latencies, Stages: minikcm.Stages{Watch: true}},
+		Storage:     minikcm.StorageOptions{Objects: opts.Objects, Snapshot: opts.Snapshot},
+		API:         minikcm.APIOptions{NoHTTPS: true},
+		Clock:       minikcm.ClockOptions{Mode: clock.ModeVirtual, Start: opts.Start, Driven: true},
+		Seed:        opts.Seed,
+		Controllers: minikcm.ControllerOptions{Selected: selected, SchedulerConfig: schedulerConfig},
+		Logger:      opts.Logger,
+		Progress:    opts.Starting,
+	}
+	options.EnableFeature(featuregates.DRAPartitionableDevicesType)
+	if hasGroups {
+		options.EnableFeature(featuregates.GenericWorkload)
+	}
+	cluster, err := minikcm.Start(ctx, options)
 	if err := errors.Join(err, remove()); err != nil {
 		return nil, fmt.Errorf("forking the cluster: %w", err)
 	}

@@ -31,7 +31,7 @@ var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
 
 // Extension serves the clock.
 func Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &service{cluster: cluster}, nil
 	}}
 }
@@ -41,9 +41,9 @@ type service struct {
 	requests openrequests.Group
 }
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.requests.Serve(w, r, errClosing(), minikcm.AnswerError, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	s.requests.Serve(w, r, errClosing(), minikcm.WriteError, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 		return Serve(ctx, w, r, s.cluster, strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/"))
 	})
 }
@@ -151,7 +151,7 @@ func conflict(message string) error {
 	}}
 }
 
-// Close implements minikcm.Service.
+// Close implements minikcm.ExtensionHandler.
 func (s *service) Close() error {
 	s.requests.Close()
 	return nil

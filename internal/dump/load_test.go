@@ -47,14 +47,14 @@ func apply(t *testing.T, c *minikcmtest.Cluster, file string) {
 	}
 }
 
-func manageAll(o *minikcm.Options) { o.ManageNodes = minikcm.ManageAll }
+func manageAll(o *minikcm.Options) { o.Nodes.Manage = minikcm.ManageAll }
 
 // source returns a cluster with a dozen workloads, rolled out and then updated.
 func source(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Nodes = -1
-		o.Pools = []minikcm.Pool{{Name: "small", Count: 3, Node: minikcm.NodeSpec{
+		o.Nodes.Count = -1
+		o.Nodes.Pools = []minikcm.Pool{{Name: "small", Count: 3, Node: minikcm.NodeSpec{
 			Capacity: capacity("cpu", "8", "memory", "32Gi"), Labels: map[string]string{"zone": "a"},
 		}}}
 	}))
@@ -111,7 +111,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.ManageNodes, o.Objects, o.ClockStart = minikcm.ManageAll, d, from.Clock().Now().Add(72*time.Hour+time.Second)
+		o.Nodes.Manage, o.Storage.Objects, o.Clock.Start = minikcm.ManageAll, d, from.Clock().Now().Add(72*time.Hour+time.Second)
 	}))
 	if loaded := to.Loaded(); len(loaded.Refused) > 0 || len(loaded.Made) > 0 {
 		t.Errorf("refused %v, made %v", loaded.Refused, loaded.Made)
@@ -266,7 +266,7 @@ status: {phase: Running}
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Objects = dump.New("test", objects) }))
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Storage.Objects = dump.New("test", objects) }))
 	c.Eventually("the pod to run", func(ctx context.Context, client kubernetes.Interface) error {
 		pod, err := client.CoreV1().Pods("shop").Get(ctx, "a", metav1.GetOptions{})
 		if err == nil && (pod.Status.Phase != corev1.PodRunning || pod.Spec.NodeName != "node-0" || len(pod.OwnerReferences) > 0) {
@@ -297,7 +297,7 @@ func TestServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Objects = dump.New("test", objects) }))
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Storage.Objects = dump.New("test", objects) }))
 	if refused := c.Loaded().Refused; len(refused) > 0 {
 		t.Fatalf("refused: %v", refused)
 	}

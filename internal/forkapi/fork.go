@@ -67,14 +67,14 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 		return nil, err
 	}
 	own := settings(opts.Cluster)
-	own.Objects, own.ClockStart = objects, at
+	own.Storage.Objects, own.Clock.Start = objects, at
 	own.Fork = &minikcm.ForkInfo{ID: id, Revision: revision, Time: at.UTC()}
-	own.KubeconfigPath = filepath.Join(r.dir, "kubeconfig")
-	own.Extensions = append(opts.Extensions(), r.page.Extension())
+	own.API.KubeconfigPath = filepath.Join(r.dir, "kubeconfig")
+	own.API.Extensions = append(opts.Extensions(), r.page.Extension())
 	if r.cluster, err = minikcm.Start(ctx, own); err != nil {
 		return nil, fmt.Errorf("starting the fork: %w", err)
 	}
-	r.shown.Server, r.shown.Kubeconfig = "https://"+r.cluster.Address(), own.KubeconfigPath
+	r.shown.Server, r.shown.Kubeconfig = "https://"+r.cluster.Address(), own.API.KubeconfigPath
 	if loaded := r.cluster.Loaded(); loaded != nil {
 		r.shown.LeftOut = len(loaded.Refused)
 	}
@@ -84,12 +84,12 @@ func start(ctx context.Context, opts *Options, source *rest.Config, id string, r
 // settings returns the options of a cluster for its forks: without its store, its files and its
 // nodes, which are among the objects.
 func settings(o minikcm.Options) minikcm.Options {
-	o.Nodes, o.Pools, o.ManageNodes = -1, nil, minikcm.ManageAll
-	o.DataDir, o.Snapshot, o.Etcd, o.Identity, o.EncryptionConfig = "", "", store.EtcdOptions{}, nil, ""
-	o.Stages.Manifests = nil // they are among the objects
-	o.BindAddress, o.Port, o.ServingCertificate = "", 0, minikcm.ServingCertificate{}
-	o.Audit, o.Gatherer = apiserver.AuditOptions{}, nil
-	o.ClockMode, o.ClockFactor, o.Driven, o.NoWait = clock.ModeVirtual, 1, false, false
+	o.Nodes.Count, o.Nodes.Pools, o.Nodes.Manage = -1, nil, minikcm.ManageAll
+	o.Storage.DataDir, o.Storage.Snapshot, o.Sharing.Etcd, o.Security.Identity, o.Storage.EncryptionConfig = "", "", store.EtcdOptions{}, nil, ""
+	o.Nodes.Stages.Manifests = nil // they are among the objects
+	o.API.BindAddress, o.API.Port, o.API.Certificate = "", 0, minikcm.ServingCertificate{}
+	o.Security.Audit, o.API.Gatherer = apiserver.AuditOptions{}, nil
+	o.Clock.Mode, o.Clock.Speed, o.Clock.Driven, o.NoWait = clock.ModeVirtual, 1, false, false
 	return o
 }
 

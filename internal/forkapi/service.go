@@ -57,7 +57,7 @@ type Options struct {
 
 // Extension serves forks.
 func Extension(opts Options) minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &service{cluster: cluster, opts: opts, comparing: make(chan struct{}, maxComparisons)}, nil
 	}}
 }
@@ -81,9 +81,9 @@ type request struct {
 	Revision int64 `json:"revision"`
 }
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.requests.Serve(w, r, errClosed, minikcm.AnswerError, s.serve)
+	s.requests.Serve(w, r, errClosed, minikcm.WriteError, s.serve)
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -257,7 +257,7 @@ func answer(w http.ResponseWriter, code int, body any) error {
 	return nil
 }
 
-// Close implements minikcm.Service: it ends all forks.
+// Close implements minikcm.ExtensionHandler: it ends all forks.
 func (s *service) Close() error {
 	s.requests.Close()
 	var errs []error

@@ -46,7 +46,7 @@ type Loops struct {
 
 // Extension serves the loops.
 func Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &service{cluster: cluster}, nil
 	}}
 }
@@ -56,9 +56,9 @@ type service struct {
 	requests openrequests.Group
 }
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.requests.Serve(w, r, apierrors.NewServiceUnavailable("the cluster is closing: its controllers stop"), minikcm.AnswerError, s.serve)
+	s.requests.Serve(w, r, apierrors.NewServiceUnavailable("the cluster is closing: its controllers stop"), minikcm.WriteError, s.serve)
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -152,7 +152,7 @@ func write(w http.ResponseWriter, line *Loops) error {
 	return err
 }
 
-// Close implements minikcm.Service.
+// Close implements minikcm.ExtensionHandler.
 func (s *service) Close() error {
 	s.requests.Close()
 	return nil

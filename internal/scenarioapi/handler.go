@@ -50,9 +50,9 @@ type request struct {
 	Overwrite bool `json:"overwrite"`
 }
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.requests.Serve(w, r, errClosed, minikcm.AnswerError, s.serve)
+	s.requests.Serve(w, r, errClosed, minikcm.WriteError, s.serve)
 }
 
 func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
@@ -152,7 +152,7 @@ func (s *service) serveBegin(w http.ResponseWriter, r *http.Request) error {
 	if n := len(scenario.Spec.Steps) + len(scenario.Spec.Finally); n > maxSteps {
 		return apierrors.NewBadRequest(fmt.Sprintf("a scenario that runs here may have %d steps, and this has %d: run it with \"minikcm scenario run\"", maxSteps, n))
 	}
-	run, err := s.begin(scenario, asked, minikcm.UserOf(r))
+	run, err := s.begin(scenario, asked, minikcm.RequestUser(r))
 	if err != nil {
 		return err
 	}

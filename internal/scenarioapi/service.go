@@ -41,7 +41,7 @@ var (
 // Extension serves scenarios. Their faults are listed by the extension of faultapi, which has to
 // be before this one if the cluster has it.
 func Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		faults, _ := cluster.Service(faultapi.Feature).(faultapi.Runner)
 		return &service{cluster: cluster, faults: faults, abandon: make(chan struct{})}, nil
 	}}
@@ -138,7 +138,7 @@ func (s *service) find(id string) *running {
 	return nil
 }
 
-// Close implements minikcm.Service: it ends the run that goes on, whose faults are taken back.
+// Close implements minikcm.ExtensionHandler: it ends the run that goes on, whose faults are taken back.
 func (s *service) Close() error {
 	s.mu.Lock()
 	s.closed = true

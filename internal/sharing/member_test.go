@@ -42,7 +42,7 @@ type board struct {
 
 func newBoard(t *testing.T) *board {
 	t.Helper()
-	c, err := minikcm.Start(t.Context(), minikcm.Options{NoHTTPS: true, Nodes: -1, NoScheduler: true, Controllers: []string{"-*"}})
+	c, err := minikcm.Start(t.Context(), minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}, Controllers: minikcm.ControllerOptions{NoScheduler: true, Selected: []string{"-*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,12 +152,12 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) *upstream {
 	up := s.upstream.Load()
 	switch {
 	case !s.inSession(r):
-		minikcm.AnswerError(w, errSession)
+		minikcm.WriteError(w, errSession)
 	case !s.ownRequest(r):
-		minikcm.AnswerError(w, apierrors.NewForbidden(schema.GroupResource{}, "", errOrigin))
+		minikcm.WriteError(w, apierrors.NewForbidden(schema.GroupResource{}, "", errOrigin))
 	case up == nil:
 		w.Header().Set("Retry-After", "1")
-		minikcm.AnswerError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
+		minikcm.WriteError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
 	default:
 		return up
 	}

@@ -34,8 +34,8 @@ func newPage(t *testing.T) (*minikcmtest.Cluster, *Server) {
 	}
 	t.Cleanup(page.Close)
 	return minikcmtest.New(t, minikcmtest.WithNodes(0), minikcmtest.WithControllers("-*"), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.NoHTTPS = false
-		o.Extensions = []minikcm.Extension{page.Extension()}
+		o.API.NoHTTPS = false
+		o.API.Extensions = []minikcm.Extension{page.Extension()}
 	})), page
 }
 

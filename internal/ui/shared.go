@@ -38,12 +38,12 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request) {
 	}
 	version, err := strconv.ParseUint(r.URL.Query().Get("resourceVersion"), 10, 64)
 	if err != nil || version == 0 || !websocket.IsWebSocketUpgrade(r) {
-		minikcm.AnswerError(w, apierrors.NewBadRequest("a shared watch is a WebSocket, and has the resourceVersion of a list in its query"))
+		minikcm.WriteError(w, apierrors.NewBadRequest("a shared watch is a WebSocket, and has the resourceVersion of a list in its query"))
 		return
 	}
 	subscription, err := up.feeds.Subscribe(r.Context(), strings.TrimPrefix(r.URL.Path, sharedPath), version)
 	if err != nil {
-		minikcm.AnswerError(w, err)
+		minikcm.WriteError(w, err)
 		return
 	}
 	defer subscription.Leave()

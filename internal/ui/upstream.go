@@ -78,7 +78,7 @@ func newUpstream(config *rest.Config, logger klog.Logger) (*upstream, error) {
 		proxy: &httputil.ReverseProxy{
 			Rewrite: rewrite, Transport: transport, FlushInterval: -1, ModifyResponse: keepPolicy,
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-				minikcm.AnswerError(w, unreachable(err))
+				minikcm.WriteError(w, unreachable(err))
 			},
 		},
 	}
@@ -108,7 +108,7 @@ func (s *Server) attach(up *upstream) {
 
 // Extension attaches the page to the cluster that has it, and detaches it when that closes.
 func (s *Server) Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		config, err := cluster.HTTPSConfig()
 		if err != nil {
 			return nil, err
@@ -125,14 +125,14 @@ func (s *Server) Extension() minikcm.Extension {
 // service serves new links.
 type service struct{ server *Server }
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path != Path:
-		minikcm.AnswerError(w, apierrors.NewNotFound(schema.GroupResource{Group: "minikcm.dev", Resource: Feature}, strings.TrimPrefix(r.URL.Path, Path+"/")))
+		minikcm.WriteError(w, apierrors.NewNotFound(schema.GroupResource{Group: "minikcm.dev", Resource: Feature}, strings.TrimPrefix(r.URL.Path, Path+"/")))
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		minikcm.AnswerError(w, apierrors.NewMethodNotSupported(schema.GroupResource{Group: "minikcm.dev", Resource: Feature}, strings.ToLower(r.Method)))
+		minikcm.WriteError(w, apierrors.NewMethodNotSupported(schema.GroupResource{Group: "minikcm.dev", Resource: Feature}, strings.ToLower(r.Method)))
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
@@ -140,7 +140,7 @@ func (s service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Close implements minikcm.Service.
+// Close implements minikcm.ExtensionHandler.
 func (s service) Close() error {
 	s.server.attach(nil)
 	return nil

@@ -55,7 +55,7 @@ func (cs *candidates) expect(d time.Duration, want ...string) {
 
 func newCandidates(t *testing.T) *candidates {
 	t.Helper()
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Driven = true }))
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Clock.Driven = true }))
 	if _, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), configMap("web"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func underFaults(t *testing.T) []string {
 	t.Helper()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Driven, o.APIFaults = true, true
+		o.Clock.Driven, o.Faults.API = true, true
 	}))
 	k := startSites(t, c)
 	operator := minikcm.APIFaultMatch{Users: []string{ctrltest.DefaultUser}}

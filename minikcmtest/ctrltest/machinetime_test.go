@@ -44,7 +44,7 @@ func (r *readySites) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // startingAt sets the time at which a virtual clock begins.
 func startingAt(at time.Time) minikcmtest.Option {
-	return minikcmtest.WithOptions(func(o *minikcm.Options) { o.ClockStart = at })
+	return minikcmtest.WithOptions(func(o *minikcm.Options) { o.Clock.Start = at })
 }
 
 // noted is a test that notes what is reported.

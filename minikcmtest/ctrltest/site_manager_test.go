@@ -71,7 +71,7 @@ func TestOtherClocks(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*minikcm.Options){
 		"real":   func(*minikcm.Options) {},
-		"scaled": func(o *minikcm.Options) { o.ClockMode, o.ClockFactor = "scaled", 60 },
+		"scaled": func(o *minikcm.Options) { o.Clock.Mode, o.Clock.Speed = "scaled", 60 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +131,7 @@ func courseOfWrites(t *testing.T, seed uint64) []string {
 	var writes []string
 	// Each run has its own cluster, which stops at the end of the subtest.
 	t.Run("run", func(t *testing.T) {
-		c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Driven, o.Seed = true, seed }))
+		c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Clock.Driven, o.Seed = true, seed }))
 		k := startSites(t, c)
 		for i := range 5 {
 			if err := k.Create(t.Context(), site(fmt.Sprintf("site-%d", i), 3)); err != nil {

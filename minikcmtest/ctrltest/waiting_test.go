@@ -106,7 +106,7 @@ func TestReconcileSleeps(t *testing.T) {
 // of one reconcile are serialized.
 func TestSlowAPI(t *testing.T) {
 	t.Parallel()
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.APIFaults = true }))
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Faults.API = true }))
 	seen := newCourse(c)
 	startWaiting(t, c, 1, func(ctx context.Context, k client.Client, name string) error {
 		seen.notef("%s begins", name)

@@ -56,7 +56,7 @@ func newBench(t *testing.T, faults ...*Fault) *bench {
 
 func newBenchWith(t *testing.T, change func(*minikcm.Options)) *bench {
 	t.Helper()
-	options := minikcm.Options{Nodes: 3, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1}
+	options := minikcm.Options{Nodes: minikcm.NodeOptions{Count: 3}, API: minikcm.APIOptions{NoHTTPS: true}, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, Seed: 1}
 	change(&options)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

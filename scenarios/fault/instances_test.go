@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm"
 )
 
-func inCloud(o *minikcm.Options) { o.CloudProvider = "simulated" }
+func inCloud(o *minikcm.Options) { o.Nodes.Cloud = "simulated" }
 
 func TestStoppedInstances(t *testing.T) {
 	t.Parallel()

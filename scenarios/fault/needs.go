@@ -18,8 +18,8 @@ func Prepare(options *minikcm.Options, faults ...*Fault) {
 			continue
 		}
 		needs := f.kind().needs()
-		options.StoreFaults = options.StoreFaults || needs.Store
-		options.APIFaults = options.APIFaults || needs.API
+		options.Faults.Store = options.Faults.Store || needs.Store
+		options.Faults.API = options.Faults.API || needs.API
 	}
 }
 

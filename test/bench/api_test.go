@@ -34,7 +34,7 @@ const (
 // startAPI returns a cluster without nodes and its client configurations by transport.
 func startAPI(ctx context.Context, b *testing.B, change ...func(*minikcm.Options)) (*minikcm.Cluster, map[string]*rest.Config) {
 	b.Helper()
-	opts := minikcm.Options{Seed: 1, Nodes: -1, Controllers: []string{"-*"}, NoScheduler: true}
+	opts := minikcm.Options{Seed: 1, Nodes: minikcm.NodeOptions{Count: -1}, Controllers: minikcm.ControllerOptions{Selected: []string{"-*"}, NoScheduler: true}}
 	for _, c := range change {
 		c(&opts)
 	}

@@ -76,7 +76,7 @@ func dependents(ctx context.Context, b *testing.B, cluster *minikcm.Cluster, nam
 func deleteNamespace(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), bigTimeout)
 	defer cancel()
-	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes = -1 })
+	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes.Count = -1 })
 	defer closeBig(b, cluster)
 	namespaces := cluster.Client().CoreV1().Namespaces()
 	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "big"}}, metav1.CreateOptions{})
@@ -108,7 +108,7 @@ func untilGone(ctx context.Context, b *testing.B, name string, watcher watch.Int
 func deleteOwner(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), bigTimeout)
 	defer cancel()
-	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes = -1 })
+	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes.Count = -1 })
 	defer closeBig(b, cluster)
 	maps := cluster.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault)
 	owner, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})

@@ -34,7 +34,7 @@ func BenchmarkDeployment(b *testing.B) {
 func deploy(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: nodes, Seed: 1})
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: minikcm.NodeOptions{Count: nodes}, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func atRest(b *testing.B, canFail bool) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
 	defer cancel()
-	_, ways := startAPI(ctx, b, func(o *minikcm.Options) { o.APIFaults, o.StoreFaults = canFail, canFail })
+	_, ways := startAPI(ctx, b, func(o *minikcm.Options) { o.Faults.API, o.Faults.Store = canFail, canFail })
 	what := map[bool]string{false: "cannot fail", true: "can fail"}[canFail]
 	for _, way := range []string{"in memory", "over HTTPS"} {
 		client, err := kubernetes.NewForConfig(ways[way])

@@ -32,7 +32,7 @@ const (
 func BenchmarkGates(b *testing.B) {
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
-		open, _ := startAPI(ctx, b, func(o *minikcm.Options) { o.AuthorizationModes = []string{apiserver.AuthorizeAlways} })
+		open, _ := startAPI(ctx, b, func(o *minikcm.Options) { o.Security.AuthorizationModes = []string{apiserver.AuthorizeAlways} })
 		guarded, _ := startAPI(ctx, b)
 		// Both hold the same objects, so that only the mode differs.
 		bindMany(ctx, b, open)

@@ -22,7 +22,7 @@ func BenchmarkRestingDay(b *testing.B) {
 func restingDay(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Seed: 1, ClockMode: clock.ModeVirtual})
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Seed: 1, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}})
 	if err != nil {
 		b.Fatal(err)
 	}

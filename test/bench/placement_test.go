@@ -77,7 +77,7 @@ func (p placement) figure(n int) string { return fmt.Sprintf("pods %s, placed on
 func (p placement) measure(b *testing.B, n int) {
 	ctx, cancel := context.WithTimeout(b.Context(), bigTimeout)
 	defer cancel()
-	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes, o.Controllers = -1, []string{"serviceaccount"} })
+	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes.Count, o.Controllers.Selected = -1, []string{"serviceaccount"} })
 	defer closeBig(b, cluster)
 	client := cluster.Client().CoreV1()
 	inParallel(b, n, func(i int) error {

@@ -33,7 +33,7 @@ const (
 
 func startBig(ctx context.Context, b *testing.B, change func(*minikcm.Options)) *minikcm.Cluster {
 	b.Helper()
-	opts := minikcm.Options{Nodes: bigNodes, Seed: 1}
+	opts := minikcm.Options{Nodes: minikcm.NodeOptions{Count: bigNodes}, Seed: 1}
 	if change != nil {
 		change(&opts)
 	}
@@ -214,7 +214,7 @@ func BenchmarkIdleCronJobs(b *testing.B) {
 func idleDay(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), bigTimeout)
 	defer cancel()
-	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes, o.ClockMode, o.NoHTTPS = 1, clock.ModeVirtual, true })
+	cluster := startBig(ctx, b, func(o *minikcm.Options) { o.Nodes.Count, o.Clock.Mode, o.API.NoHTTPS = 1, clock.ModeVirtual, true })
 	defer closeBig(b, cluster)
 	elapsed := clock.Stopwatch()
 	if err := cluster.Advance(ctx, 24*time.Hour); err != nil {

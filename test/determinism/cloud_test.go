@@ -41,8 +41,8 @@ func cloudActs(ctx context.Context, d *driver) error {
 func TestCloudReplays(t *testing.T) {
 	t.Parallel()
 	inCloud := func(o *minikcm.Options) {
-		o.CloudProvider, o.ManageNodes = "simulated", minikcm.ManageAll
-		o.PodNetworks = minikcm.PodNetworks{Allocate: true, ClusterCIDR: "10.9.0.0/16"}
+		o.Nodes.Cloud, o.Nodes.Manage = "simulated", minikcm.ManageAll
+		o.Nodes.PodNetworks = minikcm.PodNetworks{Allocate: true, ClusterCIDR: "10.9.0.0/16"}
 	}
 	first := writesOf(t, 7, cloudActs, inCloud)
 	for n := 2; n <= *runs; n++ {

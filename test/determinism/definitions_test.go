@@ -335,7 +335,7 @@ func TestDefinitionsReplay(t *testing.T) {
 						}
 						return inOrder(ctx, d, append([]step{pass(0)}, course.after...)...)
 					}
-					compareRuns(t, act, func(o *minikcm.Options) { o.Driven = driven }, races)
+					compareRuns(t, act, func(o *minikcm.Options) { o.Clock.Driven = driven }, races)
 				})
 			}
 		}

@@ -106,7 +106,7 @@ func writesOf(t *testing.T, seed uint64, course step, change ...func(*minikcm.Op
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	opts := minikcm.Options{Nodes: 3, ManageNodes: minikcm.ManageAll, Seed: seed, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true}
+	opts := minikcm.Options{Nodes: minikcm.NodeOptions{Count: 3, Manage: minikcm.ManageAll}, Seed: seed, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual, Driven: true}, API: minikcm.APIOptions{NoHTTPS: true}, Faults: minikcm.FaultOptions{API: true}}
 	for _, f := range change {
 		f(&opts)
 	}

@@ -109,8 +109,8 @@ func endGangPod(ctx context.Context, d *driver) error { return kill("gang")(ctx,
 func TestGangsReplay(t *testing.T) {
 	t.Parallel()
 	twoCPUs := func(o *minikcm.Options) {
-		o.GenericWorkload = true
-		o.Node = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		o.EnableFeature("GenericWorkload")
+		o.Nodes.Spec = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
 	}
 	first := writesOf(t, 7, gangsCompete, twoCPUs)
 	for n := 2; n <= *runs; n++ {

@@ -58,7 +58,7 @@ func TestSharedObjects(t *testing.T) {
 func compareShared(t *testing.T, course step) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 3, ManageNodes: minikcm.ManageAll, Seed: 3, ClockMode: clock.ModeVirtual, Driven: true, NoHTTPS: true, APIFaults: true})
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: minikcm.NodeOptions{Count: 3, Manage: minikcm.ManageAll}, Seed: 3, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual, Driven: true}, API: minikcm.APIOptions{NoHTTPS: true}, Faults: minikcm.FaultOptions{API: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func identityLost(ctx context.Context, d *driver) error {
 // versions again after these were collected.
 func TestStorageVersionsReplay(t *testing.T) {
 	t.Parallel()
-	on := func(o *minikcm.Options) { o.StorageVersionAPI = true }
+	on := func(o *minikcm.Options) { o.EnableFeature("StorageVersionAPI") }
 	first := writesOf(t, 7, identityLost, on)
 	if text := strings.Join(first, "\n"); !strings.Contains(text, "delete storageversions") {
 		t.Error("no StorageVersion was deleted")

@@ -26,7 +26,7 @@ func server(t *testing.T, change func(*minikcm.Options)) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithFaults(), minikcmtest.WithNodes(0), minikcmtest.WithControllers("-*"),
 		minikcmtest.WithOptions(func(o *minikcm.Options) {
-			o.NoScheduler, o.ManageNodes = true, minikcm.ManageNone
+			o.Controllers.NoScheduler, o.Nodes.Manage = true, minikcm.ManageNone
 			if change != nil {
 				change(o)
 			}
@@ -145,7 +145,7 @@ func TestThreeProcesses(t *testing.T) {
 	var clusters []*minikcmtest.Cluster
 	var endpoints []kubernetes.Interface
 	for range 3 {
-		c := server(t, func(o *minikcm.Options) { o.Etcd = store.EtcdOptions{Endpoints: []string{etcd}} })
+		c := server(t, func(o *minikcm.Options) { o.Sharing.Etcd = store.EtcdOptions{Endpoints: []string{etcd}} })
 		clusters, endpoints = append(clusters, c), append(endpoints, endpoint(t, c, nil))
 	}
 	runBroken(t, small(endpoints...), clusters...)

@@ -22,9 +22,9 @@ import (
 // startOn starts a cluster whose virtual clock runs at a speed; 0 means a real clock.
 func startOn(t *testing.T, speed float64) (*minikcm.Cluster, *clockapi.Client) {
 	t.Helper()
-	opts := minikcm.Options{NoHTTPS: true, Seed: 1, AuthorizationModes: []string{"AlwaysAllow"}, Extensions: []minikcm.Extension{clockapi.Extension()}}
+	opts := minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true, Extensions: []minikcm.Extension{clockapi.Extension()}}, Seed: 1, Security: minikcm.SecurityOptions{AuthorizationModes: []string{"AlwaysAllow"}}}
 	if speed > 0 {
-		opts.ClockMode, opts.ClockFactor = clock.ModeVirtual, speed
+		opts.Clock.Mode, opts.Clock.Speed = clock.ModeVirtual, speed
 	}
 	cluster, err := minikcm.Start(t.Context(), opts)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 func startForks(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger}, Extensions: func() []minikcm.Extension { return nil }})}
+		o.API.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger}, Extensions: func() []minikcm.Extension { return nil }})}
 	}))
 }
 
@@ -267,8 +267,8 @@ spec:
 	}
 	own := minikcm.Stages{Watch: true, Manifests: manifests}
 	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Stages = own
-		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger, Stages: own}, Extensions: func() []minikcm.Extension { return nil }})}
+		o.Nodes.Stages = own
+		o.API.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger, Nodes: minikcm.NodeOptions{Stages: own}}, Extensions: func() []minikcm.Extension { return nil }})}
 	}))
 	var fork forkapi.Fork
 	if code := sendFork(t, cluster.Config(), http.MethodPost, forkapi.Path, "", &fork); code != http.StatusCreated {
@@ -296,8 +296,8 @@ spec:
 func TestForkOfACloud(t *testing.T) {
 	t.Parallel()
 	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithSimulatedCloud(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		own := minikcm.Options{Seed: 1, Logger: o.Logger, CloudProvider: o.CloudProvider}
-		o.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: own, Extensions: func() []minikcm.Extension { return nil }})}
+		own := minikcm.Options{Seed: 1, Logger: o.Logger, Nodes: minikcm.NodeOptions{Cloud: o.Nodes.Cloud}}
+		o.API.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: own, Extensions: func() []minikcm.Extension { return nil }})}
 	}))
 	id := func(client kubernetes.Interface, node string) (string, string) {
 		c, err := client.CoreV1().ConfigMaps("minikcm-cloud").Get(t.Context(), node, metav1.GetOptions{})

@@ -24,7 +24,7 @@ import (
 func startLoops(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Extensions = []minikcm.Extension{loopapi.Extension()}
+		o.API.Extensions = []minikcm.Extension{loopapi.Extension()}
 	}))
 }
 

@@ -34,9 +34,9 @@ type bench struct {
 func newBench(t *testing.T, nodes int) *bench {
 	t.Helper()
 	return &bench{t: t, Cluster: minikcmtest.New(t, minikcmtest.WithNodes(nodes), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.ClockMode, o.ClockFactor = clock.ModeVirtual, fast
-		o.APIFaults, o.StoreFaults = true, true
-		o.Extensions = []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), scenarioapi.Extension()}
+		o.Clock.Mode, o.Clock.Speed = clock.ModeVirtual, fast
+		o.Faults.API, o.Faults.Store = true, true
+		o.API.Extensions = []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), scenarioapi.Extension()}
 	}))}
 }
 

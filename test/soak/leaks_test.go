@@ -44,7 +44,7 @@ func leakLimit(n int) uint64 {
 // and go: what a round allocates is free when its objects, events and history are gone.
 func TestLeaks(t *testing.T) {
 	cluster := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2),
-		minikcmtest.WithOptions(func(o *minikcm.Options) { o.RecordedWrites = 100 }))
+		minikcmtest.WithOptions(func(o *minikcm.Options) { o.API.RecordedWrites = 100 }))
 	c := &churn{t: t, cluster: cluster, dynamic: dynamic.NewForConfigOrDie(cluster.Config()), extensions: apiextensions.NewForConfigOrDie(cluster.Config())}
 	c.rounds(*churned)
 	before, goroutines := c.liveHeap("before"), runtime.NumGoroutine()

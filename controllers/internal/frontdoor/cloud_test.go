@@ -92,7 +92,7 @@ const (
 func TestNodesAreInitialized(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Pools = []minikcm.Pool{{Name: "a", Count: 2, Zones: []string{"eu-1a", "eu-1b"}, Node: minikcm.NodeSpec{Labels: map[string]string{"topology.kubernetes.io/region": "eu-1"}}}}
+		o.Nodes.Pools = []minikcm.Pool{{Name: "a", Count: 2, Zones: []string{"eu-1a", "eu-1b"}, Node: minikcm.NodeSpec{Labels: map[string]string{"topology.kubernetes.io/region": "eu-1"}}}}
 	}))
 	node, instance := cloudNode(t, c, "a-1"), cloudInstance(t, c, "a-1")
 	if node == nil || instance == nil {
@@ -183,7 +183,7 @@ func TestDeletedInstance(t *testing.T) {
 // TestDeletedNode deletes a Node, whose machine ends, and with it the instance.
 func TestDeletedNode(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t, minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) { o.ManageNodes = minikcm.ManageAll }))
+	c := newCloud(t, minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Nodes.Manage = minikcm.ManageAll }))
 	if _, err := c.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func networkCondition(node *corev1.Node) corev1.NodeCondition {
 
 func withRoutes(networks minikcm.PodNetworks) minikcmtest.Option {
 	networks.Allocate = true
-	return minikcmtest.WithOptions(func(o *minikcm.Options) { o.PodNetworks = networks })
+	return minikcmtest.WithOptions(func(o *minikcm.Options) { o.Nodes.PodNetworks = networks })
 }
 
 func TestRoutes(t *testing.T) {
@@ -326,7 +326,7 @@ func TestCloudAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start := func() *minikcmtest.Cluster {
-		return newCloud(t, minikcmtest.WithNodes(3), minikcmtest.WithOptions(func(o *minikcm.Options) { o.DataDir = dir }))
+		return newCloud(t, minikcmtest.WithNodes(3), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Storage.DataDir = dir }))
 	}
 	c := start()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "node-0", Containers: []corev1.Container{{Name: "c", Image: "nginx"}}}}

@@ -38,7 +38,7 @@ func TestDevicesOfANode(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Pools = []minikcm.Pool{{Name: "gpu", Count: 1, Node: minikcm.NodeSpec{Annotations: map[string]string{devicesAnnotation: "gpu.example.com 2 model=a100"}}}}
+		o.Nodes.Pools = []minikcm.Pool{{Name: "gpu", Count: 1, Node: minikcm.NodeSpec{Annotations: map[string]string{devicesAnnotation: "gpu.example.com 2 model=a100"}}}}
 	}))
 	nodes := c.Client().CoreV1().Nodes()
 	eventuallySlice(c, "gpu-0", "gpu-0-gpu.example.com-0 of gpu-0: 2;")

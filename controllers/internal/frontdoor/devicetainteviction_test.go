@@ -24,7 +24,7 @@ func TestTaintedDevice(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Pools = []minikcm.Pool{{Name: "gpu", Count: 1, Node: minikcm.NodeSpec{Annotations: map[string]string{"minikcm.dev/devices": "gpu.example.com 2"}}}}
+		o.Nodes.Pools = []minikcm.Pool{{Name: "gpu", Count: 1, Node: minikcm.NodeSpec{Annotations: map[string]string{"minikcm.dev/devices": "gpu.example.com 2"}}}}
 	}))
 	resources, pods := c.Client().ResourceV1(), c.Client().CoreV1().Pods("default")
 	must := func(_ any, err error) {

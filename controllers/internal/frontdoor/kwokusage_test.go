@@ -28,8 +28,8 @@ import (
 func newUsageWorld(t *testing.T, files ...string) stageWorld {
 	t.Helper()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Stages.Watch, o.Seed, o.Nodes = true, 7, 1
-		o.Node = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+		o.Nodes.Stages.Watch, o.Seed, o.Nodes.Count = true, 7, 1
+		o.Nodes.Spec = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
 		for _, file := range files {
 			data, err := os.ReadFile("../../../internal/kwok/testdata/" + file + ".yaml")
 			if err != nil {
@@ -39,7 +39,7 @@ func newUsageWorld(t *testing.T, files ...string) stageWorld {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Stages.Manifests = append(o.Stages.Manifests, all...)
+			o.Nodes.Stages.Manifests = append(o.Nodes.Stages.Manifests, all...)
 		}
 	}))
 	return stageWorld{c, t}

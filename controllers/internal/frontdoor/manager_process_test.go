@@ -24,7 +24,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/controllers"
-	"minikcm.dev/minikcm/internal/controllerprocess"
+	process "minikcm.dev/minikcm/internal/controllerprocess"
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
@@ -158,7 +158,7 @@ func createDeployment(t *testing.T, c *minikcmtest.Cluster) {
 
 func TestServing(t *testing.T) {
 	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithControllers("-*"), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.AuthorizationModes = []string{"AlwaysAllow"} // the visitors have no roles
+		o.Security.AuthorizationModes = []string{"AlwaysAllow"} // the visitors have no roles
 	}))
 	m := runManager(t, c, "--bind-address=127.0.0.1", "--controllers=*,-cronjob", "--concurrent-deployment-syncs=3")
 	served := m.says("Serving on")

@@ -17,7 +17,7 @@ func newNetworks(t *testing.T, nodes int, networks minikcm.PodNetworks) *minikcm
 	t.Helper()
 	networks.Allocate = true
 	return minikcmtest.New(t, minikcmtest.WithNodes(nodes), minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.PodNetworks, o.ManageNodes = networks, minikcm.ManageAll
+		o.Nodes.PodNetworks, o.Nodes.Manage = networks, minikcm.ManageAll
 	}))
 }
 
@@ -127,7 +127,7 @@ func TestNodesHaveTheFamiliesOfServices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.ServiceRanges = ranges }))
+			c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.API.ServiceRanges = ranges }))
 			core := c.Client().CoreV1()
 			for _, host := range []bool{false, true} {
 				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("host-", host), Labels: map[string]string{"app": "a"}}, Spec: corev1.PodSpec{

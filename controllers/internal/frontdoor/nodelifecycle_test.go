@@ -162,7 +162,7 @@ func checkDisrupted(t *testing.T, client kubernetes.Interface, node string) {
 // loses it because no condition calls for it, and is unreachable once its startup grace period
 // has passed.
 func TestABareNode(t *testing.T) {
-	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.ManageNodes = minikcm.ManageNone }))
+	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) { o.Nodes.Manage = minikcm.ManageNone }))
 	created, err := c.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

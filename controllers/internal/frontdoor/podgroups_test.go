@@ -33,7 +33,7 @@ type gangs struct {
 func newGangs(t *testing.T, nodeCount int, opts ...minikcmtest.Option) *gangs {
 	t.Helper()
 	twoCPUs := minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Node = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		o.Nodes.Spec = minikcm.NodeSpec{Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
 	})
 	opts = append([]minikcmtest.Option{minikcmtest.WithNodes(nodeCount), minikcmtest.WithVirtualTime(), minikcmtest.WithGangScheduling(), twoCPUs}, opts...)
 	return &gangs{Cluster: minikcmtest.New(t, opts...), t: t, ctx: t.Context()}

@@ -26,7 +26,7 @@ func TestResourcePoolStatus(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0), minikcmtest.WithResourcePoolStatus(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Pools = []minikcm.Pool{{Name: "gpu", Count: 2, Node: minikcm.NodeSpec{Annotations: map[string]string{"minikcm.dev/devices": "gpu.example.com 2"}}}}
+		o.Nodes.Pools = []minikcm.Pool{{Name: "gpu", Count: 2, Node: minikcm.NodeSpec{Annotations: map[string]string{"minikcm.dev/devices": "gpu.example.com 2"}}}}
 	}))
 	resources, requests := c.Client().ResourceV1(), c.Client().ResourceV1alpha3().ResourcePoolStatusRequests()
 	create(t, resources.DeviceTaintRules().Create, `

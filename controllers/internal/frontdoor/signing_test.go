@@ -80,7 +80,7 @@ func answerOf(c *minikcmtest.Cluster, name string) (got *certificatesv1.Certific
 }
 
 // allowAll lets users without roles create requests, as cluster bootstrapping roles do.
-var allowAll = minikcmtest.WithOptions(func(o *minikcm.Options) { o.AuthorizationModes = []string{"AlwaysAllow"} })
+var allowAll = minikcmtest.WithOptions(func(o *minikcm.Options) { o.Security.AuthorizationModes = []string{"AlwaysAllow"} })
 
 // TestCertificateAuthenticates obtains a certificate and makes a request with it.
 func TestCertificateAuthenticates(t *testing.T) {

@@ -34,9 +34,9 @@ type stageWorld struct {
 func newStageWorld(t *testing.T, files ...string) stageWorld {
 	t.Helper()
 	c := minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Stages.Watch, o.ManageNodes, o.Seed = true, minikcm.ManageMarked, 7
+		o.Nodes.Stages.Watch, o.Nodes.Manage, o.Seed = true, minikcm.ManageMarked, 7
 		for _, file := range files {
-			o.Stages.Manifests = append(o.Stages.Manifests, stagesIn(t, file)...)
+			o.Nodes.Stages.Manifests = append(o.Nodes.Stages.Manifests, stagesIn(t, file)...)
 		}
 	}))
 	return stageWorld{c, t}

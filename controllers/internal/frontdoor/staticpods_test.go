@@ -36,7 +36,7 @@ type staticWorld struct {
 func newStaticWorld(t *testing.T, change ...func(*minikcm.Options)) staticWorld {
 	t.Helper()
 	return staticWorld{minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Pools = []minikcm.Pool{{Name: "cp", Count: 1, Node: minikcm.NodeSpec{Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}}
+		o.Nodes.Pools = []minikcm.Pool{{Name: "cp", Count: 1, Node: minikcm.NodeSpec{Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}}
 		for _, f := range change {
 			f(o)
 		}
@@ -128,7 +128,7 @@ func TestStaticPods(t *testing.T) {
 // refuses, beside a good one.
 func TestStaticPodsOfABadManifest(t *testing.T) {
 	t.Parallel()
-	w := newStaticWorld(t, func(o *minikcm.Options) { o.Denied = func(string, error) {} })
+	w := newStaticWorld(t, func(o *minikcm.Options) { o.Security.Denied = func(string, error) {} })
 	w.write(map[string]string{
 		"a.yaml":    "kind: Pod",
 		"b.yaml":    strings.NewReplacer("name: etcd,", "name: account,", "spec:\n", "spec:\n  serviceAccountName: default\n").Replace(etcdManifest),

@@ -163,7 +163,7 @@ func (c *deviceCluster) restarted(opts ...minikcmtest.Option) *deviceCluster {
 	c.must(file, err)
 	c.must(nil, errors.Join(c.Snapshot(c.ctx, file), file.Close()))
 	return &deviceCluster{minikcmtest.New(c.t, append(opts, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.Snapshot, o.ClockStart = file.Name(), c.Clock().Now()
+		o.Storage.Snapshot, o.Clock.Start = file.Name(), c.Clock().Now()
 	}))...), c.t, c.ctx}
 }
 

@@ -31,7 +31,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: 2, NoHTTPS: true, ClockMode: clock.ModeVirtual, Seed: 1})
+	cluster, err := minikcm.Start(ctx, minikcm.Options{Nodes: minikcm.NodeOptions{Count: 2}, API: minikcm.APIOptions{NoHTTPS: true}, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type bench struct {
 func newBench(t *testing.T, opts ...minikcmtest.Option) *bench {
 	t.Helper()
 	breakable := minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.APIFaults, o.StoreFaults = true, true
-		o.Extensions = []minikcm.Extension{Extension(Options{})}
+		o.Faults.API, o.Faults.Store = true, true
+		o.API.Extensions = []minikcm.Extension{Extension(Options{})}
 	})
 	b := &bench{t: t, Cluster: minikcmtest.New(t, append([]minikcmtest.Option{minikcmtest.WithVirtualTime(), breakable, minikcmtest.WithNodes(3)}, opts...)...)}
 	var err error

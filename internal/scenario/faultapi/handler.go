@@ -33,7 +33,7 @@ const (
 // kindOfFault names faults in a Status.
 var kindOfFault = schema.GroupKind{Group: "minikcm.dev", Kind: "Fault"}
 
-// ServeHTTP implements minikcm.Service.
+// ServeHTTP implements minikcm.ExtensionHandler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 	type route struct{ method, what string }
@@ -53,7 +53,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err := serve(w, r, id); err != nil {
-		minikcm.AnswerError(w, err)
+		minikcm.WriteError(w, err)
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) 
 	if err != nil {
 		return err
 	}
-	injected, err := s.inject(f, minikcm.UserOf(r), seed)
+	injected, err := s.inject(f, minikcm.RequestUser(r), seed)
 	if err != nil {
 		return err
 	}

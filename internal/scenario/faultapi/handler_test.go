@@ -60,7 +60,7 @@ func TestRefusals(t *testing.T) {
 // A clock that cannot be set is refused at once, with what to do instead.
 func TestClockOfTheMachineIsNotSet(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, minikcmtest.WithOptions(func(o *minikcm.Options) { o.ClockMode = clock.ModeReal }))
+	b := newBench(t, minikcmtest.WithOptions(func(o *minikcm.Options) { o.Clock.Mode = clock.ModeReal }))
 	code, _, answer := send(t, b.Config(), http.MethodPost, Path, "clock: {action: jump, by: 1h}")
 	if code != http.StatusBadRequest || !strings.Contains(answer, "only a virtual clock can be set") {
 		t.Errorf("it is answered with %d %s", code, answer)

@@ -45,7 +45,7 @@ type Options struct {
 // Extension serves faults. The cluster needs Options.APIFaults and Options.StoreFaults for
 // those of the API server and of etcd.
 func Extension(opts Options) minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.Service, error) {
+	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &service{
 			cluster: cluster, exempt: append([]string{User}, opts.Exempt...), random: clock.NewRandom(cluster.Seed()).Keyed(Feature),
 		}, nil
@@ -204,7 +204,7 @@ func (s *service) find(id string) *running {
 	return nil
 }
 
-// Close implements minikcm.Service: it takes back all faults. Those of the API server and
+// Close implements minikcm.ExtensionHandler: it takes back all faults. Those of the API server and
 // of etcd come first, so that the others can be taken back by requests, the newest first.
 func (s *service) Close() error {
 	s.follows.Close()

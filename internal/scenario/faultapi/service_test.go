@@ -224,7 +224,10 @@ func TestCloseTakesBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	options := func() minikcm.Options {
 		return minikcm.Options{
-			NoHTTPS: true, DataDir: dir, Seed: 1, StoreFaults: true, APIFaults: true, Extensions: []minikcm.Extension{Extension(Options{})},
+			API:     minikcm.APIOptions{NoHTTPS: true, Extensions: []minikcm.Extension{Extension(Options{})}},
+			Storage: minikcm.StorageOptions{DataDir: dir},
+			Seed:    1,
+			Faults:  minikcm.FaultOptions{Store: true, API: true},
 		}
 	}
 	cluster, err := minikcm.Start(t.Context(), options())

@@ -19,7 +19,7 @@ import (
 
 func startCluster(t *testing.T) *minikcm.Cluster {
 	t.Helper()
-	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: 2, NoHTTPS: true, Seed: 1, ClockMode: clock.ModeVirtual})
+	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: minikcm.NodeOptions{Count: 2}, API: minikcm.APIOptions{NoHTTPS: true}, Seed: 1, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (r *Run) explain(q minikcm.Query, why []Reasons) (*minikcm.Explanation, err
 // query finds the kind among those that were written in the run.
 func (r *Run) query(kind, namespace, name string) (minikcm.Query, error) {
 	wanted, group, grouped := strings.Cut(strings.ToLower(kind), ".")
-	if short, ok := minikcm.OfShortName(wanted); ok {
+	if short, ok := minikcm.ResourceForShortName(wanted); ok {
 		wanted, group, grouped = short.Resource, short.Group, true
 	}
 	kinds := map[string]bool{}
