@@ -369,7 +369,7 @@ func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 // Kubelets returns the simulated kubelets, for faults of nodes and pods.
 func (c *Cluster) Kubelets() *kubeletsim.Kubelets { return c.kubelets }
 
-// StoreFaults returns the store that injects faults; nil without Options.StoreFaults.
+// StoreFaults returns the store that injects faults; nil without Options.Faults.Store.
 func (c *Cluster) StoreFaults() *FaultyStore { return c.faults }
 
 // Done is closed when the cluster has stopped, by Close or because a part of it

@@ -26,7 +26,7 @@ func (c *Cluster) endFaults() {
 	}
 }
 
-// APIFaults returns the faults of the API server; nil without Options.APIFaults.
+// APIFaults returns the faults of the API server; nil without Options.Faults.API.
 func (c *Cluster) APIFaults() *APIFaults { return c.apiFaults }
 
 // ForgetHistory compacts the store at its current revision and drops the history in the

@@ -30,3 +30,9 @@ func NewLedger() *Ledger { return inflight.NewLedger() }
 // Sleep is inflight.Sleep for operators: it lets d pass on c, in which the reconcile
 // whose context ctx is does not hold time.
 func Sleep(ctx context.Context, c Clock, d time.Duration) error { return inflight.Sleep(ctx, c, d) }
+
+// Begin counts a piece of work in the ledger of a cluster (minikcm.Cluster.Ledger) until end is
+// called: virtual time stands still meanwhile. Only the first call of end has an effect. The caller
+// must be in flight itself, unless it does not matter at which time the work begins. Code that hands
+// work on begins the next piece before it ends its own.
+func Begin(l *Ledger) (end func()) { return inflight.Begin(l, inflight.Action).End }

@@ -46,13 +46,13 @@ func (f *Fault) Possible(env *Env) error {
 	}
 	needs := k.needs()
 	if needs.Store && env.Cluster.StoreFaults() == nil {
-		return fmt.Errorf("%s: the cluster was not started with Options.StoreFaults", k.title())
+		return fmt.Errorf("%s: the cluster was not started with Options.Faults.Store", k.title())
 	}
 	if jump, virtual := f.Clock != nil && f.Clock.Action == ClockJump, isVirtual(env.Cluster.Clock()); jump && !virtual {
 		return fmt.Errorf("%s: %w", k.title(), errNotVirtual)
 	}
 	if needs.API && env.Cluster.APIFaults() == nil {
-		return fmt.Errorf("%s: the cluster was not started with Options.APIFaults", k.title())
+		return fmt.Errorf("%s: the cluster was not started with Options.Faults.API", k.title())
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func checks() []check {
 
 func main() {
 	root := flag.String("root", ".", "the repository's root")
-	generate := flag.Bool("generate", true, "run the generators and compare their output")
+	generate := flag.Bool("generate", true, "also run the generators and compare their output, and compare the API with the last release")
 	flag.Parse()
 	problems, err := verify(*root, *generate)
 	if err != nil {
@@ -58,6 +58,10 @@ func verify(root string, generate bool) ([]string, error) {
 		return nil, err
 	}
 	if generate {
+		t.check = "api"
+		if err := checkAPI(t, root); err != nil {
+			return nil, err
+		}
 		t.check = "generated"
 		if err := checkGenerated(t, root); err != nil {
 			return nil, err

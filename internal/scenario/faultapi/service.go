@@ -42,8 +42,8 @@ type Options struct {
 	Exempt []string
 }
 
-// Extension serves faults. The cluster needs Options.APIFaults and Options.StoreFaults for
-// those of the API server and of etcd.
+// Extension serves faults. Faults of the API server and of etcd need
+// minikcm.FaultOptions.
 func Extension(opts Options) minikcm.Extension {
 	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
 		return &service{
