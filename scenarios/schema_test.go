@@ -68,7 +68,7 @@ func oneLine(group *ast.CommentGroup) string {
 
 func generatedSchema(t *testing.T) string {
 	t.Helper()
-	known := comments(t, ".", "spec", "check", "fault")
+	known := comments(t, ".", "../internal/scenario/spec", "../internal/scenario/check", "fault")
 	packageOf := func(t reflect.Type) string { return t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:] }
 	schema := spec.Schema(grammar(), spec.Describer{
 		Name: func(t reflect.Type) string {

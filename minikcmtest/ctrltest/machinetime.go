@@ -170,7 +170,7 @@ func (m *machineTime) look(found conditionTime) {
 // libraries are the prefixes of functions between an operator's call and the transport.
 var libraries = []string{
 	"runtime.", "net/http.", "k8s.io/client-go/", "k8s.io/apimachinery/", "sigs.k8s.io/controller-runtime/",
-	"minikcm.dev/minikcm/minikcmtest/ctrltest.", "minikcm.dev/minikcm/clock/",
+	"minikcm.dev/minikcm/minikcmtest/ctrltest.", "minikcm.dev/minikcm/clock/", "minikcm.dev/minikcm/internal/",
 }
 
 // caller returns the function and the line that made the request.
