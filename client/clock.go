@@ -15,6 +15,11 @@ type Clock struct {
 	Factor float64 `json:"factor"`
 	// Paused reports that time stands still until Resume.
 	Paused bool `json:"paused"`
+	// PausedWork reports that the cluster's work is paused, too: see PauseWork. Waiting is how many pieces
+	// of it wait, and NextStep the one that Step does.
+	PausedWork bool   `json:"pausedWork"`
+	Waiting    int    `json:"waiting"`
+	NextStep   string `json:"nextStep"`
 	// Moving reports that Advance or Step moves the clock, whatever its speed.
 	Moving bool `json:"moving"`
 	// Now is the cluster's time.
@@ -37,12 +42,18 @@ func (c *Cluster) Pause(ctx context.Context) (*Clock, error) {
 	return c.control(ctx, clockPath, "pause", nil)
 }
 
+// PauseWork is Pause for the cluster's work, too: what a write sets off waits for Step.
+func (c *Cluster) PauseWork(ctx context.Context) (*Clock, error) {
+	return c.control(ctx, clockPath, "pause", map[string]any{"work": true})
+}
+
 // Resume lets time pass again, at the speed that it had.
 func (c *Cluster) Resume(ctx context.Context) (*Clock, error) {
 	return c.control(ctx, clockPath, "resume", nil)
 }
 
-// Step moves the clock to its next timer, and returns when the work that it starts is done.
+// Step moves the clock to its next timer, and returns when the work that it starts is done. After
+// PauseWork, it does the piece of work that waits longest instead, if one waits.
 func (c *Cluster) Step(ctx context.Context) (*Clock, error) {
 	return c.control(ctx, clockPath, "step", nil)
 }

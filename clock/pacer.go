@@ -27,11 +27,14 @@ const (
 type Pacer struct {
 	virtual *Virtual
 
-	mu      sync.Mutex
-	speed   float64
-	paused  bool
-	moving  int           // calls of Advance and Step
-	changed chan struct{} // closed and replaced when one of the above changes
+	mu     sync.Mutex
+	speed  float64
+	paused bool
+	work   bool // is paused, too
+	moving int  // calls of Advance and Step
+	// advancing counts the calls of Advance, which do all work that is due.
+	advancing int
+	changed   chan struct{} // closed and replaced when one of the above changes
 }
 
 // Pace is the state of a Pacer.
@@ -40,6 +43,8 @@ type Pace struct {
 	// while Paused is true, for the next Resume.
 	Speed  float64
 	Paused bool
+	// Work reports that the cluster's work is paused, too: see PauseWork.
+	Work bool
 	// Moving reports that Advance or Step is moving the clock, whatever its speed.
 	Moving bool
 }
@@ -62,14 +67,34 @@ func ValidateSpeed(speed float64) error {
 func (p *Pacer) Pace() (pace Pace, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Pace{Speed: p.speed, Paused: p.paused, Moving: p.moving > 0}, p.changed
+	return Pace{Speed: p.speed, Paused: p.paused, Work: p.work, Moving: p.moving > 0}, p.changed
 }
 
-// Pause makes time stand still, except during Advance and Step.
-func (p *Pacer) Pause() { p.change(func() { p.paused = true }) }
+// Pause makes time stand still, except during Advance and Step. It ends a pause of the work.
+func (p *Pacer) Pause() { p.pause(true, false) }
 
-// Resume ends a Pause.
-func (p *Pacer) Resume() { p.change(func() { p.paused = false }) }
+// PauseWork is Pause for the cluster's work, too: what a write sets off, such as the reconcile of a key,
+// waits until Step takes it. Requests are served, and their events reach the caches.
+func (p *Pacer) PauseWork() { p.pause(true, true) }
+
+// Resume ends a Pause or PauseWork.
+func (p *Pacer) Resume() { p.pause(false, false) }
+
+func (p *Pacer) pause(time, work bool) {
+	p.change(func() {
+		p.paused, p.work = time, work
+		p.holdLocked()
+	})
+}
+
+// holdLocked makes the work wait if it is paused and no Advance is moving the clock.
+func (p *Pacer) holdLocked() {
+	if p.work && p.advancing == 0 {
+		p.virtual.ledger.Hold()
+	} else {
+		p.virtual.ledger.Release()
+	}
+}
 
 // SetSpeed changes the speed. A paused clock stays paused. The error is ValidateSpeed's.
 func (p *Pacer) SetSpeed(speed float64) error {
@@ -91,13 +116,29 @@ func (p *Pacer) change(set func()) {
 // Advance moves the clock by d, as fast as the cluster's work allows: see Virtual.Advance.
 func (p *Pacer) Advance(ctx context.Context, d time.Duration) error {
 	defer p.move()()
+	p.advance(1)
+	defer p.advance(-1)
 	return p.virtual.Advance(ctx, d)
 }
 
+func (p *Pacer) advance(calls int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advancing += calls
+	p.holdLocked()
+}
+
 // Step moves the clock to its next timer, and returns when nothing is in flight. It returns
-// ErrNoTimer if no timer is set.
+// ErrNoTimer if no timer is set. While the work is paused, it does the piece of work that waits
+// longest instead, and moves the clock only if none waits; what follows from the step waits.
 func (p *Pacer) Step(ctx context.Context) error {
 	defer p.move()()
+	if pace, _ := p.Pace(); pace.Work {
+		if name, err := p.virtual.ledger.Step(ctx); name != "" || err != nil {
+			return err
+		}
+		return p.virtual.fireNext(ctx)
+	}
 	if err := p.virtual.Advance(ctx, 0); err != nil { // what is in flight may set a timer
 		return err
 	}

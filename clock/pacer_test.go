@@ -99,6 +99,66 @@ func TestPacerSteps(t *testing.T) {
 	})
 }
 
+// While the work is paused, a step takes a piece of it, or moves the clock to the next timer if none
+// waits; Advance does all work, and Resume lets it go on.
+func TestPacerStepsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := clock.NewLedger()
+		p, v, stop := startPacer(t, ledger, 1)
+		defer stop()
+		queue := inflight.NewQueue(inflight.QueueOptions[string]{Ledger: ledger})
+		var did []string
+		ran := make(chan struct{})
+		go func() {
+			defer close(ran)
+			queue.Run(t.Context(), 3, func(_ context.Context, key string) { did = append(did, key) })
+		}()
+		defer func() {
+			queue.Close()
+			<-ran
+		}()
+		p.PauseWork()
+		synctest.Wait()
+		before := v.Now()
+		queue.Add("a")
+		queue.Add("b")
+		v.AfterFunc(time.Minute, func() { queue.Add("timer") })
+		step := func(want int, passed time.Duration) {
+			t.Helper()
+			if err := p.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if len(did) != want || v.Since(before) != passed {
+				t.Fatalf("%v are done after %v, want %d after %v", did, v.Since(before), want, passed)
+			}
+		}
+		synctest.Wait()
+		if len(did) > 0 {
+			t.Fatalf("without a step, %v are done", did)
+		}
+		step(1, 0)
+		step(2, 0)
+		step(2, time.Minute)
+		step(3, time.Minute)
+		queue.Add("c")
+		v.AfterFunc(time.Second, func() { queue.Add("d") })
+		if err := p.Advance(t.Context(), time.Minute); err != nil || len(did) != 5 {
+			t.Fatalf("after Advance, %v are done, error %v", did, err)
+		}
+		queue.Add("e")
+		synctest.Wait()
+		if len(did) != 5 {
+			t.Fatalf("after Advance, work does not wait: %v", did)
+		}
+		p.Resume()
+		synctest.Wait()
+		if len(did) != 6 {
+			t.Fatalf("after Resume, %v are done", did)
+		}
+	})
+}
+
 // Work in flight holds the time at every speed. The Pacer does not make up for what it missed,
 // and can be paused meanwhile.
 func TestPacerWaitsForWork(t *testing.T) {

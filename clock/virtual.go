@@ -185,9 +185,39 @@ func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (fi
 		limit = min(limit, s.at)
 	}
 	if len(v.armed) > 0 && v.armed[0].due <= limit {
-		return false, v.fireLocked(v.armed[0].due), nil
+		_, again := v.fireLocked(v.armed[0].due)
+		return false, again, nil
 	}
 	return v.stopLocked(own, limit)
+}
+
+// fireNext moves the time to the next timer, and returns when nothing is in flight but what the ledger
+// holds. It returns ErrNoTimer if no timer is set.
+func (v *Virtual) fireNext(ctx context.Context) error {
+	for {
+		v.mu.Lock()
+		again, fired := (<-chan struct{})(v.changed), false
+		switch {
+		case !v.isOpen:
+			v.mu.Unlock()
+			return ErrClosed
+		case len(v.armed) == 0:
+			v.mu.Unlock()
+			return ErrNoTimer
+		case len(v.stops) == 0: // else Advance is under way
+			fired, again = v.fireLocked(v.armed[0].due)
+		}
+		v.mu.Unlock()
+		if fired {
+			return v.ledger.WaitHeld(ctx)
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.closed:
+		}
+	}
 }
 
 // stopLocked moves to the nearest stop, if no timer is due before it. Without a stop there is

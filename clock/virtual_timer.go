@@ -205,8 +205,8 @@ func (h *timerHeap) Pop() any {
 
 // fireLocked moves the time to at, if nothing is in flight, and queues every timer that is due
 // then. Otherwise idle is closed when it may be tried again.
-func (v *Virtual) fireLocked(at int64) (idle <-chan struct{}) {
-	_, idle = v.line.Jump(at, func(due func(Kind) inflight.Due) {
+func (v *Virtual) fireLocked(at int64) (fired bool, idle <-chan struct{}) {
+	return v.line.Jump(at, func(due func(Kind) inflight.Due) {
 		v.now.Store(at)
 		for len(v.armed) > 0 && v.armed[0].due <= at {
 			t := v.armed[0]
@@ -219,7 +219,6 @@ func (v *Virtual) fireLocked(at int64) (idle <-chan struct{}) {
 			heap.Fix(&v.armed, 0)
 		}
 	})
-	return idle
 }
 
 func (v *Virtual) queueLocked(t *virtualTimer, work inflight.Due, urgent bool) {

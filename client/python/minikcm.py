@@ -171,6 +171,11 @@ class Cluster:
         """Makes time stand still, except during advance and step."""
         return self._ask("POST", "/clock/pause")
 
+    def pause_work(self):
+        """Makes the cluster's work stand still, too: what a write sets off waits for step, which
+        does one piece of it."""
+        return self._ask("POST", "/clock/pause", body={"work": True})
+
     def resume(self):
         """Lets time pass again, at the speed that it had."""
         return self._ask("POST", "/clock/resume")

@@ -49,6 +49,10 @@ export interface Clock {
   /** The speed, as a multiple of the machine's time; absent for a real clock. */
   factor?: number;
   paused?: boolean;
+  /** Whether the cluster's work is paused, too, how many pieces of it wait, and which the next step does. */
+  pausedWork?: boolean;
+  waiting?: number;
+  nextStep?: string;
   /** Whether a request moves the clock, whatever its speed. */
   moving?: boolean;
   now: string;
@@ -423,6 +427,11 @@ export class Cluster {
   /** Makes time stand still, except during advance and step. */
   pause(): Promise<Clock> {
     return this.#ask("POST", "/clock/pause");
+  }
+
+  /** Makes the cluster's work stand still, too: what a write sets off waits for step, which does one piece of it. */
+  pauseWork(): Promise<Clock> {
+    return this.#ask("POST", "/clock/pause", {}, { work: true });
   }
 
   /** Lets time pass again, at the speed that it had. */

@@ -36,14 +36,7 @@ deadline is missed at any speed. Each command prints the state of the clock afte
 	cmd.PersistentFlags().StringVar(&flags.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	cmd.PersistentFlags().StringVarP(&flags.output, "output", "o", "", "output format: json (default text)")
 	cmd.AddCommand(
-		&cobra.Command{
-			Use:   "pause",
-			Short: "Make time stand still",
-			Long: `Make time stand still until "minikcm clock resume". The cluster still serves requests, and
-its controllers and nodes react to them; no timer fires. "minikcm clock advance" and "minikcm
-clock step" move a paused clock.`,
-			Args: noArgs, RunE: flags.run((*clockapi.Client).Pause),
-		},
+		newClockPause(&flags),
 		&cobra.Command{
 			Use: "resume", Short: "Let time pass again", Long: `Let time pass again after "minikcm clock pause", at the speed that the clock had.`,
 			Args: noArgs, RunE: flags.run((*clockapi.Client).Resume),
@@ -52,11 +45,38 @@ clock step" move a paused clock.`,
 			Use:   "step",
 			Short: "Move the clock to its next timer",
 			Long: `Move the clock to its next timer, and wait until the work that this timer starts is done. Use
-it on a paused clock.`,
+it on a paused clock. After "minikcm clock pause --work", do the next piece of work that waits
+instead, and move the clock only if none waits.`,
 			Args: noArgs, RunE: flags.run((*clockapi.Client).Step),
 		},
 		newClockSpeed(&flags), newClockAdvance(&flags),
 	)
+	return cmd
+}
+
+func newClockPause(flags *clockFlags) *cobra.Command {
+	work := false
+	cmd := &cobra.Command{
+		Use:   "pause",
+		Short: "Make time stand still",
+		Long: `Make time stand still until "minikcm clock resume". The cluster still serves requests, and
+its controllers and nodes react to them; no timer fires. "minikcm clock advance" and "minikcm
+clock step" move a paused clock.
+
+With --work, the work stands still, too: requests are served and their events reach the caches,
+but the key that an event adds to a controller's queue, the next pod of the scheduler and the
+action of a node wait for "minikcm clock step". Each step does one of them.`,
+		Example: `  minikcm clock pause
+  minikcm clock pause --work && kubectl scale deployment web --replicas 3 && minikcm clock step`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if work {
+				return flags.run((*clockapi.Client).PauseWork)(cmd, args)
+			}
+			return flags.run((*clockapi.Client).Pause)(cmd, args)
+		},
+	}
+	cmd.Flags().BoolVar(&work, "work", false, "also pause the cluster's work, of which each step does one piece")
 	return cmd
 }
 
@@ -176,6 +196,9 @@ func clockText(state *clockapi.State) string {
 	text := atClock(&state.ClockInfo)
 	if state.NextTimer != nil {
 		text += fmt.Sprintf(", next timer in %v", state.NextTimer.Sub(state.Now).Round(time.Millisecond))
+	}
+	if state.Waiting > 0 {
+		return text + fmt.Sprintf(", waiting for steps: %d, next: %s", state.Waiting, state.NextStep)
 	}
 	if state.InFlight != "" {
 		text += ", in flight: " + state.InFlight

@@ -27,12 +27,18 @@ func (c *Client) Pause(ctx context.Context) (*State, error) {
 	return c.post(ctx, "pause", nil, "pausing the cluster's clock")
 }
 
+// PauseWork makes time and the cluster's work stand still: Step takes the pieces of work.
+func (c *Client) PauseWork(ctx context.Context) (*State, error) {
+	return c.post(ctx, "pause", pauseRequest{Work: true}, "pausing the cluster's clock and its work")
+}
+
 // Resume ends a Pause.
 func (c *Client) Resume(ctx context.Context) (*State, error) {
 	return c.post(ctx, "resume", nil, "resuming the cluster's clock")
 }
 
-// Step moves the clock to its next timer, and returns when nothing is in flight.
+// Step moves the clock to its next timer, and returns when nothing is in flight. While the work is
+// paused, it does the next piece of work that waits instead.
 func (c *Client) Step(ctx context.Context) (*State, error) {
 	return c.post(ctx, "step", nil, "stepping the cluster's clock")
 }

@@ -20,8 +20,18 @@ type State struct {
 	Moving bool `json:"moving,omitempty"`
 	// NextTimer is when the next timer of a virtual clock is due.
 	NextTimer *time.Time `json:"nextTimer,omitempty"`
+	// PausedWork reports that the cluster's work is paused, too, and waits for steps. Waiting is how many
+	// pieces of it wait, and NextStep the first.
+	PausedWork bool   `json:"pausedWork,omitempty"`
+	Waiting    int    `json:"waiting,omitempty"`
+	NextStep   string `json:"nextStep,omitempty"`
 	// InFlight is the work for which virtual time stands still; empty: none.
 	InFlight string `json:"inFlight,omitempty"`
+}
+
+// pauseRequest is the body of a POST to /pause. Work says that the cluster's work is paused, too.
+type pauseRequest struct {
+	Work bool `json:"work"`
 }
 
 // speedRequest is the body of a POST to /speed.
@@ -40,7 +50,8 @@ func stateOf(cluster *minikcm.Cluster) (state State, changed <-chan struct{}) {
 	if pacer := cluster.Pacer(); pacer != nil {
 		var pace clock.Pace
 		pace, changed = pacer.Pace()
-		state.Moving = pace.Moving
+		state.Moving, state.PausedWork = pace.Moving, pace.Work
+		state.NextStep, state.Waiting = cluster.Ledger().Held()
 	}
 	state.ClockInfo = cluster.Info().Clock
 	if virtual, ok := cluster.Clock().(*clock.Virtual); ok {

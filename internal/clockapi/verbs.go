@@ -24,9 +24,7 @@ type action func(ctx context.Context, pacer *clock.Pacer) error
 // verbs are the names beneath Path that a POST may have. Each reads the body, and returns an API
 // error if it is wrong.
 var verbs = map[string]func(body []byte) (action, error){
-	"pause": func(body []byte) (action, error) {
-		return pause, decode(body, &struct{}{})
-	},
+	"pause": pause,
 	"resume": func(body []byte) (action, error) {
 		return resume, decode(body, &struct{}{})
 	},
@@ -37,9 +35,17 @@ var verbs = map[string]func(body []byte) (action, error){
 	"advance": advance,
 }
 
-func pause(_ context.Context, pacer *clock.Pacer) error {
-	pacer.Pause()
-	return nil
+func pause(body []byte) (action, error) {
+	var request pauseRequest
+	err := decode(body, &request)
+	return func(_ context.Context, pacer *clock.Pacer) error {
+		if request.Work {
+			pacer.PauseWork()
+		} else {
+			pacer.Pause()
+		}
+		return nil
+	}, err
 }
 
 func resume(_ context.Context, pacer *clock.Pacer) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Kind says what sort of work is in flight.
@@ -56,6 +57,8 @@ type Ledger struct {
 	turns   int64
 	waiting [kinds]int64
 	takes   turns
+	// holding is takes.holds, for callers that do not lock.
+	holding atomic.Bool
 	// idle and quiet are closed when nothing is in flight, and when nothing is but
 	// what waits for its turn.
 	idle, quiet []chan struct{}

@@ -2,11 +2,13 @@ package inflight
 
 import (
 	"context"
+	"strings"
 	"sync"
 )
 
 // Line distributes work to workers. Work is counted from Join until End. Next returns it to a
-// worker: at once, in the order of Join, or, if work takes turns, when its turn has come.
+// worker: at once, in the order of Join, or, if work takes turns, when its turn has come, or, while
+// the ledger holds work, when it is stepped.
 //
 //	the caller of Join      the ledger              a worker
 //	Join(a)                 1 key waits
@@ -23,6 +25,8 @@ type Line[T any] struct {
 	kind   Kind
 	name   string
 	turns  bool
+	// ahead means that other work in flight waits for this: no step is needed.
+	ahead bool
 
 	wake  chan struct{} // has a value when ready may have a ticket
 	ended chan struct{} // closed by Close
@@ -72,12 +76,23 @@ func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 		if l.ledger != nil {
 			l.ledger.begin(l.kind, 1)
 		}
+		if l.isHeld() {
+			t.turn = turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
+			if t.turn.hold(strings.TrimSpace(l.name + " " + key)) {
+				return t
+			}
+		}
 		l.put(t)
 		return t
 	}
 	t.turn = turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
 	t.turn.join(l.name, key)
 	return t
+}
+
+// isHeld reports whether the ledger makes work of the line wait for steps.
+func (l *Line[T]) isHeld() bool {
+	return l.ledger != nil && !l.turns && !l.ahead && l.ledger.holding.Load()
 }
 
 // put makes the ticket available to Next. The ledger's lock may be held.
@@ -145,7 +160,7 @@ func (l *Line[T]) Close() {
 // Withdraw removes the ticket from the line, and reports whether it was there: false if Next has
 // returned it. The work is in flight afterwards, as after Next.
 func (t *Ticket[T]) Withdraw() bool {
-	if t.line.turns && t.turn.take() {
+	if t.turn.ledger != nil && t.turn.take() {
 		t.line.mu.Lock()
 		defer t.line.mu.Unlock()
 		t.at = out
@@ -160,7 +175,7 @@ func (t *Ticket[T]) Withdraw() bool {
 
 // Hurry makes the ticket available to Next before its turn.
 func (t *Ticket[T]) Hurry() {
-	if t.line.turns && t.turn.take() {
+	if t.turn.ledger != nil && t.turn.take() {
 		t.line.put(t)
 	}
 }

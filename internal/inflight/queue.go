@@ -120,7 +120,7 @@ func NewQueue[K comparable](opts QueueOptions[K]) Queue[K] {
 	}
 	q := &queue[K]{opts: opts, line: NewLine[*entry[K]](opts.Ledger, opts.Kind, name)}
 	if opts.Ahead {
-		q.line.turns = false
+		q.line.turns, q.line.ahead = false, true
 	}
 	q.keys = &keys[K]{line: q.line, name: opts.KeyName, entries: map[K]*entry[K]{}}
 	// The queue uses its clock only for metrics, which measure the machine's time. A ticker on

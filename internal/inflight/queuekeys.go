@@ -44,8 +44,8 @@ func (s *keys[K]) Touch(K) {}
 
 func (s *keys[K]) Push(key K) {
 	e := &entry[K]{key: key}
-	name := "" // of use for turns only
-	if s.line.turns {
+	name := "" // of use for turns and steps only
+	if s.line.turns || s.line.isHeld() {
 		name = s.name(key)
 	}
 	// The ticket may be granted at once; the worker then waits for the work queue's lock.

@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm"
@@ -72,6 +76,63 @@ func TestPausedClock(t *testing.T) {
 	if fast.Factor != 100 || !fast.Paused || !fast.Now.Equal(stepped.Now) {
 		t.Errorf("with another speed, it is %+v", fast)
 	}
+}
+
+// While the work is paused, nothing follows from a write but by steps, and each step does one piece of
+// work: the writes that a scale-up leads to come one after the other.
+func TestPausedWork(t *testing.T) {
+	cluster, client := startOn(t, 1)
+	one := int32(1)
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{
+		Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}}},
+	}}
+	deployments := cluster.Client().AppsV1().Deployments("default")
+	_, err := deployments.Create(t.Context(), web, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t)(client.Advance(t.Context(), time.Second))
+	paused := must(t)(client.PauseWork(t.Context()))
+	if !paused.Paused || !paused.PausedWork {
+		t.Errorf("paused, it is %+v", paused)
+	}
+	// What was under way ends by steps.
+	for state := paused; state.Waiting > 0; {
+		state = must(t)(client.Step(t.Context()))
+	}
+	before := len(cluster.Writes().Writes(nil))
+	if _, err := deployments.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec": {"replicas": 3}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	state := must(t)(client.Get(t.Context()))
+	for state.NextStep == "" { // the event is on its way
+		state = must(t)(client.Get(t.Context()))
+	}
+	if writes := cluster.Writes().Writes(nil); len(writes) != before+1 || !strings.HasPrefix(state.NextStep, "deployment-controller") {
+		t.Fatalf("without a step, there are %d writes; next is %q", len(writes)-before, state.NextStep)
+	}
+	var took []string
+	for steps := 0; state.Waiting > 0; steps++ {
+		if steps > 200 {
+			t.Fatalf("the work does not end: %v", took)
+		}
+		took = append(took, state.NextStep)
+		state = must(t)(client.Step(t.Context()))
+		if !state.Now.Equal(paused.Now) {
+			t.Errorf("a step of work moves the time from %v to %v", paused.Now, state.Now)
+		}
+	}
+	list, err := cluster.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 3 {
+		t.Fatalf("there are %d pods, error %v; steps: %v", len(list.Items), err, took)
+	}
+	for _, controller := range []string{"deployment-controller", "replicaset-controller", "default-scheduler"} {
+		if !slices.ContainsFunc(took, func(step string) bool { return strings.HasPrefix(step, controller) }) {
+			t.Errorf("no step is one of %s: %v", controller, took)
+		}
+	}
+	must(t)(client.Resume(t.Context()))
 }
 
 // A clock that is resumed runs by itself, at its speed: timers fire.

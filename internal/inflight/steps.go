@@ -1,0 +1,103 @@
+package inflight
+
+import (
+	"context"
+	"fmt"
+)
+
+// Hold makes work that joins a Line from now on wait until Step takes it or Release is called. Work
+// that is in flight goes on, and what it hands on waits. No time passes on a virtual clock while work
+// waits. The work of the ledger must not take turns.
+//
+//	a client            the ledger                       the caller of Step
+//	                    holds
+//	scales web          1 request
+//	  the event adds    1 request; 1 key waits
+//	                    1 key waits                      Step: the key of web
+//	                    1 key runs
+//	                    it creates a pod: 2 keys wait    returns
+func (l *Ledger) Hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takes.holds = true
+	l.holding.Store(true)
+}
+
+// Release ends a Hold: the work that waits goes on, in the order in which it joined.
+func (l *Ledger) Release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.takes.holds {
+		return
+	}
+	l.takes.holds, l.takes.steps = false, 0
+	l.holding.Store(false)
+	for len(l.takes.line) > 0 {
+		l.popLocked()
+	}
+	l.quiet = wake(l.quiet)
+}
+
+// Step lets the first piece of work that Hold makes wait go on, and returns its name when all work
+// that follows from it is done or waits. The name is empty if none waits.
+func (l *Ledger) Step(ctx context.Context) (name string, err error) {
+	if err := l.WaitHeld(ctx); err != nil {
+		return "", err
+	}
+	l.mu.Lock()
+	if !l.takes.holds || len(l.takes.line) == 0 {
+		l.mu.Unlock()
+		return "", nil
+	}
+	name = l.takes.line[0].name
+	l.takes.steps = 1
+	l.grantLocked()
+	l.mu.Unlock()
+	return name, l.WaitHeld(ctx)
+}
+
+// WaitHeld returns when nothing is in flight but what Hold makes wait, or with the context's error.
+func (l *Ledger) WaitHeld(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		if l.takes.steps == 0 && l.total == int64(len(l.takes.line)) {
+			l.mu.Unlock()
+			return ctx.Err()
+		}
+		quiet := l.whenQuietLocked()
+		l.mu.Unlock()
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			l.mu.Lock()
+			l.takes.steps = 0
+			l.mu.Unlock()
+			return fmt.Errorf("waiting for a step to end (in flight: %s): %w", l, ctx.Err())
+		}
+	}
+}
+
+// Held returns how many pieces of work Hold makes wait, and the name of the one that Step takes next.
+func (l *Ledger) Held() (next string, count int) {
+	if l == nil || !l.holding.Load() {
+		return "", 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if count = len(l.takes.line); count > 0 {
+		next = l.takes.line[0].name
+	}
+	return next, count
+}
+
+// hold makes work that is counted wait for a step, and reports whether it does.
+func (t *turn) hold(name string) bool {
+	t.ledger.mu.Lock()
+	defer t.ledger.mu.Unlock()
+	if !t.ledger.takes.holds {
+		return false
+	}
+	t.name = name
+	t.waitLocked()
+	return true
+}
