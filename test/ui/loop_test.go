@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -36,4 +37,47 @@ func TestLoop(t *testing.T) {
 	p.save("loop-dark")
 	p.do(chromedp.Evaluate(`location.hash = "loop?controller=garbage-collector-controller"`, nil))
 	p.until(`document.querySelector(".loop select").value === "garbage-collector-controller"`)
+}
+
+// While time and work are paused, a step does one piece of work, which is named before, and nothing
+// follows from a write without steps.
+func TestStepWork(t *testing.T) {
+	c := start(t, "--nodes", "3", "--clock", "virtual", "--seed", "1")
+	c.deploy("web", 2)
+	p := c.open(1280, 720)
+	p.until(ready + ` === 2`)
+	p.do(chromedp.KeyEvent("6"))
+	p.press("Pause time and work")
+	const next = `[aria-label="Next step"]`
+	p.shows(next, "wait")
+	p.until(`document.querySelector('[aria-label="Next step"]') !== null`)
+	// What was under way ends by steps, without a timer.
+	for range 100 {
+		if text := c.run("", "clock"); !strings.Contains(text, "waiting for steps") {
+			break
+		}
+		c.run("", "clock", "step")
+	}
+	c.run("", "kubectl", "scale", "deploy/web", "--replicas=3")
+	p.shows(next, "Do deployment-controller default/web")
+	if pods := c.run("", "kubectl", "get", "pods", "-o", "name"); strings.Count(pods, "pod/") != 2 {
+		t.Errorf("without a step, there are the pods %s", pods)
+	}
+	p.do(chromedp.Click(next + " button"))
+	// The reconcile records an Event while the ReplicaSet's is delivered: either may be first.
+	p.until(`!document.querySelector('[aria-label="Next step"]').innerText.includes("deployment-controller default/web")`)
+	p.until(`/Do (replicaset-controller default\/web|events default\/web)/.test(document.querySelector('[aria-label="Next step"]').innerText)`)
+	p.save("loop-steps")
+	for range 100 {
+		if text := c.run("", "clock"); !strings.Contains(text, "waiting for steps") {
+			break
+		}
+		c.run("", "clock", "step")
+	}
+	if pods := c.run("", "kubectl", "get", "pods", "-o", "name"); strings.Count(pods, "pod/") != 3 {
+		t.Errorf("after all steps, there are the pods %s", pods)
+	}
+	p.press("Resume")
+	p.shows("header button", "Pause")
+	p.shows(".loop button", "Pause time and work")
 }

@@ -10,6 +10,10 @@ export interface ClockState {
   paused?: boolean;
   /** moving is set while a request advances the clock, whatever its speed. */
   moving?: boolean;
+  /** pausedWork is set while the cluster's work waits for steps; waiting is how many pieces, nextStep the first. */
+  pausedWork?: boolean;
+  waiting?: number;
+  nextStep?: string;
   nextTimer?: string;
   inFlight?: string;
 }
@@ -85,9 +89,10 @@ export class Clock {
   }
 
   async ask(what: "pause" | "resume" | "step"): Promise<void>;
+  async ask(what: "pause", body: { work: boolean }): Promise<void>;
   async ask(what: "speed", body: { speed: number }): Promise<void>;
   async ask(what: "advance", body: { duration: string }): Promise<void>;
-  async ask(what: string, body?: { duration: string } | { speed: number }): Promise<void> {
+  async ask(what: string, body?: { duration: string } | { speed: number } | { work: boolean }): Promise<void> {
     if (body && "duration" in body) await this.onAdvance?.(body.duration);
     await request("POST", `${this.path}/${what}`, body);
   }

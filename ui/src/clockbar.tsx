@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Clock, ClockState } from "./clock.ts";
+import type { Store } from "./store.ts";
 import { time } from "./words.ts";
 
 const speeds = [1, 10, 100, 1000];
@@ -31,7 +32,7 @@ export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string;
           <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title={`Pause or resume time${key("space")}`}>
             {state.paused ? "Resume" : "Pause"}
           </button>
-          <button type="button" onClick={() => act(clock.ask("step"))} title={`Go on to the next timer${key(".")}`}>
+          <button type="button" onClick={() => act(clock.ask("step"))} title={`${state.pausedWork ? stepText(state) : "Go on to the next timer"}${key(".")}`}>
             Step
           </button>
           <select aria-label="Speed" title="Speed, as a multiple of real time" value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>
@@ -64,6 +65,41 @@ export function Stall({ clock }: { clock: Clock }) {
       Time stands still until this work is done: {clock.stalled}
     </p>
   );
+}
+
+/** StepWork pauses the cluster's work, too, and shows which piece of it the next step does. */
+export function StepWork({ clock, store, report }: { clock: Clock; store: Store; report: (error: unknown) => void }) {
+  const [, render] = useState(0);
+  useEffect(() => clock.listen(() => render((n) => n + 1)), [clock]);
+  const { state } = clock;
+  if (!clock.controllable || !state) return null;
+  if (!state.pausedWork) {
+    return (
+      <span>
+        <button type="button" title="Time and work stand still; each step does one piece of work" onClick={() => void clock.ask("pause", { work: true }).catch(report)}>
+          Pause time and work
+        </button>{" "}
+        <span class="dim">to do what a write sets off step by step: a key, a pod to schedule, an action of a node.</span>
+      </span>
+    );
+  }
+  return (
+    <span role="status" aria-label="Next step">
+      {state.waiting ? `${state.waiting} ${state.waiting === 1 ? "piece" : "pieces"} of work ${state.waiting === 1 ? "waits" : "wait"}. ` : "No work waits. "}
+      <button type="button" onClick={() => void clock.ask("step").catch(report)}>
+        {stepText(state, store)}
+      </button>
+    </span>
+  );
+}
+
+/** stepText says what a step does while the work is paused. Queues of pods have their UIDs. */
+function stepText(state: ClockState, store?: Store): string {
+  const next = state.nextStep?.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, (uid) => {
+    const pod = store?.pods.rows.get(uid);
+    return pod ? `${pod.namespace}/${pod.name}` : uid;
+  });
+  return next ? `Do ${next}` : "Go on to the next timer";
 }
 
 /** titleOf explains the time. Its words take no room in the header, whose controls stay on one line. */

@@ -3,10 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import type { Actions } from "./actions.ts";
 import { getJSON } from "./api.ts";
 import type { Clock } from "./clock.ts";
+import { StepWork } from "./clockbar.tsx";
 import { FaultMenu, Lasting, useFaults } from "./faultmenu.tsx";
 import { concerning, controllerActions, type Faults, lasting } from "./faults.ts";
 import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
 import { go, type Route } from "./route.ts";
+import type { Store } from "./store.ts";
 import { clockTime, duration } from "./words.ts";
 
 type Report = (error: unknown) => void;
@@ -15,7 +17,7 @@ const preferred = "replicaset-controller";
 const shownKeys = 12;
 
 /** LoopView shows the way from a watch event to the writes of a controller. */
-export function LoopView({ route, clock, faults, actions, report }: { route: Route; clock: Clock; faults: Faults; actions: Actions; report: Report }) {
+export function LoopView({ route, clock, store, faults, actions, report }: { route: Route; clock: Clock; store: Store; faults: Faults; actions: Actions; report: Report }) {
   const [names, setNames] = useState<string[]>([]);
   const [trail, setTrail] = useState(new Trail());
   const [, render] = useState(0);
@@ -52,7 +54,7 @@ export function LoopView({ route, clock, faults, actions, report }: { route: Rou
           </select>
         </label>
         <FaultMenu what="the controller" actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
-        {clock.controllable && <span class="dim">Pause time, and Step goes from event to event.</span>}
+        <StepWork clock={clock} store={store} report={report} />
       </div>
       <Lasting faults={concerning(faults.items, { controller: name })} stop={(id) => actions.stop(id)} report={report} />
       {trail.last && <Chain trail={trail} clock={clock} />}

@@ -118,7 +118,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         ) : view === "rollouts" ? (
           <RolloutsView store={store} clock={clock} route={route} />
         ) : view === "loop" ? (
-          <LoopView route={route} clock={clock} faults={faults} actions={actions} report={report} />
+          <LoopView route={route} clock={clock} store={store} faults={faults} actions={actions} report={report} />
         ) : view === "compare" ? (
           <CompareView route={route} clock={clock} report={report} />
         ) : view === "scenarios" ? (

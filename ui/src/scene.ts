@@ -232,7 +232,7 @@ export class Scene {
     ctx.clearRect(0, 0, width, height);
     this.drawBoxes(ctx, colors, look);
     this.drawPods(ctx, now, colors, look);
-    for (const b of this.order) if (look.truths.has(b.name)) this.hatch(ctx, b.rect, colors.bad);
+    for (const b of this.order) if (look.truths.has(b.name)) this.hatch(ctx, { ...b.rect, y: b.rect.y + (this.hasTitles() ? 17 : 0), h: b.rect.h - (this.hasTitles() ? 17 : 0) }, colors.bad);
     this.drawSelection(ctx, colors, look);
     return this.moving > 0;
   }
