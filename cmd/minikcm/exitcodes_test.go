@@ -81,6 +81,7 @@ var exitCodes = map[string]exits{
 	"node add":              {"the nodes are Ready", "a node is not Ready in time", "2: a node exists already"},
 	"node remove":           {"the nodes are gone, and their pods", "a pod is left in time", ""},
 	"rbac record":           {"the command ended with 0", noReply, "otherwise the code of the command"},
+	"reach":                 {"the connection arrives", "it does not, or the cluster does not answer", "3: it leads out of what is simulated"},
 	"reset":                 {"the cluster is ready again", "it cannot be reset", ""},
 	"run-deployment":        {"it was stopped", "the Deployment has no pod, or the command cannot be started", ""},
 	"scenario list":         {yes: shown},
@@ -123,7 +124,7 @@ var needsCluster = []string{
 // readsFile are command lines with a file of the wrong kind.
 var readsFile = []string{
 	"etcd-snapshot restore garbage --data-dir d", "exec --from-objects garbage -- true", "exec --from-snapshot garbage -- true", "fault apply -f garbage", "fit deployment/web --from-objects garbage",
-	"fit deployment/web --from-snapshot garbage", "scenario run ./garbage", "scenario validate garbage", "status --kubeconfig garbage", "up --config garbage", "up --from-objects garbage",
+	"fit deployment/web --from-snapshot garbage", "reach a b --from-objects garbage", "scenario run ./garbage", "scenario validate garbage", "status --kubeconfig garbage", "up --config garbage", "up --from-objects garbage",
 	"up --from-snapshot garbage", "up --nodes garbage", "whatif drain a --from-objects garbage", "whatif drain a --from-snapshot garbage", "whatif drain a --kubeconfig garbage", "why pod/a --run garbage",
 }
 

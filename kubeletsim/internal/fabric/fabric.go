@@ -186,3 +186,17 @@ func (f *Fabric) Names(ctx context.Context, q *reach.Query, ask func(*dns.Zone))
 	}
 	return outcome, why, nil
 }
+
+// Answer answers a question of a person.
+func (f *Fabric) Answer(ctx context.Context, ask *reach.Ask) (*reach.Report, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.serverLocked()
+	return f.cluster.Answer(ask, func(q *reach.Query) {
+		f.complete(q)
+		q.Affinities = nil // a question makes no connection
+	})
+}

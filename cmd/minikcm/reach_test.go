@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const reachObjects = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: shop, name: client, labels: {app: client}}
+  spec: {nodeName: n0, containers: [{name: c, image: busybox, command: [sleep, 1d]}]}
+  status: {phase: Running, podIP: 10.244.0.4, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: c, state: {running: {}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    {namespace: shop, name: db-5c9-x, labels: {app: db, pod-template-hash: 5c9}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: db-5c9, uid: u, controller: true}]}
+  spec: {nodeName: n1, containers: [{name: pg, image: postgres, ports: [{name: sql, containerPort: 5432}]}]}
+  status: {phase: Running, podIP: 10.244.1.4, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: pg, state: {running: {}}}]}
+- apiVersion: v1
+  kind: Service
+  metadata: {namespace: shop, name: db}
+  spec: {clusterIP: 10.96.0.20, selector: {app: db}, ports: [{port: 5432, targetPort: sql}]}
+- apiVersion: networking.k8s.io/v1
+  kind: NetworkPolicy
+  metadata: {namespace: shop, name: db}
+  spec: {podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}
+`
+
+// A question about objects is answered without a cluster.
+func TestReachFromObjects(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dump.yaml")
+	if err := os.WriteFile(file, []byte(reachObjects), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	allowed := filepath.Join(t.TempDir(), "allowed.yaml")
+	if err := os.WriteFile(allowed, []byte(strings.Replace(reachObjects, "app: web", "app: client", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, file string
+		code       int
+		want       string
+	}{
+		{"client db", file, 1, "no: pod shop/client does not reach db:5432: Connection timed out: NetworkPolicies deny the ingress\n" +
+			"  name      db is db.shop.svc.cluster.local, 10.96.0.20\n  service   shop/db, TCP 5432, by its cluster IP 10.96.0.20\n  endpoint  10.244.1.4:5432, pod db-5c9-x\n" +
+			"  egress    allowed: no policy selects pod shop/client\n  ingress   not allowed by NetworkPolicy shop/db: ingress[0] does not have the peer in from\n"},
+		{"pod/client svc/db", allowed, 0, "yes: pod shop/client reaches service shop/db:5432\n"},
+		{"client db -o json", allowed, 0, `"reached": true`},
+		{"deploy/db pod/client:80", file, 1, "Connection refused: nothing listens on TCP 80 of pod shop/client"},
+		{"client example.com:443", file, 3, "unknown: pod shop/client to example.com:443: example.com is a name outside of the cluster\n"},
+		{"client nosuch", file, 1, "Name or service not known"},
+		{"nosuch db", file, 2, "pod shop/nosuch not found"},
+		{"pvc/x db", file, 2, `"pvc" is none of pod, deploy`},
+		{"client db:0", file, 2, `"db:0" does not end with a port from 1 to 65535`},
+		{"client db --protocol icmp", file, 2, `--protocol: "icmp" is none of the protocols TCP, UDP and SCTP`},
+		{"client db -o yaml", file, 2, "--output=yaml: must be json, or omitted"},
+		{"client", file, 2, "needs a source and a destination"},
+	} {
+		args := append([]string{"reach", "-n", "shop", "--from-objects", c.file}, strings.Fields(c.args)...)
+		code, out, errOut := call(args...)
+		if code != c.code || !strings.Contains(out+errOut, c.want) {
+			t.Errorf("%s: code %d, want %d:\n%s%s\nwant %s", c.args, code, c.code, out, errOut, c.want)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package reach
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/services"
+)
+
+// Ask is a question of a person, as minikcm reach takes it.
+type Ask struct {
+	// Namespace is that of From, and of To if ToNamespace is empty.
+	Namespace, ToNamespace string
+	// From is a pod, a workload (deploy/NAME), a node (node/NAME) or an address outside of the cluster.
+	From string
+	// To is a name as a program in From would use it, an address, svc/NAME, or one of From's forms, and may have a port.
+	To       string
+	Protocol corev1.Protocol
+}
+
+// InvalidError means that a question cannot be read.
+type InvalidError struct{ Why string }
+
+func (e *InvalidError) Error() string { return e.Why }
+
+// NotFoundError means that a question names what is not there.
+type NotFoundError struct{ What string }
+
+func (e *NotFoundError) Error() string { return e.What + " not found" }
+
+// Answer answers a question. complete fills in what a query needs of the cluster: Listens at least.
+func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
+	from, name, err := c.end(cmp.Or(a.Namespace, metav1.NamespaceDefault), a.From)
+	if err != nil {
+		return nil, err
+	}
+	q := &Query{From: from, Protocol: cmp.Or(a.Protocol, corev1.ProtocolTCP)}
+	to, err := c.target(q, cmp.Or(a.ToNamespace, a.Namespace, metav1.NamespaceDefault), a.To)
+	if err != nil {
+		return nil, err
+	}
+	complete(q)
+	return c.Decide(q).Report(q, name, to), nil
+}
+
+// workload returns the kind of a workload by a name that kubectl knows; empty if it is none.
+func workload(kind string) string {
+	switch strings.ToLower(kind) {
+	case "deployment", "deployments", "deploy":
+		return "Deployment"
+	case "replicaset", "replicasets", "rs":
+		return "ReplicaSet"
+	case "statefulset", "statefulsets", "sts":
+		return "StatefulSet"
+	case "daemonset", "daemonsets", "ds":
+		return "DaemonSet"
+	case "job", "jobs":
+		return "Job"
+	}
+	return ""
+}
+
+// end returns one end of a connection, and its name.
+func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		address = address.Unmap()
+		if pod := c.pods[address]; pod != nil {
+			return policy.Peer{Pod: pod}, podName(pod), nil
+		}
+		return policy.Peer{Address: address, Node: c.byAddress[address]}, text, nil
+	}
+	kind, name, ok := strings.Cut(text, "/")
+	if !ok {
+		kind, name = "pod", text
+	}
+	switch lower := strings.ToLower(kind); {
+	case name == "" || strings.Contains(name, "/"):
+		return policy.Peer{}, "", &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME and an address", text)}
+	case lower == "node" || lower == "nodes" || lower == "no":
+		if c.nodes[name] == nil {
+			return policy.Peer{}, "", &NotFoundError{"node " + name}
+		}
+		return policy.Peer{Node: name}, "node " + name, nil
+	case lower == "pod" || lower == "pods" || lower == "po":
+		pod := c.Pod(namespace, name)
+		if pod == nil {
+			return policy.Peer{}, "", &NotFoundError{"pod " + namespace + "/" + name}
+		}
+		if !attached(pod) || len(PodAddresses(pod)) == 0 {
+			return policy.Peer{}, "", &NotFoundError{"an address of pod " + namespace + "/" + name}
+		}
+		return policy.Peer{Pod: pod}, podName(pod), nil
+	}
+	of := workload(kind)
+	if of == "" {
+		return policy.Peer{}, "", &InvalidError{fmt.Sprintf("%q is none of pod, deploy, sts, ds, rs, job and node", kind)}
+	}
+	pods := c.Pods(namespace, func(pod *corev1.Pod) bool { return belongs(pod, of, name) && len(PodAddresses(pod)) > 0 })
+	if len(pods) == 0 {
+		return policy.Peer{}, "", &NotFoundError{fmt.Sprintf("a pod of %s %s/%s", of, namespace, name)}
+	}
+	return policy.Peer{Pod: pods[0]}, podName(pods[0]), nil
+}
+
+func podName(pod *corev1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
+
+// belongs reports whether a workload controls a pod. A Deployment does so by a ReplicaSet, whose name ends with the hash of the
+// pod's template.
+func belongs(pod *corev1.Pod, kind, name string) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return false
+	}
+	if kind == "Deployment" {
+		return owner.Kind == "ReplicaSet" && owner.Name == name+"-"+pod.Labels["pod-template-hash"]
+	}
+	return owner.Kind == kind && owner.Name == name
+}
+
+// defaultPort is the port of a destination that states none and has none.
+const defaultPort = 80
+
+// target fills in the query's destination, and returns its name.
+func (c *Cluster) target(q *Query, namespace, text string) (string, error) {
+	host, port, err := splitPort(text)
+	if err != nil {
+		return "", err
+	}
+	q.Host, q.Port = host, port
+	kind, name, isObject := strings.Cut(host, "/")
+	switch {
+	case !isObject:
+		if q.Port == 0 {
+			q.Port = c.portOf(c.serviceOf(q, host), nil)
+		}
+	case kind == "svc" || kind == "service" || kind == "services":
+		s := c.Services.Service(services.Key{Namespace: namespace, Name: name})
+		if s == nil {
+			return "", &NotFoundError{"service " + namespace + "/" + name}
+		}
+		q.Host = name + "." + namespace + ".svc." + c.zone().DomainName()
+		if q.Port == 0 {
+			q.Port = c.portOf(s, nil)
+		}
+		if ips := services.ClusterIPs(s); len(ips) > 0 && q.From.Pod == nil {
+			q.Host = ips[0] // sources that are no pods do not ask the cluster's name server
+		}
+		return fmt.Sprintf("service %s/%s:%d", namespace, name, q.Port), nil
+	default:
+		peer, called, err := c.end(namespace, host)
+		if err != nil {
+			return "", err
+		}
+		if q.Port == 0 {
+			q.Port = c.portOf(nil, peer.Pod)
+		}
+		addresses := []netip.Addr{peer.Address}
+		if peer.Pod != nil {
+			addresses = PodAddresses(peer.Pod)
+		} else if node := c.nodes[peer.Node]; node != nil {
+			addresses = NodeAddresses(node)
+		}
+		if len(addresses) == 0 {
+			return "", &NotFoundError{"an address of " + called}
+		}
+		q.Host = addresses[0].String()
+		return fmt.Sprintf("%s:%d", called, q.Port), nil
+	}
+	return fmt.Sprintf("%s:%d", host, q.Port), nil
+}
+
+// splitPort splits HOST:PORT; the port is 0 if there is none. An IPv6 address with a port is in brackets.
+func splitPort(text string) (host string, port int32, err error) {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return text, 0, nil
+	}
+	host = text
+	if colon := strings.LastIndexByte(text, ':'); colon >= 0 {
+		n, err := strconv.ParseUint(text[colon+1:], 10, 16)
+		if err != nil || n == 0 {
+			return "", 0, &InvalidError{fmt.Sprintf("%q does not end with a port from 1 to 65535", text)}
+		}
+		host, port = text[:colon], int32(n)
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if host == "" {
+		return "", 0, &InvalidError{fmt.Sprintf("%q names no destination", text)}
+	}
+	return host, port, nil
+}
+
+// serviceOf returns the Service that a name or address leads to; nil if it is none.
+func (c *Cluster) serviceOf(q *Query, host string) *corev1.Service {
+	address, err := netip.ParseAddr(host)
+	if err != nil && q.From.Pod != nil {
+		config := c.ResolverOf(q.From.Pod)
+		if r := c.zone().Resolve(&config, host); len(r.Addresses) > 0 {
+			address = r.Addresses[0]
+		}
+	}
+	if owner, ok := c.Services.Owner(address); ok {
+		return c.Services.Service(owner)
+	}
+	return nil
+}
+
+// portOf returns the first port of a Service or of a pod.
+func (c *Cluster) portOf(s *corev1.Service, pod *corev1.Pod) int32 {
+	if s != nil && len(s.Spec.Ports) > 0 {
+		return s.Spec.Ports[0].Port
+	}
+	if pod != nil {
+		for i := range pod.Spec.Containers {
+			for _, p := range pod.Spec.Containers[i].Ports {
+				return p.ContainerPort
+			}
+		}
+	}
+	return defaultPort
+}

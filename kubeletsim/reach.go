@@ -1,0 +1,163 @@
+package kubeletsim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
+)
+
+// Reach answers whether a connection in the cluster arrives. Its error is a *reach.InvalidError or a *reach.NotFoundError for a
+// question that cannot be answered.
+func (k *Kubelets) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, error) {
+	return k.fabric.Answer(ctx, ask)
+}
+
+// ReachIn is Reach for the objects of a cluster that does not run here. What runs in their containers is what their statuses show. If
+// there are no EndpointSlices among them, the ready pods that a Service selects are its endpoints.
+func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*reach.Report, error) {
+	of := &dumped{cluster: reach.New()}
+	for object := range objects {
+		if err := of.add(object); err != nil {
+			return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+		}
+	}
+	of.complete()
+	return of.cluster.Answer(ask, func(q *reach.Query) { q.Listens = Listens })
+}
+
+// dumped are the objects of a dump.
+type dumped struct {
+	cluster  *reach.Cluster
+	services []*corev1.Service
+	pods     []*corev1.Pod
+	slices   int
+	// spaces are the namespaces that an object is in.
+	spaces map[string]bool
+}
+
+// read converts an object.
+func read[T any](from *unstructured.Unstructured) (*T, error) {
+	into := new(T)
+	return into, runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, into)
+}
+
+func (d *dumped) add(o *unstructured.Unstructured) error {
+	if d.spaces == nil {
+		d.spaces = map[string]bool{}
+	}
+	d.spaces[o.GetNamespace()] = true
+	switch gvk := o.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
+	case "/Namespace":
+		d.cluster.Policies.SetNamespace(o.GetName(), o.GetLabels())
+	case "/Node":
+		node, err := read[corev1.Node](o)
+		if err != nil {
+			return err
+		}
+		d.cluster.SetNode(node)
+	case "/Pod":
+		pod, err := read[corev1.Pod](o)
+		if err != nil {
+			return err
+		}
+		d.pods = append(d.pods, pod)
+		d.cluster.SetPod(pod)
+	case "/Service":
+		service, err := read[corev1.Service](o)
+		if err != nil {
+			return err
+		}
+		d.services = append(d.services, service)
+		d.cluster.Services.SetService(service)
+	case discoveryv1.GroupName + "/EndpointSlice":
+		slice, err := read[discoveryv1.EndpointSlice](o)
+		if err != nil {
+			return err
+		}
+		d.slices++
+		d.cluster.Services.SetSlice(slice)
+	case networkingv1.GroupName + "/NetworkPolicy":
+		policy, err := read[networkingv1.NetworkPolicy](o)
+		if err != nil {
+			return err
+		}
+		d.cluster.Policies.Set(policy)
+	}
+	return nil
+}
+
+// usualServer is the address of the name server where no Service says which it is.
+const usualServer = "10.96.0.10"
+
+// complete adds what a dump may lack: namespaces, endpoints, and the name server.
+func (d *dumped) complete() {
+	for name := range d.spaces {
+		if name != "" && !d.cluster.Policies.HasNamespace(name) {
+			d.cluster.Policies.SetNamespace(name, map[string]string{corev1.LabelMetadataName: name})
+		}
+	}
+	d.cluster.DNS = netip.MustParseAddr(usualServer)
+	for _, s := range d.services {
+		if s.Namespace == metav1.NamespaceDefault && s.Name == "kubernetes" {
+			if server := fabric.NameServer(s.Spec.ClusterIP); server.IsValid() {
+				d.cluster.DNS = server
+			}
+		}
+		if d.slices == 0 && len(s.Spec.Selector) > 0 {
+			d.addEndpoints(s)
+		}
+	}
+}
+
+// addEndpoints makes slices of the ready pods that a Service selects, one for each pod and family.
+func (d *dumped) addEndpoints(s *corev1.Service) {
+	selector := labels.SelectorFromSet(s.Spec.Selector)
+	for _, pod := range d.pods {
+		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if pod.Namespace != s.Namespace || !selector.Matches(labels.Set(pod.Labels)) || pod.Spec.NodeName == "" {
+			continue
+		}
+		for _, address := range reach.PodAddresses(pod) {
+			slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+			slice.Namespace, slice.Name = s.Namespace, pod.Name+"-"+strings.ReplaceAll(address.String(), ":", "-")
+			slice.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
+			if address.Is6() {
+				slice.AddressType = discoveryv1.AddressTypeIPv6
+			}
+			ready := (ready || s.Spec.PublishNotReadyAddresses) && pod.DeletionTimestamp == nil
+			slice.Endpoints = []discoveryv1.Endpoint{{
+				Addresses: []string{address.String()}, NodeName: &pod.Spec.NodeName, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+				TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
+			}}
+			if pod.Spec.Hostname != "" && pod.Spec.Subdomain == s.Name {
+				slice.Endpoints[0].Hostname = &pod.Spec.Hostname
+			}
+			for i := range s.Spec.Ports {
+				p := &s.Spec.Ports[i]
+				number, protocol := hostaddress.TargetPort(&pod.Spec, p), cmp.Or(p.Protocol, corev1.ProtocolTCP)
+				if number != 0 {
+					slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &number, Protocol: &protocol})
+				}
+			}
+			d.cluster.Services.SetSlice(slice)
+		}
+	}
+}
