@@ -33,7 +33,7 @@ func (s *Server) Config(user string, groups ...string) *rest.Config {
 // apply to.
 func (s *Server) ownConfig() *rest.Config {
 	identity := &auth.User{Name: "system:apiserver", Groups: []string{auth.GroupMasters, auth.GroupAuthenticated}}
-	return &rest.Config{Host: memoryHost, Transport: s.transport(identity, false), QPS: -1}
+	return &rest.Config{Host: memoryHost, Transport: s.transport(identity, true, false), QPS: -1}
 }
 
 // Protobuf configures config for clients of built-in kinds: they send protobuf, and
@@ -46,7 +46,7 @@ func Protobuf(config *rest.Config) *rest.Config {
 // Transport returns a RoundTripper that passes the requests of user to the handler
 // chain without encoding them (package transport).
 func (s *Server) Transport(user *auth.User) http.RoundTripper {
-	return s.faulty(s.transport(user, false))
+	return s.faulty(s.transport(user, false, false))
 }
 
 // faulty applies fault rules to the requests of a transport.
@@ -57,7 +57,8 @@ func (s *Server) faulty(t *transport.Transport) http.RoundTripper {
 	return &faultyTransport{server: s, next: t}
 }
 
-// transport is Transport without fault rules. actAs lets the context of a request replace user.
-func (s *Server) transport(user *auth.User, actAs bool) *transport.Transport {
-	return transport.New(transport.Options{Handler: s.handler, User: user, ActAs: actAs, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
+// transport is Transport without fault rules. part marks a part of the cluster, and actAs lets the context
+// of a request replace user.
+func (s *Server) transport(user *auth.User, part, actAs bool) *transport.Transport {
+	return transport.New(transport.Options{Handler: s.handler, User: user, Part: part, ActAs: actAs, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
 }

@@ -16,6 +16,8 @@ type Options struct {
 	// User is the user whose requests the transport carries; the handler finds it with
 	// auth.FromContext.
 	User *auth.User
+	// Part marks the client as a part of the cluster, which other clients do not see through.
+	Part bool
 	// ActAs lets the context of a request replace User (WithActor).
 	ActAs bool
 	// Ledger counts the unread bytes of streams; nil counts nothing.
@@ -43,13 +45,19 @@ func WithActor(ctx context.Context, user *auth.User) context.Context {
 }
 
 // IsActor reports whether a request came through a Transport by a user of WithActor.
-func IsActor(ctx context.Context) bool { return ctx.Value(localKey{}) == actor }
+func IsActor(ctx context.Context) bool {
+	came, _ := ctx.Value(localKey{}).(cameBy)
+	return came.actor
+}
 
-// How a request came: by the user of the Transport, or by another.
-const (
-	local = "local"
-	actor = "actor"
-)
+// IsPart reports whether a request came through a Transport of a part of the cluster.
+func IsPart(ctx context.Context) bool {
+	came, _ := ctx.Value(localKey{}).(cameBy)
+	return came.part
+}
+
+// cameBy is how a request came: by the user of WithActor, and by a part.
+type cameBy struct{ actor, part bool }
 
 // UserOf returns the user of a request with the context ctx.
 func (t *Transport) UserOf(ctx context.Context) *auth.User {
@@ -71,10 +79,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	user, came := t.UserOf(req.Context()), local
-	if user != t.opts.User {
-		came = actor
-	}
+	user := t.UserOf(req.Context())
+	came := cameBy{actor: user != t.opts.User, part: t.opts.Part}
 	ctx := context.WithValue(auth.WithUser(req.Context(), user), localKey{}, came)
 	if MayStream(req) {
 		return t.stream(ctx, req)

@@ -96,7 +96,7 @@ func (rq *Call) watch(ctx context.Context, opts *request.ListOptions, revision i
 	}
 	return rq.Objects.Cache().Watch(ctx, watchcache.WatchOptions{
 		Prefix: rq.Prefix(), Label: opts.Label, Field: opts.Field, Revision: revision, Any: opts.ResourceVersion == "0",
-		SendInitialEvents: opts.SendInitialEvents, Bookmarks: opts.AllowWatchBookmarks,
+		SendInitialEvents: opts.SendInitialEvents, Bookmarks: opts.AllowWatchBookmarks, Steadfast: transport.IsPart(ctx),
 	})
 }
 

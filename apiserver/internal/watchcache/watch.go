@@ -29,8 +29,10 @@ type WatchOptions struct {
 	// events. Nil: only if Revision is 0. With true the state is not older than
 	// Revision, and with Bookmarks a bookmark marks its end.
 	SendInitialEvents *bool
-	// Bookmarks requests periodic BOOKMARK events.
-	Bookmarks bool
+	// Bookmarks requests BOOKMARK events: periodic ones, and the one after initial events. With
+	// Steadfast, there is only the latter: an informer in this process does not need a recent
+	// revision to resume from, because the cache keeps the history of what it sends.
+	Bookmarks, Steadfast bool
 }
 
 // Event is one event of a watch. The Entry of a bookmark has a Revision only. The Entry
@@ -78,7 +80,7 @@ func (c *Cache) Watch(ctx context.Context, opts WatchOptions) (*Watcher, error) 
 	w := &Watcher{
 		cache:     c,
 		filter:    newFilter(opts.Prefix, opts.Key, opts.Label, opts.Field),
-		bookmarks: opts.Bookmarks,
+		bookmarks: opts.Bookmarks && !opts.Steadfast,
 		counted:   inflight.NewTally(c.cfg.Ledger, inflight.Event),
 		sent:      c.rev,
 		wake:      make(chan struct{}, 1),
