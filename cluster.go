@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/internal/faults"
 	"minikcm.dev/minikcm/internal/faulty"
 	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/peers"
 	"minikcm.dev/minikcm/internal/sharing"
 	"minikcm.dev/minikcm/internal/simulatedmetrics"
@@ -66,7 +67,9 @@ type Cluster struct {
 	kubeconfigFile []byte
 
 	client kubernetes.Interface
-	shared sharedRoles
+	// heartbeats are written when they are observed; nil: always.
+	heartbeats *heartbeats.Elision
+	shared     sharedRoles
 	// announced is the member of a process that is identified before it takes roles; nil: none is.
 	announced *sharing.Member
 	// peers are the other processes on the etcd; nil: there are none.
@@ -144,6 +147,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	// The server's chance comes first, so that a seed means the same with other parts.
 	serverRandom := c.random.Fork()
+	c.makeElision()
 	shared, err := c.buildParts(ctx)
 	if err != nil {
 		return err
@@ -164,7 +168,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		SplitLogs: c.opts.gates().Enabled(featuregates.PodLogsQuerySplitStreams),
 		Store:     c.store, Clock: c.clock, Ledger: c.ledger, Random: serverRandom,
 		CompactionInterval: c.opts.Storage.CompactionInterval, HistoryRevisions: c.opts.Storage.History.Revisions, HistoryDuration: c.opts.Storage.History.Duration, Logger: c.opts.Logger, Notices: c.opts.Notices,
-		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
+		Local: &c.local, Kubelets: c.kubelets, Snapshots: c.snapshots, Heartbeats: c.heartbeats, StoreWaits: c.storeWaits(), Faults: c.apiFaults, Own: http.HandlerFunc(c.serveOwn),
 		Gatherer: c.opts.API.Gatherer, Collected: c.collected, Scheduler: c.schedulerHealth(), Controllers: c.controllersHealth,
 		TokenKey: c.signingKey, TrustedTokenKeys: c.trustedTokenKeys, TokenIssuers: c.opts.Security.ServiceAccountTokens.Issuers, APIAudiences: c.opts.Security.ServiceAccountTokens.Audiences,
 		Metrics: c.metricsSource(),
@@ -172,7 +176,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.client, err = kubernetes.NewForConfig(c.ownConfig(AdminUser, auth.GroupMasters)); err != nil {
+	if c.client, err = kubernetes.NewForConfig(apiserver.Protobuf(c.Config())); err != nil {
 		return fmt.Errorf("making the cluster's own client: %w", err)
 	}
 	if c.virtual != nil { // a seed means the same revisions

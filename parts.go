@@ -51,6 +51,7 @@ func (c *Cluster) buildParts(ctx context.Context) (*controllers.Env, error) {
 	if c.kubelets, err = kubeletsim.New(options); err != nil {
 		return nil, fmt.Errorf("making the kubelets: %w", err)
 	}
+	c.heartbeats.From(c.kubelets)
 	c.built = append(c.built, part{"kubelets", c.kubelets.Run})
 	if err := c.buildStages(e); err != nil {
 		return nil, fmt.Errorf("making the part that plays Stages: %w", err)
@@ -166,7 +167,7 @@ func (c *Cluster) newEnv() (*controllers.Env, error) {
 	return &controllers.Env{
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Config: config, Informers: kinds, Logger: c.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), c.clock, c.ledger, c.random.Fork(), "minikcm"),
-		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig, Registry: c.collected,
+		MintToken: c.signingKey.IssueLegacy, Account: c.accountConfig, Registry: c.collected, Heartbeats: c.heartbeats,
 	}, nil
 }
 
@@ -244,7 +245,7 @@ func (c *Cluster) kubeletOptions(e *controllers.Env) (kubeletsim.Options, error)
 		AsNode: c.asNode(), ConfigOf: c.configOfPod, MayRegister: apiserver.MayRegister,
 		Clock: c.clock, Ledger: c.ledger, Random: c.random.Fork(), Recorder: e.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), Logger: c.opts.Logger,
 		Nodes: c.opts.Nodes.Count, Node: c.opts.Nodes.Spec, Pools: c.opts.Nodes.Pools, ManageNodes: c.opts.Nodes.Manage, Latencies: c.opts.Nodes.Latencies,
-		KubeletVersion: c.opts.kubernetesVersion(), AwaitPodCIDRs: c.opts.Nodes.PodNetworks.Allocate, Families: c.opts.families(), Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(),
+		KubeletVersion: c.opts.kubernetesVersion(), AwaitPodCIDRs: c.opts.Nodes.PodNetworks.Allocate, Families: c.opts.families(), Seed: c.opts.Seed, Cloud: inCloud, Gather: c.gather(), Heartbeats: c.heartbeats,
 		Observe: c.opts.observes(),
 	}, nil
 }

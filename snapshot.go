@@ -18,6 +18,7 @@ func etcdDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
 // Snapshot writes a snapshot of the running cluster's store in etcd's format, which
 // Options.Storage.Snapshot, RestoreSnapshot and etcd's tools read.
 func (c *Cluster) Snapshot(ctx context.Context, w io.Writer) error {
+	c.heartbeats.LookAtAll(ctx)
 	return c.snapshots.Snapshot(ctx, w)
 }
 

@@ -192,6 +192,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		measured.Info, measured.LongRunning = rq.Info, rq.LongRunning() // a create has learnt the name
 		s.metrics.Observe(measured, coded.Code, elapsed())
 	}()
+	defer s.observeHeartbeats(rq)()
 	if rq.Row.GetAny != nil {
 		err = s.kindCall(rq).serveAny()
 	} else {

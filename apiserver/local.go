@@ -25,7 +25,7 @@ type Local struct {
 var errNotListening = errors.New("the apiserver has not started yet")
 
 // Config returns the configuration of an in-process client that acts as user, in groups,
-// as Server.Config does. The client is a part of the cluster: nobody sees what it reads.
+// as Server.Config does. The client is a part of the cluster, whose reads are no observations.
 func (l *Local) Config(user string, groups ...string) *rest.Config {
 	identity := &auth.User{Name: user, Groups: append(groups, auth.GroupAuthenticated)}
 	return &rest.Config{Host: memoryHost, Transport: &localTransport{local: l, user: identity}, QPS: -1}

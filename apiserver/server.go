@@ -55,6 +55,7 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/internal/cellimits"
 	"minikcm.dev/minikcm/internal/faults"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/peers"
 	"minikcm.dev/minikcm/internal/writerecord"
 	"minikcm.dev/minikcm/store"
@@ -123,6 +124,8 @@ type Options struct {
 	// (those of internal/faulty do): requests that begin meanwhile are not in flight while
 	// they wait. Nil: they never wait.
 	StoreWaits func() bool
+	// Heartbeats are written when they are observed; nil: always.
+	Heartbeats *heartbeats.Elision
 	// Faults are the API faults to apply; nil: none.
 	Faults *faults.Faults
 	// Snapshots takes the snapshots that GET /minikcm/v1/snapshot serves; nil: it is not

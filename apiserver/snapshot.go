@@ -29,6 +29,7 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	started := &startedWriter{Writer: out}
+	s.opts.Heartbeats.LookAtAll(r.Context())
 	err := s.opts.Snapshots.Snapshot(r.Context(), started)
 	if err == nil {
 		return

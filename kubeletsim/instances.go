@@ -142,6 +142,9 @@ func (k *Kubelets) observeInstance(c *corev1.ConfigMap, exists bool) {
 	}
 	if !on {
 		k.due.Set(nodeKey(n.Name), time.Time{})
+		if n.Elided.On.Load() || n.Renewal.Elided.On.Load() {
+			k.loop.Add(nodeKey(n.Name)) // which writes what was sent before
+		}
 		return
 	}
 	k.rebootPods(n.Name)

@@ -230,6 +230,7 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
 		}
 	}()
+	defer k.stirBy(key)
 	switch {
 	case key.kind == ofAssignment:
 		k.syncAssignment(ctx, key)

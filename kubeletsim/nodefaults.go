@@ -30,6 +30,7 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
+	k.rouse(n)
 	n.Stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
 	return nil

@@ -60,8 +60,16 @@ func (k *Kubelets) suffer(name string, change func(*nodes.Node)) error {
 	if n == nil {
 		return fmt.Errorf("breaking node %s: %w", name, ErrNoNode)
 	}
+	k.rouse(n)
 	change(n)
 	return nil
+}
+
+// ClockChanges writes the heartbeats that were sent by the old time, before the cluster's clock is set.
+func (k *Kubelets) ClockChanges() {
+	for _, n := range k.named("") {
+		k.rouse(n)
+	}
 }
 
 // ClockChanged makes reachable kubelets report at once after the cluster's clock was set,

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/cause"
 	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	// Gather is the grid of the heartbeats that Random spreads: those within it are sent at once, so
 	// that the store writes them together. 0: each is sent at its own time.
 	Gather time.Duration
+	// Heartbeats are written when they are observed; nil: always.
+	Heartbeats *heartbeats.Elision
 	// Recorder records events; the caller runs it. Nil: events are dropped.
 	Recorder *events.Recorder
 	// Seed determines the noise of loads in metrics of containers.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
@@ -38,13 +39,20 @@ func (k *Kubelets) syncLease(unbound context.Context, key key) {
 		k.due.Set(key, time.Time{}) // syncNode queues it
 		return
 	}
+	e := &n.Renewal.Elided
+	e.Lock()
+	defer e.Unlock()
 	now := k.opts.Clock.Now()
+	k.skip(n, heartbeats.Leases, now)
 	if hurried := n.Renewal.TakeHurry(); n.Renewal.Due.After(now) && !hurried {
-		k.due.Set(key, n.Renewal.Due)
+		if !e.On.Load() {
+			k.due.Set(key, n.Renewal.Due)
+		}
 		return
 	}
-	ctx := k.asNode(unbound, n.Name)
-	err := k.renew(ctx, n)
+	var trace heartbeats.Trace
+	ctx := heartbeats.WithTrace(k.asNode(unbound, n.Name), &trace)
+	err := k.renew(ctx, n, time.Time{})
 	if ctx.Err() != nil {
 		return
 	}
@@ -53,6 +61,14 @@ func (k *Kubelets) syncLease(unbound context.Context, key key) {
 	case err == nil:
 		n.Renewal.Failures = 0
 		n.Renewal.Due = k.gathered(now.Add(k.jittered(n, leasePeriod)))
+		heard := n.Renewal.Advance(n.Renewal.Lease.Spec.RenewTime)
+		e.Owed, e.Noticed = time.Time{}, trace.Noticed() || !heard
+		if was := e.On.Load(); k.rest(n, heartbeats.Leases, e.Stirs.Load()) {
+			k.due.Set(key, time.Time{})
+			return
+		} else if was {
+			k.opts.Heartbeats.Announce(n.Name)
+		}
 	case n.Renewal.Lease == nil:
 		delay := min(firstEnsureRetry<<min(n.Renewal.Failures, 10), lastEnsureRetry)
 		n.Renewal.Failures++
@@ -62,14 +78,18 @@ func (k *Kubelets) syncLease(unbound context.Context, key key) {
 		k.opts.Logger.Error(err, "Will retry updating lease", "node", klog.KRef("", n.Name), "after", leasePeriod)
 		n.Renewal.Due = now.Add(leasePeriod)
 	}
+	if err != nil && e.On.Load() {
+		k.write(n, heartbeats.Leases)
+	}
 	k.due.Set(key, n.Renewal.Due)
 }
 
 // renew renews the lease that is known. If that fails, it reads or creates the lease, and renews one
-// that it has read. On an error, Renewal.Lease is nil if the lease could not be read or created.
-func (k *Kubelets) renew(ctx context.Context, n *nodes.Node) error {
+// that it has read. On an error, Renewal.Lease is nil if the lease could not be read or created. sent is when
+// the renewal was sent if it is written late, otherwise zero.
+func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, sent time.Time) error {
 	if n.Renewal.Lease != nil {
-		err := k.updateLease(ctx, n)
+		err := k.updateLease(ctx, n, sent)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -80,7 +100,7 @@ func (k *Kubelets) renew(ctx context.Context, n *nodes.Node) error {
 	if err != nil || created {
 		return err
 	}
-	return k.updateLease(ctx, n)
+	return k.updateLease(ctx, n, sent)
 }
 
 // ensureLease reads the lease, or creates it.
@@ -93,7 +113,7 @@ func (k *Kubelets) ensureLease(ctx context.Context, n *nodes.Node) (created bool
 	})
 	if apierrors.IsNotFound(err) {
 		created = true
-		lease = k.newLease(n, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Namespace: corev1.NamespaceNodeLease}})
+		lease = k.newLease(n, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Namespace: corev1.NamespaceNodeLease}}, time.Time{})
 		err = k.heartbeatRequest(ctx, func(ctx context.Context) (err error) {
 			lease, err = client.Create(ctx, lease, metav1.CreateOptions{})
 			return err
@@ -103,14 +123,17 @@ func (k *Kubelets) ensureLease(ctx context.Context, n *nodes.Node) (created bool
 		return false, err
 	}
 	n.Renewal.Lease = lease
+	if !created { // another client may have written a later time
+		n.Renewal.Advance(lease.Spec.RenewTime)
+	}
 	return created, nil
 }
 
 // updateLease renews the lease that is known, in several attempts.
-func (k *Kubelets) updateLease(ctx context.Context, n *nodes.Node) (err error) {
+func (k *Kubelets) updateLease(ctx context.Context, n *nodes.Node, sent time.Time) (err error) {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	for range renewTries {
-		lease := k.newLease(n, n.Renewal.Lease.DeepCopy())
+		lease := k.newLease(n, n.Renewal.Lease.DeepCopy(), sent)
 		err = k.heartbeatRequest(ctx, func(ctx context.Context) (err error) {
 			lease, err = client.Update(ctx, lease, metav1.UpdateOptions{})
 			return err
@@ -135,9 +158,12 @@ func (k *Kubelets) updateLease(ctx context.Context, n *nodes.Node) (err error) {
 
 // newLease sets the fields that a kubelet writes. A lease of an earlier Node of the same name would
 // be garbage-collected with that Node.
-func (k *Kubelets) newLease(n *nodes.Node, lease *coordinationv1.Lease) *coordinationv1.Lease {
+func (k *Kubelets) newLease(n *nodes.Node, lease *coordinationv1.Lease, sent time.Time) *coordinationv1.Lease {
+	if sent.IsZero() {
+		sent = k.opts.Clock.Now()
+	}
 	seconds := int32(leaseDuration / time.Second)
-	renewed := metav1.NewMicroTime(n.LocalTime(k.opts.Clock.Now()).Truncate(time.Microsecond))
+	renewed := metav1.NewMicroTime(n.LocalTime(sent).Truncate(time.Microsecond))
 	lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID()}}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &n.Name, &seconds, &renewed
 	return lease

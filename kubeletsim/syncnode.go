@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
@@ -51,10 +52,17 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		}
 	}
 	if n == nil || !n.Reachable() {
+		if n != nil {
+			k.rouse(n)
+		}
 		k.due.Set(key, time.Time{})
 		k.loop.Add(leaseKey(key.id)) // its alarm ends, too
 		return
 	}
+	n.Elided.Lock()
+	defer n.Elided.Unlock()
+	k.skip(n, heartbeats.Nodes, now)
+	stirs := n.Elided.Stirs.Load()
 	k.takeRange(n, now)
 	if n.TakeNetwork(now) {
 		n.StatusDue = now
@@ -73,10 +81,19 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 	if resumed && !restarted && n.Registered.Load() {
 		k.renewNow(n)
 	}
+	compares := n.Registered.Load() && !n.StatusDue.After(now)
+	if compares {
+		n.Elided.Real = time.Time{}
+	}
 	err := k.heartbeat(unbound, n, now)
 	switch {
 	case ctx.Err() != nil:
 		return
+	case err != nil && n.Elided.On.Load():
+		n.FullDue = now
+		k.write(n, heartbeats.Nodes)
+	}
+	switch {
 	case errors.Is(err, errGone):
 		k.due.Set(key, time.Time{})
 		k.loop.Add(key)
@@ -85,14 +102,26 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		k.due.Set(key, time.Time{})
 		return
 	}
-	wake := n.StatusDue
-	if at := n.NetworkAt(); !at.IsZero() && at.Before(wake) {
-		wake = at
-	}
+	wake := k.nextSync(n, now, compares && err == nil, stirs)
 	if err != nil {
 		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "at", wake)
 	}
 	k.due.Set(key, wake)
+}
+
+// nextSync returns when a node is synced again; zero: when something changes. compared says that its status was
+// found to be, or was made, that of the Node. stirs are those before.
+func (k *Kubelets) nextSync(n *nodes.Node, now time.Time, compared bool, stirs uint64) time.Time {
+	if compared && n.NetworkError() == "" && !k.staging.has(nodeKindOf) && k.rest(n, heartbeats.Nodes, stirs) {
+		return time.Time{}
+	}
+	if !n.Elided.On.Load() && !n.Elided.Owed.IsZero() {
+		n.FullDue, n.Elided.Owed = now, time.Time{} // what was sent before is written at the next comparison
+	}
+	if at := n.NetworkAt(); !at.IsZero() && at.Before(n.StatusDue) {
+		return at
+	}
+	return n.StatusDue
 }
 
 // renewNow queues the renewal of a node's lease, whenever it is due.
@@ -132,7 +161,7 @@ func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Ti
 	if n.StatusDue.After(now) {
 		return nil
 	}
-	err := k.writeNodeStatus(k.asNode(unbound, n.Name), n)
+	err := k.writeNodeStatus(k.asNode(unbound, n.Name), n, time.Time{})
 	n.StatusDue = k.gathered(k.opts.Clock.Now().Add(statusPeriod))
 	if err != nil {
 		return fmt.Errorf("writing the status of node %s: %w", n.Name, err)
@@ -230,20 +259,21 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 
 // writeNodeStatus writes the node's status if it has changed or has not been written for
 // reportPeriod. As a kubelet, it compares it with the Node of the informer first, and with the Node
-// that it reads in further attempts, which follow at once.
-func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node) (err error) {
+// that it reads in further attempts, which follow at once. sent is when the status was reported if it is
+// written late, otherwise zero.
+func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, sent time.Time) (err error) {
 	for try := range statusTries {
 		if k.staging.hasNode(n.Name) {
 			return nil // Stages have taken it
 		}
-		if err = k.tryNodeStatus(ctx, n, try); err == nil || ctx.Err() != nil {
+		if err = k.tryNodeStatus(ctx, n, try, sent); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
 	return err
 }
 
-func (k *Kubelets) tryNodeStatus(ctx context.Context, n *nodes.Node, try int) error {
+func (k *Kubelets) tryNodeStatus(ctx context.Context, n *nodes.Node, try int, sent time.Time) error {
 	object, err := k.nodeLister.Get(n.Name)
 	if try > 0 || apierrors.IsNotFound(err) {
 		// In the first attempt, the Node was just created and the informer is behind, or it was
@@ -256,14 +286,21 @@ func (k *Kubelets) tryNodeStatus(ctx context.Context, n *nodes.Node, try int) er
 	if n.Written != nil && newer(n.Written.ResourceVersion, object.ResourceVersion) {
 		object = n.Written
 	}
+	if !sent.IsZero() {
+		events, err := k.putNodeStatus(ctx, n, object, sent)
+		k.reportNode(n, events)
+		return ignoreGone(err)
+	}
 	now := k.opts.Clock.Now()
 	if n.FullDue.After(now) && !nodes.StatusChanged(object, n, k.opts.versions(), now) {
 		return nil
 	}
-	events, err := k.putNodeStatus(ctx, n, object, now)
+	var trace heartbeats.Trace
+	events, err := k.putNodeStatus(heartbeats.WithTrace(ctx, &trace), n, object, now)
 	if err != nil {
 		return ignoreGone(err)
 	}
+	n.Elided.Owed, n.Elided.Noticed = time.Time{}, trace.Noticed()
 	n.FullDue = now.Add(reportPeriod)
 	k.reportNode(n, events)
 	return nil

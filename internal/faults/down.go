@@ -14,6 +14,7 @@ var ErrRefused = errors.New("dial tcp: connect: connection refused")
 // Down makes the server unreachable until up is called: connections are refused, and
 // watches end. Watches of in-process informers wait.
 func (f *Faults) Down() (up func()) {
+	end := f.attended()
 	f.mu.Lock()
 	if f.down++; f.down == 1 {
 		f.up = &inflight.Latch{}
@@ -29,6 +30,7 @@ func (f *Faults) Down() (up func()) {
 		if f.down == 0 {
 			f.up.Open()
 		}
+		end()
 	})
 }
 

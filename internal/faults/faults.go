@@ -39,6 +39,8 @@ type Faults struct {
 	// down counts the unfinished calls of Down.
 	down int
 	up   *inflight.Latch // opened when the server is reachable again
+	// attend is called before a fault begins; the result, when it has ended.
+	attend func() (end func())
 }
 
 // New returns a Faults without rules. The ledger counts dropped watches until they have
@@ -47,6 +49,17 @@ func New(c clock.Clock, ledger *clock.Ledger, random *clock.Random) *Faults {
 	f := &Faults{clock: c, ledger: ledger, random: random, streams: map[*stream]struct{}{}}
 	f.settleLocked()
 	return f
+}
+
+// Attend makes f call attend before a fault begins, and its result when the fault has ended. It must be
+// called before any fault begins.
+func (f *Faults) Attend(attend func() (end func())) { f.attend = attend }
+
+func (f *Faults) attended() (end func()) {
+	if f.attend == nil {
+		return func() {}
+	}
+	return f.attend()
 }
 
 // AtRest reports whether no request is delayed, refused or served from a stale cache.
@@ -77,14 +90,16 @@ func (f *Faults) Inject(rule Rule) (remove func()) { return f.Apply(rule).Remove
 type Applied struct {
 	faults *Faults
 	rule   *Rule
+	end    func()
 }
 
 // Apply applies a rule until Remove is called. A request that waits for the rule's delay goes on then.
 func (f *Faults) Apply(rule Rule) *Applied {
+	applied := &Applied{f, &rule, f.attended()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ending {
-		return &Applied{f, &rule}
+		return applied
 	}
 	rule.delays = inflight.NewDelays(f.clock)
 	if len(f.rules) == 0 {
@@ -92,7 +107,7 @@ func (f *Faults) Apply(rule Rule) *Applied {
 	}
 	f.rules = append(f.rules, &rule)
 	f.settleLocked()
-	return &Applied{f, &rule}
+	return applied
 }
 
 // Remove ends the effect of the rule.
@@ -105,6 +120,7 @@ func (a *Applied) Remove() {
 	if a.rule.delays != nil {
 		f.cutLocked(a.rule.delays)
 	}
+	a.end()
 }
 
 // Met returns how many requests the rule has matched, whether it affected them or not.

@@ -28,8 +28,10 @@ type Store struct {
 	gone    []*Fault // removed, and operations that they delayed may still wait
 	ending  bool     // no fault can be injected any more
 	watches map[*watch]struct{}
-	closed  chan struct{}
-	ended   sync.WaitGroup
+	// attend is called before a fault begins; the result, when it has ended.
+	attend func() (end func())
+	closed chan struct{}
+	ended  sync.WaitGroup
 }
 
 // New returns a store without faults that wraps inner. Close closes inner.
@@ -37,15 +39,23 @@ func New(inner store.Store, c clock.Clock, random *clock.Random) *Store {
 	return &Store{inner: inner, clock: c, random: random, watches: map[*watch]struct{}{}, closed: make(chan struct{})}
 }
 
+// Attend makes s call attend before a fault begins, and its result when the fault has ended. It must be
+// called before any fault begins.
+func (s *Store) Attend(attend func() (end func())) { s.attend = attend }
+
 // Inject applies f to the operations that start from now on, until remove is called. If
 // several faults match an operation, their delays add up, and the error is that of the
 // oldest fault that has one. An operation that waits for a fault's delay goes on when the
 // fault is removed.
 func (s *Store) Inject(f Fault) (remove func()) {
+	end := func() {}
+	if s.attend != nil {
+		end = s.attend()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending {
-		return func() {}
+		return end
 	}
 	f.delays, f.removed = inflight.NewDelays(s.clock), make(chan struct{})
 	f.ended = sync.OnceFunc(func() { close(f.removed) })
@@ -64,6 +74,7 @@ func (s *Store) Inject(f Fault) (remove func()) {
 		s.faults = slices.DeleteFunc(s.faults, func(other *Fault) bool { return other == &f })
 		s.gone = append(slices.DeleteFunc(s.gone, func(other *Fault) bool { return other.delays.Idle() }), &f)
 		s.broken.Store(len(s.faults) > 0)
+		end()
 	})
 }
 

@@ -65,6 +65,7 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 	if !ok {
 		return nil, errNotVirtual
 	}
+	env.Cluster.Kubelets().ClockChanges()
 	virtual.Jump(time.Duration(k.By))
 	env.Cluster.Kubelets().ClockChanged()
 	env.note("the clock was set by %v", time.Duration(k.By))
@@ -72,6 +73,7 @@ func (k *Clock) inject(_ context.Context, env *Env) (injected, error) {
 		return nil, nil
 	}
 	return func(context.Context) error {
+		env.Cluster.Kubelets().ClockChanges()
 		virtual.Jump(-time.Duration(k.By))
 		env.Cluster.Kubelets().ClockChanged()
 		return nil

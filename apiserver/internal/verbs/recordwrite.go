@@ -1,6 +1,8 @@
 package verbs
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -8,6 +10,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/internal/request"
 	"minikcm.dev/minikcm/apiserver/internal/storage"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/writerecord"
 )
 
@@ -51,8 +54,12 @@ func effectOf(result storage.Result) writerecord.Effect {
 // fieldWrite describes the request's write to the field managers. manager is the owner of
 // the fields.
 func (rq *Call) fieldWrite(manager string) *fieldmanager.Write {
+	now := rq.backend.Preparer.Now()
+	if t := heartbeats.TraceOf(rq.HTTP.Context()); t != nil && !t.At.IsZero() {
+		now = metav1.NewTime(t.At.UTC().Truncate(time.Second))
+	}
 	return &fieldmanager.Write{
 		Row: rq.Row, Subresource: rq.Subresource, Kind: rq.Kind(), Scale: rq.Sub != nil && rq.Sub.Replicas != nil,
-		Manager: manager, Now: rq.backend.Preparer.Now(),
+		Manager: manager, Now: now,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/cause"
 	"minikcm.dev/minikcm/internal/events"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -37,6 +38,8 @@ type Env struct {
 	// needs; StartInformers starts them.
 	Informers informers.Kinds
 	Logger    klog.Logger
+	// Heartbeats knows the heartbeats that are not written; nil: all are.
+	Heartbeats *heartbeats.Elision
 	// Recorder writes events. A controller gets its own recorder with Recorder.For(its
 	// name). Nil: nothing writes events.
 	Recorder *events.Recorder

@@ -20,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/decide"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -68,8 +69,10 @@ type Controller struct {
 	nodes      corelisters.NodeLister
 	pods       corelisters.PodLister
 	podsByNode bynode.Pods
-	heartbeats *heartbeats
-	events     record.EventRecorder
+	heartbeats *heard
+	// unwritten knows the heartbeats that are not written, or not when they are sent.
+	unwritten *heartbeats.Elision
+	events    record.EventRecorder
 
 	mu    sync.Mutex
 	zones *decide.Zones
@@ -94,13 +97,14 @@ func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
 	c := &Controller{
 		clock: e.Clock, opts: opts, epoch: e.Clock.Now(), client: client,
 		nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(), podsByNode: podsByNode,
-		heartbeats: newHeartbeats(), zones: decide.NewZones(opts.Zones), events: e.Recorder.For(eventSource),
+		heartbeats: newHeard(), unwritten: e.Heartbeats, zones: decide.NewZones(opts.Zones), events: e.Recorder.For(eventSource),
 	}
 	c.nodeLoop = loop.New(e.Loop(Name, workers), loop.Func(c.reconcileNode))
 	c.nodeLoop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
 	c.nodeLoop.Watch(leases.Informer(), c.hearLease)
 	c.podLoop = loop.New(e.Loop(Name+"-pods", workers), loop.Func(c.reconcilePod))
 	c.podLoop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
+	e.Heartbeats.Notify(func(node string) { c.nodeLoop.Add(types.NamespacedName{Name: node}) })
 	return c, nil
 }
 
@@ -131,6 +135,9 @@ func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName
 		return loop.Result{}, nil // the node has been deleted
 	}
 	now := c.clock.Now()
+	if ago, late := c.unwritten.Latest(node.Name); late { // the informer may not have delivered it yet
+		beat.hear(now, ago)
+	}
 	d := c.decide(node, beat, now)
 	if d.Conditions != nil {
 		return loop.Result{}, c.writeConditions(ctx, node, d)
@@ -148,7 +155,7 @@ func (c *Controller) decide(node *corev1.Node, beat heartbeat, now time.Time) de
 	in := decide.Snapshot{
 		Node: node, Heard: beat.heard, Since: beat.since,
 		Grace: c.opts.MonitorGracePeriod, StartupGrace: c.opts.StartupGracePeriod,
-		Epoch: c.epoch, Period: c.opts.MonitorPeriod,
+		Epoch: c.epoch, Period: c.opts.MonitorPeriod, Beats: c.unwritten.Idle(node.Name),
 		Lost: c.zones.Lost(),
 	}
 	d := decide.Node(in, now)

@@ -23,16 +23,24 @@ type heartbeat struct {
 	renewed metav1.MicroTime
 }
 
-// heartbeats holds the heartbeats of all nodes. It is safe for concurrent use.
-type heartbeats struct {
+// hear records a heartbeat.
+func (b *heartbeat) hear(now time.Time, late time.Duration) {
+	if at := now.Add(-late); late == 0 || at.After(b.heard) {
+		b.heard = at
+	}
+}
+
+// heard holds the heartbeats of all nodes. It is safe for concurrent use.
+type heard struct {
 	mu     sync.Mutex
 	byNode map[string]*heartbeat
 }
 
-func newHeartbeats() *heartbeats { return &heartbeats{byNode: map[string]*heartbeat{}} }
+func newHeard() *heard { return &heard{byNode: map[string]*heartbeat{}} }
 
-// node records the state of a node. The first observation counts as a heartbeat.
-func (h *heartbeats) node(n *corev1.Node, now time.Time) {
+// node records the state of a node. The first observation counts as a heartbeat. late is how long ago the
+// node sent the report if it was written late.
+func (h *heard) node(n *corev1.Node, now time.Time, late time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ready := decide.ConditionOf(n, corev1.NodeReady)
@@ -54,12 +62,14 @@ func (h *heartbeats) node(n *corev1.Node, now time.Time) {
 		b.since, b.status = now, status
 	}
 	if !posted.Equal(&b.posted) {
-		b.heard, b.posted = now, posted
+		b.hear(now, late)
+		b.posted = posted
 	}
 }
 
-// lease records a renewal of a node's Lease. It ignores Leases of unknown nodes.
-func (h *heartbeats) lease(l *coordinationv1.Lease, now time.Time) {
+// lease records a renewal of a node's Lease. It ignores Leases of unknown nodes. late is how long ago the node
+// sent the renewal if it was written late.
+func (h *heard) lease(l *coordinationv1.Lease, now time.Time, late time.Duration) {
 	if l.Spec.RenewTime == nil {
 		return
 	}
@@ -67,18 +77,19 @@ func (h *heartbeats) lease(l *coordinationv1.Lease, now time.Time) {
 	defer h.mu.Unlock()
 	b := h.byNode[l.Name]
 	if b != nil && b.renewed.Before(l.Spec.RenewTime) {
-		b.heard, b.renewed = now, *l.Spec.RenewTime
+		b.hear(now, late)
+		b.renewed = *l.Spec.RenewTime
 	}
 }
 
-func (h *heartbeats) forget(node string) {
+func (h *heard) forget(node string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.byNode, node)
 }
 
 // hearAll records a heartbeat for every node.
-func (h *heartbeats) hearAll(now time.Time) {
+func (h *heard) hearAll(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, b := range h.byNode {
@@ -86,7 +97,7 @@ func (h *heartbeats) hearAll(now time.Time) {
 	}
 }
 
-func (h *heartbeats) get(node string) (heartbeat, bool) {
+func (h *heard) get(node string) (heartbeat, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	b := h.byNode[node]

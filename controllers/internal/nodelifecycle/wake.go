@@ -3,12 +3,15 @@ package nodelifecycle
 import (
 	"maps"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/decide"
+	"minikcm.dev/minikcm/internal/heartbeats"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -29,7 +32,7 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 		c.events.Eventf(reference(node), corev1.EventTypeNormal, "RemovingNode", "Node %s event: Removing Node %v from Controller", node.Name, node.Name)
 		return c.follow(func(z *decide.Zones) []string { return z.Remove(node.Name) })
 	}
-	c.heartbeats.node(node, c.clock.Now())
+	c.hearNode(node)
 	old, _ := ev.Old.(*corev1.Node)
 	if old != nil && sameForUs(old, node) {
 		return nil
@@ -62,11 +65,24 @@ func (c *Controller) follow(change func(*decide.Zones) []string) []types.Namespa
 	return keys
 }
 
+// hearNode records the state of a node, and the heartbeat in it.
+func (c *Controller) hearNode(node *corev1.Node) {
+	var late time.Duration
+	if ready := decide.ConditionOf(node, corev1.NodeReady); ready != nil {
+		late = c.unwritten.Late(heartbeats.Nodes, node.Name, metav1.NewMicroTime(ready.LastHeartbeatTime.Time))
+	}
+	c.heartbeats.node(node, c.clock.Now(), late)
+}
+
 // hearLease records a renewal. The node's timer, when it fires, takes it into account.
 func (c *Controller) hearLease(ev loop.Event) []types.NamespacedName {
 	lease, ok := ev.Object.(*coordinationv1.Lease)
 	if ok && lease.Namespace == corev1.NamespaceNodeLease && ev.Type != loop.Deleted {
-		c.heartbeats.lease(lease, c.clock.Now())
+		var late time.Duration
+		if lease.Spec.RenewTime != nil {
+			late = c.unwritten.Late(heartbeats.Leases, lease.Name, *lease.Spec.RenewTime)
+		}
+		c.heartbeats.lease(lease, c.clock.Now(), late)
 	}
 	return nil
 }

@@ -82,8 +82,8 @@ type Node struct {
 	Shortage
 }
 
-// Heartbeat is the state of a node's registration and of the updates of its status. No lock guards
-// it: only the worker that holds the node's key uses it.
+// Heartbeat is the state of a node's registration and of the updates of its status. Only the worker that
+// holds the node's key uses it; while Elided.On is set, also others that hold the lock of Elided.
 type Heartbeat struct {
 	// Registered is also read by the worker that renews the lease.
 	Registered atomic.Bool
@@ -95,20 +95,27 @@ type Heartbeat struct {
 	Written *corev1.Node
 	// Failures counts the attempts to register the node that failed in a row.
 	Failures int
+	// Elided says whether reports in which only times change are written.
+	Elided Elided
 }
 
-// Renewal is the state of the renewals of a node's lease. No lock guards it: only the worker that
-// holds the key of the lease uses it.
+// Renewal is the state of the renewals of a node's lease. Only the worker that holds the key of the lease
+// uses it; while Elided.On is set, also others that hold the lock of Elided.
 type Renewal struct {
 	// Due is when the lease is renewed; zero: at once.
 	Due time.Time
 	// Lease is the lease as the last request returned it; nil: it is not known.
 	Lease *coordinationv1.Lease
+	// Newest is the latest time of a renewal that the lease has had. Renewals that are older, since a
+	// clock was set back, are not heard.
+	Newest time.Time
 	// Random spreads the renewals; nil before the first.
 	Random *clock.Random
 	// Failures counts the attempts to create or read the lease that failed in a row.
 	Failures int
-	hurried  atomic.Bool
+	// Elided says whether renewals are written.
+	Elided  Elided
+	hurried atomic.Bool
 }
 
 // Hurry makes the next renewal due at once. It may be called without the key of the lease.

@@ -101,6 +101,9 @@ func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started
 	if a.Resource.Unhooked {
 		return nil
 	}
+	if err := h.noticeHeartbeat(ctx, a); err != nil {
+		return err
+	}
 	idle, err := h.plugin.idle(ctx, h.resource)
 	if idle || err != nil {
 		return err

@@ -35,6 +35,8 @@ type Snapshot struct {
 	// only.
 	Epoch  time.Time
 	Period time.Duration
+	// Beats is true if heartbeats go on without being heard: their end will be.
+	Beats bool
 	// Lost is true if no node of the cluster is ready: then nothing is evicted.
 	Lost bool
 	// MayEvict is true if the zone allows this node to be tainted NoExecute now.
@@ -69,14 +71,14 @@ func (d *Decision) Within(wait time.Duration) {
 // Node returns the changes to a node.
 func Node(in Snapshot, now time.Time) Decision {
 	due := in.pass()
-	overdue := !now.Before(due)
+	overdue := !in.Beats && !now.Before(due)
 	if overdue {
 		if conditions, changed := silent(in.Node, now); changed {
 			return Decision{Conditions: conditions, WentSilent: isReady(in.Node)}
 		}
 	}
 	d := Decision{Labels: missingLabels(in.Node)}
-	if !overdue {
+	if !overdue && !in.Beats {
 		d.After = due.Sub(now)
 	}
 	noExecute := noExecuteKey(in.Node)
