@@ -86,6 +86,8 @@ func TestChecks(t *testing.T) {
 		"person for a program": {"store/a.go", "package store\n// the watcher is told of it\nvar _ = 1\n", `"told" in a comment`},
 		"person in docs":       {"docs/a.md", "a line\nNobody reads it\n", `docs/a.md:2: "Nobody"`},
 		"quoted person":        {"docs/a.md", "the user `nobody`\n```sh\ntell me\n```\n", ""},
+		"nameless phrases":     {"store/a.go", "package store\n// its name is that of the pod\n\n// the time is what a client\n// sees\nvar _ = 1\n", `"that of" in a comment, one of 2, where 1 are usual`},
+		"a nameless phrase":    {"store/a.go", "package store\n// its name is that of the pod\nvar _ = 1\n", ""},
 		"tell apart":           {"store/a.go", "package store\n// the names tell the two kinds apart\nvar _ = 1\n", ""},
 		"nolint":               {"store/a.go", "package store\nvar _ = 1 //nolint:x // a reason\n", "a nolint comment"},
 		"empty doc":            {"store/deeper/doc.go", "package deeper\n", "the package has no comment"},
