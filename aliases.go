@@ -93,13 +93,13 @@ type Audit = apiserver.AuditOptions
 // DefaultAudit returns the audit options that kube-apiserver has by default.
 func DefaultAudit() Audit { return apiserver.DefaultAuditOptions() }
 
-// AccessRecording is a recording of what a user asks the API server for.
+// AccessRecording is a recording of a user's requests to the API server.
 type AccessRecording = accessrecord.Recording
 
 // Manager runs the cluster's controllers, and injects their faults.
 type Manager = controllers.Manager
 
-// ControllerStatus says how a controller is.
+// ControllerStatus is the state of a controller.
 type ControllerStatus = controllers.Status
 
 // ControllerLoop is a work queue of a controller with the workers that reconcile its keys.
@@ -111,10 +111,10 @@ func ControllerNames() []string { return controllers.Names() }
 // EtcdOptions connect to an existing etcd cluster.
 type EtcdOptions = store.EtcdOptions
 
-// CheckReport says what is damaged in a store.
+// CheckReport lists the damaged parts of a store.
 type CheckReport = store.CheckReport
 
-// RepairReport says what a repair of a store has kept and left out.
+// RepairReport lists the parts of a store that a repair has kept and left out.
 type RepairReport = store.RepairReport
 
 // Objects are objects that a cluster has from the beginning, as "kubectl get -A -o yaml" prints them.
@@ -126,7 +126,7 @@ type LoadSummary = dump.Summary
 // ObjectIndex has the objects that the API server has in memory, by kind, owner and name.
 type ObjectIndex = reasons.Index
 
-// ReasonReport says why an object is not as expected.
+// ReasonReport explains why an object is not as expected.
 type ReasonReport = reasons.Report
 
 // APIFaults are the faults of an API server.

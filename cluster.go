@@ -53,8 +53,8 @@ type Cluster struct {
 	authority     *auth.Authority
 	frontProxy    *auth.Authority
 	tokenKey      *auth.TokenKey
-	// signingKey signs tokens: that of the options, or tokenKey. trustedTokenKeys verify them;
-	// empty: signingKey does.
+	// signingKey signs tokens: the signing key of the options, or tokenKey. trustedTokenKeys
+	// verify them; empty: signingKey does.
 	signingKey       *auth.TokenKey
 	trustedTokenKeys []*auth.PublicTokenKey
 	// certificate is the serving certificate of the options, and trustedServing its file; nil:
@@ -187,7 +187,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.begin(ctx, shared)
 }
 
-// metricsSource returns what the metrics APIs show, or nil without them.
+// metricsSource returns the source of the metrics APIs, or nil without them.
 func (c *Cluster) metricsSource() apiserver.MetricsSource {
 	if c.opts.API.NoMetricsAPI {
 		return nil
@@ -195,8 +195,8 @@ func (c *Cluster) metricsSource() apiserver.MetricsSource {
 	return simulatedmetrics.New(c.clock, c.opts.Seed, c.kubelets.Rules)
 }
 
-// begin starts what uses the API server, and returns when the nodes are Ready unless the options
-// say otherwise.
+// begin starts the parts that use the API server, and returns when the nodes are Ready unless the
+// options say otherwise.
 func (c *Cluster) begin(ctx context.Context, shared *controllers.Env) error {
 	parts, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -367,7 +367,7 @@ func (c *Cluster) Random() *clock.Random { return c.random.Fork() }
 // Clock returns the cluster's clock.
 func (c *Cluster) Clock() clock.Clock { return c.clock }
 
-// Ledger returns the ledger of what is in flight.
+// Ledger returns the in-flight ledger.
 func (c *Cluster) Ledger() *clock.Ledger { return c.ledger }
 
 // Kubelets returns the simulated kubelets, for faults of nodes and pods.

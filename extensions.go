@@ -26,7 +26,7 @@ type Extension struct {
 	Start func(ctx context.Context, cluster *Cluster) (ExtensionHandler, error)
 }
 
-// ExtensionHandler is what an Extension serves.
+// ExtensionHandler serves the requests of an Extension.
 type ExtensionHandler interface {
 	// ServeHTTP gets unchanged paths. The Ledger does not count its requests.
 	http.Handler

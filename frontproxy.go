@@ -82,8 +82,8 @@ func (c *Cluster) shareFrontProxy(ctx context.Context) (*auth.Authority, error) 
 	return authority, nil
 }
 
-// offerFrontProxy stores a new authority, and returns what is stored then: that of another
-// process if that came first.
+// offerFrontProxy stores a new authority, unless another process has stored one, and returns
+// the stored one.
 func (c *Cluster) offerFrontProxy(ctx context.Context) (*store.KeyValue, error) {
 	authority, err := newFrontProxyCA()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 type History struct {
 	// Duration is the cluster's time whose revisions are kept, and up to five minutes more.
 	Duration time.Duration
-	// Revisions is the number of the newest revisions that are kept, and those of up to five
-	// minutes more.
+	// Revisions is the number of the newest revisions that are kept; the revisions of up to five
+	// minutes more are there.
 	Revisions int64
 }
 

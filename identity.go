@@ -23,15 +23,14 @@ type Identity struct {
 }
 
 // Identity returns the cluster's identity, for Options.Security.Identity of a cluster that replaces
-// it. After Close it also has the last resource version: those of the new cluster are
-// later, so watches that clients resume there end with 410 (Expired), and informers list
-// again.
+// it. After Close it also has the last resource version: the new cluster's are later, so watches
+// that clients resume there end with 410 (Expired), and informers list again.
 func (c *Cluster) Identity() *Identity {
 	return &Identity{authority: c.authority, tokenKey: c.tokenKey, frontProxy: c.frontProxy, revision: c.lastRevision.Load()}
 }
 
-// revisionGap separates the revisions of a cluster from those of its replacement. It
-// exceeds the number of revisions that are written after Close reads the last one.
+// revisionGap separates the revisions of a cluster from its replacement's revisions. It exceeds the
+// number of revisions that are written after Close reads the last one.
 const revisionGap = 1_000_000
 
 // revisionBump returns by how much to raise the revisions of a store with this identity.
@@ -42,8 +41,8 @@ func (i *Identity) revisionBump() uint64 {
 	return uint64(i.revision) + revisionGap
 }
 
-// readIdentity reads the identity from the options or the data directory. It leaves nil
-// what neither has, for completeIdentity.
+// readIdentity reads the identity from the options or the data directory. It leaves parts that
+// neither has nil, for completeIdentity.
 func (c *Cluster) readIdentity() (err error) {
 	if given := c.opts.Security.Identity; given != nil {
 		c.authority, c.tokenKey = given.authority, given.tokenKey
@@ -55,8 +54,8 @@ func (c *Cluster) readIdentity() (err error) {
 	return err
 }
 
-// completeIdentity creates what the identity lacks, or takes that of the external etcd. It
-// comes after openStore, which finds a damaged data directory before anything is written
+// completeIdentity creates the missing parts of the identity, or takes the identity in the external
+// etcd. It comes after openStore, which finds a damaged data directory before anything is written
 // to it.
 func (c *Cluster) completeIdentity(ctx context.Context) (err error) {
 	if err := c.completeFrontProxy(ctx); err != nil {

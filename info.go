@@ -18,7 +18,7 @@ const module = "minikcm.dev/minikcm"
 
 // Info identifies a cluster of minikcm, and lists what it serves beyond Kubernetes' API.
 type Info struct {
-	// Version is the version of minikcm, Kubernetes that of the API that it serves.
+	// Version is the version of minikcm, Kubernetes the version of the API that it serves.
 	Version    string `json:"version"`
 	Kubernetes string `json:"kubernetes"`
 	// Features are the names that are served beneath /minikcm/v1/.
@@ -47,8 +47,8 @@ type ForkInfo struct {
 // ClockInfo describes a cluster's clock.
 type ClockInfo struct {
 	Mode clock.Mode `json:"mode"`
-	// Factor is the speed of a scaled clock, as a multiple of real time, and that of a virtual
-	// clock that runs by itself.
+	// Factor is the speed of a scaled clock, or of a virtual clock that runs by itself, as a
+	// multiple of real time.
 	Factor float64 `json:"factor,omitempty"`
 	// Paused reports that a virtual clock stands still until it is resumed.
 	Paused bool `json:"paused,omitempty"`

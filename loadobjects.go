@@ -59,11 +59,11 @@ func (c *Cluster) loadObjects(ctx context.Context) error {
 	return c.simulateStorageClasses(ctx)
 }
 
-// awaitedNodes returns the nodes that waitReady waits for: those of the options, and the
-// loaded ones that are simulated.
+// awaitedNodes returns the nodes that waitReady waits for: the nodes of the options, and the loaded
+// ones that are simulated.
 func (c *Cluster) awaitedNodes() []string {
 	names := c.kubelets.Nodes()
-	if c.opts.shares() { // those of the other processes, too
+	if c.opts.shares() { // the nodes of the other processes, too
 		names = kubeletsim.NodeNames(c.opts.Nodes.Count, c.opts.Nodes.Pools)
 	}
 	if c.loaded == nil || c.opts.Nodes.Manage != ManageAll {

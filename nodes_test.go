@@ -172,7 +172,7 @@ func TestNoPodHangsOnADeletedNode(t *testing.T) {
 	}
 }
 
-// What is bound to a node when its Node is replaced runs on.
+// Pods that are bound to a node continue to run when its Node is replaced.
 func TestReplacedNode(t *testing.T) {
 	t.Parallel()
 	c := withManaged(t, 0, minikcm.ManageAll)
@@ -315,7 +315,7 @@ func TestOwnNodeMadeAnew(t *testing.T) {
 	c.Eventually("the node to be ready again", isReadyNode("node-0"))
 }
 
-// A new process takes managed nodes over, with what runs on them.
+// A new process takes managed nodes over, with the pods that run on them.
 func TestManagedNodeOverRestart(t *testing.T) {
 	t.Parallel()
 	opts := minikcm.Options{

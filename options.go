@@ -33,8 +33,8 @@ type Options struct {
 	Seed uint64
 	// NoWait makes Start return before the nodes are Ready.
 	NoWait bool
-	// Progress, if not nil, is called while Start waits for the nodes, with the number of those that are
-	// ready and that of all.
+	// Progress, if not nil, is called while Start waits for the nodes, with the number of nodes that are
+	// ready and the number of all nodes.
 	Progress func(ready, nodes int)
 	// Fork says of which cluster this one is a fork, for Info; nil: it is none.
 	Fork   *ForkInfo
@@ -87,7 +87,7 @@ type ClockOptions struct {
 	Driven bool
 }
 
-// StorageOptions say where the objects are stored, and which ones are there from the beginning.
+// StorageOptions configure where the objects are stored, and which ones exist from the beginning.
 type StorageOptions struct {
 	// DataDir keeps the cluster across restarts, with fsync. Empty: the files are in a
 	// temporary directory that Close removes.
@@ -100,19 +100,19 @@ type StorageOptions struct {
 	// own (minikcmtest reads them from files). Cluster.Loaded reports the result. Their Nodes are
 	// simulated as NodeOptions.Manage says.
 	Objects *dump.Dump
-	// EncryptionConfig is the file of an apiserver.config.k8s.io/v1 EncryptionConfiguration, which
-	// says what is stored encrypted; empty: nothing is. With ReloadEncryptionConfig, new content of
-	// the file takes effect; it must still have the keys of what is stored.
+	// EncryptionConfig is the file of an apiserver.config.k8s.io/v1 EncryptionConfiguration, which selects
+	// the resources that are stored encrypted; empty: none. With ReloadEncryptionConfig, new content of the
+	// file takes effect; it must still have the keys of the stored values.
 	EncryptionConfig       string
 	ReloadEncryptionConfig bool
 	// CompactionInterval is the time of the cluster's clock between compactions of the store. 0
 	// means five minutes, negative never.
 	CompactionInterval time.Duration
-	// History is what compactions keep; the zero value is the revisions of the last interval.
+	// History says which revisions compactions keep; the zero value: the revisions of the last interval.
 	History History
 }
 
-// SharingOptions say what the cluster shares with other processes.
+// SharingOptions configure which parts of the cluster are shared with other processes.
 type SharingOptions struct {
 	// Etcd connects to an existing etcd cluster if it names endpoints. Processes on one etcd divide
 	// the work among them. Its DialTimeout defaults to 5 s.
@@ -129,7 +129,7 @@ type APIOptions struct {
 	// NoHTTPS omits the socket: only clients in the process reach the cluster.
 	NoHTTPS bool
 	// BindAddress is the IP address to listen on; empty means 127.0.0.1. 0.0.0.0 means all
-	// IPv4 addresses of the machine, and :: those of both families.
+	// IPv4 addresses of the machine, and :: all addresses of both families.
 	BindAddress string
 	// Port is the port to listen on; 0 means a free one.
 	Port int
@@ -153,7 +153,7 @@ type APIOptions struct {
 
 	// Version is the minor release of Kubernetes whose API is served, such as "1.33": its groups, versions,
 	// kinds and fields, the defaults of its feature gates, and its version. Controllers, scheduler and nodes
-	// are always those of the newest release. Empty: the newest.
+	// always behave as in the newest release. Empty: the newest.
 	Version string
 	// RuntimeConfig are API versions and resources to serve or not, as kube-apiserver's flag of that name has
 	// them: "api/beta=true", "resource.k8s.io/v1beta1=true", "batch/v1/cronjobs=false".
@@ -170,23 +170,23 @@ type APIOptions struct {
 	// means 400 and 200, negative no limit.
 	MaxRequests, MaxMutatingRequests int
 	// MemoryLimit is the memory that the process may use, in bytes. Near it, requests that
-	// take memory are rejected with 429, also those of controllers that create objects. 0
-	// means no limit. Go's garbage collector has a limit of its own (GOMEMLIMIT,
-	// debug.SetMemoryLimit), which should be the same.
+	// take memory are rejected with 429, including requests of controllers that create objects. 0 means no
+	// limit. Go's garbage collector has a limit of its own (GOMEMLIMIT, debug.SetMemoryLimit), which should
+	// be the same.
 	MemoryLimit uint64
 	// RecordedWrites is how many writes the write record keeps, the newest ones; 0 means
 	// 100,000. A write takes about 500 bytes. As many kinds of refused requests are kept, at most 2,000.
 	RecordedWrites int
 
-	// Gatherer provides metrics of the process, which /metrics serves in addition to those
-	// of the API server; nil: none.
+	// Gatherer provides metrics of the process, which /metrics serves in addition to the API server's
+	// metrics; nil: none.
 	Gatherer prometheus.Gatherer
 	// Flags are the values of the flags with which a program was started; the API server shows them at
-	// /flagz to who may read that.
+	// /flagz, to users with access to that path.
 	Flags map[string]string
 }
 
-// SecurityOptions say who may do what.
+// SecurityOptions configure identity, authentication, authorization and audit.
 type SecurityOptions struct {
 	// Identity is the identity of an earlier cluster (Cluster.Identity), which this
 	// cluster without a data directory replaces: it accepts the same kubeconfigs, certificates and tokens,
@@ -199,11 +199,10 @@ type SecurityOptions struct {
 	Authentication Authentication
 	// ServiceAccountTokens configures keys and issuers of the tokens of service accounts.
 	ServiceAccountTokens ServiceAccountTokens
-	// AuthorizationModes are asked in turn whether a user may make a request: Node, RBAC,
-	// Webhook, AlwaysAllow or AlwaysDeny; empty means Node and RBAC. Members of the group
-	// system:masters may do everything.
+	// AuthorizationModes decide in turn whether a user may make a request: Node, RBAC, Webhook, AlwaysAllow
+	// or AlwaysDeny; empty means Node and RBAC. Members of the group system:masters may do everything.
 	AuthorizationModes []string
-	// AuthorizationWebhook is asked by the mode Webhook of AuthorizationModes.
+	// AuthorizationWebhook configures the webhook of the mode Webhook of AuthorizationModes.
 	AuthorizationWebhook AuthorizationWebhook
 	// AuthorizationConfig is the path of an AuthorizationConfiguration
 	// (apiserver.config.k8s.io/v1), whose authorizers replace AuthorizationModes and
@@ -219,8 +218,8 @@ type SecurityOptions struct {
 	// IgnoreSimulatedWebhooks skips webhooks and APIServices behind which only simulated pods are: clients get
 	// a warning, and the Service an event. Without it, they fail.
 	IgnoreSimulatedWebhooks bool
-	// Audit records the requests to the API server, also those of the cluster's own parts;
-	// the zero value records nothing. Begin with DefaultAudit.
+	// Audit records the requests to the API server, including requests of the cluster's own parts; the zero
+	// value records nothing. Begin with DefaultAudit.
 	Audit Audit
 	// Denied is called when a controller or the scheduler of the cluster may not make a request
 	// that it made; nil: the log says so. It must not block.

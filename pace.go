@@ -58,6 +58,6 @@ func (o *Options) validatePace() error {
 	return clock.ValidateSpeed(o.Clock.Speed)
 }
 
-// Pacer returns what moves the cluster's virtual clock; nil if the clock is not virtual, or if
-// only Advance, Wait and Until move it.
+// Pacer returns the pacer that moves the cluster's virtual clock; nil if the clock is not
+// virtual, or if only Advance, Wait and Until move it.
 func (c *Cluster) Pacer() *clock.Pacer { return c.pace.pacer }

@@ -188,8 +188,8 @@ func (c *Cluster) accountConfig(account string) (*rest.Config, error) {
 	return c.ownConfig(auth.AccountName(namespace, account), groups...), nil
 }
 
-// denied reports that a controller or the scheduler lacks a permission. Other service accounts
-// in kube-system, such as that of an operator, may be denied anything.
+// denied reports that a controller or the scheduler lacks a permission. Other service accounts in
+// kube-system, such as an operator's, may be denied anything.
 func (c *Cluster) denied(user string, err error) {
 	account := strings.TrimPrefix(user, auth.AccountName(metav1.NamespaceSystem, ""))
 	if account != user && !slices.ContainsFunc(controllers.Descriptors(), func(d controllers.Descriptor) bool { return d.Account == account }) {
@@ -210,8 +210,9 @@ func (c *Cluster) envOf(e *controllers.Env, user string) *controllers.Env {
 	return &other
 }
 
-// asNode returns what makes a request that of the kubelet of a node. Without the authorization
-// mode Node, no role allows a kubelet anything, as upstream: then kubelets are administrators.
+// asNode returns a function whose contexts make requests as the kubelet of a node. Without the
+// authorization mode Node, no role allows a kubelet anything, as upstream: then kubelets are
+// administrators.
 func (c *Cluster) asNode() func(ctx context.Context, node string) context.Context {
 	var groups []string
 	modes := c.opts.Security.AuthorizationModes
@@ -297,7 +298,7 @@ func (c *Cluster) stopped(err error) {
 	})
 }
 
-// stopParts ends the parts, and what they share.
+// stopParts ends the parts, and the resources that they share.
 func (c *Cluster) stopParts() (err error) {
 	if c.cancel != nil {
 		c.cancel()
@@ -305,8 +306,7 @@ func (c *Cluster) stopParts() (err error) {
 	c.endFaults()
 	c.parts.Wait()
 	c.leave()
-	// A part that was built and never started releases what it holds when it runs in a
-	// context that has ended.
+	// A part that was built and never started releases its resources when it runs in a context that has ended.
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, p := range c.built {

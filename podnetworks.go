@@ -22,8 +22,8 @@ type PodNetworks struct {
 	// ClusterCIDR is the range of all networks, or one of IPv4 and one of IPv6, separated by a
 	// comma. Empty means DefaultClusterCIDR.
 	ClusterCIDR string
-	// MaskSize is the length of the prefix of the nodes' networks with one range, IPv4MaskSize and
-	// IPv6MaskSize that of the networks of a family. 0 means 24 for IPv4 and 64 for IPv6.
+	// MaskSize is the prefix length of the nodes' networks with one range, IPv4MaskSize and IPv6MaskSize the
+	// prefix length of the networks of a family. 0 means 24 for IPv4 and 64 for IPv6.
 	MaskSize, IPv4MaskSize, IPv6MaskSize int
 }
 

@@ -81,11 +81,11 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	return fmt.Errorf("waiting for %s: %w", r.missing(), err)
 }
 
-// readiness is what waitReady still waits for.
+// readiness tracks the conditions that waitReady still waits for.
 type readiness struct {
 	client  kubernetes.Interface
 	account bool
-	// taints are those of new nodes, which they also have to lose.
+	// taints are the taints of new nodes, which nodes have to lose, too.
 	taints []string
 	// inCloud says that the instances of nodes may be stopped, or gone: these are not waited for.
 	inCloud bool
@@ -93,7 +93,7 @@ type readiness struct {
 	// are not waited for.
 	observed bool
 	nodes    []string
-	// starting is that of the options, and total the number of nodes at first.
+	// starting is Options.Progress, and total the number of nodes at first.
 	starting func(ready, nodes int)
 	total    int
 }
@@ -140,8 +140,8 @@ func (r *readiness) wasNotReady(node *corev1.Node, err error) bool {
 	})
 }
 
-// isOff reports whether the instance of the first node is stopped, or is not that of its Node any
-// more.
+// isOff reports whether the instance of the first node is stopped, is gone, or does not belong to its Node
+// any more.
 func (r *readiness) isOff(ctx context.Context, node *corev1.Node) (bool, error) {
 	if !r.inCloud {
 		return false, nil
@@ -162,8 +162,9 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// isNew reports whether the node has a taint of new nodes: that of the admission plugin
-// TaintNodesByCondition, which the node lifecycle controller removes, or of a kubelet in a cloud.
+// isNew reports whether the node has a taint of new nodes: the one that the admission plugin
+// TaintNodesByCondition adds, and the node lifecycle controller removes, or the one that a kubelet in a
+// cloud adds.
 func (r *readiness) isNew(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return slices.Contains(r.taints, t.Key) && t.Effect == corev1.TaintEffectNoSchedule

@@ -58,7 +58,7 @@ func createWeb(t *testing.T, client kubernetes.Interface, replicas int32) {
 	}
 }
 
-// podsOf returns what must outlive a restart of every pod.
+// podsOf returns the fields of every pod that must survive a restart.
 func podsOf(t *testing.T, client kubernetes.Interface) map[string]corev1.PodStatus {
 	t.Helper()
 	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})

@@ -14,9 +14,9 @@ import (
 
 // identify makes the API server known to others as the feature gates say: by a Lease, and by the StorageVersions
 // that it reports. Apart from the API server's own objects, nothing has been written before, and no client can write:
-// what StorageVersions say holds for every object. Parts that it starts end with parts.
+// the StorageVersions hold for every object. Parts that it starts end with parts.
 //
-// On a shared store, the Lease is that of the member, which takes roles later (startSharing).
+// On a shared store, it is the Lease of the member, which takes roles later (startSharing).
 func (c *Cluster) identify(ctx, parts context.Context, e *controllers.Env) error {
 	gates := c.opts.gates()
 	if !gates.Enabled(featuregates.APIServerIdentity) || c.opts.shares() && !gates.Enabled(featuregates.StorageVersionAPI) {
@@ -54,8 +54,8 @@ func (c *Cluster) announce(ctx, parts context.Context, e *controllers.Env) (stri
 // virtualHost stands for the name of the host on a virtual clock, so that a run is the same on every machine.
 const virtualHost = "minikcm"
 
-// keepLease lets the server keep an identity Lease, and returns its name, which is that of every process on this
-// host, as upstream's.
+// keepLease lets the server keep an identity Lease, and returns its name. As upstream, all processes on this
+// host use the same name.
 func (c *Cluster) keepLease(ctx context.Context) (string, error) {
 	hostname := ""
 	if c.virtual == nil {

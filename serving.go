@@ -52,7 +52,7 @@ type ServiceAccountTokens struct {
 	Audiences []string
 }
 
-// read returns the keys of the files: nil for those that are not configured.
+// read returns the keys of the files; nil for a file that is not configured.
 func (t ServiceAccountTokens) read() (signing *auth.TokenKey, trusted []*auth.PublicTokenKey, err error) {
 	if t.SigningKeyFile != "" {
 		data, err := os.ReadFile(t.SigningKeyFile)

@@ -26,9 +26,9 @@ type sharedIdentity struct {
 	TokenKey []byte `json:"tokenKey"`
 }
 
-// shareIdentity sets authority and tokenKey to those of the external etcd. The first
-// process stores its own, which are new unless Options.Security.Identity has them: the put succeeds
-// only if the key does not exist, and the other processes read what was stored. An
+// shareIdentity sets authority and tokenKey to the ones in the external etcd. The first process
+// stores its own, which are new unless Options.Security.Identity has them: the put succeeds only if
+// the key does not exist, and the other processes read what was stored. An
 // Options.Security.Identity that differs from the stored one is an error.
 func (c *Cluster) shareIdentity(ctx context.Context) error {
 	stored, err := c.store.Get(ctx, sharedIdentityKey, 0)
@@ -51,8 +51,8 @@ func (c *Cluster) shareIdentity(ctx context.Context) error {
 	return nil
 }
 
-// offerIdentity stores the identity of this process, and returns what is stored then: that
-// of another process if that came first.
+// offerIdentity stores the identity of this process, unless another process has stored one, and
+// returns the stored one.
 func (c *Cluster) offerIdentity(ctx context.Context) (*store.KeyValue, error) {
 	authority, key := c.authority, c.tokenKey
 	var err error
@@ -73,8 +73,7 @@ func (c *Cluster) offerIdentity(ctx context.Context) (*store.KeyValue, error) {
 	return c.offer(ctx, sharedIdentityKey, value)
 }
 
-// offer stores a value under a key that does not exist, and returns what is stored then:
-// that of another process if that came first.
+// offer stores a value under a key, unless another process has stored one, and returns the stored one.
 func (c *Cluster) offer(ctx context.Context, key string, value []byte) (*store.KeyValue, error) {
 	revision, err := c.store.Put(ctx, key, value, 0)
 	if lost := (*store.ConflictError)(nil); errors.As(err, &lost) && lost.Current != nil {

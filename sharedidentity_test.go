@@ -88,8 +88,8 @@ func TestSharedIdentity(t *testing.T) {
 	}
 }
 
-// An identity that is given to the first process is that of all; a later one must be the
-// same.
+// All processes have the identity that is given to the first one; an identity that is given to
+// a later one must be the same.
 func TestSharedIdentityGiven(t *testing.T) {
 	t.Parallel()
 	elsewhere := start(t, minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true}, Nodes: minikcm.NodeOptions{Count: -1}})

@@ -59,7 +59,7 @@ func (o *Options) roleKinds(controllers []string) []string {
 	return kinds
 }
 
-// newMember returns this process as a member of those that share the etcd. Its roles end with ctx.
+// newMember returns this process as a member of the processes that share the etcd. Its roles end with ctx.
 func (c *Cluster) newMember(ctx context.Context, e *controllers.Env, controllers []string) (*sharing.Member, error) {
 	config := c.ownConfig("system:apiserver", auth.GroupMasters)
 	config.UserAgent = "minikcm/member"

@@ -38,8 +38,8 @@ func SnapshotDataDir(ctx context.Context, dataDir string, w io.Writer) (err erro
 }
 
 // RestoreSnapshot creates a data directory from a snapshot: a cluster that is started on
-// it has the same objects. A snapshot contains no certificates; dataDir keeps those that
-// it has. revisionBump is that of store.RestoreOptions.
+// it has the same objects. A snapshot contains no certificates; dataDir keeps the certificates
+// that it has. revisionBump is as in store.RestoreOptions.
 func RestoreSnapshot(ctx context.Context, snapshot, dataDir string, revisionBump uint64) error {
 	return store.RestoreSnapshot(ctx, store.RestoreOptions{Snapshot: snapshot, DataDir: etcdDir(dataDir), RevisionBump: revisionBump})
 }

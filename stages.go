@@ -27,8 +27,8 @@ import (
 // (kwok.x-k8s.io/v1alpha1) have effect. The zero value means none. Processes that share an etcd on
 // real time play no Stages.
 type Stages struct {
-	// Watch makes those in the API take effect, as soon as their CustomResourceDefinition is
-	// installed.
+	// Watch makes the objects of these kinds in the API take effect, as soon as their
+	// CustomResourceDefinition is installed.
 	Watch bool
 	// Manifests are written to the API before the nodes start, with a definition if there is none.
 	// They imply Watch.
@@ -68,8 +68,8 @@ func (c *Cluster) buildStages(e *controllers.Env) error {
 	return nil
 }
 
-// untilBegun returns the run of a part that is in flight until it watches what it reads: nodes and pods
-// may not act before.
+// untilBegun returns the run of a part that is in flight until it watches the objects that it reads:
+// nodes and pods may not act before.
 func (c *Cluster) untilBegun(run func(context.Context) error) func(context.Context) error {
 	starting := inflight.Begin(c.ledger, inflight.Start)
 	return func(ctx context.Context) error {

@@ -20,8 +20,8 @@ import (
 // are created when a pod uses their claim, and every node can use them.
 const DefaultStorageClass = "standard"
 
-// defaultObjects are what the API server creates if there is nothing of the kind. Loaded
-// objects come later, and may have StorageClasses of their own.
+// defaultObjects returns the objects that the API server creates if there are none of their kind.
+// Loaded objects come later, and may have StorageClasses of their own.
 func (c *Cluster) defaultObjects() []runtime.Object {
 	if c.opts.Storage.Objects != nil || !c.provisionsVolumes() {
 		return nil

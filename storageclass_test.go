@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// TestStorageClasses lists the StorageClasses of new clusters, with what marks them.
+// TestStorageClasses lists the StorageClasses of new clusters, with the annotations that mark them.
 func TestStorageClasses(t *testing.T) {
 	t.Parallel()
 	foreign := &unstructured.Unstructured{Object: map[string]any{

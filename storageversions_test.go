@@ -12,7 +12,7 @@ import (
 )
 
 // TestProcessesReportStorageVersions has two processes on one etcd report how they store objects, each under the name
-// of its Lease. The entries of one that ends go. Meanwhile all roles run.
+// of its Lease. The entries of a process that ends are removed. Meanwhile all roles run.
 func TestProcessesReportStorageVersions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

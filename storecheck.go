@@ -13,8 +13,8 @@ import (
 )
 
 // CheckSnapshot reads all of a snapshot, or of the data directory of a stopped cluster or
-// etcd, and reports what is damaged, down to the stored objects. It changes nothing. The error
-// is for a path that cannot be checked.
+// etcd, and reports the damaged parts, down to the stored objects. It changes nothing. The
+// error is for a path that cannot be checked.
 func CheckSnapshot(path string) (*CheckReport, error) {
 	value, err := apiserver.NewStoredCheck()
 	if err != nil {
@@ -23,8 +23,8 @@ func CheckSnapshot(path string) (*CheckReport, error) {
 	return store.Check(etcdFiles(path), store.CheckOptions{Value: value})
 }
 
-// RepairSnapshot makes a new data directory of what is readable in a damaged snapshot or data
-// directory, which is not changed. The certificates of a data directory are copied.
+// RepairSnapshot makes a new data directory from the readable parts of a damaged snapshot or
+// data directory, which is not changed. The certificates of a data directory are copied.
 func RepairSnapshot(ctx context.Context, path, dataDir string) (*RepairReport, error) {
 	value, err := apiserver.NewStoredCheck()
 	if err != nil {
@@ -78,7 +78,7 @@ func etcdFiles(path string) string {
 	return path
 }
 
-// adviseRepair adds to an error of a damaged data directory what can be done.
+// adviseRepair adds advice to an error of a damaged data directory.
 func adviseRepair(dataDir string, err error) error {
 	if broken := (*store.DamagedError)(nil); dataDir == "" || !errors.As(err, &broken) {
 		return err

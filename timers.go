@@ -15,8 +15,8 @@ type Timer struct {
 const TimerOfPod = "kubelet"
 
 // Timers returns the times for which the named controllers and the simulated kubelets wait, in no order.
-// It leaves out heartbeats, and what repeats whatever happens. A time at which nothing is found to do
-// is a Timer, too.
+// It leaves out heartbeats, and timers that repeat whatever happens. A time at which nothing is found to
+// do is a Timer, too.
 func (c *Cluster) Timers(controllers []string) []Timer {
 	var all []Timer
 	if m := c.manager.Load(); m != nil {

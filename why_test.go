@@ -73,8 +73,8 @@ func TestWhyIsServed(t *testing.T) {
 	}
 }
 
-// What is not there gets suggestions; what is there without a write in the record, as the
-// server's own objects are, is explained as far as possible.
+// A missing object gets suggestions. An object without a write in the record, such as the
+// server's own, is explained as far as possible.
 func TestWhyOfUnwritten(t *testing.T) {
 	t.Parallel()
 	c := startVirtual(t)
@@ -115,7 +115,7 @@ func podNamed(name, cpu string) *corev1.Pod {
 	}
 }
 
-// The scheduler's word on a pod comes first, and is that of the Deployment's, too.
+// The scheduler's message about a pod comes first, and explains its Deployment, too.
 func TestWhyNotReady(t *testing.T) {
 	t.Parallel()
 	c := startVirtual(t)

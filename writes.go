@@ -15,7 +15,7 @@ type WriteLog = writerecord.Log
 // Write is the record of one revision.
 type Write = writerecord.Write
 
-// Effect is what a Write did to its object.
+// Effect is the effect of a Write on its object.
 type Effect = writerecord.Effect
 
 // The effects of writes.

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// useAccessControl sets the server's authorizer, unless the options have one. The error is that of
-// a webhook's configuration.
+// useAccessControl sets the server's authorizer, unless the options have one. It returns an error
+// if a webhook's configuration is invalid.
 func (s *Server) useAccessControl() error {
 	source := func(plural string) rbac.Source {
 		objects := s.stored[rbacv1.SchemeGroupVersion.WithResource(plural)]
@@ -70,9 +70,9 @@ func (s *Server) configuredAuthorizer() (auth.Authorizer, error) {
 	return union, nil
 }
 
-// RecordAccess begins to record what a user asks for. With enforce, the user may still do
-// only what the server's authorizer allows; otherwise everything. The caller ends the
-// recording. It returns a Conflict error if the user is being recorded.
+// RecordAccess begins to record a user's requests. With enforce, the server's authorizer still
+// limits the user; otherwise the user may do everything. The caller ends the recording. It
+// returns a Conflict error if the user is being recorded.
 func (s *Server) RecordAccess(user string, enforce bool) (*accessrecord.Recording, error) {
 	return s.recorder.Start(user, enforce)
 }
@@ -107,8 +107,7 @@ func AuthorizationModes() []string {
 	return []string{AuthorizeNode, AuthorizeRBAC, AuthorizeWebhook, AuthorizeAlways, AuthorizeNever}
 }
 
-// DefaultAuthorizationModes returns the modes of a server whose options name none: those of
-// kubeadm.
+// DefaultAuthorizationModes returns kubeadm's modes, which apply if the options name none.
 func DefaultAuthorizationModes() []string { return []string{AuthorizeNode, AuthorizeRBAC} }
 
 // CheckAuthorizationModes returns upstream's errors for modes that do not exist or are given

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/services"
 )
 
-// newAggregator returns what serves the versions of other servers.
+// newAggregator returns the Aggregator, which serves the versions of other servers.
 func (s *Server) newAggregator() *aggregator.Aggregator {
 	return aggregator.New(aggregator.Options{
 		Objects: s.storedObjects, Services: services.Resolver{Objects: s.storedObjects}, Skips: s.skipper.Skips,
@@ -25,8 +25,8 @@ func (s *Server) newAggregator() *aggregator.Aggregator {
 	})
 }
 
-// serveOpenAPI serves the OpenAPI documents. The index of version 3 includes those of other
-// servers, and the document of version 2 has their paths.
+// serveOpenAPI serves the OpenAPI documents. The index of version 3 lists the documents of
+// other servers too, and the document of version 2 has their paths.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	docs := s.current().Docs
 	if remote := s.aggregator.Remote(); remote != nil {
@@ -35,7 +35,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	docs.ServeHTTP(w, r)
 }
 
-// mergedDocuments caches documents that include those of other servers.
+// mergedDocuments caches this server's documents, merged with the documents of other servers.
 type mergedDocuments struct {
 	docs, merged *openapi.Documents
 	remotes      []*openapi.Remote

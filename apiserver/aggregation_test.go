@@ -242,7 +242,7 @@ func TestAggregation(t *testing.T) {
 	}
 }
 
-// checkPassedOn checks what reaches the other server.
+// checkPassedOn checks the requests that reach the other server.
 func checkPassedOn(t *testing.T, h *harness) {
 	t.Helper()
 	dev := h.server.Config("jane", auth.GroupMasters, "dev")
@@ -264,7 +264,7 @@ func checkPassedOn(t *testing.T, h *harness) {
 	}
 }
 
-// checkShown checks what discovery and OpenAPI show of the other server.
+// checkShown checks the versions of the other server that discovery and OpenAPI show.
 func checkShown(t *testing.T, h *harness, client kubernetes.Interface) {
 	t.Helper()
 	groups, lists, err := client.Discovery().ServerGroupsAndResources()

@@ -306,7 +306,8 @@ func (h *harness) idle() {
 	}
 }
 
-// must fails the test on an error that is not part of what it tests.
+// must returns a function that returns value, or fails the test on an error. It is for errors
+// that are not under test.
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

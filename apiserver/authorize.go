@@ -66,7 +66,7 @@ func (s *Server) authorizeVerb(ctx context.Context, rq *verbs.Call, verb string)
 	return s.decide(ctx, attributesOf(rq.User, &other))
 }
 
-// attributesOf returns what the Authorizer decides about.
+// attributesOf returns the attributes of a request for the Authorizer.
 func attributesOf(user *auth.User, info *apirequest.RequestInfo) auth.Attributes {
 	if !info.IsResourceRequest {
 		return auth.Attributes{User: user, Verb: info.Verb, Path: info.Path}

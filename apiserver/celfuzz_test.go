@@ -6,7 +6,7 @@ import (
 )
 
 // FuzzExpressions puts arbitrary CEL expressions into definitions and policies: they
-// are compiled or rejected, and those of a definition are evaluated on an object.
+// are compiled or rejected, and a definition's expressions are evaluated on an object.
 func FuzzExpressions(f *testing.F) {
 	h := fuzzed(f)
 	for _, expression := range []string{

@@ -12,9 +12,9 @@ var errCrossSite = errors.New("a page of another origin made the browser send th
 
 // refuseCrossSite returns an error for a request by which a page of another origin could
 // change something with the client certificate that its reader's browser has: a write, or a
-// connection such as that of exec. Such a page cannot read the answers to other requests,
-// because they do not allow it to. Only browsers send the header that shows this, and pages
-// cannot set it, so that no other client and no page behind "kubectl proxy" is refused.
+// connection such as exec's. Such a page cannot read the answers to other requests, because
+// they do not allow it to. Only browsers send the header that shows this, and pages cannot set
+// it, so that no other client and no page behind "kubectl proxy" is refused.
 func refuseCrossSite(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":

@@ -350,8 +350,8 @@ func (c *customs) redefine(name string, change func(*apiextensionsv1.CustomResou
 }
 
 // TestCustomDefaultsOfVersions reads and writes in a version that is not the stored one.
-// As upstream ("Defaulting", Kubernetes documentation): a request gets the defaults of
-// its version, an object read from the store those of its stored version.
+// As upstream ("Defaulting", Kubernetes documentation): a request gets the defaults of its
+// version, and an object read from the store gets the defaults of its stored version.
 func TestCustomDefaultsOfVersions(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))

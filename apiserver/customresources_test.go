@@ -209,7 +209,7 @@ func (c *customs) undefine() {
 	}
 }
 
-// TestCustomStorage checks that the stored bytes are those that upstream stores.
+// TestCustomStorage checks that the stored bytes are the same as upstream's.
 func TestCustomStorage(t *testing.T) {
 	h := start(t)
 	c := newCustoms(t, h, inMemory().config(h))

@@ -96,7 +96,8 @@ var returned = []string{
 	"storage.k8s.io/v1 VolumeAttachment", "storage.k8s.io/v1 VolumeAttributesClass",
 }
 
-// TestDeleteAnswersOfKinds deletes an object of each kind: the response is what the OpenAPI document says.
+// TestDeleteAnswersOfKinds deletes an object of each kind: the response has the kind that the OpenAPI
+// document declares.
 func TestDeleteAnswersOfKinds(t *testing.T) {
 	eachKind(t, anyKind, func(t *testing.T, o *kindObject) {
 		kind := o.row.GroupVersion().String() + " " + o.row.Kind

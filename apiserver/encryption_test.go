@@ -103,8 +103,8 @@ func rawValue(t *testing.T, s store.Store, key string) []byte {
 	return kv.Value
 }
 
-// upstreamTransformer returns what kube-apiserver reads and writes a resource's values with,
-// if it has the configuration.
+// upstreamTransformer returns the transformer that kube-apiserver has for a resource's values
+// under the configuration.
 func upstreamTransformer(t *testing.T, path string, resource schema.GroupResource) value.Transformer {
 	t.Helper()
 	config, err := encryptionconfig.LoadEncryptionConfig(t.Context(), path, false, "upstream")

@@ -93,7 +93,7 @@ func BuiltinResources() *ResourceTable { return resources.Builtin() }
 // ResourcesFor returns the table of the kinds that are served with s.
 func ResourcesFor(s Serving) *ResourceTable { return resources.BuiltinFor(s) }
 
-// AllFeatures returns what is served with every feature gate.
+// AllFeatures returns the Serving with every feature gate on.
 func AllFeatures() Serving { return resources.AllFeatures() }
 
 // ParsePortRange parses "30000-32767", "30000+100" or a single port, as --service-node-port-range.

@@ -97,8 +97,8 @@ func isOwnPath(path string) bool {
 	return own && (rest == "" || rest[0] == '/')
 }
 
-// faultyRequest returns what fault rules match of a request; ok is false if the request is
-// not for a resource.
+// faultyRequest returns a request in the form that fault rules match; ok is false if the request
+// is not for a resource.
 func faultyRequest(r *http.Request, user *auth.User) (*faults.Request, bool) {
 	info, ok := request.InfoFrom(r.Context())
 	if !ok {

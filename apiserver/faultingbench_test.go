@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// BenchmarkFaultsAtRest measures what a request costs on a server with fault injection
-// but without faults.
+// BenchmarkFaultsAtRest measures the cost of a request on a server with fault injection but
+// without faults.
 func BenchmarkFaultsAtRest(b *testing.B) {
 	s := &Server{opts: Options{Clock: clock.Real(), Faults: faults.New(clock.Real(), nil, clock.NewRandom(1))}}
 	handler := s.faulted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -83,8 +83,8 @@ func (h *harness) get(ctx context.Context, path, user string, groups []string) *
 	return resp
 }
 
-// While the seats of a priority level are occupied, its requests wait in queues and those
-// of other levels are served.
+// While the seats of a priority level are occupied, its requests wait in queues and the
+// requests of other levels are served.
 func TestRequestsWaitForSeats(t *testing.T) {
 	const (
 		requests = 40                    // seats of the server

@@ -29,9 +29,8 @@ type healthCheck struct {
 // of --etcd-healthcheck-timeout.
 const etcdCheckTimeout = 2 * time.Second
 
-// startHooks are what upstream does after it has begun to listen, as far as this server does it, too.
-// It does so before it serves its first request, so that their checks have passed whenever they are
-// asked for.
+// startHooks names the hooks that upstream runs after it has begun to listen, as far as this server
+// has them too. This server runs them before it serves its first request, so their checks always pass.
 var startHooks = []string{
 	"start-apiserver-admission-initializer", "generic-apiserver-start-informers", "priority-and-fairness-config-consumer",
 	"priority-and-fairness-filter", "start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced",
@@ -112,7 +111,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request, name string
 			s.metrics.ObserveCheck(c.name, name, err)
 			if err != nil {
 				failed = true
-				// Only who may ask for the check itself learns why.
+				// The reason is shown only to users who may request the check itself.
 				s.opts.Logger.V(2).Info("A health check failed", "check", c.name, "endpoint", name, "reason", err.Error())
 				fmt.Fprintf(&out, "[-]%s failed: reason withheld\n", c.name)
 				continue

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/internal/reasons"
 )
 
-// events is the resource under which Events are stored, including those of events.k8s.io.
+// events is the resource under which Events are stored, including the Events of events.k8s.io.
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
 // Held is an object in a watch cache, with its kind and the plural name of its resource.

@@ -43,7 +43,8 @@ func (s *Server) newHooks() *hooks.Plugin {
 	})
 }
 
-// resolver returns what finds the program behind a Service: outside of the cluster, or in its pods.
+// resolver returns the Resolver that finds the program behind a Service, outside of the cluster or
+// in its pods.
 func (s *Server) resolver() services.Resolver {
 	return services.Resolver{Objects: s.storedObjects, Chance: s.chooseEndpoint, Port: func(_ context.Context, pod *corev1.Pod, port int32) http.Handler {
 		if s.opts.Kubelets == nil {
@@ -62,7 +63,7 @@ func (s *Server) chooseEndpoint(namespace, service string, n int) int {
 	return s.chance.For("endpoint of a Service", namespace, service).IntN(n)
 }
 
-// webhookFate returns what the injected faults do to a call of a webhook.
+// webhookFate returns the effect of the injected faults on a call of a webhook.
 func (s *Server) webhookFate(ctx context.Context, configuration, webhook string) (fate hooks.Fate) {
 	if s.opts.Faults == nil {
 		return fate

@@ -24,7 +24,7 @@ import (
 // ListenOptions configure Listen.
 type ListenOptions struct {
 	// Address is the IP address to listen on; empty is 127.0.0.1. 0.0.0.0 means all IPv4
-	// addresses of the machine, and :: those of both families.
+	// addresses of the machine, and :: all addresses of both families.
 	Address string
 	// Port 0 selects a free port.
 	Port int
@@ -145,8 +145,8 @@ func family(address string) string {
 	return "tcp"
 }
 
-// reachedAt returns the addresses at which clients reach a server that listens on
-// address: itself, or those of the machine's interfaces.
+// reachedAt returns the addresses at which clients reach a server that listens on address:
+// address itself or, if it is unspecified, the addresses of the machine's interfaces.
 func reachedAt(address string) []string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || !ip.IsUnspecified() {
@@ -163,8 +163,8 @@ func reachedAt(address string) []string {
 	return addresses
 }
 
-// Address returns the IP address and port for clients on this machine: those that it
-// listens on, or, as upstream, the loopback address if it listens on all addresses.
+// Address returns the IP address and port for clients on this machine: the ones that it
+// listens on or, as upstream, the loopback address if it listens on all addresses.
 func (h *HTTPS) Address() string {
 	at, err := netip.ParseAddrPort(h.listener.Addr().String())
 	if err != nil || !at.Addr().IsUnspecified() {

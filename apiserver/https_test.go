@@ -9,9 +9,8 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 )
 
-// A server on all addresses of a family is reached, with a valid certificate, at the
-// address that it reports and at those of the machine, and has no socket of the other
-// family.
+// A server on all addresses of a family is reached, with a valid certificate, at the address
+// that it reports and at the machine's addresses, and has no socket of the other family.
 func TestListenOnAllAddresses(t *testing.T) {
 	ca := must(authority())(t)
 	roots := x509.NewCertPool()

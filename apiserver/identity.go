@@ -11,7 +11,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/upkeep"
 )
 
-// identified is what the server does to be identified by others. Its zero value does nothing.
+// identified holds the periodic work by which the server makes itself known to others. Its zero value does
+// nothing.
 type identified struct {
 	lease *identity.Lease
 	// works renews the Lease, deletes expired ones, and repeats the reports of StorageVersions.
@@ -41,9 +42,9 @@ func (s *Server) KeepIdentity(ctx context.Context, name, hostname string) error 
 }
 
 // ReportStorageVersions writes in StorageVersions how the server stores the objects of built-in kinds, now and every
-// ten minutes until ReleaseIdentity (KEP-2339). name is that of the server's identity Lease, which must exist: otherwise
-// the storageversion-garbage-collector-controller removes what is reported. The server's table must have the kind. It
-// must be called at most once, before other clients write.
+// ten minutes until ReleaseIdentity (KEP-2339). name is the name of the server's identity Lease, which must
+// exist: otherwise the storageversion-garbage-collector-controller removes what is reported. The server's table
+// must have the kind. It must be called at most once, before other clients write.
 func (s *Server) ReportStorageVersions(ctx context.Context, name string) error {
 	client, err := s.identityClient()
 	if err != nil {
@@ -74,8 +75,8 @@ func (s *Server) repeat(interval time.Duration, do func(ctx context.Context) err
 	}))
 }
 
-// ReleaseIdentity ends what KeepIdentity and ReportStorageVersions have begun, and deletes the Lease. It may be called
-// more than once.
+// ReleaseIdentity ends the periodic work of KeepIdentity and ReportStorageVersions, and deletes the Lease. It
+// may be called more than once.
 func (s *Server) ReleaseIdentity(ctx context.Context) error {
 	lease := s.identified.lease
 	for _, work := range s.identified.works {

@@ -66,8 +66,8 @@ func (l *inFlightLimits) enter(info *apirequest.RequestInfo, user *auth.User) (l
 }
 
 // limit serves a request when the limits allow it. All requests are subject to the memory
-// limit; those from the network also to their priority while the server listens, and
-// otherwise to inFlightLimits.
+// limit; requests from the network are also subject to their priority while the server
+// listens, and otherwise to inFlightLimits.
 func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 	user, local := auth.FromContext(r.Context()), transport.IsLocal(r.Context())
 	info, _ := apirequest.RequestInfoFrom(r.Context())

@@ -28,9 +28,9 @@ import (
 // manyListed is how many objects of some kinds are listed: enough for several pieces.
 const manyListed = 400
 
-// TestKeptListsAreExact compares each list, when its encoding is made, offered and kept, with
-// that of a server that keeps none: in all formats, compressed or not, with selectors and pages,
-// after changes too.
+// TestKeptListsAreExact compares each list, when its encoding is made, offered and kept, with the
+// list of a server that keeps no encodings: in all formats, compressed or not, with selectors and
+// pages, after changes too.
 func TestKeptListsAreExact(t *testing.T) {
 	s := startWithBudget(t)
 	user := &auth.User{Name: "alice"}
@@ -131,7 +131,7 @@ func manifestOf(t *testing.T, file string) (path, manifest string) {
 	return path + "/" + row.Plural, string(data)
 }
 
-// compareLists compares the lists of a collection. Only those of many objects have several pieces,
+// compareLists compares the lists of a collection. Only lists of many objects have several pieces,
 // and pages.
 func compareLists(t *testing.T, s *Server, user *auth.User, path string) {
 	t.Helper()
@@ -205,5 +205,5 @@ func listed(t *testing.T, s *Server, user *auth.User, path, accept, encoding str
 	return fmt.Sprintf("%d\n%s\n%s", w.Code, headers.String(), body)
 }
 
-// ages are those that Tables show, and no other format.
+// ages are the ages of objects, which Tables show, and no other format does.
 var ages = regexp.MustCompile(`"?\b([0-9]+m)?[0-9]+[ms]\b"?`)

@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// kindCall is a call as the handlers of rows see it: it adds to the verbs what the server
-// does for single kinds.
+// kindCall is a call as the handlers of rows see it: it adds the server's functions for single
+// kinds to the verbs.
 type kindCall struct {
 	*verbs.Call
 	reviews.Answers
@@ -19,7 +19,7 @@ type kindCall struct {
 	server *Server
 }
 
-// newReviewer returns what answers reviews.
+// newReviewer returns the Reviewer, which answers reviews.
 func (s *Server) newReviewer() *reviews.Reviewer {
 	return &reviews.Reviewer{
 		Authorizer: s.opts.Authorizer, Questions: s.recorder.Questions(), Verify: s.verifyToken, Tokens: s.tokens,

@@ -21,8 +21,8 @@ import (
 )
 
 // TestKindsReadAsWritten creates an object of every kind. The responses to the create, a
-// get, a list and an update without changes have the same bytes: those of upstream's
-// serializer for the kind's Go type after a round trip through protobuf.
+// get, a list and an update without changes have the same bytes, which upstream's serializer
+// writes for the kind's Go type after a round trip through protobuf.
 func TestKindsReadAsWritten(t *testing.T) {
 	files, err := filepath.Glob("internal/resources/testdata/create/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -77,7 +77,7 @@ func (s *Server) newNodeAuthorizer() *nodeauthorizer.Authorizer {
 	}, policy.NodeRules())
 }
 
-// nodeRestriction returns the plugin that limits kubelets to what belongs to their node.
+// nodeRestriction returns the plugin that limits kubelets to the objects of their node.
 func (s *Server) nodeRestriction() admission.NodeRestriction {
 	claims, volumes := s.storedCore("persistentvolumeclaims"), s.storedCore("persistentvolumes")
 	drivers := s.stored[storagev1.SchemeGroupVersion.WithResource("csidrivers")]

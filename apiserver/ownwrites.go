@@ -81,7 +81,7 @@ func (w ownWriter) Delete(ctx context.Context, row *resources.Resource, objects 
 	return gone, err
 }
 
-// newDefinitions returns what builds the served API.
+// newDefinitions returns the Definitions, which build the served API.
 func (s *Server) newDefinitions() *served.Definitions {
 	var shared store.Store
 	if s.opts.SharedStore {

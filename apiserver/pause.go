@@ -12,7 +12,7 @@ import (
 )
 
 // withPause returns a context whose waits pause the request: while it waits for time to
-// pass, neither its work nor that of the caller that waits for it (inflight.With) is in
+// pass, neither its work nor the work of the caller that waits for it (inflight.With) is in
 // flight.
 func (s *Server) withPause(ctx context.Context, work *inflight.Work) context.Context {
 	if s.isHurried(ctx) {

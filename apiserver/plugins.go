@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
-// newAdmission assembles the plugins: the server's own and, between them, those of the table.
+// newAdmission assembles the plugins: the server's own and, between them, the plugins of the table.
 func (s *Server) newAdmission() (admission.Chain, error) {
 	selected, err := plugins.New(s.opts.Admission, &plugins.Host{
 		Objects:         s.storedObjects,

@@ -73,8 +73,8 @@ func (c *counter) recount() error {
 }
 
 // A process charges a create and is paused before it stores the object. The controller, at
-// another process, counts without the object, and another object uses what was given back.
-// The late write fails.
+// another process, counts without the object, and another object uses the released quota. The
+// late write fails.
 func TestQuotaEpochs(t *testing.T) {
 	held := &heldStore{key: "/configmaps/default/first", held: make(chan struct{}), released: make(chan struct{})}
 	paused := start(t, sharing, func(o *apiserver.Options) {

@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/internal/reasons"
 )
 
-// Refused requests are recorded with what refused them, and counted by upstream's metrics.
+// Refused requests are recorded with their refusers, and counted by upstream's metrics.
 func TestRefusedRequests(t *testing.T) {
 	ledger := clock.NewLedger()
 	f := faults.New(clock.Real(), ledger, clock.NewRandom(1))

@@ -34,7 +34,7 @@ type registrar struct {
 	// looks holds at most one request for a pass in the background. It does not take turns (Ahead):
 	// the start of the cluster waits for the first one.
 	looks inflight.Queue[struct{}]
-	// mu is held while APIServices are compared with what is served.
+	// mu is held while APIServices are compared with the served versions.
 	mu sync.Mutex
 }
 
@@ -53,8 +53,8 @@ func (s *Server) startRegistrar() {
 // wake starts another pass in the background.
 func (r *registrar) wake() { r.looks.Add(struct{}{}) }
 
-// now makes what describes the server right, and leaves it to the background if that fails. On a
-// nil registrar it does nothing: the first pass is still to come.
+// now updates the objects that describe the server, and leaves that to the background if it fails.
+// On a nil registrar it does nothing: the first pass is still to come.
 func (r *registrar) now(ctx context.Context, describe func(context.Context) error) {
 	if r == nil {
 		return
@@ -64,7 +64,7 @@ func (r *registrar) now(ctx context.Context, describe func(context.Context) erro
 	}
 }
 
-// describeServed makes the APIServices those of the versions that are served now.
+// describeServed updates the APIServices to the versions that are served now.
 func (s *Server) describeServed(ctx context.Context) { s.registrar.Load().now(ctx, s.registerServed) }
 
 func (r *registrar) run(ctx context.Context) {

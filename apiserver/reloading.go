@@ -9,8 +9,8 @@ import (
 // metricsIdentity names this server in the metrics of configuration files, which have its hash.
 const metricsIdentity = "minikcm"
 
-// configFile is a configuration file, the content that is in effect, and what puts other content
-// into effect.
+// configFile is a configuration file, the content that is in effect, and the function that puts
+// other content into effect.
 type configFile struct {
 	name    string
 	path    string

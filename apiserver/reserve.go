@@ -46,8 +46,8 @@ func isLevel(obj runtime.Object) bool {
 	return is
 }
 
-// reserveFor returns the row's function that reserves what a write needs and what is
-// unique in the cluster; nil if there is none.
+// reserveFor returns the row's function that reserves the values that a write needs and that
+// are unique in the cluster; nil if there is none.
 func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 	reserve := row.Strategy.Reserve
 	if reserve == nil {
@@ -58,7 +58,7 @@ func (s *Server) reserveFor(row *resources.Resource) storage.Reserve {
 	}
 }
 
-// newServices returns what the server does for Services.
+// newServices returns the Services, which do the server's work for Services.
 func (s *Server) newServices() *services.Services {
 	return services.New(services.Options{
 		Objects: s.storedObjects, Row: s.table.ByKind, Ensure: s.own.Ensure, Started: s.ready.Load,

@@ -76,8 +76,8 @@ func TestResponsesHaveABudget(t *testing.T) {
 	}
 }
 
-// A page that is read from the store counts before it is read; those of the cache, which all
-// readers share, count what is being sent of them.
+// A page that is read from the store counts before it is read; pages of the cache, which all
+// readers share, count as far as they are being sent.
 func TestPagesFromTheStoreCount(t *testing.T) {
 	s := startWithBudget(t)
 	user := &auth.User{Name: "alice"}

@@ -10,9 +10,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/apiservices"
 )
 
-// newScheme returns a scheme with the built-in kinds: those of k8s.io/api and
-// CustomResourceDefinition. It does not use client-go's scheme, which the embedding
-// program may change.
+// newScheme returns a scheme with the built-in kinds: the kinds of k8s.io/api and
+// CustomResourceDefinition. It does not use client-go's scheme, which the embedding program
+// may change.
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {

@@ -74,14 +74,14 @@ type Options struct {
 	// SplitLogs allows a client to ask for one of the streams of a log: upstream's gate PodLogsQuerySplitStreams.
 	SplitLogs bool
 	Logger    klog.Logger
-	// Notices gets what the operator of the server has to know; the zero Logger means Logger.
+	// Notices gets the messages for the operator of the server; the zero Logger means Logger.
 	Notices klog.Logger
 	// CompactionInterval is the interval of compactions; each keeps the history of the
 	// last interval. 0 means five minutes, as upstream; negative disables compaction.
 	CompactionInterval time.Duration
-	// HistoryRevisions is the number of the newest revisions that compactions keep instead of
-	// those of the last interval, and HistoryDuration the time whose revisions they keep; 0:
-	// neither. With a duration, the default interval is at most that.
+	// HistoryRevisions is the number of the newest revisions that compactions keep instead of the revisions
+	// of the last interval, and HistoryDuration the time whose revisions they keep; 0: neither. With a
+	// duration, the default interval is at most the duration.
 	HistoryRevisions int64
 	HistoryDuration  time.Duration
 	// MaxWatchTime limits watches for which the client gives no timeout; 0 means an hour.
@@ -120,9 +120,9 @@ type Options struct {
 	// Scheduler and Controllers provide the health for ComponentStatuses; nil: the
 	// component does not run in this process.
 	Scheduler, Controllers ComponentHealth
-	// StoreWaits reports whether operations of Store may currently wait for the clock
-	// (those of internal/faulty do): requests that begin meanwhile are not in flight while
-	// they wait. Nil: they never wait.
+	// StoreWaits reports whether operations of Store may currently wait for the clock (the operations of
+	// internal/faulty do): requests that begin meanwhile are not in flight while they wait. Nil: they never
+	// wait.
 	StoreWaits func() bool
 	// Heartbeats are written when they are observed; nil: always.
 	Heartbeats *heartbeats.Elision
@@ -153,10 +153,10 @@ type Options struct {
 	TokenIssuers, APIAudiences []string
 	// Authentication configures further ways to authenticate.
 	Authentication authn.Options
-	// AuthorizationModes are asked in turn whether a user may make a request, after the group
-	// system:masters, which may do everything; empty means DefaultAuthorizationModes.
+	// AuthorizationModes decide in turn whether a user may make a request, after the group system:masters,
+	// which may do everything; empty means DefaultAuthorizationModes.
 	AuthorizationModes []string
-	// AuthorizationWebhook is asked by the mode AuthorizeWebhook.
+	// AuthorizationWebhook configures the webhook of the mode AuthorizeWebhook.
 	AuthorizationWebhook authz.Webhook
 	// AuthorizationConfig, if not nil, has the authorizers instead of AuthorizationModes and
 	// AuthorizationWebhook. It was read from AuthorizationConfigFile, which is followed: new
@@ -167,13 +167,12 @@ type Options struct {
 	// APIServices refer to; nil: the requests have none.
 	ProxyClient *auth.KeyPair
 	// SkipSimulated skips the webhooks and APIServices behind which only simulated pods are. Otherwise, only
-	// those of Services with services.AnnotationIgnoreSimulated are skipped.
+	// the webhooks and APIServices of Services with services.AnnotationIgnoreSimulated are skipped.
 	SkipSimulated bool
 	// Denied, if not nil, is called when an in-process client may not make a request as a
 	// user of the control plane or a service account in kube-system.
 	Denied func(user string, err error)
-	// Encryption encrypts what is stored; nil: nothing is encrypted. The caller closes it after
-	// the server.
+	// Encryption encrypts the stored values; nil: nothing is encrypted. The caller closes it after the server.
 	Encryption *encryption.Keys
 	// ReloadEncryption follows the file of Encryption: new content takes effect.
 	ReloadEncryption bool
@@ -218,9 +217,9 @@ type Server struct {
 	compactor *upkeep.Periodic
 	services  *services.Services
 	repair    *upkeep.Periodic
-	// shared is what a server on a shared store does because of the others.
+	// shared holds the periodic work of a server on a shared store that the other servers make necessary.
 	shared []*upkeep.Periodic
-	// identified is what identifies the server to others.
+	// identified makes the server known to others.
 	identified identified
 	registrar  atomic.Pointer[registrar]
 	expirer    *upkeep.Expirer
@@ -344,7 +343,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// startUpkeep starts what the server does from time to time.
+// startUpkeep starts the server's periodic work.
 func (s *Server) startUpkeep() {
 	opts := &s.opts
 	s.repair = upkeep.Start(opts.Clock, serviceip.RepairInterval, s.services.Repair)
@@ -359,7 +358,7 @@ func (s *Server) startUpkeep() {
 	}, opts.Logger)
 }
 
-// prepare makes what serves requests, and the objects that every cluster has.
+// prepare makes the handlers of requests, and the objects that every cluster has.
 func (s *Server) prepare(ctx context.Context) error {
 	var err error
 	if s.admission, err = s.newAdmission(); err != nil {
@@ -381,7 +380,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	return nil
 }
 
-// addStorage makes the storage of the built-in kinds, and what writing them needs.
+// addStorage makes the storage of the built-in kinds, and the parts that writing them needs.
 func (s *Server) addStorage() {
 	opts := &s.opts
 	s.preparer = &strategy.Preparer{Clock: opts.Clock, Chance: s.chance}
@@ -444,7 +443,7 @@ const advertiseInterval = 2 * time.Second
 // Handler returns the handler chain.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Authorizer returns what decides about requests.
+// Authorizer returns the authorizer that decides about requests.
 func (s *Server) Authorizer() auth.Authorizer { return s.opts.Authorizer }
 
 // Writes returns the write record.

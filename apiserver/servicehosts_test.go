@@ -29,7 +29,7 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// process is a server on the machine, whose certificate is that of a Service.
+// process is a server on the machine, with the certificate of a Service.
 type process struct {
 	*httptest.Server
 	caBundle []byte
@@ -205,7 +205,7 @@ func TestServiceHostsAggregation(t *testing.T) {
 	}
 }
 
-// The proxy of a Service, and that of the pods that it selects, reach the process.
+// The proxy of a Service, and the proxy of the pods that it selects, reach the process.
 func TestServiceHostsProxy(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "echo" {

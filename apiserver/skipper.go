@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// newSkipper returns what decides which calls of Services are skipped, and reports them as events.
+// newSkipper returns the Skipper, which decides which calls of Services are skipped, and reports them as events.
 func (s *Server) newSkipper() *services.Skipper {
 	resolver := s.resolver()
 	resolver.Chance = nil // it only asks whether a pod answers

@@ -31,7 +31,7 @@ func NewStoredCheck() (func(key string, value []byte) error, error) {
 	}, nil
 }
 
-// storedName returns what is known of an object's identity.
+// storedName formats the known parts of an object's identity.
 func storedName(s codec.Stored) string {
 	return strings.TrimSpace(s.Kind.Kind + " " + strings.Trim(s.Namespace+"/"+s.Name, "/"))
 }

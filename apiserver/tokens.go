@@ -57,9 +57,9 @@ func (s *Server) verifyToken(ctx context.Context, token string, audiences []stri
 	return verified, err
 }
 
-// ClientTrust returns the data of the ConfigMap extension-apiserver-authentication. clients
-// is the PEM of the authority that the server listens with, and proxies that of the
-// authority of the certificate, with the name proxy, that it shows to other servers.
+// ClientTrust returns the data of the ConfigMap extension-apiserver-authentication. clients is
+// the PEM of the authority that the server listens with. proxies is the PEM of the authority
+// that signed the server's client certificate, with the name proxy, which it shows to other servers.
 func (s *Server) ClientTrust(clients, proxies []byte, proxy string) (map[string]string, error) {
 	return s.authn.Trust(clients, proxies, proxy)
 }

@@ -89,8 +89,8 @@ func TestUpdateWithoutChange(t *testing.T) {
 	})
 }
 
-// The server's own metadata is kept, whatever a client sends. The generation of a
-// ConfigMap is what its creator says.
+// The server's own metadata is kept, whatever a client sends. A ConfigMap has the generation
+// that its creator set.
 func TestSystemMetadataIsKept(t *testing.T) {
 	h := start(t)
 	maps := h.client().CoreV1().ConfigMaps("default")

@@ -172,7 +172,7 @@ func job(name string) *batchv1.Job {
 	}
 }
 
-// A Job without labels gets those of its template, including the generated ones.
+// A Job without labels gets its template's labels, including the generated ones.
 func TestJobLabels(t *testing.T) {
 	h := start(t)
 	create := func(j *batchv1.Job) *batchv1.Job {

@@ -132,8 +132,7 @@ func (rq kindCall) ServeMetricValues(ctx context.Context) error {
 }
 
 // routeMetricNames adds the names of the existing metrics to the discovery of custom
-// and external metrics, as adapters do. Its routes precede those of the discovery
-// itself.
+// and external metrics, as adapters do. Its routes precede the routes of the discovery itself.
 func (s *Server) routeMetricNames(router *mux.Router) {
 	if s.opts.Metrics == nil {
 		return

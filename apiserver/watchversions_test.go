@@ -80,8 +80,8 @@ func TestWatchResourceVersions(t *testing.T) {
 	}
 }
 
-// upTo returns what a watch delivers before it adds the object end, without the objects
-// of other cases.
+// upTo returns the events that a watch delivers before it adds the object end, without the
+// objects of other cases.
 func (h *harness) upTo(t *testing.T, w watch.Interface, end string) string {
 	t.Helper()
 	var seen []string

@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
-// writeRules returns what upstream's strategies do to fields that a client may send but not change, by kind. The module
-// test/conformance records it.
+// writeRules returns the rules of upstream's strategies for fields that a client may send but not change, by
+// kind. The module test/conformance records it.
 func writeRules(t *testing.T) map[schema.GroupVersionKind]map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("internal/resources/testdata/writerules.upstream")

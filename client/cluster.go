@@ -151,7 +151,7 @@ func (c *Cluster) Close() error {
 // tailSize is how much of standard error an error contains at most, in bytes.
 const tailSize = 8 << 10
 
-// tail is a writer that keeps the end of what is written.
+// tail is a writer that keeps the end of its input.
 type tail struct {
 	next io.Writer
 

@@ -14,7 +14,7 @@ import (
 	"os"
 )
 
-// kubeconfig is what is read of a kubeconfig in JSON. Data is base64 in the file.
+// kubeconfig holds the fields that are read from a kubeconfig in JSON. Data fields are base64 in the file.
 type kubeconfig struct {
 	Clusters []struct {
 		Cluster struct {
@@ -55,7 +55,7 @@ func connect(file string) (address string, client *http.Client, err error) {
 
 // StatusError is the error of a request that the cluster refused.
 type StatusError struct {
-	// Code is the HTTP status code, Reason and Message are those of Kubernetes' Status.
+	// Code is the HTTP status code. Reason and Message are the fields of Kubernetes' Status.
 	Code            int
 	Reason, Message string
 }

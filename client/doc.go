@@ -15,5 +15,5 @@
 //	}
 //
 // The binary is the file that the environment variable MINIKCM names, or "minikcm" in PATH.
-// The requests are those of the OpenAPI document at /minikcm/v1/openapi.json.
+// The OpenAPI document at /minikcm/v1/openapi.json describes the requests.
 package client

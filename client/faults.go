@@ -22,7 +22,7 @@ type Fault struct {
 	Until *time.Time `json:"until"`
 	// Times is how often it was injected.
 	Times int `json:"times"`
-	// Notes are what was hit and taken back.
+	// Notes list what the fault has broken and restored.
 	Notes []FaultNote `json:"notes"`
 	// Error says why the state is Failed.
 	Error string `json:"error"`
@@ -49,7 +49,7 @@ func (c *Cluster) Fault(ctx context.Context, id string) (*Fault, error) {
 	return fault, c.ask(ctx, http.MethodGet, faultsPath+"/"+url.PathEscape(id), nil, nil, fault)
 }
 
-// Faults returns the faults that are not over and the newest of those that are.
+// Faults returns the faults that are not over, and the newest faults that are over.
 func (c *Cluster) Faults(ctx context.Context) ([]Fault, error) {
 	var list struct {
 		Items []Fault `json:"items"`

@@ -72,7 +72,7 @@ func (c *Cluster) StepFork(ctx context.Context, id string) (*Clock, error) {
 	return c.control(ctx, forkClockPath(id), "step", nil)
 }
 
-// SetForkSpeed sets the speed of a fork's clock, as SetSpeed does that of the cluster's.
+// SetForkSpeed is SetSpeed for a fork's clock.
 func (c *Cluster) SetForkSpeed(ctx context.Context, id string, speed float64) (*Clock, error) {
 	return c.control(ctx, forkClockPath(id), "speed", map[string]any{"speed": speed})
 }
@@ -90,7 +90,7 @@ type Comparison struct {
 	Kinds []ComparedKind `json:"kinds"`
 }
 
-// Compared is what a comparison shows of one cluster.
+// Compared describes one of the clusters that are compared.
 type Compared struct {
 	Clock      Clock `json:"clock"`
 	Revision   int64 `json:"revision"`
@@ -98,7 +98,7 @@ type Compared struct {
 	NodesReady int   `json:"nodesReady"`
 	// Pods counts the pods by phase.
 	Pods map[string]int `json:"pods"`
-	// Writes are the newest, oldest first, without those of Events and Leases.
+	// Writes are the newest writes, oldest first, except writes of Events and Leases.
 	Writes []Write `json:"writes"`
 }
 
@@ -106,8 +106,8 @@ type Compared struct {
 type ComparedKind struct {
 	Group string `json:"group"`
 	Kind  string `json:"kind"`
-	// Here, There and Both count the objects of the sides and those that are on both, of which
-	// Differ differ.
+	// Here and There count the objects of each side, Both the objects that are on both sides, and
+	// Differ how many of these differ.
 	Here      int      `json:"here"`
 	There     int      `json:"there"`
 	Both      int      `json:"both"`
@@ -132,13 +132,13 @@ func (c *Cluster) CompareFork(ctx context.Context, id string) (*Comparison, erro
 	return comparison, c.ask(ctx, http.MethodGet, forksPath+"/"+url.PathEscape(id)+"/comparison", nil, nil, comparison)
 }
 
-// Loop is what is in one loop of a controller. Its lists have the first keys.
+// Loop is the state of one loop of a controller. Its lists have only the first keys.
 type Loop struct {
 	Name string `json:"name"`
-	// Queued are the keys that wait for a worker, of which there are QueuedCount.
+	// Queued are the keys that wait for a worker; QueuedCount is their number.
 	Queued      []string `json:"queued"`
 	QueuedCount int      `json:"queuedCount"`
-	// Processing are the keys that workers have, and Delayed those that wait for a time.
+	// Processing are the keys that workers have, Delayed the keys that wait for a time.
 	Processing []LoopKey `json:"processing"`
 	Delayed    []LoopKey `json:"delayed"`
 	Reconciles int64     `json:"reconciles"`
@@ -155,7 +155,7 @@ type LoopKey struct {
 	Failures int `json:"failures"`
 }
 
-// Loops returns what is in the loops of a controller.
+// Loops returns the state of a controller's loops.
 func (c *Cluster) Loops(ctx context.Context, controller string) ([]Loop, error) {
 	var state struct {
 		Loops []Loop `json:"loops"`

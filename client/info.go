@@ -8,7 +8,7 @@ import (
 
 // Info describes a cluster.
 type Info struct {
-	// Version is the version of minikcm, Kubernetes that of the API that it serves.
+	// Version is the version of minikcm, Kubernetes the version of the API that it serves.
 	Version    string `json:"version"`
 	Kubernetes string `json:"kubernetes"`
 	// Features are the names that are served beneath /minikcm/v1/.
@@ -62,7 +62,7 @@ func (c *Cluster) Info(ctx context.Context) (*Info, error) {
 	return info, c.ask(ctx, http.MethodGet, "/minikcm/v1", nil, nil, info)
 }
 
-// Controllers returns the state of every controller, also of those that do not run.
+// Controllers returns the state of every controller, whether it runs or not.
 func (c *Cluster) Controllers(ctx context.Context) ([]Controller, error) {
 	var all []Controller
 	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/controllers", nil, nil, &all)

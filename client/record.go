@@ -25,7 +25,7 @@ type Write struct {
 	Resource    Resource `json:"resource"`
 	Subresource string   `json:"subresource"`
 	Kind        string   `json:"kind"`
-	// Effect is what the write did to its object: created, changed, removed.
+	// Effect is the write's effect on its object: created, changed or removed.
 	Effect    string `json:"effect"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -129,16 +129,16 @@ type Refusal struct {
 	Last        time.Time `json:"last"`
 }
 
-// Refuser is what refused requests. Kind is webhook, policy, quota, budget, admissionPlugin,
-// authorization, flowControl, timeout, store or fault. Of is the name of a webhook's configuration or
-// of a policy's binding.
+// Refuser identifies the cause of refused requests. Kind is webhook, policy, quota, budget,
+// admissionPlugin, authorization, flowControl, timeout, store or fault. Of is the name of a webhook's
+// configuration or of a policy's binding.
 type Refuser struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	Of   string `json:"of"`
 }
 
-// Refusals returns the requests that were refused, those of the first refusals first.
+// Refusals returns the refused requests, ordered by their first refusal.
 func (c *Cluster) Refusals(ctx context.Context) ([]Refusal, error) {
 	var refusals []Refusal
 	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/refusals", nil, nil, &refusals)

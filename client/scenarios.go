@@ -11,7 +11,7 @@ import (
 
 // Scenario says which scenario to run: one of Name and Document must be set.
 type Scenario struct {
-	// Name is that of a shipped scenario, and Document a scenario in YAML.
+	// Name is the name of a shipped scenario, Document a scenario in YAML.
 	Name     string `json:"name,omitempty"`
 	Document string `json:"document,omitempty"`
 	// Seed determines its choices; 0: the scenario's own seed does.
@@ -55,19 +55,19 @@ type ScenarioRun struct {
 	Report *ScenarioReport `json:"report"`
 }
 
-// ScenarioReport is what a run that is over led to.
+// ScenarioReport is the result of a run that has ended.
 type ScenarioReport struct {
 	// ClusterSeconds and RealSeconds are how long it took by the cluster's clock and by the
 	// machine's.
 	ClusterSeconds float64 `json:"clusterSeconds"`
 	RealSeconds    float64 `json:"realSeconds"`
-	// Passed and Failed count its checks, of which Checks are the first 200.
+	// Passed and Failed count its checks; Checks has the first 200.
 	Passed int             `json:"passed"`
 	Failed int             `json:"failed"`
 	Checks []ScenarioCheck `json:"checks"`
 	// Failures are the first 20.
 	Failures []ScenarioFailure `json:"failures"`
-	// Page says that Cluster.ScenarioReport returns the report as a page.
+	// Page reports that Cluster.ScenarioReport returns the report as a page.
 	Page bool `json:"page"`
 }
 
@@ -79,11 +79,11 @@ type ScenarioCheck struct {
 	Until *time.Time `json:"until"`
 }
 
-// ScenarioFailure is what failed in a run.
+// ScenarioFailure describes a failed expectation of a run.
 type ScenarioFailure struct {
 	Time time.Time `json:"time"`
-	// Expected is what should have held, and Found what was there instead, with a line of
-	// Differs for each difference.
+	// Expected is the state that was expected, Found the actual state. Differs has a line for each
+	// difference.
 	Expected string   `json:"expected"`
 	Found    string   `json:"found"`
 	Differs  []string `json:"differs"`
@@ -97,13 +97,13 @@ type ScenarioStep struct {
 	Name  string `json:"name"`
 	// State is Waiting, Active, Background, Done, Failed or Skipped.
 	State string `json:"state"`
-	// Last says that the step is done however the run went.
+	// Last is set if the step is done however the run went.
 	Last  bool       `json:"last"`
 	Since *time.Time `json:"since"`
 	Until *time.Time `json:"until"`
 	// RealSeconds is how long it took by the machine's clock.
 	RealSeconds float64 `json:"realSeconds"`
-	// Differs is what its check waits for.
+	// Differs is the difference that keeps its check waiting.
 	Differs string   `json:"differs"`
 	Notes   []string `json:"notes"`
 	Failure string   `json:"failure"`

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TB is what Start needs of a *testing.T, *testing.B or *testing.F, or of Ginkgo's GinkgoT().
+// TB has the methods that Start uses of a *testing.T, *testing.B or *testing.F, or of Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)

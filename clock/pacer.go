@@ -20,7 +20,7 @@ const (
 
 // Pacer moves a virtual clock as the machine's time passes: Speed times as fast, or not at all
 // while it is paused. Callers can also move the clock by a duration or to its next timer,
-// whether it is paused or not. The guarantees are those of Virtual: no time passes while
+// whether it is paused or not. It gives the guarantees of Virtual: no time passes while
 // anything is in flight, and each timer fires at its due time, at every speed.
 //
 // All methods are safe for concurrent use.

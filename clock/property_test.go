@@ -15,9 +15,8 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// plan is what a timer does when it fires: it sets timers, stops others and sets
-// others anew. It names timers by their place in the order of their creation,
-// modulo how many there are.
+// plan holds the actions of a timer that fires: it sets timers, stops others and resets others. It
+// identifies timers by their index in the order of creation, modulo their number.
 type plan struct {
 	Delay  time.Duration
 	Sets   []*plan
@@ -42,7 +41,7 @@ func plans(depth int) *rapid.Generator[*plan] {
 			p.Sets = rapid.SliceOfN(plans(depth-1), 0, 3).Draw(t, "sets")
 		}
 		p.Stops = rapid.SliceOfN(rapid.IntRange(0, 50), 0, 2).Draw(t, "stops")
-		// A timer that sets timers anew for no time at all would never end.
+		// A timer that resets timers to a delay of 0 would never end.
 		p.Resets = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) reset {
 			return reset{rapid.IntRange(0, 50).Draw(t, "timer"), time.Second + max(0, delays().Draw(t, "by"))}
 		}), 0, 2).Draw(t, "resets")
@@ -56,7 +55,7 @@ type firing struct {
 	At    time.Duration
 }
 
-// timers is what a plan is carried out on: the clock, and the model of it.
+// timers carries out the actions of plans. The clock under test and its model implement it.
 type timers interface {
 	set(p *plan)
 	stop(timer int)
@@ -189,7 +188,7 @@ func TestTimersFireAsTheModelSays(t *testing.T) {
 	})
 }
 
-// errand is a piece of work, what it hands on, and the timers that it sets.
+// errand is a piece of work, the work that it starts, and the timers that it sets.
 type errand struct {
 	Kind   clock.Kind
 	Yields int
@@ -255,7 +254,7 @@ func (o *office) begin(e *errand) {
 	})
 }
 
-// times is when e and what follows from it are done, if time stands still for each.
+// times returns when e and the errands that follow from it are done, if time stands still for each.
 func (e *errand) times(at time.Duration) []time.Duration {
 	all := []time.Duration{at}
 	for _, next := range e.Next {

@@ -10,7 +10,7 @@ import (
 )
 
 // Scaled returns a clock that starts at the machine's time and runs factor times as fast. Its
-// timers behave like those of package time: channels hold one value, a ticker drops ticks for
+// timers behave like package time's: channels hold one value, a ticker drops ticks for
 // a slow receiver, functions run in goroutines of their own. No timer fires before Now has
 // reached its due time. Scaled panics if factor is not a positive, finite number.
 func Scaled(factor float64) Clock { return ScaledFrom(time.Now(), factor) }

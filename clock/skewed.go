@@ -2,8 +2,7 @@ package clock
 
 import "time"
 
-// Skew returns a clock whose time differs from that of c by a fixed offset; durations are the
-// same.
+// Skew returns a clock whose time differs from c's by a fixed offset; durations are the same.
 func Skew(c Clock, by time.Duration) Clock { return &skewed{Clock: c, by: by} }
 
 type skewed struct {

@@ -93,8 +93,8 @@ func (c *member) runUntilBroken(ctx context.Context) error {
 	return err
 }
 
-// stayDown waits until the controller may run again, and returns what is in flight from then on;
-// nil, if ctx has ended.
+// stayDown waits until the controller may run again, and returns the work that is in flight from
+// then on; nil if ctx has ended.
 func (c *member) stayDown(ctx context.Context) *restart {
 	c.mu.Lock()
 	up := c.up

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
-// cloudControllers keep what the cloud knows of nodes.
+// cloudControllers returns the controllers that apply the state of the cloud to nodes.
 func cloudControllers() []Descriptor {
 	const docs = "concepts/architecture/cloud-controller/"
 	return []Descriptor{

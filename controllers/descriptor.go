@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/env"
 )
 
-// Controller is what a constructor returns.
+// Controller is a controller that a constructor has built and the manager runs.
 type Controller interface {
 	// Run works until ctx ends, and returns when every goroutine of the controller has
 	// ended. If it returns earlier, with or without an error, or panics, the manager

@@ -58,14 +58,15 @@ const (
 	VolumeProvisioner       = volumeprovisioner.Name
 )
 
-// Env is what the controllers and the scheduler of a process share: clients, informers, time and chance.
+// Env holds the dependencies that a process's controllers and scheduler share: clients, informers, time and
+// chance.
 type Env = env.Env
 
 // NodeNetworks are the ranges from which nodes get their networks.
 type NodeNetworks = nodeipam.Options
 
 type (
-	// SchedulerOptions configures the scheduler, SchedulerConfig is what its configuration file says.
+	// SchedulerOptions configures the scheduler; SchedulerConfig is its parsed configuration file.
 	SchedulerOptions = scheduler.Options
 	SchedulerConfig  = config.Config
 	// Scheduler places pods on nodes.

@@ -72,11 +72,11 @@ func newManager(e *env.Env, opts Options, table []Descriptor) (*Manager, error) 
 }
 
 // Build builds the controllers, which request their informers. It fails if a controller
-// cannot be built. A caller that starts the informers together with those of others calls
-// it before Run.
+// cannot be built. A caller that starts the informers together with informers of others calls it
+// before Run.
 func (m *Manager) Build(ctx context.Context) error { return m.build(ctx, m.members) }
 
-// build builds those of members that have not been built.
+// build builds the members that have not been built.
 func (m *Manager) build(ctx context.Context, members []*member) error {
 	for _, c := range members {
 		if c.isBuilt() {

@@ -126,7 +126,7 @@ func (c *member) supervise(ctx context.Context, starting *inflight.Work) {
 	}
 }
 
-// leave ends what the member counts, when it is not supervised any more.
+// leave ends the work that the member counts, when the member is no longer supervised.
 func (c *member) leave() {
 	c.hasCrashed()
 	c.doze()
@@ -163,7 +163,7 @@ func (c *member) failed(err error, wait time.Duration) {
 	c.lastError, c.lastTime = err.Error(), c.since
 }
 
-// rest lets d pass, and returns what is in flight from then on; nil, if ctx has ended.
+// rest lets d pass, and returns the work that is in flight from then on; nil if ctx has ended.
 func (c *member) rest(ctx context.Context, d time.Duration) *restart {
 	work := inflight.Begin(c.env.Ledger, inflight.Action)
 	c.hasCrashed()
@@ -179,8 +179,8 @@ func (c *member) rest(ctx context.Context, d time.Duration) *restart {
 // restart counts a controller that is to be made again.
 type restart struct{ work *inflight.Work }
 
-// makeAgain makes it anew after rest or stayDown. Without an error, what those have counted is in flight
-// until the new instance has begun.
+// makeAgain rebuilds the controller after rest or stayDown. Without an error, the work that they
+// returned is in flight until the new instance has begun.
 func (c *member) makeAgain(ctx context.Context, r *restart) error {
 	err := errTakenDown // by a fault, while it rested
 	if !c.isDown() {

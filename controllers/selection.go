@@ -11,7 +11,8 @@ import (
 // ParseSelection parses the value of the flag --controllers: names or aliases separated by
 // commas. A name after "-" is excluded, "*" selects all controllers that are not disabled
 // by default, and "-*" none. Names take precedence over "*", and an empty text means "*". A
-// controller whose feature gate is off may be excluded, but not selected. The returned names are those of the table, in its order.
+// controller whose feature gate is off may be excluded, but not selected. It returns names of the table, not aliases,
+// in the table's order.
 func ParseSelection(text string, gates featuregates.Gates) ([]string, error) {
 	table := Descriptors()
 	star := strings.TrimSpace(text) == ""

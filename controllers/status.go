@@ -27,7 +27,7 @@ const (
 	Stopped State = "Stopped"
 )
 
-// Status is what a manager reports about one controller.
+// Status is a manager's report about one controller.
 type Status struct {
 	Name    string   `json:"name"`
 	Aliases []string `json:"aliases,omitempty"`

@@ -70,7 +70,7 @@ func Descriptors() []Descriptor {
 	return append(table, groupControllers()...)
 }
 
-// groupControllers are those of gang scheduling.
+// groupControllers returns the controllers of gang scheduling.
 func groupControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -83,7 +83,7 @@ func groupControllers() []Descriptor {
 	}
 }
 
-// deviceControllers are those of dynamic resource allocation.
+// deviceControllers returns the controllers of dynamic resource allocation.
 func deviceControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -214,7 +214,8 @@ func storageProtection() []Descriptor {
 	}
 }
 
-// clusterControllers provide namespaces and nodes with what their pods need.
+// clusterControllers returns the controllers that provide namespaces and nodes with the objects that their
+// pods need.
 func clusterControllers() []Descriptor {
 	return []Descriptor{
 		{
@@ -447,7 +448,7 @@ func networkControllers() []Descriptor {
 	}
 }
 
-// bootstrapControllers keep what machines need that join with a token.
+// bootstrapControllers returns the controllers of the objects that machines need to join with a token.
 func bootstrapControllers() []Descriptor {
 	const docs = "reference/access-authn-authz/bootstrap-tokens/"
 	return []Descriptor{

@@ -69,8 +69,8 @@ func (k *Kubelets) StopAssigning() {
 	k.assigner.table, k.assigner.fence = nil, nil
 }
 
-// syncAssignment assigns addresses to a Node that is simulated and has none, or releases those of
-// a Node that is gone.
+// syncAssignment assigns addresses to a Node that is simulated and has none, or releases the
+// addresses of a Node that is gone.
 func (k *Kubelets) syncAssignment(ctx context.Context, key key) {
 	table, fence := k.assigner.get()
 	if table == nil {

@@ -38,7 +38,7 @@ type cpuMeter struct {
 	runs map[cpuRun]*usage.Counters
 	// total is the CPU time of all runs that were counted, also of those that have ended.
 	total time.Duration
-	// amounts are those of all these runs (usage.Counters).
+	// amounts sums the Amounts of all these runs.
 	amounts usage.Counters
 }
 
@@ -73,8 +73,8 @@ type reading struct {
 	at time.Time
 	// containers are the running containers, sorted.
 	containers []meteredContainer
-	// cpu is the time that all containers have run on all CPUs since the node is counted, and
-	// amounts are what they have used of other resources, multiplied by the seconds.
+	// cpu is the CPU time that all containers have used since the node was first counted. amounts
+	// has their use of other resources, multiplied by the seconds.
 	cpu     time.Duration
 	amounts map[corev1.ResourceName]float64
 }
@@ -157,7 +157,7 @@ func (m *cpuMeter) add(pods []*corev1.Pod, used [][]usage.Container, at time.Tim
 	}
 }
 
-// read returns the counters of running containers, sorted, and drops those of others.
+// read returns the counters of running containers, sorted, and drops all other counters.
 func (m *cpuMeter) read(pods []*corev1.Pod, used [][]usage.Container) []meteredContainer {
 	var all []meteredContainer
 	runs := map[cpuRun]*usage.Counters{}

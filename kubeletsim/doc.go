@@ -53,8 +53,8 @@
 //
 // Probes follow upstream's prober: thresholds, periods, delays and timeouts, one Unhealthy
 // event for each failure, a restart for liveness and startup. Probe commands run as exec
-// does; httpGet and tcpSocket get the answers of minikcm.dev/http, grpc those of
-// minikcm.dev/grpc. A probe without a declared answer succeeds, and so does an unknown command.
+// does; minikcm.dev/http has the answers to httpGet and tcpSocket, minikcm.dev/grpc the answers
+// to grpc. A probe without a declared answer succeeds, and so does an unknown command.
 // A container exits with 0 when it is stopped, at once or after its stop-delay and a preStop
 // hook that sleeps; after the grace period it is killed with 137. It is restarted by the
 // rules of restartPolicy (the pod's and its own), first at once, then with Backoff. A rule with the

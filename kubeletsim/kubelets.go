@@ -206,8 +206,8 @@ func (k *Kubelets) makeNodes(ctx context.Context) error {
 	return nil
 }
 
-// takeOver creates the nodes: those that an earlier process or a client left in the API, then
-// those of the options. Addresses in use are held before new ones are assigned.
+// takeOver first adds the nodes that an earlier process or a client left in the API, then the
+// nodes of the options, so that addresses in use are held before new ones are assigned.
 func (k *Kubelets) takeOver() error {
 	existing, err := k.nodeLister.List(labels.Everything())
 	if err != nil {

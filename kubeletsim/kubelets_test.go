@@ -201,7 +201,7 @@ func TestNodesRegister(t *testing.T) {
 	}
 }
 
-// Heartbeats that are spread at random come at times of their own, or at those of the grid.
+// Heartbeats are spread at random: each node has its own time, or with Gather a time on the grid.
 func TestHeartbeatsAreGathered(t *testing.T) {
 	const nodes, grid = 20, 100 * time.Millisecond
 	for _, gather := range []time.Duration{0, grid} {

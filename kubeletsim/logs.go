@@ -12,8 +12,8 @@ import (
 )
 
 // OpenLog returns a function that writes the log of one run of the container opts.Container.
-// Its errors are those of a kubelet. The log follows from the container's program and the
-// cluster's time; up to script.KeepLines lines of a run are available.
+// It returns the errors that a kubelet would. The log follows from the container's program and
+// the cluster's time; up to script.KeepLines lines of a run are available.
 func (k *Kubelets) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// loops have the keys of pods, and those of nodes, each with workers of its own: a heartbeat
-// does not wait for the pods that are queued before it, as a kubelet's does not.
+// loops queues the keys of pods and the keys of nodes apart, each with its own workers: as on a
+// real kubelet, a heartbeat does not wait for the pods that were queued before it.
 //
 //	10,000 pods are bound      10,000 keys of pods are queued, work for 20 s
 //	a Lease is due             the key of the node gets a worker at once

@@ -14,15 +14,15 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
-// observations are what the pods of another cluster showed of themselves and of their templates
-// (Options.Observe). A new pod continues what an earlier one of its template did:
+// observations holds what the pods of another cluster showed about themselves and about their
+// templates (Options.Observe). A new pod continues what an earlier one of its template did:
 //
 //	web-a serves, web-b crashes          observed when the kubelets begin
 //	web-b is evicted, web-c is created   web-c takes the place of web-b, and crashes
 //	web-a is evicted, web-d is created   web-d serves
 //
-// A pod takes the place of one that goes for a reason in its template or image, each for one. If no
-// pod of a template served, all further ones ail as these did.
+// A new pod takes the place of one deleted pod that ailed for a reason in its template or image; no
+// two pods replace the same one. If no pod of a template served, all further ones ail as these did.
 type observations struct {
 	mu sync.Mutex
 	// templates have the pods that were observed.

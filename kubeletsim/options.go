@@ -65,7 +65,7 @@ type Options struct {
 	// ManageNodes selects which Nodes created by clients are simulated. Default ManageMarked.
 	ManageNodes nodes.ManagePolicy
 	// ShardOf, if not nil, divides the nodes into shards: several processes simulate the nodes of
-	// one cluster together, each those of the shards that Gain gives it. The nodes of the options
+	// one cluster together, and each runs the shards that Gain gives it. The nodes of the options
 	// are then created in the API, and StartAssigning makes one process assign the addresses of
 	// all nodes.
 	ShardOf func(node string) int
@@ -79,7 +79,7 @@ type Options struct {
 	Cloud kubernetes.Interface
 	// KubeletVersion is the version that the nodes report. Default v1.37.2.
 	KubeletVersion string
-	// Version is that of the simulated container runtime. Default "dev".
+	// Version is the version of the simulated container runtime. Default "dev".
 	Version string
 
 	// Observe is for a cluster that begins with the state of another: pods that have a status when

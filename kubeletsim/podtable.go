@@ -71,7 +71,7 @@ type podEntry struct {
 	// known means that state is initialized.
 	known bool
 	state lifecycle.State
-	// observed is what the pod did in another cluster, or is assumed of it; nil: nothing.
+	// observed has the facts of the pod, or of the pod that it replaces, in another cluster; nil: none.
 	observed *lifecycle.Observation
 	// settled is the resourceVersion at which nothing was left to do until wake; empty if
 	// something is.

@@ -103,7 +103,7 @@ func forward(t *testing.T, dialer httpstream.Dialer, ports ...string) (forwarded
 	}
 }
 
-// The ports of a pod that a Service leads out of the cluster are those of a process.
+// The annotation minikcm.dev/host of a Service connects ports of its pods to a process outside of the cluster.
 func TestPortsOfServiceHost(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)

@@ -211,8 +211,8 @@ func (k *Kubelets) killForMemory(n *nodes.Node, view *eviction.Node, now time.Ti
 	return true
 }
 
-// processName is the name of a container's first process: that of its program, as far as the pod
-// has it.
+// processName returns the name of a container's first process: its program, or the container's
+// name if the pod does not set a command.
 func processName(pod *corev1.Pod, container string) string {
 	if c := containerOf(pod, container); c != nil && len(c.Command) > 0 {
 		return path.Base(c.Command[0])

@@ -24,7 +24,7 @@ func execProbe(script string, change ...func(*corev1.Probe)) *corev1.Probe {
 	return probe
 }
 
-// messages are those of the pod's events with a reason, with what is repeated once.
+// messages returns the messages of the pod's events with a reason. An event that was repeated counts once.
 func (c *cluster) messages(pod, reason string) []string {
 	c.t.Helper()
 	if err := c.ledger.WaitIdle(c.ctx); err != nil {

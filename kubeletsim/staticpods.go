@@ -166,7 +166,7 @@ func (k *Kubelets) offerStatic(node string) {
 	}
 }
 
-// syncStatic creates and deletes mirror pods, so that a node has those of its static pods.
+// syncStatic creates and deletes mirror pods, so that each static pod of a node has one.
 func (k *Kubelets) syncStatic(unbound context.Context, key key) {
 	k.due.Set(key, time.Time{})
 	ctx, owned := k.shards.enter(unbound, key.id)

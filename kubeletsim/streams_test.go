@@ -237,7 +237,7 @@ func TestExecRefused(t *testing.T) {
 	}
 }
 
-// screen is what a client's terminal shows.
+// screen holds the text that a client's terminal shows.
 type screen struct {
 	mu      sync.Mutex
 	text    string
@@ -553,7 +553,7 @@ func TestOutputOfProcess(t *testing.T) {
 	if got := c.exec(dial, "known", "", nil, "sh", "-c", "echo x > /proc/1/fd/1"); got.code == 0 {
 		t.Errorf("the output of a known command can be written: %+v", got)
 	}
-	// After a restart, the log is that of the previous run.
+	// After a restart, the text is in the log of the previous run.
 	c.exec(dial, "web", "", nil, "kill", "-INT", "1")
 	c.Eventually("the container to be restarted", func(ctx context.Context, client kubernetes.Interface) error {
 		pod, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})

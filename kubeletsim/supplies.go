@@ -22,8 +22,8 @@ type supplies struct {
 	watching map[string]bool // by supply.kind
 }
 
-// supply is an object that pods need, or any ClusterTrustBundle of a signer. Its kind is that of
-// a lifecycle.Need.
+// supply is an object that pods need, or any ClusterTrustBundle of a signer. Its kind is
+// the Kind of a lifecycle.Need, or ofResourceClaim.
 type supply struct {
 	kind string
 	name types.NamespacedName

@@ -19,7 +19,7 @@ type APICall struct {
 	// Resource is written as pods, pods/status, deployments.apps, or pods/* for all subresources; pods
 	// alone does not match subresources. Empty: any resource.
 	Resource string
-	// Namespace and Name are those of the object; empty: any. A request for a collection has no name.
+	// Namespace and Name are the object's; empty: any. A request for a collection has no name.
 	Namespace, Name string
 	// User makes the requests, such as ctrltest.DefaultUser; empty: any user, also the cluster's own
 	// controllers and nodes.

@@ -56,8 +56,8 @@ func (j *judged) run(do func()) {
 	}
 }
 
-// TestFailCallsMistakes checks what FailCalls says about faults that cannot be, and about those that
-// have not happened.
+// TestFailCallsMistakes checks the messages of FailCalls about impossible faults, and about faults
+// that have not happened.
 func TestFailCallsMistakes(t *testing.T) {
 	t.Parallel()
 	refused := apierrors.NewBadRequest("refused")
@@ -88,7 +88,8 @@ func TestFailCallsMistakes(t *testing.T) {
 	}
 }
 
-// TestMissingEvent checks that a test which waits in vain for an event fails with those that there were.
+// TestMissingEvent checks that a test that waits for an event that does not come fails with a list of
+// the events.
 func TestMissingEvent(t *testing.T) {
 	t.Parallel()
 	j := &judged{TB: t}

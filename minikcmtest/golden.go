@@ -26,11 +26,11 @@ import (
 // UpdateGolden is the environment variable that makes Golden write files, if its value is true.
 const UpdateGolden = "MINIKCM_UPDATE_GOLDEN"
 
-// Golden fails the test unless objects, or the items of lists, are those in a YAML file whose
-// path is relative to the test's folder. What differs from run to run is replaced: times by
-// <time>, UIDs and generated names by numbered placeholders, which stand for the same value in
-// all of the objects. Resource versions and managed fields are left out. With the flag -update, if
-// the test's package defines it, or with MINIKCM_UPDATE_GOLDEN=true, Golden writes the file.
+// Golden fails the test unless objects, or the items of lists, equal the objects in a YAML file
+// whose path is relative to the test's folder. What differs from run to run is replaced: times by
+// <time>, UIDs and generated names by numbered placeholders, which stand for the same value in all
+// of the objects. Resource versions and managed fields are left out. With the flag -update, if the
+// test's package defines it, or with MINIKCM_UPDATE_GOLDEN=true, Golden writes the file.
 func Golden(t testing.TB, path string, objects ...runtime.Object) {
 	t.Helper()
 	got, err := normalized(objects)
@@ -132,7 +132,7 @@ var (
 	timePattern   = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 )
 
-// placeholders are what values that differ from run to run are replaced by.
+// placeholders replaces values that differ from run to run.
 type placeholders struct {
 	names    []string // pairs of a generated name and its placeholder
 	uids     map[string]string

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/golden"
 )
 
-// failing is a test that fails, and what it logs.
+// failing is a test that fails, with its log.
 type failing struct {
 	testing.TB
 	failed   bool

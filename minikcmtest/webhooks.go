@@ -44,9 +44,9 @@ type Webhooks struct {
 
 // InstallWebhooks creates the MutatingWebhookConfigurations and ValidatingWebhookConfigurations
 // in files and, recursively, in folders, such as config/webhook of a kubebuilder project. The
-// Services that they refer to are replaced by an address of the test's process, as are those of
-// conversion webhooks in the cluster's CustomResourceDefinitions: call CreateCRDs first. Objects
-// of other kinds are skipped. Without paths, only conversion webhooks are installed.
+// Services that they refer to are replaced by an address of the test's process, as are the
+// Services of conversion webhooks in the cluster's CustomResourceDefinitions: call CreateCRDs
+// first. Objects of other kinds are skipped. Without paths, only conversion webhooks are installed.
 //
 // The API server calls the webhooks from now on. Until something listens at the address, their
 // failure policies decide about requests.

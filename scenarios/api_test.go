@@ -54,7 +54,7 @@ counts:
 	}
 }
 
-// Nodes are broken from Go as from a file, until what was broken is taken back.
+// Go code injects faults of nodes as a file does, until they are taken back.
 func TestRehearsalOfFaults(t *testing.T) {
 	t.Parallel()
 	cluster, err := minikcm.Start(t.Context(), minikcm.Options{Nodes: minikcm.NodeOptions{Count: 3}, API: minikcm.APIOptions{NoHTTPS: true}, Clock: minikcm.ClockOptions{Mode: clock.ModeVirtual}, Seed: 1})

@@ -43,7 +43,7 @@ type run struct {
 	// run has taken, once it is over.
 	done []StepResult
 	took time.Duration
-	// outputs are those of the programs in the background, by the names of their steps.
+	// outputs holds the output of each background program, by the name of its step.
 	outputs map[string]*output
 	// leftBehind are the process groups of programs that ended before their children.
 	leftBehind []int
@@ -59,16 +59,16 @@ type branch struct {
 	name   string // among the branches of a run
 	run    *run
 	random *clock.Random
-	// span is the record of the present step, and notes are what was done in it.
+	// span is the record of the present step, and notes say what was done in it.
 	span  *runrecord.ActiveSpan
 	notes []string
 	// quiet says that steps are neither recorded nor reported, since they repeat too often.
 	quiet bool
-	// background is the title of the background step that it does; empty if it does none.
+	// background is the title of the background step that the branch runs; empty if it runs none.
 	background string
-	// title is that of the scenario's own step which it does, and number is "step 4".
+	// title and number ("step 4") identify the scenario's own step that the branch runs.
 	title, number string
-	// repeats is the outermost repetition that it is in; nil if it is in none.
+	// repeats is the outermost repetition around the present step; nil if there is none.
 	repeats *repetition
 }
 
@@ -284,8 +284,8 @@ func about(failure *runrecord.Failure, err error) {
 	}
 }
 
-// do does what a step says. While its own requests wait for time to pass, as those to a
-// slow etcd do, it is not in flight. A step that holds others leaves that to them.
+// do runs a step. While its own requests wait for time to pass, as with a slow etcd, it is not in
+// flight. A step that contains others leaves that to them.
 func (b *branch) do(ctx context.Context, s *spec.Step) error {
 	k := kindOf(s)
 	if !k.nests {

@@ -25,12 +25,11 @@ func startChaosMesh(cluster *minikcm.Cluster, logger klog.Logger) (stop func() e
 	return func() error { end(); return nil }, nil
 }
 
-// isChaos reports whether objects of an API version are of Chaos Mesh.
+// isChaos reports whether an API version belongs to Chaos Mesh.
 func isChaos(apiVersion string) bool { return strings.HasPrefix(apiVersion, chaosmesh.Group+"/") }
 
-// applyBeside has a scenario apply the manifests that stand beside it when it has set up
-// what they are for: before the first step that does not apply, create or wait, or
-// that waits for one of them.
+// applyBeside makes a scenario apply the manifests in its file after its setup: before the first
+// step that does not apply, create or wait, or that waits for one of them.
 func applyBeside(c *spec.Checker, s *Scenario, manifests []spec.Object) {
 	steps := s.Spec.Steps
 	n := 0

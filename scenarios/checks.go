@@ -26,7 +26,7 @@ func (r *run) checks() *check.Cluster {
 	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions, Known: r.known}
 }
 
-// expressions is what CEL expressions may name.
+// expressions returns the values that CEL expressions may name.
 func (r *run) expressions(ctx context.Context, metrics bool) (*check.World, error) {
 	w := &check.World{Now: r.clock.Now(), Elapsed: r.clock.Since(r.begun), Vars: r.variables()}
 	r.mu.Lock()
@@ -40,7 +40,7 @@ func (r *run) expressions(ctx context.Context, metrics bool) (*check.World, erro
 	return w, err
 }
 
-// variables are the file's with their defaults, and those that were set.
+// variables returns the file's variables with their defaults or the values that were set.
 func (r *run) variables() map[string]string {
 	vars := map[string]string{}
 	for name, value := range r.scenario.Spec.Vars {
@@ -165,7 +165,7 @@ func (b *branch) differs(err error) {
 	b.run.reportChecks(func(p CheckProgress) { p.Differs(cmp.Or(b.background, b.title), err) })
 }
 
-// instant waits until the cluster's parts have reacted to what was done, as far as they do at
+// instant waits until the cluster's parts have reacted to the previous steps, as far as they do at
 // this instant. Without virtual time there is no such moment, and it returns at once.
 func (b *branch) instant(ctx context.Context) error {
 	if !b.TakesTurns() {

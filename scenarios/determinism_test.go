@@ -34,7 +34,7 @@ func ran(t *testing.T, s *Scenario, opts Options, look func(w *world)) {
 	look(w)
 }
 
-// shippedWrites are those of a run of a shipped scenario.
+// shippedWrites runs a shipped scenario and returns its writes.
 func shippedWrites(t *testing.T, name string, seed uint64) (lines []string) {
 	t.Helper()
 	found, err := Find(name, nil)
@@ -45,9 +45,9 @@ func shippedWrites(t *testing.T, name string, seed uint64) (lines []string) {
 	return lines
 }
 
-// writesOf are all that was written, in order: by whom, when, why, and what it changed. The name
-// of the trust bundle, from which its UID follows, contains a hash of the cluster's certificate,
-// whose key does not follow from the seed.
+// writesOf returns all writes in order, each with its user, time, causes and changes. The name of
+// the trust bundle, from which its UID follows, contains a hash of the cluster's certificate, whose
+// key does not follow from the seed.
 func writesOf(w *world) []string {
 	var lines []string
 	for _, w := range w.cluster.Writes().Writes(nil) {

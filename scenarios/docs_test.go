@@ -41,7 +41,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// schemaFields are the names of all fields but those of single faults.
+// schemaFields returns the names of all fields except the fields of single faults.
 func schemaFields(t *testing.T) []string {
 	t.Helper()
 	var schema struct {
@@ -62,7 +62,7 @@ func schemaFields(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Every field is documented, but for those of single faults, which the schema has.
+// Every field is documented, except the fields of single faults: the schema describes these.
 func TestDocumentedFields(t *testing.T) {
 	t.Parallel()
 	text := document(t)

@@ -44,7 +44,7 @@ func newElsewhere(t *testing.T, change ...minikcmtest.Option) *elsewhere {
 	return &elsewhere{Cluster: c, t: t, options: Options{Config: config}, faults: faults}
 }
 
-// states are those of all faults that were injected.
+// states returns the state of every injected fault.
 func (e *elsewhere) states() string {
 	e.t.Helper()
 	list, err := e.faults.List(e.t.Context())

@@ -64,8 +64,8 @@ func (b *branch) faultToTheEnd(ctx context.Context, f *fault.Fault, seed uint64)
 // errReleased ends a fault that lasts to the end of the steps.
 var errReleased = errors.New("the steps are over")
 
-// noteNews adds the notes of a fault that follow the first noted ones to those of the
-// step, and returns how many have been added.
+// noteNews appends the fault's notes after the first noted ones to the step's notes. It returns the
+// number of the fault's notes, which the next call gets as noted.
 func (b *branch) noteNews(i *faultapi.Injection, noted int) int {
 	for n := max(noted, i.Forgotten); n < i.Forgotten+len(i.Notes); n++ {
 		b.note("%s", i.Notes[n-i.Forgotten].Text)

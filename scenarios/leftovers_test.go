@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Programs that a scenario's programs start end with the run at the latest: those of a program
-// that the run ends, and those that a program leaves behind.
+// Child processes of a scenario's programs end with the run at the latest, whether the run ended
+// the program or the program left them behind.
 func TestProgramsEndWithRun(t *testing.T) {
 	t.Parallel()
 	// Every child inherits the open pipe, which shows when the last one has ended.

@@ -72,7 +72,7 @@ func (c collection) names() []string {
 // Library returns the scenarios that are shipped, by name.
 func Library() ([]*Scenario, error) { return library.all() }
 
-// Names are what the shipped scenarios are called.
+// Names returns the names of the shipped scenarios.
 func Names() []string { return library.names() }
 
 // Source returns the text of the shipped scenario of that name, with all its comments.

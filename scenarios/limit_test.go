@@ -13,7 +13,7 @@ func TestLimits(t *testing.T) {
 	const quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: there, namespace: default}}"
 	for name, test := range map[string]struct {
 		spec string
-		// failure is a part of what the scenario fails with; empty: it passes.
+		// failure is a part of the scenario's failure; empty: it passes.
 		failure string
 		lasts   time.Duration
 	}{

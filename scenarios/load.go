@@ -115,7 +115,7 @@ func checkCluster(c *spec.Checker, cluster *spec.Cluster) {
 	c.Check("", err)
 }
 
-// clusterOptions are those of the cluster that a scenario describes.
+// clusterOptions returns the options of the cluster that a scenario describes.
 func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Clock: minikcm.ClockOptions{Driven: true}, // by the steps: each ends its work before the cluster's parts react

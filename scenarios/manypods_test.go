@@ -36,8 +36,7 @@ const manyPods = header + `  timeout: 1h
     - sleep: 10m
 `
 
-// contentsOf runs a scenario and returns what it wrote, and of some kinds every object as
-// it is in the end.
+// contentsOf runs a scenario and returns its writes and the final objects of some kinds.
 func contentsOf(t *testing.T, text string, seed uint64, kinds ...schema.GroupVersionResource) (lines []string) {
 	t.Helper()
 	found, err := Parse("scenario.yaml", []byte(text), nil)
@@ -83,7 +82,7 @@ func TestSameSeedManyPods(t *testing.T) {
 	}
 }
 
-// near is what is there around a line.
+// near returns the lines around line i, up to 20 on each side.
 func near(lines []string, i int) []string {
 	return lines[min(max(i-20, 0), len(lines)):min(i+20, len(lines))]
 }

@@ -22,7 +22,8 @@ const (
 	// RunningCluster is one that "minikcm up" or "minikcm exec" runs: faults are injected
 	// through its API.
 	RunningCluster
-	// ForeignCluster is any other: only what the Kubernetes API can do is possible.
+	// ForeignCluster is any other: only steps and faults that use nothing but the Kubernetes API
+	// are possible.
 	ForeignCluster
 )
 
@@ -41,7 +42,8 @@ func (o *Options) reach(ctx context.Context) (reached, error) {
 	return reach(ctx, o.Config)
 }
 
-// reached is what is known of an existing cluster.
+// reached describes the cluster that a run uses. info is set for an existing minikcm cluster, and
+// faults if it serves them.
 type reached struct {
 	place  Place
 	info   *minikcm.Info

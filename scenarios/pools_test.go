@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPools: the pools of a scenario are those of a NodePools file, with variables.
+// TestPools: a scenario's pools are written as in a NodePools file, and may contain variables.
 func TestPools(t *testing.T) {
 	const file = `apiVersion: minikcm.dev/v1alpha1
 kind: Scenario

@@ -18,12 +18,12 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
-// pace is how often virtual time moves on while another program runs, by the machine's
-// clock.
+// pace is the interval, by the machine's clock, at which virtual time moves on while another
+// program runs.
 const pace = 20 * time.Millisecond
 
-// defaultSpeed is how many times faster than the machine's clock a virtual one runs beside
-// another program.
+// defaultSpeed is the factor by which a virtual clock runs faster than the machine's beside another
+// program.
 const defaultSpeed = 10
 
 func checkSpeed(c *spec.Checker, speed **int) {
@@ -35,12 +35,12 @@ func checkSpeed(c *spec.Checker, speed **int) {
 	}
 }
 
-// program is how another program runs beside the cluster.
+// program holds the options of another program that runs beside the cluster.
 type program struct {
-	// speed is how many times faster than the machine's clock a virtual one runs meanwhile.
+	// speed is the factor by which a virtual clock runs faster than the machine's meanwhile.
 	speed int
-	// patience is how long a virtual clock stands still first, by the machine's clock: a program
-	// that ends before takes no time of the cluster, so that the run can be repeated.
+	// patience is the time, by the machine's clock, that a virtual clock stands still first: a
+	// program that ends before takes no time of the cluster, so that the run can be repeated.
 	patience time.Duration
 	output   []string
 	fails    bool
@@ -95,7 +95,7 @@ func (b *branch) programPrinted(line string) {
 type noted struct {
 	text bytes.Buffer
 	note func(line string)
-	// seen is how many bytes are in the lines that were passed on.
+	// seen is the number of bytes in the lines that were passed on.
 	seen int
 }
 
@@ -123,8 +123,8 @@ func (n *noted) pass(size int) {
 	n.note(strings.TrimRight(line, "\r\n"))
 }
 
-// programEnded kills the processes that a canceled program has left behind, and notes those of
-// any other program: a script may start a server for the steps after it.
+// programEnded kills the processes that a canceled program has left behind. It only records the
+// process group of any other program: a script may start a server for the steps after it.
 func (r *run) programEnded(cmd *exec.Cmd, canceled bool) {
 	switch {
 	case canceled:
@@ -136,7 +136,7 @@ func (r *run) programEnded(cmd *exec.Cmd, canceled bool) {
 	}
 }
 
-// endPrograms kills what the run's programs have left behind.
+// endPrograms kills the processes that the run's programs have left behind.
 func (r *run) endPrograms() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,13 +20,13 @@ type Progress interface {
 	// BackgroundNote is called for the notes of a step in the background.
 	BackgroundNote(title, note string)
 	// Stalled is called when a run has made no progress for so long by the machine's
-	// clock; inFlight is what keeps virtual time from moving.
+	// clock; inFlight names the work that keeps virtual time from moving.
 	Stalled(d time.Duration, inFlight string)
 	End(result *Result)
 }
 
 // CheckProgress is implemented by a Progress that shows what checks wait for, and what goes on
-// in the background. Its methods are called as those of Progress are.
+// in the background. As with Progress, no two of its methods are called at once.
 type CheckProgress interface {
 	// Differs is called each time that the check of one of the scenario's own steps, or of a
 	// step in the background, was looked at and does not hold yet.
@@ -45,8 +45,8 @@ type Result struct {
 	Scenario *Scenario
 	Seed     uint64
 	Steps    []StepResult
-	// Cluster and Real are how much time passed in the cluster and on the machine,
-	// the cluster's start included in the latter.
+	// Cluster and Real are the time that passed in the cluster and on the machine. Real includes
+	// the cluster's start.
 	Cluster, Real time.Duration
 	// Processor is the processor time of the process meanwhile, which other runs may share; 0 if
 	// the system does not say.
@@ -58,7 +58,7 @@ type Result struct {
 	Expected error
 	// Interrupted says that the run was ended before it was over; Failure says why.
 	Interrupted bool
-	// Run is what was recorded.
+	// Run is the record of the run.
 	Run *runrecord.Run
 }
 
@@ -68,8 +68,8 @@ type StepResult struct {
 	// Background says that the step goes on in the background.
 	Background bool
 	Notes      []string
-	// Cluster and Real are how long it took, and Processor is the processor time of the process
-	// meanwhile.
+	// Cluster and Real are its duration by the cluster's and the machine's clock. Processor is the
+	// processor time of the process meanwhile.
 	Cluster, Real, Processor time.Duration
 	Failure                  error
 }

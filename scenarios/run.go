@@ -59,15 +59,15 @@ type Options struct {
 	// then; a real or scaled clock runs. An error ends the scenario with that failure. Present
 	// has to return soon after ctx ends.
 	Present func(ctx context.Context, text string) error
-	// Extensions are those of the scenario's own cluster.
+	// Extensions are added to the scenario's own cluster.
 	Extensions []minikcm.Extension
-	// Logger gets what the cluster logs.
+	// Logger gets the cluster's log.
 	Logger klog.Logger
-	// machine is the watchdog's clock; nil is the machine's.
+	// machine is the watchdog's clock; nil: the machine's clock.
 	machine clock.Clock
 }
 
-// finallyTimeout is how much of the cluster's time a scenario's last steps may take.
+// finallyTimeout bounds a scenario's last steps, in the cluster's time.
 const finallyTimeout = 5 * time.Minute
 
 // Run runs a scenario, on a cluster of its own unless Options.Config is set. A failure of the

@@ -65,7 +65,7 @@ func runScenario(t *testing.T, text string, opts Options) (*Result, *transcript)
 	return runFound(t, found, opts)
 }
 
-// runFound runs the first of what was found.
+// runFound runs the first scenario that was found.
 func runFound(t *testing.T, found []*Scenario, opts Options) (*Result, *transcript) {
 	t.Helper()
 	tr := &transcript{}

@@ -21,7 +21,8 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
-// comments are what the sources say of types and their fields: Type or Type.Field.
+// comments returns the doc comments of types and their fields, by package.Type and
+// package.Type.Field.
 func comments(t *testing.T, dirs ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -92,7 +93,7 @@ func generatedSchema(t *testing.T) string {
 	return out.String()
 }
 
-// The schema is that of the types.
+// schema.json is the schema that is generated from the types and their comments.
 func TestSchemaIsFresh(t *testing.T) {
 	golden.Compare(t, "schema.json", generatedSchema(t))
 }
@@ -162,7 +163,7 @@ func documentsOf(t *testing.T, data []byte) (all []any, ok bool) {
 	}
 }
 
-// The schema accepts what is shipped, and refuses what is wrong in its form.
+// The schema accepts the shipped scenarios, and refuses documents of a wrong form.
 func TestSchemaValidates(t *testing.T) {
 	valid := validator(t)
 	for _, shipped := range []collection{library, tours} {

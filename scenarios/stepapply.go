@@ -79,7 +79,7 @@ func (a *Apply) title() string {
 	return strings.Join(names, ", ")
 }
 
-// maxTitled is how many objects a title names.
+// maxTitled caps the objects that a title names.
 const maxTitled = 5
 
 // typed are the objects whose fields are compared with the schemas of their kinds: none if
@@ -119,7 +119,7 @@ func (b *branch) each(a *Apply, doing string, do func(client dynamic.ResourceInt
 	return nil
 }
 
-// hintAt says what to do about a namespace that does not exist.
+// hintAt returns advice about a namespace that does not exist.
 func (b *branch) hintAt(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || b.run.cluster == nil {

@@ -11,7 +11,7 @@ import (
 
 // Choose does some of several alternatives, as the seed chooses.
 type Choose struct {
-	// Count is how many of them it does, each once; default 1.
+	// Count is the number of options to run, each once; default 1.
 	Count int      `yaml:"count"`
 	Of    []Option `yaml:"of"`
 }

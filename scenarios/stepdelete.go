@@ -22,11 +22,11 @@ type Delete struct {
 	Target    string `yaml:"target"`
 	Selector  string `yaml:"selector"`
 	Namespace string `yaml:"namespace"`
-	// Grace is how long a pod may take, in whole seconds; default: what it says.
+	// Grace is the grace period of a pod, in whole seconds; default: the pod's own.
 	Grace *spec.Duration `yaml:"grace"`
 	// Propagation is background, foreground or orphan.
 	Propagation string `yaml:"propagation"`
-	// MustExist makes it a failure if there is nothing to delete.
+	// MustExist makes the step fail if there is nothing to delete.
 	MustExist bool `yaml:"mustExist"`
 }
 

@@ -44,7 +44,7 @@ func (b *branch) example(ctx context.Context, e *Example) error {
 	if b.run.opts.Example != nil {
 		command = b.run.opts.Example(e.Program)
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) // running it is what was asked for
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) // the scenario asks to run it
 	cmd.Env = os.Environ()
 	return b.command(ctx, cmd, program{speed: *e.Speed, output: e.Output, fails: e.Fails})
 }

@@ -20,7 +20,7 @@ func checkFault(f *fault.Fault, c *spec.Checker) {
 
 func faultItself(f *fault.Fault) []*fault.Fault { return []*fault.Fault{f} }
 
-// faultPossible refuses what a foreign cluster cannot suffer. A running cluster answers
+// faultPossible refuses faults that a foreign cluster does not support. A running cluster answers
 // for itself.
 func faultPossible(f *fault.Fault, place Place) (field string, err error) {
 	if place != ForeignCluster {
@@ -30,8 +30,8 @@ func faultPossible(f *fault.Fault, place Place) (field string, err error) {
 }
 
 // fault injects a fault after the events of the steps before it are delivered. Otherwise the
-// fault would race with them: watches that end before they deliver a change resume elsewhere
-// than those that end after it.
+// fault would race with them: a watch that ends before it delivers a change resumes at another
+// revision than one that ends after it.
 func (b *branch) fault(ctx context.Context, f *fault.Fault) error {
 	if err := b.Yield(ctx); err != nil {
 		return err

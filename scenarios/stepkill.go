@@ -29,7 +29,7 @@ type KillPods struct {
 	Selector      string `yaml:"selector"`
 	FieldSelector string `yaml:"fieldSelector"`
 	Namespace     string `yaml:"namespace"`
-	// Count is how many of the matching pods are killed, as the seed chooses; default 1.
+	// Count is the number of matching pods to kill; the seed chooses them; default 1.
 	Count int `yaml:"count"`
 	// Evict evicts the pods instead. A refusal by a PodDisruptionBudget is noted, and is no
 	// failure.

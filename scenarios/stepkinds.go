@@ -11,9 +11,8 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// stepKinds is the table of what a step can do. A kind of step is a type, in a file of its
-// own, and a row here. Parsing, validation, titles, the schema, runs and reports follow
-// the table.
+// stepKinds is the table of the kinds of steps. A kind of step is a type, in a file of its own, and
+// a row here. Parsing, validation, titles, the schema, runs and reports follow the table.
 func stepKinds() []*kind {
 	return []*kind{
 		row("apply", def[Apply]{
@@ -70,20 +69,21 @@ type def[S any] struct {
 	// run does it. The context of a step that holds no steps lets virtual time move while
 	// one of the step's requests waits.
 	run func(b *branch, ctx context.Context, value *S) error
-	// span is how the run record sorts the step; default runrecord.Step.
+	// span is the step's kind of span in the run record; default runrecord.Step.
 	span runrecord.SpanKind
 
 	// steps are the lists of steps within the value.
 	steps func(value *S) [][]spec.Step
 	// least is the least of the cluster's time that the step takes; default 0.
 	least func(value *S) time.Duration
-	// objects are those that the step makes.
+	// objects returns the objects that the step makes.
 	objects func(value *S) []spec.Object
-	// typed are those whose fields must be in the schemas of their kinds.
+	// typed returns the objects whose fields must be in the schemas of their kinds.
 	typed func(value *S) []spec.Object
-	// overwrites are those that the step would change on a cluster that has them already.
+	// overwrites returns the objects that the step would change if the cluster has them already.
 	overwrites func(value *S) []spec.Object
-	// faults are those that the step injects, which a cluster must be started for.
+	// faults returns the faults that the step injects. A cluster must be started with support for
+	// them.
 	faults func(value *S) []*fault.Fault
 	// possible returns an error if the step cannot be done there, with the field of the
 	// value that says so. It is not called for the scenario's own cluster.
@@ -148,7 +148,7 @@ func lift[S, R any](f func(*S) R) func(any) R {
 	return func(value any) R { return f(value.(*S)) }
 }
 
-// Name, New, Check, Title, Steps and Least are what the file's form needs to know.
+// Name, New, Check, Title, Steps and Least implement spec.StepKind.
 func (k *kind) Name() string                     { return k.name }
 func (k *kind) New() any                         { return k.newValue() }
 func (k *kind) Check(c *spec.Checker, value any) { k.check(value, c) }
@@ -181,7 +181,7 @@ func walk(s *Scenario, do func(*spec.Step)) {
 	spec.Walk(s.Spec.Finally, do)
 }
 
-// collect returns what a scenario's steps have of something.
+// collect returns the values of one kind that a scenario's steps have, such as objects.
 func collect[T any](s *Scenario, of func(k *kind, value any) []T) []T {
 	var all []T
 	walk(s, func(step *spec.Step) { all = append(all, of(kindOf(step), step.Value)...) })

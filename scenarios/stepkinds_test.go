@@ -65,7 +65,7 @@ func TestStepKindsAreWhole(t *testing.T) {
 	}
 }
 
-// A row without a title or without what it does cannot be made by mistake.
+// A row without a title or a function to run cannot be made by mistake.
 func TestStepKindsNeedTitleAndRun(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]def[Scale]{"no title": {run: (*branch).scale}, "no run": {title: (*Scale).title}} {

@@ -50,14 +50,14 @@ func (b *branch) kubectl(ctx context.Context, k *Kubectl) error {
 		args = append(args, "--kubeconfig", b.run.kubeconfig)
 	}
 	args = append(args, k.Args...)
-	cmd := exec.CommandContext(ctx, command[0], args...) // running it is what was asked for
+	cmd := exec.CommandContext(ctx, command[0], args...) // the scenario asks to run it
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(k.Stdin)
 	return b.command(ctx, cmd, program{speed: *k.Speed, patience: k.patience(), output: k.Output, fails: k.Fails})
 }
 
-// How long a virtual clock stands still for kubectl, by the machine's clock: for commands that wait for
-// what the cluster does, and for all others, which wait only if a fault delays their requests.
+// The times, by the machine's clock, that a virtual clock stands still for kubectl: for commands that
+// wait for the cluster, and for all others, which wait only if a fault delays their requests.
 const (
 	patienceWaiting = 300 * time.Millisecond
 	patienceOthers  = 5 * time.Second
@@ -70,7 +70,7 @@ func (k *Kubectl) patience() time.Duration {
 	return patienceOthers
 }
 
-// waits reports whether the command may wait for what the cluster does.
+// waits reports whether the command may wait for the cluster.
 func (k *Kubectl) waits() bool {
 	var words, flags []string
 	for _, arg := range k.Args {

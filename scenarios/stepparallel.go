@@ -23,7 +23,7 @@ func (p *Parallel) title() string { return fmt.Sprintf("%d things in parallel", 
 
 func (p *Parallel) steps() [][]spec.Step { return [][]spec.Step{*p} }
 
-// least is that of the longest of them.
+// least returns the largest of the parallel steps' least times.
 func (p *Parallel) least() time.Duration {
 	var longest time.Duration
 	for i := range *p {

@@ -83,11 +83,11 @@ func (b *branch) printed(ctx context.Context, p *Printed) error {
 	return nil
 }
 
-// output is what a program in the background has printed.
+// output is the text that a background program has printed.
 type output struct {
 	mu    sync.Mutex
 	lines []string
-	// seen is how many of the lines do not count any more.
+	// seen is the number of the first lines that do not count any more.
 	seen int
 	// raise is called after a line was added, by a goroutine in flight.
 	raise func()
@@ -133,7 +133,7 @@ func (o *output) find(text string) bool {
 	return i >= 0
 }
 
-// last says what the program has printed last.
+// last returns a text about the last output of the program.
 func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

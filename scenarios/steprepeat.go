@@ -12,7 +12,7 @@ import (
 
 // Repeat does steps again and again.
 type Repeat struct {
-	// Times is how often, or with Until at most.
+	// Times is the number of turns, or with Until the largest number.
 	Times int `yaml:"times"`
 	// Until ends the repetition as soon as it holds. It is evaluated before each turn.
 	Until *spec.Expect `yaml:"until"`
@@ -52,7 +52,7 @@ func (r *Repeat) title() string {
 
 func (r *Repeat) steps() [][]spec.Step { return [][]spec.Step{r.Steps.Steps} }
 
-// least is that of all turns, unless the repetition may end early.
+// least returns the least time of all turns; 0 if Until may end the repetition early.
 func (r *Repeat) least() time.Duration {
 	if r.Until != nil {
 		return 0

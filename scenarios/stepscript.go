@@ -15,11 +15,11 @@ import (
 type Script struct {
 	// Run is the command for sh -eu.
 	Run string `yaml:"run"`
-	// Dir is where it runs; default the scenario's folder.
+	// Dir is its working directory; default the scenario's folder.
 	Dir string `yaml:"dir"`
 	// Env is added to the environment.
 	Env map[string]string `yaml:"env"`
-	// Speed is how many times faster than the machine's clock a virtual one runs meanwhile;
+	// Speed is the factor by which a virtual clock runs faster than the machine's meanwhile;
 	// default 10.
 	Speed *int `yaml:"speed"`
 	// Output are texts that the command must print.
@@ -46,7 +46,7 @@ func (s *Script) check(c *spec.Checker) {
 func (s *Script) title() string { return "script " + spec.FirstLine(s.Run) }
 
 func (b *branch) script(ctx context.Context, s *Script) error {
-	cmd := exec.CommandContext(ctx, "sh", "-euc", s.Run) // running it is what was asked for
+	cmd := exec.CommandContext(ctx, "sh", "-euc", s.Run) // the scenario asks to run it
 	cmd.Dir = s.Dir
 	cmd.Env = os.Environ()
 	for _, name := range sortedKeys(s.Env) {

@@ -11,8 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/check"
 )
 
-// What checks see of built-in kinds, which they follow in protobuf, is what a client
-// reads as JSON.
+// Checks follow built-in kinds in protobuf. They see the same objects as a client that reads JSON.
 func TestViewIsJSON(t *testing.T) {
 	t.Parallel()
 	found, err := Find("pod-kill-storm", map[string]string{"KILLS": "3"})

@@ -26,7 +26,7 @@ const (
 type StalledError struct {
 	// For is the machine's time without progress.
 	For time.Duration
-	// InFlight lists what the ledger counts, such as "2 requests, 1 queued keys".
+	// InFlight lists the work that the ledger counts, such as "2 requests, 1 queued keys".
 	InFlight string
 	// Interrupted says that the run was to end, and did not.
 	Interrupted bool
@@ -45,7 +45,7 @@ type standstill struct {
 	samples int
 }
 
-// verdict says what to do after a sample.
+// verdict is the action after a sample.
 type verdict int
 
 const (
@@ -120,8 +120,8 @@ func (r *run) watch(ctx, patience context.Context, machine clock.Clock, giveUp c
 	}
 }
 
-// closeGrace is how long a cluster may take to close whose run was given up: what is
-// stuck in it may keep it from closing.
+// closeGrace bounds the time for closing a cluster whose run was given up: stuck work may keep it
+// from closing.
 const closeGrace = 10 * time.Second
 
 // closeAbandoned closes the world of a run that was given up, or leaves it as it is

@@ -28,7 +28,7 @@ const User = "minikcm:scenario"
 type world struct {
 	// cluster is nil unless it runs in this process.
 	cluster *minikcm.Cluster
-	// shared says that the cluster is not the run's: neither its clock nor what it breaks.
+	// shared says that the run did not start the cluster and owns neither its clock nor its faults.
 	shared bool
 	clock  clock.Clock
 	// faults injects into a cluster of "minikcm up"; nil for all others.

@@ -105,8 +105,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkPutWatched is BenchmarkPut with as many watches as a cluster has kinds, one
-// of which receives every event.
+// BenchmarkPutWatched is BenchmarkPut with as many watches as a cluster has kinds; one of them
+// receives every event.
 func BenchmarkPutWatched(b *testing.B) {
 	ctx, value := context.Background(), make([]byte, podSize)
 	s := benchStore(b)

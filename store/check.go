@@ -15,7 +15,7 @@ type CheckOptions struct {
 	Value func(key string, value []byte) error
 }
 
-// CheckReport is what Check found.
+// CheckReport holds the findings of Check.
 type CheckReport struct {
 	Path string `json:"path"`
 	// Kind is KindSnapshot or KindDataDir.
@@ -26,7 +26,7 @@ type CheckReport struct {
 	Values []DamagedValue `json:"damagedValues,omitempty"`
 }
 
-// The kinds of what is checked.
+// The kinds of checked objects.
 const (
 	KindSnapshot = "snapshot"
 	KindDataDir  = "data directory"
@@ -36,7 +36,7 @@ const (
 type CheckLayer struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary,omitempty"`
-	// Notes are what etcd mends itself. Problems are damage, at most maxProblems of them.
+	// Notes are defects that etcd mends itself. Problems are damage, at most maxProblems of them.
 	Notes    []string `json:"notes,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 	// More is the number of problems that are not listed.
@@ -54,7 +54,7 @@ func (l *CheckLayer) add(problem error) {
 	l.Problems = append(l.Problems, problem.Error())
 }
 
-// DamagedValue is a value that is not what was written.
+// DamagedValue is a value that differs from the written one.
 type DamagedValue struct {
 	Key      string `json:"key"`
 	Revision int64  `json:"revision"`
@@ -63,7 +63,7 @@ type DamagedValue struct {
 	Problem string `json:"problem"`
 }
 
-// Check reads all of a snapshot or a data directory of etcd and reports what is damaged. It
+// Check reads all of a snapshot or a data directory of etcd and reports damage. It
 // changes nothing. The error is for a path that cannot be checked; a data directory that a
 // process has open is one.
 func Check(path string, opts CheckOptions) (*CheckReport, error) {

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/store/internal/pages"
 )
 
-// database is what etcd's database says of itself.
+// database holds the facts that etcd's database records about itself.
 type database struct {
 	// pages is the number of pages, used and free. notes is damage that etcd tolerates.
 	pages uint64
@@ -28,7 +28,7 @@ type database struct {
 	applied uint64
 	// compacted is the newest revision up to which history is, or is to be, deleted.
 	compacted int64
-	// buckets are the names of the buckets that are there.
+	// buckets are the names of the existing buckets.
 	buckets []string
 	// schema is the version of the schema; empty before etcd 3.6.
 	schema string
@@ -167,7 +167,7 @@ func (db *database) setting(key string, value []byte) error {
 	return nil
 }
 
-// whole reports what is missing, and buckets that etcd does not have: with a flipped bit in
+// whole reports missing buckets, and buckets that etcd does not have: with a flipped bit in
 // a bucket's name, etcd would create an empty bucket beside it.
 func (db *database) whole(report func(error) error) error {
 	for _, name := range db.buckets {

@@ -32,8 +32,8 @@ const writeOverhead = 256
 // has no raft log, which only serves to restore the storage of a process that has ended.
 //
 // One goroutine applies all writes, and passes their events on to the watches before it
-// answers: those of all writes that are waiting at once, so that a watch is woken once for
-// them. It is not the caller's, because etcd's storage ends the goroutine in which it finds
+// answers: the events of all waiting writes at once, so that a watch is woken once for them. It is
+// not the caller's goroutine, because etcd's storage ends the goroutine in which it finds
 // that it cannot continue (see failure).
 type direct struct {
 	store    mvcc.WatchableKV
@@ -59,7 +59,7 @@ type writing struct {
 // writings keeps the values whose callers have got their answers.
 var writings = sync.Pool{New: func() any { return &writing{done: make(chan struct{}, 1)} }}
 
-// startDirect opens the database in dir, which may be that of a restored snapshot.
+// startDirect opens the database in dir, which may come from a restored snapshot.
 func startDirect(dir string, quota int64, lg *zap.Logger, f *failure) (*direct, error) {
 	path := filesOf(dir).database
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -79,8 +79,8 @@ func startDirect(dir string, quota int64, lg *zap.Logger, f *failure) (*direct, 
 	})
 }
 
-// prepare creates what etcd's server creates in a new database, so that a snapshot of it is one
-// of etcd's, and refuses a database that this version of etcd does not know.
+// prepare creates the buckets and records that etcd's server creates in a new database, so that a
+// snapshot of it is one of etcd's, and refuses a database that this version of etcd does not know.
 func (d *direct) prepare(lg *zap.Logger) error {
 	schema.CreateMetaBucket(d.database.BatchTx())
 	members := schema.NewMembershipBackend(lg, d.database)

@@ -20,7 +20,7 @@ type EmbeddedOptions struct {
 	// write is acknowledged after an fsync. Empty means an ephemeral store: it uses a
 	// temporary directory, without fsync, and Close removes it.
 	DataDir string
-	// Sequential says that the writes come one after another, as on virtual time with turns. An
+	// Sequential is set if the writes come one after another, as on virtual time with turns. An
 	// ephemeral store then has no raft log, whose batches only help writes that come at once.
 	Sequential bool
 	// QuotaBytes limits the size of the database. Beyond it, writes fail with ErrNoSpace in
@@ -97,7 +97,7 @@ func (s *Embedded) open(ctx context.Context, opts EmbeddedOptions) error {
 	return nil
 }
 
-// start starts the engine, and what follows it.
+// start starts the engine and the hub that follows it.
 func (s *Embedded) start(ctx context.Context, dir string, opts EmbeddedOptions) error {
 	if opts.DataDir != "" || !opts.Sequential {
 		r, err := startReplicated(ctx, etcdConfig(dir, opts, s.failure), s.failure)
@@ -123,7 +123,7 @@ func (s *Embedded) start(ctx context.Context, dir string, opts EmbeddedOptions) 
 	return nil
 }
 
-// follow makes what reads the storage of the engine.
+// follow creates the readers of the engine's storage.
 func (s *Embedded) follow(quota int64) {
 	s.kv = s.engine.kv()
 	s.space = newSpace(s.engine, quota, s.failure)

@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// engine is the etcd of an Embedded: what applies its writes to etcd's storage, whose applied
-// state the Embedded reads. It is a whole server (replicated), which logs each write before it
+// engine is the etcd of an Embedded. It applies writes to etcd's storage, from which the Embedded
+// reads the applied state. It is a whole server (replicated), which logs each write before it
 // applies it, or, for ephemeral stores with Sequential, etcd's storage alone (direct).
 type engine interface {
 	kv() mvcc.WatchableKV

@@ -109,9 +109,9 @@ func (w *etcdWatch) open(ctx, streamCtx context.Context, from int64) error {
 	}
 }
 
-// readable returns a *CompactedError if the state at revision is compacted. The check
-// is needed because etcd accepts a watch from exactly the compacted revision, of which
-// some events may be gone.
+// readable returns a *CompactedError if the state at revision is compacted. The check is needed
+// because etcd accepts a watch from exactly the compacted revision, although some of its events may
+// be gone.
 func (s *Etcd) readable(ctx context.Context, revision int64) error {
 	if revision == 0 {
 		return nil

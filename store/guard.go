@@ -8,7 +8,7 @@ import (
 
 // Guard is a condition on the writes of a process that may have been replaced: the key, which
 // names the process in charge, is still at the revision at which the process put itself there.
-// Revision 0 is that of a key that does not exist.
+// Revision 0 means that the key does not exist.
 type Guard struct {
 	Key      string
 	Revision int64

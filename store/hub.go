@@ -15,9 +15,9 @@ import (
 // maxInFlight is below the capacity (128) of an etcd watcher's channel.
 const maxInFlight = 100
 
-// hub dispatches the events of all keys to the watches of a store: those of one etcd watcher
-// (follow), or those that a direct engine passes on itself (deliver). Because the hub sees every
-// revision, it knows how far each watch has got, and answers progress requests without asking etcd. A watch that starts in the
+// hub dispatches the events of all keys to the watches of a store: the events of one etcd watcher (follow), or the
+// events that a direct engine passes on itself (deliver). Because the hub sees every revision, it knows how far each
+// watch has got, and answers progress requests without asking etcd. A watch that starts in the
 // past, or that has fallen behind, reads the history itself and then joins the live
 // events, without the delays that etcd imposes on its own slow watchers.
 type hub struct {

@@ -103,7 +103,7 @@ func (w *hubWatch) progressDue() bool {
 	return w.progress > 0 && w.hub.rev.Load() >= w.progress
 }
 
-// run delivers what the hub could not put into the channel, until the watch ends.
+// run delivers the events that the hub could not put into the channel, until the watch ends.
 func (w *hubWatch) run(ctx context.Context) {
 	defer w.hub.ended.Done()
 	err := w.deliver(ctx)

@@ -13,7 +13,7 @@ type keyHistory struct {
 	// keys has the newest record of each key, without its value.
 	keys   map[string]record
 	values []DamagedValue
-	// revisions are the revisions that are there, as intervals without gaps.
+	// revisions are the existing revisions, as intervals without gaps.
 	revisions []interval
 	unsorted  bool
 	// dropped are the keys whose newest record has a damaged value.

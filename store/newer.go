@@ -23,8 +23,8 @@ func (e *NewerError) Error() string {
 		e.Part, e.Path, e.Version, etcdversion.Version, own.Major(), own.Minor())
 }
 
-// notNewer returns a NewerError if the schema's version is later than that of the embedded
-// etcd. Before 3.6, databases have no version.
+// notNewer returns a NewerError if the schema's version is later than the embedded etcd's. Before
+// 3.6, databases have no version.
 func notNewer(part, path, schema string) error {
 	if schema == "" {
 		return nil
@@ -39,8 +39,8 @@ func notNewer(part, path, schema string) error {
 	return nil
 }
 
-// isNewer reports whether the minor version of a schema is later than that of the embedded
-// etcd. Patch releases share a schema.
+// isNewer reports whether the minor version of a schema is later than the embedded etcd's. Patch
+// releases share a schema.
 func isNewer(schema string) (bool, error) {
 	v, err := version.ParseSemantic(schema)
 	if err != nil {

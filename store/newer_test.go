@@ -54,7 +54,7 @@ func withSchema(t *testing.T, snapshot string, settings map[string]string) strin
 	return path
 }
 
-// wantNewer fails the test unless err is a NewerError that says what to do.
+// wantNewer fails the test unless err is a NewerError that names a remedy.
 func wantNewer(t *testing.T, part string, err error) {
 	t.Helper()
 	newer, broken := (*store.NewerError)(nil), (*store.DamagedError)(nil)

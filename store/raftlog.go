@@ -15,11 +15,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// raftLog is what the write-ahead log of an etcd says.
+// raftLog summarizes the write-ahead log of an etcd.
 type raftLog struct {
 	files int
-	// first and last are the indexes of the entries that are there, which are without
-	// gaps; last is that of the snapshot if there is no entry behind it.
+	// first and last are the indexes of the first and last entries in the log, which has no gaps;
+	// last is the index of the snapshot if no entry follows it.
 	first, last uint64
 	// snapshot is the index of the newest snapshot that is committed; etcd starts with it.
 	snapshot  uint64
@@ -33,7 +33,7 @@ type raftLog struct {
 }
 
 // readLog reads all records of the log in dir and checks that they follow on each other.
-// The error says which file is damaged, and where; log then holds what is before. entry, if
+// The error says which file is damaged, and where; log then holds the records before it. entry, if
 // it is not nil, is called for each entry; its error ends the reading.
 func readLog(dir string, entry func(*raftpb.Entry) error) (log *raftLog, err error) {
 	log = &raftLog{}
@@ -155,7 +155,7 @@ func (l *raftLog) addEntry(e *raftpb.Entry, visit func(*raftpb.Entry) error) err
 	return nil
 }
 
-// check compares what the records say of each other, once all are read.
+// check checks that the records agree with each other, once all are read.
 func (l *raftLog) check() error {
 	begins := false
 	for _, s := range l.snapshots {

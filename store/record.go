@@ -26,8 +26,8 @@ const (
 	tombstoneMark = 't'
 )
 
-// readRecord reads a record from the key and the value that etcd stores. It returns an error
-// for everything that etcd does not write: etcd itself panics or hangs on some of it. A
+// readRecord reads a record from the key and the value that etcd stores. It returns an error for
+// anything that etcd does not write: etcd itself panics or hangs on some of it. A
 // record without a key only raises the revision; a restore with a raised revision writes one.
 func readRecord(id, data []byte) (record, error) {
 	r, err := readRevision(id)
@@ -87,7 +87,7 @@ func readRevision(id []byte) (record, error) {
 	return r, nil
 }
 
-// check compares what the record says twice.
+// check compares the fields that the record states twice.
 func (r *record) check(modified int64) error {
 	switch {
 	case len(r.key) == 0:

@@ -16,29 +16,29 @@ type RepairOptions struct {
 	Path string
 	// DataDir is the data directory to create. It must not exist or must be empty.
 	DataDir string
-	// Value is that of CheckOptions. Values that it refuses are left out.
+	// Value is as in CheckOptions. Values that it refuses are left out.
 	Value func(key string, value []byte) error
 }
 
-// RepairReport says what Repair kept, and what is lost.
+// RepairReport lists the data that Repair kept, and the data that is lost.
 type RepairReport struct {
 	Path    string `json:"path"`
 	DataDir string `json:"dataDir"`
-	// Records is the number of revisions of keys that were kept, Found those of them that
-	// were found in pages that the database itself does not reach any more, and Keys the
-	// number of keys that exist.
+	// Records is the number of revisions of keys that were kept, Found the number of them found in
+	// pages that the database itself does not reach any more, and Keys the number of keys that
+	// exist.
 	Records int `json:"records"`
 	Found   int `json:"found"`
 	Keys    int `json:"keys"`
 	// Replayed is the number of log entries that the database did not contain yet.
 	Replayed int `json:"replayed"`
-	// Lost describes what is not in the new directory.
+	// Lost describes the data that is not in the new directory.
 	Lost []string `json:"lost,omitempty"`
 }
 
-// Repair makes a new data directory of what is readable in a damaged snapshot or data
-// directory. Of a key whose newest revision is damaged, an earlier one becomes the newest
-// if there is one. Leases, users and alarms of etcd are not kept.
+// Repair makes a new data directory from the readable data of a damaged snapshot or data directory.
+// Of a key whose newest revision is damaged, an earlier one becomes the newest if there is one.
+// Leases, users and alarms of etcd are not kept.
 func Repair(ctx context.Context, opts RepairOptions) (*RepairReport, error) {
 	if err := checkNew(opts.DataDir); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (r *repair) compacted() int64 {
 	return newest
 }
 
-// summarize adds what is lost of the keys to the report.
+// summarize adds the lost keys and revisions to the report.
 func (r *repair) summarize() {
 	for _, v := range r.history.damaged() {
 		switch kept, ok := r.kept[v.Key]; {

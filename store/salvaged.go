@@ -48,7 +48,7 @@ func newSalvaged(ctx context.Context, path string) (s *salvaged, err error) {
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	// The empty etcd's own settings are those of its start.
+	// Empty the bucket of keys. The empty etcd's settings, in other buckets, stay as at its start.
 	if err := s.tx.DeleteBucket(schema.Key.Name()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

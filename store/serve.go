@@ -15,8 +15,8 @@ import (
 type ServerOptions struct {
 	// DataDir is the data directory, in etcd's layout.
 	DataDir string
-	// ClientURLs are the addresses to listen on. AdvertiseURLs are those in the list of
-	// members, which clients read; empty means ClientURLs.
+	// ClientURLs are the addresses to listen on. AdvertiseURLs are the URLs in the list of members,
+	// which clients read; empty means ClientURLs.
 	ClientURLs, AdvertiseURLs []url.URL
 	// CertFile and KeyFile (PEM) are the certificate of https addresses. With TrustedCAFile,
 	// clients need a certificate of one of its authorities.

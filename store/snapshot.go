@@ -42,7 +42,7 @@ func (s *Embedded) Snapshot(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// Snapshot implements Snapshotter. The state is that of the member that answers.
+// Snapshot implements Snapshotter. It returns the state of the member that answers.
 func (s *Etcd) Snapshot(ctx context.Context, w io.Writer) error {
 	err := s.usable()
 	if err == nil {

@@ -43,7 +43,7 @@ func newSpace(e engine, quota int64, f *failure) *space {
 func (s *space) compact(ctx context.Context, revision int64) error {
 	s.fileMu.Lock()
 	defer s.fileMu.Unlock()
-	// The sizes are those of the last commit, which lags behind a burst of writes.
+	// The sizes date from the last commit, which lags behind a burst of writes.
 	s.engine.kv().Commit()
 	// Only a physical compaction has freed the pages when it returns.
 	err := s.engine.compact(ctx, revision, s.near())

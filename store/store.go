@@ -41,7 +41,7 @@ type ListResult struct {
 // More reports whether keys remain beyond this page.
 func (r *ListResult) More() bool { return r.Count > int64(len(r.KeyValues)) }
 
-// EventType is what happened to a key.
+// EventType is the kind of change of a key.
 type EventType int
 
 // The types of event.

@@ -17,7 +17,7 @@ const lockTimeout = 200 * time.Millisecond
 // DamagedError is returned for a data directory or a snapshot that is not as etcd wrote it.
 // Nothing in it has been changed.
 type DamagedError struct {
-	// Part says what is damaged, for example "database", and Path is its file or directory.
+	// Part is the damaged part, for example "database", and Path is its file or directory.
 	Part, Path string
 	Err        error
 }

@@ -6,8 +6,8 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Counted wraps an informer that is not from a Factory, so that the ledger counts its events
-// like those of a Factory. The configuration of its client must have been prepared with Wrap.
+// Counted wraps an informer that is not from a Factory, so that the ledger counts its events as it
+// counts a Factory's. The configuration of its client must have been prepared with Wrap.
 // The informer is in flight from the call until it has synced or stopped, so the caller must
 // run it. With a nil ledger Counted returns inner.
 func Counted(inner cache.SharedIndexInformer, ledger *clock.Ledger) cache.SharedIndexInformer {

@@ -100,8 +100,8 @@ func (f *flow) holdLocked() {
 	f.held.Set(hold)
 }
 
-// backlog returns the changes whose objects are not in the informer's queue yet, and those
-// between the queue and the end of the handlers.
+// backlog returns the number of changes whose objects are not in the informer's queue yet, and the
+// number between the queue and the end of the handlers.
 func (f *flow) backlog() (received, undelivered int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

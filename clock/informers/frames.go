@@ -62,7 +62,7 @@ func (b *body) Close() error {
 // count goes through the frames that begin or end in data.
 func (b *body) count(data []byte) {
 	begun := len(b.partial) > 0
-	kept := begun // data is what b.partial holds
+	kept := begun // whether b.partial holds data
 	if begun {
 		b.partial = append(b.partial, data...)
 		data = b.partial

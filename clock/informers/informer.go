@@ -12,10 +12,10 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// informer is one of client-go's shared informers, and the flow of what it delivers.
+// informer is one of client-go's shared informers, and the flow that counts its events.
 //
 // A handler that joins a running informer is in flight until it has seen all that
-// was there, and is counted for what is stored after AddEventHandler has returned.
+// was there, and is counted for objects that are stored after AddEventHandler has returned.
 // For a change that comes at the very moment it joins, it is not waited for.
 type informer struct {
 	cache.SharedIndexInformer
@@ -81,7 +81,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	i.SharedIndexInformer.RunWithContext(withFlow(inflight.Alone(ctx), i.flow))
 }
 
-// end waits for what waits for the informer.
+// end waits for the work that waits for the informer.
 func (i *informer) end() {
 	i.mu.Lock()
 	i.ended = true
@@ -100,8 +100,8 @@ func (i *informer) GetIndexer() cache.Indexer {
 	return inner
 }
 
-// Backlog returns the number of changes that are received and not in the informer's queue yet,
-// and that of those which are there or on their way to the handlers.
+// Backlog returns the number of changes that have been received but are not in the informer's queue
+// yet, and the number of changes that are in the queue or on their way to the handlers.
 func (i *informer) Backlog() (received, undelivered int) { return i.flow.backlog() }
 
 // GetStore is GetIndexer for callers that need no index.

@@ -32,7 +32,7 @@ import (
 // Kinds are the shared informers of the kinds that controllers, the scheduler and kubelets
 // read. Requesting one makes it; Start starts those that were requested.
 //
-// It takes the place of client-go's SharedInformerFactory in what those packages receive. A
+// Those packages receive it in place of client-go's SharedInformerFactory. A
 // package that mentions the factory, however indirectly, compiles the generic informer types
 // of each kind of Kubernetes once more: 30,000 symbols for a controller of a hundred lines,
 // which each test binary then links.

@@ -55,7 +55,7 @@ func newRetries(ledger *clock.Ledger) *retries {
 	return &retries{clock: r.Clock, chances: r.Chances}
 }
 
-// lead starts the delays anew, as those of a new reflector.
+// lead resets the delays to the initial one, as a new reflector does.
 func (r *retries) lead() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

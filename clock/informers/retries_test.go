@@ -188,7 +188,7 @@ func TestRetriesFollowTheClustersClock(t *testing.T) {
 }
 
 // checkWaits looks for waits that are each the double of the one before, and up to
-// twice as long by chance, from 0.8 s to 30 s. The rules begin anew every two minutes.
+// twice as long by chance, from 0.8 s to 30 s. The delays are reset every two minutes.
 func checkWaits(t *testing.T, requests []string) {
 	t.Helper()
 	var last, wait time.Duration

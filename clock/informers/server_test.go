@@ -96,7 +96,7 @@ func (s *server) write(kind watch.EventType, name string, data map[string]string
 	}
 }
 
-// breakStreams ends all watches. With lose, what was not read is lost.
+// breakStreams ends all watches. With lose, unread data is lost.
 func (s *server) breakStreams(lose bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

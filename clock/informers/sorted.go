@@ -35,7 +35,7 @@ func (s sorted) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	return inOrder(keys), err
 }
 
-// byName sorts what is the caller's own.
+// byName sorts a slice that the caller owns.
 func byName(objects []any) []any {
 	slices.SortFunc(objects, func(a, b any) int {
 		x, isObject := a.(metav1.Object)

@@ -272,5 +272,5 @@ func (o *outputs) writeAnswer(a answer) error {
 	)
 }
 
-// uncertain is the exit code of an answer that depends on what the fork does not have.
+// uncertain is the exit code of an answer that depends on things that the fork does not have.
 const uncertain = 3

@@ -19,7 +19,7 @@ import (
 // choice is the cluster that a command uses.
 type choice struct {
 	config *rest.Config
-	// name is that of a cluster of "minikcm up" on this machine; empty: it is another cluster.
+	// name is the name of a cluster of "minikcm up" on this machine; empty: it is another cluster.
 	name string
 	// kubeconfig is the file that the choice comes from; several are separated by colons.
 	kubeconfig string
@@ -144,7 +144,7 @@ func named(path string, running []runningCluster) string {
 	return path
 }
 
-// instead says what to do without a kubeconfig: name a running cluster, or start one.
+// instead returns advice for commands without a kubeconfig: name a running cluster, or start one.
 func instead(running []runningCluster) string {
 	var names []string
 	for i := range running {

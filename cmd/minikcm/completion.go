@@ -291,14 +291,14 @@ func completeKubectl(cmd *cobra.Command, args []string, toComplete string) ([]st
 	return lines[:last], cobra.ShellCompDirective(directive)
 }
 
-// completeFlags lets the flags of a command and of those beneath it complete what they name.
+// completeFlags adds completions to the flags of a command and of its subcommands.
 func completeFlags(cmd *cobra.Command) {
 	for name, complete := range map[string]completer{
 		"kubeconfig": completeKubeconfig, "namespace": completeNamespaces, "clock": completeClock,
 		"emulated-version": completeReleases, "controllers": completeControllers,
 	} {
 		// A command whose kubeconfig is written, not read, completes files. An error means that the flag
-		// is that of a parent, or has a completion already.
+		// belongs to a parent, or has a completion already.
 		if cmd.Flags().Lookup(name) != nil && !(name == "kubeconfig" && cmd.Name() == "up") {
 			_ = cmd.RegisterFlagCompletionFunc(name, complete)
 		}

@@ -139,8 +139,8 @@ func write(w io.Writer, data []byte, err error) error {
 	return err
 }
 
-// printControllers prints a table. Ages are relative to now, which is machine time; the
-// ages of a cluster with a scaled clock are therefore not those of its own clock.
+// printControllers prints a table. Ages are relative to now, which is machine time; with a scaled
+// clock, they therefore differ from ages on the cluster's clock.
 func printControllers(w io.Writer, all []controllers.Status, wide bool, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	header := "NAME\tSTATE\tQUEUED\tRUNNING\tRETRIES\tRESTARTS\tERROR AGE\tLAST ERROR"

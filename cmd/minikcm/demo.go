@@ -162,8 +162,8 @@ func (f *demoFlags) servePage(cmd *cobra.Command, opts *scenarios.Options) (*ui.
 	return page, err
 }
 
-// patience is for how long the lines of programs wait for the end of a step. Most steps of the tours
-// are shorter; those that take longer show what happens meanwhile.
+// patience is the time for which the lines of programs wait for the end of a step. Most steps of the
+// tours are shorter; longer ones show the lines meanwhile.
 const patience = 500 * time.Millisecond
 
 // errTourEnded is the failure of a tour that the presenter has ended.
@@ -172,7 +172,7 @@ var errTourEnded = errors.New("ended by the presenter")
 // presenter prints the texts of a tour and waits for the presenter's lines.
 type presenter struct {
 	progress *progress
-	// lines are the presenter's; nil: nothing is waited for.
+	// lines are the presenter's lines; nil: the tour waits for none.
 	lines  <-chan string
 	prompt bool
 }

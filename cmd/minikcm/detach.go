@@ -29,7 +29,7 @@ const detachedVariable = "MINIKCM_DETACHED"
 type readiness struct {
 	// Progress is a line about the start; empty: the cluster is ready.
 	Progress string `json:",omitempty"`
-	// Out and Err are what the command prints.
+	// Out and Err are the command's standard output and standard error.
 	Out, Err string
 	// Link opens the live page once; empty: there is none.
 	Link string

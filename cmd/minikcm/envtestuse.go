@@ -53,7 +53,7 @@ func (f *envtestFlags) register(flags *pflag.FlagSet) {
 	}
 }
 
-// envtestAction is what one of setup-envtest's commands does.
+// envtestAction implements one of setup-envtest's commands.
 type envtestAction func(f *envtestFlags, out io.Writer, selector versionSelector) error
 
 // newEnvtestCommands returns the commands of setup-envtest.

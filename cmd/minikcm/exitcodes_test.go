@@ -23,7 +23,7 @@ const exitRule = `| code | meaning |
 | 130 | Ctrl-C ended it before it had a result (as in shells: 128 and the number of the signal) |
 `
 
-// exits says what 0 and 1 mean for a command, and which other codes it has beside those of exitRule.
+// exits says what 0 and 1 mean for a command, and which codes it has that exitRule does not have.
 type exits struct{ yes, no, others string }
 
 const (

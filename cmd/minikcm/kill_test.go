@@ -130,8 +130,8 @@ func verifyLedger(t *testing.T, l *ledger, client kubernetes.Interface) {
 	}
 }
 
-// TestSweep checks that the next process removes the temporary directory of a killed one, but
-// neither that of a live process nor a foreign one.
+// TestSweep checks that the next process removes the temporary directory of a killed process, but
+// neither a live process's directory nor a foreign one.
 func TestSweep(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -52,8 +52,8 @@ func checkUnused(kubeconfig string) error {
 }
 
 // freeKubeconfigPath returns the path for a new cluster's kubeconfig: the file in the data
-// directory, or that of the name, or the default, or a file beside the default while another cluster
-// uses that.
+// directory, or else the default path with "-name" appended, or else the default path. While
+// another cluster uses the default path, it is that path with the process ID appended.
 func freeKubeconfigPath(ctx context.Context, dataDir, name string) (string, error) {
 	if dataDir != "" {
 		return filepath.Join(dataDir, "kubeconfig"), nil

@@ -102,7 +102,7 @@ func quietDiscovery(errOut io.Writer) error {
 	return nil
 }
 
-// withoutLines is a Writer of lines that leaves out those that match.
+// withoutLines is a Writer of lines that drops matching lines.
 type withoutLines struct {
 	next io.Writer
 	omit *regexp.Regexp

@@ -24,7 +24,7 @@ import (
 )
 
 // computesAges reports whether a command of kubectl with these arguments prints ages that kubectl computes
-// from the machine's time. "get" prints ages that the server computes, also those of events.
+// from the machine's time. "get" prints ages that the server computes, also of events.
 func computesAges(root *cobra.Command, args []string) bool {
 	command, _, err := root.Find(args)
 	return err == nil && (command.Name() == "describe" || command.Name() == "events") && !names(args, "--output", "-o")

@@ -51,7 +51,7 @@ the name of a cluster, too.`,
 	return cmd
 }
 
-// listedCluster is a running cluster with what it answers.
+// listedCluster is a running cluster with its answers.
 type listedCluster struct {
 	runningCluster
 	// Nodes are the numbers of its nodes; nil: it does not answer.

@@ -107,8 +107,8 @@ func TestNoOwnFolder(t *testing.T) {
 	}
 }
 
-// TestDetachedFailure starts a cluster in the background that cannot start: its output and its exit code
-// are those of the command.
+// TestDetachedFailure starts a cluster in the background that cannot start: the command passes on its
+// output and its exit code.
 func TestDetachedFailure(t *testing.T) {
 	t.Parallel()
 	p := launch(t, t.TempDir(), "run", "up", "-d", "--etcd-servers", "http://127.0.0.1:1", "--controllers", "nonsense")

@@ -53,8 +53,8 @@ func drainNode(ctx context.Context, client kubernetes.Interface, node string, op
 	})
 }
 
-// evictAll evicts pods and retries refused evictions until all are granted. A refused
-// eviction does not delay those of other pods.
+// evictAll evicts pods and retries refused evictions until all are granted. A refused eviction does
+// not delay the evictions of other pods.
 func evictAll(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod) error {
 	for why := map[types.UID]string{}; ; {
 		var refused []corev1.Pod

@@ -25,7 +25,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("there are %d nodes, want 2", n)
 	}
 
-	// A second cluster gets its own port and kubeconfig and leaves those of the first alone.
+	// A second cluster gets its own port and kubeconfig and leaves the first one's alone.
 	second, other := launchUp(t, home)
 	if want := kubeconfig + "-" + strconv.Itoa(second.Process.Pid); other != want {
 		t.Errorf("the second kubeconfig is %s, want %s", other, want)

@@ -27,8 +27,7 @@ const (
 	// recordedTokenLifetime is the lifetime of the token of a recorded service account, on
 	// the cluster's clock.
 	recordedTokenLifetime = 365 * 24 * time.Hour
-	// recordRequestTimeout is how long the cluster may take for each request of the command
-	// itself.
+	// recordRequestTimeout bounds each request of the command itself to the cluster.
 	recordRequestTimeout = 30 * time.Second
 )
 

@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/internal/golden"
 )
 
-// rbac record prints the roles that a command needs, and compares them with those of its
+// rbac record prints the roles that a command needs, and compares them with the roles of its
 // service account. Afterwards the account may do only what its roles allow.
 func TestRBACRecord(t *testing.T) {
 	p, kubeconfig := launchUp(t, t.TempDir(), "--nodes", "0")

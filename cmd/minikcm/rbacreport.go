@@ -11,8 +11,8 @@ import (
 	"minikcm.dev/minikcm/internal/leastprivilege"
 )
 
-// accessReport is what "minikcm rbac record" prints: YAML documents that kubectl can apply,
-// with the comparison in comments.
+// accessReport is the output of "minikcm rbac record": YAML documents that kubectl can apply, with
+// the comparison in comments.
 type accessReport struct {
 	*accessapi.Record
 	options leastprivilege.Options

@@ -21,7 +21,7 @@ const (
 // resetState is the response at resetPath. For a POST, Resets is the number that a GET
 // returns once the reset is complete.
 type resetState struct {
-	// Resets is how often the cluster has been reset.
+	// Resets counts the resets of the cluster.
 	Resets int `json:"resets"`
 }
 

@@ -54,9 +54,9 @@ and pods by state, the controllers that fail, and the active faults.`,
 	return cmd
 }
 
-// clusterStatus is what "minikcm status" prints; its JSON is documented in docs/cli.md.
+// clusterStatus is the output of "minikcm status"; its JSON is documented in docs/cli.md.
 type clusterStatus struct {
-	// Name is that of a cluster of "minikcm up" on this machine.
+	// Name is the name of a cluster of "minikcm up" on this machine.
 	Name       string `json:"name,omitempty"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Server     string `json:"server"`
@@ -66,7 +66,7 @@ type clusterStatus struct {
 	// deleted, and the phase for the others.
 	Pods        map[string]int   `json:"pods"`
 	Controllers controllerCounts `json:"controllers"`
-	// Faults are those that are not over.
+	// Faults are the faults that are not over.
 	Faults []faultapi.Injection `json:"faults"`
 }
 

@@ -130,7 +130,8 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// upExtras are what "minikcm up" runs beside the cluster, and how it is registered.
+// upExtras selects the parts that "minikcm up" runs beside the cluster, and the name and clock that
+// it registers.
 type upExtras struct {
 	chaosMesh, ui, open bool
 	name, clock         string

@@ -144,8 +144,8 @@ func (u *upCluster) serve(cmd *cobra.Command) (err error) {
 	}
 }
 
-// servePage serves the live page, for this cluster and those that replace it. Without it, the
-// page is nil.
+// servePage serves the live page, for this cluster and the clusters that replace it. Without it,
+// the page is nil.
 func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, error) {
 	if !wanted {
 		return nil, nil
@@ -158,7 +158,8 @@ func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, err
 	return page, err
 }
 
-// describeNodes counts the nodes, and those that this process simulates if others run, too.
+// describeNodes counts the nodes and, if other processes simulate nodes too, the ones that this
+// process simulates.
 func describeNodes(ctx context.Context, cluster *minikcm.Cluster) string {
 	own := len(cluster.Kubelets().Nodes())
 	all, err := cluster.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -44,7 +44,7 @@ func Start(ctx context.Context, client rest.Interface, user string, enforce bool
 	return &Session{client: client, stream: stream, id: started.ID}, nil
 }
 
-// Finish ends the recording and returns what the user asked for.
+// Finish ends the recording and returns the user's requests.
 func (s *Session) Finish(ctx context.Context) (*Record, error) {
 	data, err := s.client.Delete().AbsPath(Path, s.id).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err != nil {

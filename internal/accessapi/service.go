@@ -25,7 +25,7 @@ const (
 	Feature = "access"
 	Path    = "/minikcm/v1/" + Feature
 
-	// writeTimeout is how long a client may take to read what was asked for, by the
+	// writeTimeout is how long a client may take to read the recorded requests, by the
 	// machine's clock.
 	writeTimeout = 30 * time.Second
 )
@@ -38,7 +38,7 @@ type Started struct {
 	User string `json:"user"`
 }
 
-// Record is what a user asked for.
+// Record lists the requests of a user.
 type Record struct {
 	Requests []leastprivilege.Request `json:"requests"`
 	// Incomplete reports that there was more than is kept.

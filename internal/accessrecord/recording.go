@@ -15,7 +15,7 @@ const (
 	maxRequests = 20_000
 )
 
-// Recording is what one user asks for. Its methods may be called concurrently.
+// Recording records the requests of one user. Its methods may be called concurrently.
 type Recording struct {
 	recorder *Recorder
 	user     string
@@ -72,8 +72,8 @@ func (r *Recording) note(request leastprivilege.Request, denied bool) {
 	}
 }
 
-// Requests returns what has been asked for until now, in the order of
-// leastprivilege.Compare. complete is false if there was more than is kept.
+// Requests returns the requests until now, in the order of leastprivilege.Compare. complete is
+// false if there were more than are kept.
 func (r *Recording) Requests() (all []leastprivilege.Request, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

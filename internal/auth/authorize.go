@@ -32,13 +32,13 @@ type Attributes struct {
 	Namespace   string
 	Name        string
 	Path        string
-	// FieldSelector and LabelSelector are those of a list, a watch or a deletecollection, as the
-	// client sent them.
+	// FieldSelector and LabelSelector are the selectors of a list, a watch or a
+	// deletecollection, as the client sent them.
 	FieldSelector, LabelSelector string
 }
 
-// Rules are what a user may do in a namespace. If Incomplete is set they may be too
-// few; the error says why.
+// Rules lists the requests that a user may make in a namespace. If Incomplete is set they may
+// be too few; the error says why.
 type Rules struct {
 	Resources  []ResourceRule
 	Paths      []PathRule

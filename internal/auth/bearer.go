@@ -75,9 +75,9 @@ func splitProtocols(header http.Header) (tokens, others []string) {
 	return tokens, others
 }
 
-// DropCredentials removes what only the API server may see of an authenticated request's
-// headers: its token, and the headers in which front proxies name users, so that nothing
-// behind the API server takes them for its own.
+// DropCredentials removes the headers of an authenticated request that only the API server may
+// see: its token, and the headers in which front proxies name users, so that nothing behind
+// the API server takes them for its own.
 func DropCredentials(header http.Header) {
 	delete(header, "Authorization")
 	for name := range header {

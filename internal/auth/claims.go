@@ -13,8 +13,8 @@ import (
 // LegacyIssuer is the issuer of tokens that are stored in secrets, as upstream.
 const LegacyIssuer = "kubernetes/serviceaccount"
 
-// Claims are the claims of a token: those of a bound token (KEP-1205, KEP-4193) in
-// Bound, those of a token from a secret in the fields after it.
+// Claims are the claims of a token. Bound has the claims of a bound token (KEP-1205,
+// KEP-4193), the fields after it the claims of a token from a Secret.
 type Claims struct {
 	jwt.RegisteredClaims
 	Bound *BoundClaims `json:"kubernetes.io,omitempty"`

@@ -46,8 +46,7 @@ func NewFrontProxy(opts FrontProxyOptions) (*FrontProxy, error) {
 }
 
 // User returns the user that the headers of a proxy's request name: nil if they name none,
-// or if the connection has no certificate. The error says why the certificate is not that
-// of the proxy.
+// or if the connection has no certificate. The error says why the certificate is not the proxy's.
 func (p *FrontProxy) User(r *http.Request) (*User, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || !slices.ContainsFunc(p.opts.UserHeaders, func(name string) bool { return r.Header.Get(name) != "" }) {
 		return nil, nil

@@ -136,8 +136,8 @@ func isAccount(u *User) bool {
 	return err == nil
 }
 
-// become completes the user's groups: those of service accounts and nodes, and
-// GroupAuthenticated unless the user is anonymous.
+// become adds the groups that follow from the user's name: the groups of service accounts and
+// nodes, and GroupAuthenticated unless the user is anonymous.
 func (m impersonationMode) become(wanted *User) *User {
 	u := *wanted
 	u.Groups = slices.Clone(u.Groups)

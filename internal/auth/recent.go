@@ -6,7 +6,7 @@ import "sync"
 const maxRecent = 1024
 
 // recent caches values that do not change. The zero value is ready to use. When it is
-// full, it drops about half of the entries, those that were used least recently.
+// full, it drops the least recently used half of the entries, approximately.
 type recent[K comparable, V any] struct {
 	mu         sync.Mutex
 	young, old map[K]V

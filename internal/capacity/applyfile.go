@@ -97,7 +97,7 @@ func (f *Fork) applyOne(ctx context.Context, o *unstructured.Unstructured) error
 	return patch(ctx, client, there, wanted)
 }
 
-// fieldManager is that of kubectl apply.
+// fieldManager is the field manager of kubectl apply.
 const fieldManager = "kubectl-client-side-apply"
 
 // patch changes an object to a wanted one, with the fields removed that were applied before and are not

@@ -42,7 +42,7 @@ func whatAils(a *kubeletsim.Assumption) string {
 	return strings.TrimSuffix(o.Reason+": "+o.Message, ": ")
 }
 
-// lacks returns what the fork does not have, and on which an answer depends.
+// lacks describes the things that an answer depends on and the fork does not have.
 func (f *Fork) lacks(before *state, r *Report) []string {
 	var all []string
 	if loaded := f.Loaded(); loaded != nil {

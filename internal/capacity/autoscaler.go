@@ -115,7 +115,8 @@ type scaleUp struct {
 	daemons []appsv1.DaemonSet
 }
 
-// option is what a group would do for the pending pods.
+// option is a possible enlargement of a node group: the nodes to add and the number of pending pods
+// that they take.
 type option struct {
 	group *NodeGroup
 	specs []minikcm.NodeSpec
@@ -166,7 +167,7 @@ func usable(n *corev1.Node) *corev1.Node {
 	return n
 }
 
-// place puts pods on nodes of the simulation, and returns those that find none.
+// place puts pods on nodes of the simulation, and returns the pods that no node fits.
 func (s *scaleUp) place(pods []*corev1.Pod) (left []*corev1.Pod) {
 	for _, pod := range pods {
 		if _, err := s.sim.Place(pod); err != nil {
@@ -268,7 +269,7 @@ func (a *autoscaler) estimate(s *scaleUp, g *NodeGroup, pods []*corev1.Pod) (o o
 	return o, "", nil
 }
 
-// complete fills in what the kubelet of a node adds.
+// complete fills in the fields that the kubelet of a node adds.
 func complete(n *corev1.Node) {
 	if n.Labels == nil {
 		n.Labels = map[string]string{}
@@ -331,7 +332,7 @@ func (a *autoscaler) choose(options []option) *option {
 	return best
 }
 
-// price is that of the option's nodes for each pod.
+// price returns the price of the option's nodes per pod.
 func (o *option) price() float64 { return o.group.Price * float64(len(o.specs)) / float64(o.pods) }
 
 // enlarge adds the nodes of an option.

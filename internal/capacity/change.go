@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Verb is what a Change does.
+// Verb names the kind of a Change.
 type Verb string
 
 const (
@@ -34,8 +34,8 @@ const (
 // Change is one change of a fork.
 type Change struct {
 	Verb Verb `json:"verb"`
-	// Selected is how the question names the nodes to drain, remove or crash, and Nodes are those that
-	// it names.
+	// Selected holds the question's selectors of nodes to drain, remove or crash; Nodes are the nodes
+	// that they select.
 	Selected []NodeSelector `json:"-"`
 	Nodes    []string       `json:"nodes,omitempty"`
 	// Count is the number of nodes to add, and Like the node to copy.

@@ -112,7 +112,7 @@ func placedOf(pod *corev1.Pod, preempted bool) Placed {
 }
 
 // wait collects the pods that are pending after the changes, with the reasons. A pod was pending before if
-// the one that it replaces was.
+// the pod that it replaces was.
 func (r *Report) wait(before, after *state, replaced map[types.UID]*corev1.Pod, warning func(types.UID) *reasons.Event) {
 	was := map[types.UID]bool{}
 	for i := range before.pods {

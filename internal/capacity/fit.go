@@ -91,7 +91,8 @@ func (f *Fork) try(ctx context.Context, fit *Fit, more int, before *state) error
 	return f.count(ctx, fit, more, before, after)
 }
 
-// judge sets the verdict. lacks are what the fork does not have and the answer depends on.
+// judge sets the verdict. lacks describes things that the answer depends on and the fork does not
+// have.
 func (f *Fit) judge(lacks []string) {
 	switch {
 	case len(lacks) > 0:

@@ -44,7 +44,7 @@ type Options struct {
 	NodeGroups *NodeGroups
 	// Latencies are the delays of pods in the fork.
 	Latencies minikcm.Latencies
-	// NodeDelay is how long a node that the question adds takes to be Ready.
+	// NodeDelay is the time that a node which the question adds takes to become Ready.
 	NodeDelay time.Duration
 	// Drain are the options of the question's drains.
 	Drain drain.Options
@@ -71,7 +71,7 @@ type Fork struct {
 	dynamic dynamic.Interface
 	kinds   check.Kinds
 	watch   *watcher
-	// unseen are what the dump does not say of the loads that its autoscalers saw.
+	// unseen names the loads that the dump's autoscalers saw and the dump does not show.
 	unseen []string
 	// scheduler is the configuration of the fork's scheduler; nil: the default.
 	scheduler *controllers.SchedulerConfig

@@ -67,7 +67,8 @@ type loaded struct {
 	requests corev1.ResourceList
 }
 
-// loadedBy returns the workloads behind a target: itself, or those whose pods a Service selects.
+// loadedBy returns the workloads behind a target: the target itself, or the workloads whose pods a
+// Service selects.
 func (f *Fork) loadedBy(ctx context.Context, t *Target) ([]loaded, error) {
 	client, err := f.resource(t)
 	if err != nil {
@@ -162,7 +163,7 @@ func (f *Fork) multiply(ctx context.Context, t *Target, factor float64) error {
 	return nil
 }
 
-// unknownShare is the share of its requests that a container uses of which nothing is known.
+// unknownShare is the share of its requests that a container of unknown usage uses.
 const unknownShare = 0.5
 
 // milli formats an amount with three decimals.
@@ -171,8 +172,8 @@ func milli(amount float64) string {
 }
 
 // withLoads returns the dump with the loads that its autoscalers saw, as annotations of the workloads that
-// they scale: otherwise they would act on the usage that pods have of which nothing is known. unseen are
-// the autoscalers' metrics whose values are not known.
+// they scale: otherwise they would act on the assumed usage of pods whose real usage is unknown. unseen
+// are the autoscalers' metrics whose values are not known.
 func withLoads(d *dump.Dump) (with *dump.Dump, unseen []string) {
 	var objects []*unstructured.Unstructured
 	at := map[string]int{}
@@ -219,8 +220,8 @@ func withLoads(d *dump.Dump) (with *dump.Dump, unseen []string) {
 	return changed, unseen
 }
 
-// loadsOf returns the loads that an autoscaler saw: by its status or, without one, those with which it is at
-// rest.
+// loadsOf returns the loads that an autoscaler saw, by its status. Without a status, it returns the loads at
+// which the autoscaler is at rest.
 func loadsOf(h *autoscalingv2.HorizontalPodAutoscaler, of loaded) (loads map[string]string, unseen []string) {
 	loads = map[string]string{}
 	replicas := float64(max(int64(h.Status.CurrentReplicas), of.replicas))
@@ -284,7 +285,7 @@ func podsLoad(h *autoscalingv2.HorizontalPodAutoscaler, m *autoscalingv2.PodsMet
 	return 0, false
 }
 
-// Scaled is what an autoscaler did.
+// Scaled reports how an autoscaler changed the replicas of its target.
 type Scaled struct {
 	Autoscaler Target `json:"autoscaler"`
 	Before     int32  `json:"before"`
@@ -293,7 +294,7 @@ type Scaled struct {
 	Limited string `json:"limited,omitempty"`
 }
 
-// scaled returns what the autoscalers of the fork have changed, or would.
+// scaled returns the changes that the autoscalers of the fork have made, or would make.
 func (f *Fork) scaled(ctx context.Context, before map[types.UID]int32) ([]Scaled, error) {
 	list, err := f.client.AutoscalingV2().HorizontalPodAutoscalers("").List(ctx, metav1.ListOptions{})
 	if err != nil {

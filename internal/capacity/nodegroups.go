@@ -28,10 +28,10 @@ type NodeGroup struct {
 	spec.Pool `yaml:",inline"`
 	// Like is the name of an existing node, in place of a description.
 	Like string `yaml:"like"`
-	// Max is the largest number of nodes, with those that the cluster has.
+	// Max is the largest number of nodes, including the present ones.
 	Max int `yaml:"max"`
-	// Price is that of a node, for the expander price. Priority is for the expander of that name: the
-	// highest wins.
+	// Price is the price of a node, for the expander price. Priority is for the expander priority:
+	// the highest wins.
 	Price    float64 `yaml:"price"`
 	Priority int     `yaml:"priority"`
 }
@@ -159,7 +159,8 @@ func (g *NodeGroup) template(i int, existing []corev1.Node) (minikcm.NodeSpec, e
 	return template, nil
 }
 
-// holds reports whether a node belongs to the group: by a label of its pool, its name, or what it is like.
+// holds reports whether a node belongs to the group: by the label of its pool, by its name, or because it
+// is the node named by Like.
 func (g *NodeGroup) holds(n *corev1.Node) bool {
 	return poolOf(n) == g.Name || numbered(n.Name) == g.Name || g.Like != "" && n.Name == g.Like
 }

@@ -11,8 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/spell"
 )
 
-// NodeSelector names nodes: one by its name, or those of a zone, of a pool, or that a label selector
-// matches.
+// NodeSelector selects nodes by name, zone, pool or label selector.
 type NodeSelector struct {
 	Name, Zone, Pool string
 	Labels           string

@@ -221,8 +221,8 @@ func (r *Report) leaving() [][]string {
 	return rows
 }
 
-// waited returns the rows of waits. Pods with the same reason share a row, and without a reason those on
-// the same node.
+// waited returns the rows of waits. Pods with the same reason share a row; pods without a reason share
+// one by node.
 func (r *Report) waited() [][]string {
 	type same struct{ node, what, reason string }
 	found := map[same][]Wait{}

@@ -310,7 +310,8 @@ func TestLoad(t *testing.T) {
 	if len(r.Uncertain) != 1 || !strings.HasPrefix(r.Uncertain[0], "no autoscaler scales deployment/web in default") {
 		t.Errorf("uncertain because %q", r.Uncertain)
 	}
-	// At rest, nothing moves: the load is that of the status, not half of the requests.
+	// At rest, nothing moves: the load follows from the autoscaler's status and is not half of the
+	// requests.
 	r = ask(t, openFork(t, text+scalerYAML("web", 20), autoscale), "scale deployment/web=4", Fits)
 	if len(r.Scaled)+len(r.Started)+len(r.Gone) > 0 {
 		t.Errorf("at rest: %+v, %+v, %+v", r.Scaled, r.Started, r.Gone)
@@ -350,8 +351,9 @@ profiles:
 	}
 }
 
-// Six pods of a CPU need two nodes of four. The emptiest nodes go first: the pod of n1 goes to an emptier
-// node than n0, that of the next one too, and then no three pods fit on one CPU.
+// Six pods of a CPU need two nodes of four. The emptiest nodes are removed first: the pod of n1 and then
+// the pod of the next node move to emptier nodes than n0. After that, the three pods of n0 do not fit on
+// one CPU.
 func TestConsolidate(t *testing.T) {
 	t.Parallel()
 	text := nodesYAML(4) + ownerYAML("web", 6) + podYAML("web", "web-a", "n0") + podYAML("web", "web-b", "n0") + podYAML("web", "web-c", "n0") +
@@ -410,7 +412,7 @@ func TestFitOfAFile(t *testing.T) {
 	}
 }
 
-// The room counts that there is now: not that of a Job, which ends in an hour.
+// Only the room that is free now counts, without the room of a Job that ends in an hour.
 func TestFitBesideAJob(t *testing.T) {
 	t.Parallel()
 	job := "---\n{apiVersion: batch/v1, kind: Job, metadata: {name: batch, namespace: default}, spec: {template: {metadata: {annotations: {minikcm.dev/exit-after: 1h}}, spec: {restartPolicy: Never, containers: [{name: c, image: c, resources: {requests: {cpu: \"3\"}}}]}}}}\n"

@@ -39,7 +39,7 @@ type Report struct {
 	// help none of the pods that stay pending.
 	Added    []Added    `json:"added,omitempty"`
 	Helpless []Helpless `json:"helpless,omitempty"`
-	// Scaled is what autoscalers did.
+	// Scaled lists the changes that autoscalers made.
 	Scaled []Scaled `json:"scaled,omitempty"`
 	// Removable are the nodes that a consolidation removes, in this order, and Kept are the others.
 	Removable []string `json:"removable,omitempty"`
@@ -178,7 +178,8 @@ type NodeUse struct {
 	After  *Use   `json:"after,omitempty"`
 }
 
-// Use is what pods request of a node and what the node has, by resource, including pods.
+// Use compares the pods' requests on a node with the node's allocatable resources, which include
+// pods.
 type Use struct {
 	Requested   map[string]string `json:"requested"`
 	Allocatable map[string]string `json:"allocatable"`

@@ -30,9 +30,9 @@ var waiters = []string{
 	controllers.VolumeAttachDetach, controllers.VolumeBinder, controllers.VolumeProvisioner, controllers.VolumeAttacher,
 }
 
-// inVain is how often in a row a timer comes due without changing anything until nothing is expected of it any
-// more. Once is not enough: a controller that has seen heartbeats finds at first that the node's next
-// one is not due yet, and waits for that.
+// inVain is the number of times in a row that a timer must come due without an effect before it counts as
+// settled. Once is not enough: a controller that has seen heartbeats finds at first that the node's next one
+// is not due yet, and waits for that.
 const inVain = 2
 
 // activity is a change that takes time in the fork.
@@ -62,8 +62,8 @@ type settling struct {
 
 type timerKey struct{ part, key string }
 
-// settle lets time pass until the activities are done, or wait for what does not come, and the fork has
-// settled. It reports whether it has, or only Options.For is over.
+// settle lets time pass until the activities are done, or wait in vain, and the fork has settled. It
+// returns false if Options.For is over before.
 func (f *Fork) settle(ctx context.Context, activities ...activity) (settled bool, err error) {
 	return f.settling(activities).run(ctx)
 }

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/internal/reasons"
 )
 
-// watcher follows what happens in a fork: when something last changed that matters for the answer, and
-// how long pods have waited for what.
+// watcher follows a fork: the time of the last change that matters for the answer, and how long and
+// why pods have waited.
 type watcher struct {
 	stop func()
 
@@ -29,7 +29,7 @@ type watcher struct {
 	warnings map[types.UID]*corev1.Event
 }
 
-// podHistory is what a pod has gone through.
+// podHistory records the life of a pod.
 type podHistory struct {
 	pod     *corev1.Pod
 	created time.Time
@@ -135,7 +135,7 @@ func (w *watcher) warning(pod types.UID) *reasons.Event {
 	return &e
 }
 
-// histories returns what the pods went through that were created since a time, sorted by their names.
+// histories returns the histories of the pods that were created since a time, sorted by their names.
 func (w *watcher) histories(since time.Time) []podHistory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +186,7 @@ func metaOf(obj runtime.Object) metav1.Object {
 	return meta
 }
 
-// podState is what matters of a pod.
+// podState is the part of a pod whose changes matter for the answer.
 type podState struct {
 	node            string
 	phase           corev1.PodPhase

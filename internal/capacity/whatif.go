@@ -117,7 +117,8 @@ func (r *Report) lacks(s Scaled) bool {
 	return s.Limited != "" && (loads || s.After > s.Before)
 }
 
-// judge sets the verdict. lacks are what the fork does not have and the answer depends on.
+// judge sets the verdict. lacks describes things that the answer depends on and the fork does not
+// have.
 func (r *Report) judge(lacks []string) {
 	definite := len(r.Refused)+len(r.Leaving)+len(r.Rejected) > 0
 	for _, d := range r.Drains {

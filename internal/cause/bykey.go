@@ -12,7 +12,7 @@ type ByKey[K comparable] struct {
 	byKey map[K][]int64
 }
 
-// Add remembers what woke a key: as many revisions as a request carries, the newest.
+// Add records the revisions that woke a key. It keeps the newest, as many as a request carries.
 func (c *ByKey[K]) Add(key K, revisions []int64) {
 	if len(revisions) == 0 {
 		return
@@ -41,7 +41,7 @@ func (c *ByKey[K]) Add(key K, revisions []int64) {
 	c.byKey[key] = all
 }
 
-// Take returns what has woken a key, and forgets it.
+// Take returns and removes the revisions that have woken a key.
 func (c *ByKey[K]) Take(key K) []int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

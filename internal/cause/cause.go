@@ -13,7 +13,7 @@ import (
 // resourceVersions separated by commas.
 const Header = "Minikcm-Causes"
 
-// maxRevisions bounds what one request carries; the newest are kept.
+// maxRevisions bounds the revisions that one request carries; the newest are kept.
 const maxRevisions = 32
 
 type contextKey struct{}
@@ -29,7 +29,7 @@ func With(ctx context.Context, revisions []int64) context.Context {
 	return context.WithValue(ctx, contextKey{}, revisions)
 }
 
-// Of returns what an object's state is as a cause: its resourceVersion, if it has one.
+// Of returns an object's state as a cause: its resourceVersion, if it has one.
 func Of(o metav1.Object) []int64 {
 	revision, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
 	if err != nil {

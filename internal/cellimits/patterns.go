@@ -19,9 +19,9 @@ const (
 	// lower. CEL counts a fortieth for each byte and character of the pattern, which covers four
 	// instructions a character.
 	stepsPerCost = 160
-	// maxSteps is the most steps of one call that matches a pattern, those of the most cost that
-	// an expression may have: a step for each byte of the string and each instruction of the
-	// compiled pattern, about five nanoseconds.
+	// maxSteps caps the steps of one call that matches a pattern: as many as the cost limit of
+	// an expression allows. Each instruction of the compiled pattern takes a step of about five
+	// nanoseconds for each byte of the string.
 	maxSteps = stepsPerCost * celconfig.PerCallLimit
 	// compilation is the number of bytes of a string whose matching takes as long as compiling
 	// the pattern.

@@ -1,5 +1,5 @@
-// Package celtext has functions of CEL on strings with limits, in place of those of cel-go that have
-// none: replace and join compute the size of their result first, and matches the steps that it may
+// Package celtext has CEL's functions on strings with limits, in place of cel-go's functions without
+// limits: replace and join compute the size of their result first, and matches the steps that it may
 // take. A call beyond the limits is an error of the expression.
 //
 //minikcm:pure

@@ -18,7 +18,7 @@ import (
 // maxBody is the size limit of a request's body, in bytes.
 const maxBody = 4 << 10
 
-// action is what a request does to the clock.
+// action is the effect of a request on the clock.
 type action func(ctx context.Context, pacer *clock.Pacer) error
 
 // verbs are the names beneath Path that a POST may have. Each reads the body, and returns an API

@@ -24,12 +24,12 @@ const (
 // Key identifies an object in both clusters.
 type Key struct{ Group, Kind, Namespace, Name string }
 
-// Kind compares the objects of a kind. Its lists have the first names; the counts are of all.
+// Kind compares the objects of a kind. Its lists have the first names only; the counts cover all objects.
 type Kind struct {
 	Group string `json:"group,omitempty"`
 	Kind  string `json:"kind"`
-	// Here and There count the objects of the sides, Both those that are on both, and Differ
-	// those of them that differ.
+	// Here and There count the objects of the sides, Both the objects that are on both, and
+	// Differ the objects that are on both and differ.
 	Here   int `json:"here"`
 	There  int `json:"there"`
 	Both   int `json:"both"`
@@ -55,7 +55,7 @@ type Field struct {
 	There string `json:"there,omitempty"`
 }
 
-// Counts are what one side has of nodes and pods.
+// Counts are the numbers of nodes and pods of one side.
 type Counts struct {
 	Nodes int `json:"nodes"`
 	Ready int `json:"nodesReady"`
@@ -73,21 +73,22 @@ type Comparison struct {
 
 type kindKey struct{ group, kind string }
 
-// pair is an object of both sides, without what never is the same.
+// pair is an object of both sides, without the fields that always differ.
 type pair struct {
 	objects [2]map[string]any
 	fields  []Field
 	more    int
 }
 
-// kindState are the objects of a kind, by what they are to the sides.
+// kindState holds the objects of a kind: their number on each side, the objects on one side
+// only, and the ones that differ.
 type kindState struct {
 	count  [2]int
 	only   [2]map[string]bool
 	differ map[string]*pair
 }
 
-// Set makes an object that of a side; nil removes it. It keeps no part of the object.
+// Set sets a side's object; nil removes it. It keeps no part of the object.
 func (c *Comparison) Set(side Side, key Key, object map[string]any) {
 	if c.pairs == nil {
 		c.pairs, c.kinds = map[Key]*pair{}, map[kindKey]*kindState{}
@@ -139,7 +140,7 @@ func (c *Comparison) kind(key Key) *kindState {
 	return k
 }
 
-// sort puts an object where it belongs among those of its kind.
+// sort puts an object into the right set of its kind: only on one side, or on both and different.
 func (c *Comparison) sort(key Key, p *pair) {
 	k, name := c.kind(key), key.name()
 	delete(k.only[Here], name)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// maxValue caps the text of a field's value, in bytes: what is shown of longer ones is where two begin
-// to differ.
+// maxValue caps the text of a field's value, in bytes. Of longer values, the part is shown where the
+// two begin to differ.
 const maxValue = 200
 
 // passing are the fields that two clusters never have in common, wherever they are: identities,
@@ -27,9 +27,9 @@ var passing = map[string]bool{
 // values of them last, such as the cluster IP None.
 var addressed = map[string]bool{"status": true, "clusterIP": true, "clusterIPs": true, "podCIDR": true, "podCIDRs": true}
 
-// lasting returns a copy of an object without what never is the same in two clusters, and without the
-// images that a node has pulled so far; nil for nil.
-// Values of Secrets are replaced by their lengths.
+// lasting returns a copy of an object without the fields that always differ between two clusters, and
+// without the images that a node has pulled so far; nil for nil. Values of Secrets are replaced by
+// their lengths.
 func lasting(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
@@ -96,7 +96,7 @@ func keep(value any, addresses bool) any {
 	return value
 }
 
-// sortItems sorts a list whose order came from what keep left out.
+// sortItems sorts a list whose order depended on the fields that keep left out.
 func sortItems(list any) {
 	items, _ := list.([]any)
 	slices.SortStableFunc(items, func(a, b any) int { return strings.Compare(text(a), text(b)) })

@@ -56,7 +56,7 @@ func Show(cmd *exec.Cmd, root string, paths []string) error {
 	return nil
 }
 
-// Explain adds to an error of starting a command that Show has changed what is missing.
+// Explain adds the missing permission to an error of starting a command that Show has changed.
 func Explain(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: showing volumes at their paths: %s", err, permission)
@@ -156,7 +156,7 @@ func (t *tree) add(dir, name string, folder bool) error {
 	return mountPoint(at, folder)
 }
 
-// mirror replaces a folder by one in memory whose entries are those of the folder.
+// mirror replaces a folder by one in memory with the same entries.
 func (t *tree) mirror(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

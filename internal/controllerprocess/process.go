@@ -53,9 +53,8 @@ type process struct {
 	managers []*controllers.Manager
 }
 
-// Run runs the manager until ctx ends, and returns nil then. portGiven says that the user
-// chose the port to serve on, so that Run must not choose another. Run writes messages for
-// the user to out.
+// Run runs the manager until ctx ends, and returns nil then. portGiven is set if the user chose the
+// port to serve on, so that Run must not choose another. Run writes messages for the user to out.
 func Run(ctx context.Context, o *Options, portGiven bool, out io.Writer) error {
 	selected, completed, err := o.complete()
 	if err != nil {

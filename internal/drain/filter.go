@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Options are those of kubectl drain with these names. The pods of DaemonSets always stay, as with
+// Options are kubectl drain's options with these names. The pods of DaemonSets always stay, as with
 // --ignore-daemonsets.
 type Options struct {
 	// Force also evicts pods that no controller replaces.
@@ -31,7 +31,7 @@ const (
 	daemonSetWarning    = "ignoring DaemonSet-managed Pods"
 )
 
-// Selection is what a drain does with the pods of a node.
+// Selection is a drain's decision about the pods of a node.
 type Selection struct {
 	// Evict are the pods to evict.
 	Evict []corev1.Pod

@@ -31,7 +31,7 @@ type Node struct {
 	Note func(pod *corev1.Pod, refused string)
 	// End, if not nil, is called once, when the drain is done, with Err.
 	End func(err error)
-	// Warnings are those of the selection.
+	// Warnings are the Warnings of the Selection.
 	Warnings []string
 
 	selected, ended bool
@@ -50,8 +50,9 @@ type victim struct {
 }
 
 // Step makes the evictions that are due, and looks which pods are gone. A refused eviction does not
-// delay those of other pods. Done is true when all pods are gone, or the drain has failed (Err). The
-// error is that of a request that the API server did not handle: the next Step makes it again.
+// delay the evictions of other pods. Done is true when all pods are gone, or the drain has failed
+// (Err). It returns an error if the API server did not handle a request: the next Step makes that
+// request again.
 func (n *Node) Step(ctx context.Context, client kubernetes.Interface, now time.Time) (done bool, err error) {
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {

@@ -120,13 +120,13 @@ func isNotReady(node *unstructured.Unstructured) bool {
 	})
 }
 
-// ofReadiness reports whether the key is that of a taint for the condition Ready.
+// ofReadiness reports whether a taint with the key is for the condition Ready.
 func ofReadiness(key any) bool {
 	return key == corev1.TaintNodeNotReady || key == corev1.TaintNodeUnreachable
 }
 
-// ofCondition reports whether the key is that of a taint for a node condition, or for a state of the
-// machine in a cloud that stands for one.
+// ofCondition reports whether a taint with the key is for a node condition, or for a state of the machine
+// in a cloud that stands for one.
 func ofCondition(key any) bool {
 	switch key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
@@ -239,7 +239,7 @@ func uncluster(service *unstructured.Unstructured, causes []string) (changed []s
 // provisionPatience is how long a provisioner may take to make a volume before it counts as failing.
 const provisionPatience = 2 * time.Minute
 
-// unprovisioned makes a claim wait for its volume for which a provisioner had been asked in vain when the
+// unprovisioned makes a claim wait for its volume if its provisioner had not provisioned one when the
 // dump was taken. It reports whether it did.
 func unprovisioned(claim *unstructured.Unstructured, taken time.Time) bool {
 	phase, _, _ := unstructured.NestedString(claim.Object, "status", "phase")

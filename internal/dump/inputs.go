@@ -23,7 +23,7 @@ type Missing struct {
 	More     int      `json:"more,omitempty"`
 }
 
-// inputs collects what objects refer to and the dump does not contain.
+// inputs collects the objects that others refer to and the dump does not contain.
 type inputs struct {
 	*missing
 	// dumped are the UIDs of the dump's objects.
@@ -209,7 +209,8 @@ func (in *inputs) storageClass(name string) {
 	}
 }
 
-// driver records a CSI driver other than the simulated one, and adds a stand-in whose volumes are attached, as those of most drivers.
+// driver records a CSI driver other than the simulated one, and adds a stand-in whose volumes are attached, as
+// most drivers' volumes are.
 func (in *inputs) driver(name string) {
 	if name == simulatedDriver || !in.refers("CSIDriver", "", name) {
 		return

@@ -133,8 +133,8 @@ func (l *loader) create(ctx context.Context, p *planned) error {
 	return nil
 }
 
-// shiftNode shifts the times of a Node, which is created with its status: those of its conditions, and those
-// from which pods may tolerate taints.
+// shiftNode shifts the times of a Node, which is created with its status: the times in its status, and the
+// times from which pods may tolerate NoExecute taints.
 func (l *loader) shiftNode(node *unstructured.Unstructured) {
 	shiftTimes(node.Object["status"], l.passed)
 	taints, _, _ := unstructured.NestedFieldNoCopy(node.Object, "spec", "taints")

@@ -7,7 +7,7 @@ import (
 
 // planned is an object to create.
 type planned struct {
-	// object is what a client would create, except that references have the dump's UIDs.
+	// object is the object as a client would create it, except that references have the dump's UIDs.
 	object *unstructured.Unstructured
 	// uid and generation are the values in the dump.
 	uid        types.UID

@@ -8,8 +8,8 @@ import (
 )
 
 // restorable returns the status of a dumped object to write after the object is created, or
-// nil to write none: nodes are created with their status, the API server maintains that of
-// namespaces and CustomResourceDefinitions, and a pod without a node has not started.
+// nil to write none: nodes are created with their status, the API server maintains the status
+// of namespaces and CustomResourceDefinitions, and a pod without a node has not started.
 func restorable(o *unstructured.Unstructured) map[string]any {
 	status, _ := o.Object["status"].(map[string]any)
 	switch gvk := o.GroupVersionKind(); {

@@ -67,13 +67,12 @@ func (e *Elector) Join() {
 
 // Hold tries to acquire the lease until it succeeds, calls lead, and renews the lease until
 // ctx ends or the lease is lost. Join precedes it. If the lease was lost, Hold returns work that
-// counts until the caller has stopped what led:
+// counts until the caller has stopped the work that it led:
 //
 //	Hold: lease lost, Begin(stopping), End(ticket)   caller: cancel, what led ends, End(stopping)
 //
-// Without it, nothing would be in flight between the two, and what led would go on in
-// virtual time for as long as the machine takes to stop it. stopping takes no turn, so that
-// reconciles can end.
+// Without it, nothing would be in flight between the two, and that work would go on in virtual time
+// for as long as the machine takes to stop it. stopping takes no turn, so that reconciles can end.
 func (e *Elector) Hold(ctx context.Context, lead func()) (stopping *inflight.Work) {
 	defer e.ticket.End()
 	if _, granted := e.line.Next(ctx); !granted {

@@ -41,7 +41,7 @@ type Recorder struct {
 
 var _ record.EventRecorder = &Recorder{}
 
-// sink is what the recorders of one process share.
+// sink is the state that the recorders of one process share.
 type sink struct {
 	client     corev1client.EventsGetter
 	clock      clock.Clock
@@ -68,17 +68,17 @@ type pending struct {
 	shard int
 }
 
-// message is what is written of an event.
+// message is the part of a pending event that is written.
 type message interface {
 	// send writes it once. Of a repetition that needs no write of its own, the first
 	// send does nothing.
 	send(ctx context.Context, s *sink, again bool) error
-	// name is the event's, for logs, and reason its reason.
+	// name returns the event's name, for logs, and its reason.
 	name() (event klog.ObjectRef, reason string)
 }
 
-// coreMessage is an event of the core API, which has been merged with its like when it
-// is sent again.
+// coreMessage is an event of the core API, which the correlator has merged with equal events before
+// it is sent again.
 type coreMessage struct {
 	event   *v1.Event
 	manager string
@@ -119,9 +119,8 @@ func (r *Recorder) WithSource(source v1.EventSource) *Recorder {
 	return &other
 }
 
-// OwnedBy returns a recorder of the same queue whose events have that owner of their
-// fields (metadata.managedFields), as if a program of that name wrote them; empty is the
-// client's own.
+// OwnedBy returns a recorder of the same queue whose events have the given owner of their fields
+// (metadata.managedFields), as if a program with that name wrote them; empty is the client's own.
 func (r *Recorder) OwnedBy(manager string) *Recorder {
 	other := *r
 	other.manager = manager
@@ -169,7 +168,7 @@ func (r *Recorder) report(object runtime.Object, annotations map[string]string, 
 	})
 }
 
-// refer returns a reference to what an event is about; nil if it cannot be reported.
+// refer returns a reference to the object of an event; nil if the event cannot be reported.
 func (r *Recorder) refer(object runtime.Object, eventtype, reason, message string) *v1.ObjectReference {
 	ref, err := reference.GetReference(r.scheme, object)
 	if err != nil {

@@ -30,9 +30,9 @@ const (
 )
 
 // SeriesRecorder reports events of the API events.k8s.io/v1. It satisfies client-go's
-// events.EventRecorder and AnnotatedEventRecorder. Equal events of which none comes
-// more than six minutes after the one before are one object: the second makes it a
-// series, the count of later ones is written every half hour and at the end.
+// events.EventRecorder and AnnotatedEventRecorder. Equal events are one object as long as each
+// comes within six minutes of the one before: the second makes it a series, the count of later ones
+// is written every half hour and at the end.
 type SeriesRecorder struct {
 	recorder   *Recorder
 	client     eventsv1client.EventsGetter
@@ -74,7 +74,7 @@ func (r *SeriesRecorder) AnnotatedEventf(regarding, related runtime.Object, anno
 		Action: action, Reason: reason, Regarding: *ref, Note: note, Type: eventtype,
 	}
 	if related != nil {
-		// As upstream's, the event is reported without what has no reference.
+		// As upstream's, the event is reported without a related object that has no reference.
 		event.Related, _ = reference.GetReference(r.recorder.scheme, related)
 	}
 	r.recorder.enqueue(&pending{
@@ -86,7 +86,7 @@ func (r *SeriesRecorder) AnnotatedEventf(regarding, related runtime.Object, anno
 type seriesMessage struct {
 	event  *eventsv1.Event
 	client eventsv1client.EventsGetter
-	// counted: event is what the cache has made of it.
+	// counted is set once event has been replaced by the result of series.count.
 	counted bool
 }
 
@@ -118,7 +118,7 @@ func (m *seriesMessage) send(ctx context.Context, s *sink, _ bool) error {
 	return err
 }
 
-// seriesKey is what equal events have in common.
+// seriesKey holds the fields in which equal events agree.
 type seriesKey struct {
 	eventType, action, reason, controller, instance string
 	regarding, related                              v1.ObjectReference
@@ -135,7 +135,7 @@ func keyOf(e *eventsv1.Event) seriesKey {
 	return key
 }
 
-// seriesCache knows the series that have not ended. The zero value is ready. Its timer
+// seriesCache holds the series that have not ended. The zero value is ready. Its timer
 // is set only while there are any, so that a virtual clock at rest has none.
 type seriesCache struct {
 	mu        sync.Mutex
@@ -150,7 +150,7 @@ type openSeries struct {
 	client eventsv1client.EventsGetter
 }
 
-// count returns what is to be written of an event; nil if it is only counted.
+// count returns the event to write; nil if the event is only counted.
 func (c *seriesCache) count(s *sink, m *seriesMessage) *eventsv1.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *seriesCache) count(s *sink, m *seriesMessage) *eventsv1.Event {
 	return m.event.DeepCopy()
 }
 
-// end writes the series that have ended, and those whose count is due.
+// end writes the series that have ended or whose count is due.
 func (c *seriesCache) end(s *sink) {
 	for _, m := range c.due(s) {
 		about := m.event.Regarding
@@ -216,7 +216,7 @@ func (c *seriesCache) due(s *sink) []*seriesMessage {
 	return due
 }
 
-// stop gives up what has not been written of the series.
+// stop drops the counts of series that have not been written.
 func (c *seriesCache) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

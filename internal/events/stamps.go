@@ -20,7 +20,7 @@ type stamps struct {
 
 	mu   sync.Mutex
 	last time.Time
-	// lastAbout has what about gave at the present instant.
+	// lastAbout has the times that about returned at the present instant.
 	instant   time.Time
 	shifts    map[string]time.Duration
 	lastAbout map[series]time.Time

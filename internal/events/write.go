@@ -22,14 +22,14 @@ const (
 	// apiserver lose an event.
 	maxTries   = 12
 	retryDelay = 10 * time.Second
-	// flushGrace is the machine's time that Run may take to write what is queued
-	// when its context ends.
+	// flushGrace is the machine's time that Run may take to write the queued events when its
+	// context ends.
 	flushGrace = 2 * time.Second
 )
 
-// Run writes events until ctx ends, then writes what is still queued, and
-// returns nil when all of its goroutines have ended. It runs once for a recorder
-// and all that were made from it.
+// Run writes events until ctx ends, then writes the events that are still queued, and returns nil
+// when all of its goroutines have ended. It runs once for a recorder and all that were made from
+// it.
 func (r *Recorder) Run(ctx context.Context) error {
 	writeCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -88,9 +88,9 @@ func passes(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// send patches the event if it is a repetition, or creates it if it is new or
-// has been deleted since. An event that is sent again is what the correlator made of
-// it, not a new occurrence.
+// send patches the event if it is a repetition, or creates it if it is new or has been deleted
+// since. Sending again sends the correlator's earlier result; it does not count as a new
+// occurrence.
 func (m *coreMessage) send(ctx context.Context, s *sink, again bool) error {
 	if !again {
 		result, err := s.correlator.EventCorrelate(m.event)

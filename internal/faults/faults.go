@@ -163,7 +163,7 @@ func (f *Faults) End() {
 	}
 }
 
-// Fate is what the rules do to one request.
+// Fate is the effect of the rules on one request.
 type Fate struct {
 	Delays []Delay
 	// Refusal is the rule that refuses the request; nil: none.

@@ -26,7 +26,7 @@ type Match struct {
 	// subresources; pods alone does not match subresources.
 	Resources  []string
 	Namespaces []string
-	// Names are names of objects, also of those that are created.
+	// Names are names of objects, including objects to be created.
 	Names []string
 	// Users are names of users, UserAgents substrings of the User-Agent.
 	Users, UserAgents []string
@@ -61,14 +61,15 @@ type Rule struct {
 	// Jitter.
 	Latency, Jitter time.Duration
 	// Code is the HTTP status with which they are refused, before any effect; 0: they
-	// are not refused. Reason and Message override those of the Status that follows
+	// are not refused. Reason and Message override the reason and message of the Status that follows
 	// from the code.
 	Code            int
 	Reason, Message string
 	// RetryAfter is the Retry-After of the refusal, in seconds.
 	RetryAfter int
-	// Err, if not nil, is what they are refused with instead: an error of
-	// k8s.io/apimachinery/pkg/api/errors, such as NewConflict returns. Others become an InternalError.
+	// Err, if not nil, is the error with which they are refused instead, of
+	// k8s.io/apimachinery/pkg/api/errors, such as NewConflict returns. Other errors become an
+	// InternalError.
 	Err error
 	// Behind, if above 0, is the revision at which gets and lists with
 	// resourceVersion=0 are served, as from a cache that lags behind.
@@ -83,7 +84,7 @@ type Rule struct {
 // refuses reports whether the rule refuses requests.
 func (r *Rule) refuses() bool { return r.Code != 0 || r.Err != nil }
 
-// counts counts a request that matches, and reports whether it is among those that are affected.
+// counts counts a request that matches, and reports whether it is affected.
 func (r *Rule) counts() bool {
 	r.met++
 	return r.met > r.Skip && (r.Times == 0 || r.met <= r.Skip+r.Times)

@@ -26,12 +26,12 @@ const (
 
 // Fault describes what happens to operations while it is injected.
 type Fault struct {
-	// Operations and Prefix select the operations: those whose key, or prefix of keys,
-	// starts with Prefix. Operations without a key match the empty Prefix only.
+	// Operations and Prefix select the operations whose key, or prefix of keys, starts with Prefix.
+	// Operations without a key match the empty Prefix only.
 	Operations Operations
 	Prefix     string
-	// Requests limits the fault to operations whose context is from store.ForRequest: those of an
-	// API server's requests, not those of its watch caches. The latter cannot fail for long on a
+	// Requests limits the fault to operations whose context is from store.ForRequest: an API
+	// server's requests, not its watch caches. The latter cannot fail for long on a
 	// virtual clock, which stands still until they succeed.
 	Requests bool
 	// Share is the fraction of the selected operations that are affected, in (0, 1]. 0

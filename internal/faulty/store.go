@@ -44,8 +44,8 @@ func New(inner store.Store, c clock.Clock, random *clock.Random) *Store {
 func (s *Store) Attend(attend func() (end func())) { s.attend = attend }
 
 // Inject applies f to the operations that start from now on, until remove is called. If
-// several faults match an operation, their delays add up, and the error is that of the
-// oldest fault that has one. An operation that waits for a fault's delay goes on when the
+// several faults match an operation, their delays add up, and the operation returns the error of
+// the oldest fault that has one. An operation that waits for a fault's delay goes on when the
 // fault is removed.
 func (s *Store) Inject(f Fault) (remove func()) {
 	end := func() {}
@@ -122,7 +122,7 @@ func (s *Store) End() {
 	}
 }
 
-// outcome is what the injected faults do to one operation.
+// outcome is the effect of the injected faults on one operation.
 type outcome struct {
 	delays []delay
 	err    error

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/spell"
 )
 
-// The gates that code asks for, beside those of fields and resources.
+// The gates that code checks by name, besides the gates of fields and resources.
 const (
 	// GenericWorkload is the gate of Workload, PodGroup and the scheduling groups of pods (KEP-4671).
 	GenericWorkload = "GenericWorkload"
@@ -32,7 +32,7 @@ const (
 	PodLogsQuerySplitStreams = "PodLogsQuerySplitStreams"
 )
 
-// behaviors are the gates that code asks for with Enabled.
+// behaviors are the gates that code checks with Enabled.
 var behaviors = []string{
 	GenericWorkload, DRAResourcePoolStatus, DRAPartitionableDevicesType, StorageVersionAPI, APIServerIdentity, HPAScaleToZero, HPAGeneration,
 	PodLogsQuerySplitStreams,
@@ -165,7 +165,7 @@ func Effective() []string {
 	return slices.Compact(names)
 }
 
-// merged are gates that Kubernetes had before, by what has taken their place.
+// merged maps gates that Kubernetes had before to the gates that have taken their place.
 var merged = map[string]string{"GangScheduling": GenericWorkload, "WorkloadAwarePreemption": GenericWorkload}
 
 // unknown returns the error for a gate that the release does not have.

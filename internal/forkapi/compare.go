@@ -22,7 +22,7 @@ const (
 	// written, and idleInterval while nothing is, for the clocks.
 	lineInterval = 500 * time.Millisecond
 	idleInterval = 5 * time.Second
-	// clientTimeout is how long a client may take to read a line, by the machine's clock.
+	// clientTimeout bounds the time, by the machine's clock, that a client may need to read a line.
 	clientTimeout = 30 * time.Second
 )
 
@@ -34,12 +34,12 @@ type Comparison struct {
 	Kinds []comparison.Kind `json:"kinds"`
 }
 
-// Compared is what a comparison shows of one cluster.
+// Compared is one cluster's side of a comparison.
 type Compared struct {
 	Clock    minikcm.ClockInfo `json:"clock"`
 	Revision int64             `json:"revision"`
 	comparison.Counts
-	// Writes are the newest, oldest first, without those of Events and Leases.
+	// Writes are the newest writes, oldest first, without writes of Events and Leases.
 	Writes []minikcm.Write `json:"writes"`
 }
 

@@ -23,8 +23,8 @@ import (
 // Fork is a fork as the API shows it.
 type Fork struct {
 	ID string `json:"id"`
-	// Revision is that of the forked cluster whose objects it began with, and Time when that
-	// was, with which its clock began.
+	// Revision is the forked cluster's revision whose objects the fork began with. Time is the time
+	// of that revision, at which the fork's clock began.
 	Revision int64     `json:"revision"`
 	Time     time.Time `json:"time"`
 	// Server is its API server's address, and Kubeconfig the file of its administrator's
@@ -44,7 +44,7 @@ type running struct {
 	cluster *minikcm.Cluster
 	page    *ui.Server
 	dir     string
-	// requests are those for its clock and its comparison. They end with it.
+	// requests are the open requests to its clock and its comparison. They end with it.
 	requests openrequests.Group
 }
 

@@ -36,7 +36,7 @@ const (
 	maxForks = 4
 	// maxBody caps the body of a request, in bytes.
 	maxBody = 1 << 10
-	// bodyTimeout is how long a client may take to send it, by the machine's clock.
+	// bodyTimeout bounds the time, by the machine's clock, that a client may need to send it.
 	bodyTimeout = 30 * time.Second
 )
 
@@ -49,7 +49,7 @@ var (
 type Options struct {
 	// Cluster are the options of the cluster that is forked.
 	Cluster minikcm.Options
-	// Extensions are those of a fork, besides its page.
+	// Extensions returns a fork's extensions, besides its page.
 	Extensions func() []minikcm.Extension
 	// Page are the options of a fork's page.
 	Page ui.Options

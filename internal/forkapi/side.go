@@ -125,7 +125,8 @@ func (s *side) list(ctx context.Context) error {
 	return nil
 }
 
-// apply calls set with what the list has, and then with what was written since the previous call.
+// apply calls set with the objects of the list, and then with the objects that were written since
+// the previous call.
 func (s *side) apply(ctx context.Context, set func(comparison.Key, map[string]any)) error {
 	applied := map[comparison.Key]int64{}
 	for _, o := range s.listed {

@@ -1,6 +1,5 @@
-// Package hash has the two functions that keyed chance and the order of turns
-// are made of. Both are fixed: what follows from a seed must not change between
-// builds.
+// Package hash has the two functions that keyed chance and the order of turns are made of. Both are
+// fixed: the choices that follow from a seed must not change between builds.
 //
 //minikcm:pure
 package hash

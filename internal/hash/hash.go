@@ -13,8 +13,8 @@ func Of(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// Mix joins two numbers to one of which every bit depends on all of theirs
-// (SplitMix64's finaliser).
+// Mix combines two numbers into one whose every bit depends on all of their bits (SplitMix64's
+// finaliser).
 func Mix(a, b uint64) uint64 {
 	z := a + 0x9e3779b97f4a7c15*(b+1)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

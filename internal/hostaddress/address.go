@@ -134,9 +134,9 @@ func OfNamed(service *corev1.Service, name string) string {
 	return addresses.of(name)
 }
 
-// OfPod returns the address that stands for a port of a pod: that of the first Service, of those
-// in the pod's namespace, that selects the pod, leads out of the cluster, and has this target
-// port.
+// OfPod returns the address that stands for a port of a pod. services are the Services of the
+// pod's namespace: it is the address of the first one that selects the pod, leads out of the
+// cluster, and has this target port.
 func OfPod(services []*corev1.Service, pod *corev1.Pod, port int32) string {
 	for _, service := range services {
 		addresses, ok := read(service.Annotations)

@@ -42,8 +42,8 @@ type alarms[K comparable] struct {
 	byKey   map[K]*alarm[K]
 	armed   utilclock.Timer
 	armedAt time.Time
-	// generation distinguishes the callback of the armed timer from that of a replaced timer
-	// which had fired already.
+	// generation distinguishes the callback of the armed timer from the callback of a replaced
+	// timer that had already fired.
 	generation int
 	closed     bool
 	callbacks  sync.WaitGroup

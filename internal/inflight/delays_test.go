@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// sleepers begins work that sleeps, one after the other, and notes what wakes.
+// sleepers begins work that sleeps, one after the other, and records which work wakes.
 type sleepers struct {
 	t      *testing.T
 	ledger *inflight.Ledger

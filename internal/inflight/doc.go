@@ -2,7 +2,7 @@
 // methods of the Ledger that count are not exported. Virtual time stands still while the
 // ledger counts any work. If work takes turns, one piece of work runs at a time.
 //
-// The types that count are those that their users need anyway:
+// The types that count are types that their users need anyway:
 //
 //   - Work is one piece of work, from Begin until End. It is not counted during Sleep and
 //     while it waits for a Latch or a Group. Its context carries it (With).

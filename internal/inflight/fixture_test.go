@@ -47,7 +47,7 @@ func advance(t testing.TB, v *clock.Virtual, d time.Duration) {
 	}
 }
 
-// ended is a context that has ended: what it is given to does not wait.
+// ended is a context that has ended: functions that receive it do not wait.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// What is raised goes on before time does, and, where work takes turns, after what
+// A raised gate's work goes on before time does, and, where work takes turns, after the work that
 // raised it.
 func TestGate(t *testing.T) {
 	for _, turns := range []bool{false, true} {

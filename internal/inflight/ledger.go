@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Kind says what sort of work is in flight.
+// Kind is the sort of work that is in flight.
 type Kind int
 
 // What the ledger counts.
@@ -125,8 +125,7 @@ func (l *Ledger) whenIdleLocked() <-chan struct{} {
 	return w
 }
 
-// whenQuietLocked returns a channel that is closed when nothing may be in flight but
-// what waits for its turn.
+// whenQuietLocked returns a channel that is closed when all work in flight waits for its turn.
 func (l *Ledger) whenQuietLocked() <-chan struct{} {
 	w := make(chan struct{})
 	l.quiet = append(l.quiet, w)
@@ -184,7 +183,7 @@ func (l *Ledger) WaitIdle(ctx context.Context) error {
 	}
 }
 
-// String lists what is in flight, for error messages: "2 requests, 1 queued keys". What
+// String lists the work in flight, for error messages: "2 requests, 1 queued keys". What
 // waits for its turn is counted apart: "1 requests; waiting for their turn: 3 queued
 // keys".
 func (l *Ledger) String() string {

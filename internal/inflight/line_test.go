@@ -54,7 +54,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// What is ended while it is granted and no worker has asked leaves the line to others.
+// Work that ends while it is granted, and before a worker asks for it, leaves the line to others.
 func TestGrantThatNoWorkerTakes(t *testing.T) {
 	l := newLedger(t, true)
 	line := inflight.NewLine[string](l, inflight.Key, "line")

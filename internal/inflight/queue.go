@@ -13,7 +13,7 @@ import (
 // QueueOptions configure a Queue. The comment of each field gives its default.
 type QueueOptions[K comparable] struct {
 	Ledger *Ledger
-	// Kind is what a key counts as; 0: Key.
+	// Kind is the kind of work that a key counts as; 0: Key.
 	Kind Kind
 	// Name and KeyName distinguish a key from other work of the ledger: the order of turns
 	// follows from them and the seed. KeyName nil: fmt.Sprint.
@@ -22,7 +22,7 @@ type QueueOptions[K comparable] struct {
 	// Ahead makes keys ready at once where other work takes turns. It is for a queue that
 	// other work in flight waits for. The order of its keys must not affect what it writes.
 	Ahead bool
-	// First makes the turns of keys come before those of other work. It is for a queue whose
+	// First makes the turns of keys come before the turns of other work. It is for a queue whose
 	// work others depend on, such as reading which kinds exist.
 	First bool
 	// Settled reports whether the last worker of a key, which no worker has now, has seen the

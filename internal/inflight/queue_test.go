@@ -12,8 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// queueModel is what a Queue with keys a to d promises, for one caller that does one
-// thing at a time.
+// queueModel models a Queue with keys a to d, for one caller that does one thing at a time.
 type queueModel struct {
 	turns   bool
 	settled bool // what Settled says
@@ -55,9 +54,9 @@ func (m *queueModel) done(key string) {
 	}
 }
 
-// follow does to a queue and to the model what the letters say, and compares. a to d
-// are added, A to D offered; g gets a key, x and y give back the first and the last
-// one that is out, s turns what Settled says, z closes the queue.
+// followQueue applies the operations that the letters stand for to a queue and to the model, and
+// compares the two. a to d are added, A to D offered; g gets a key, x and y give back the first and
+// the last one that is out, s inverts the result of Settled, z closes the queue.
 func followQueue(t *testing.T, turns bool, letters string) {
 	l := newLedger(t, turns)
 	m := &queueModel{turns: turns, waiting: map[string]bool{}, out: map[string]*outKey{}}
@@ -129,8 +128,8 @@ func FuzzQueue(f *testing.F) {
 	})
 }
 
-// Every interleaving of two that add and a worker: what is added is worked on after
-// its add, and something is in flight until it has been.
+// TestQueueInterleavings tries every interleaving of two callers that add and one worker: a key is
+// worked on after it was added, and something is in flight until then.
 func TestQueueInterleavings(t *testing.T) {
 	merge(nil, []string{"a", "b", "A"}, []string{"a", "B"}, []string{"g", "x", "g", "x"}, func(all []string) {
 		letters := strings.Join(all, "")
@@ -234,7 +233,7 @@ func TestSleepingWorkerIsReplaced(t *testing.T) {
 	}
 }
 
-// Drain lets what waits be worked on, in order, whatever is in flight.
+// Drain lets the waiting keys be worked on, in order, whatever is in flight.
 func TestDrain(t *testing.T) {
 	for _, turns := range []bool{false, true} {
 		l := newLedger(t, turns)
@@ -305,7 +304,7 @@ func TestQueueUnderLoad(t *testing.T) {
 	}
 }
 
-// A queue that is closed drops its keys, of which one may have been granted to no worker.
+// A queue that is closed drops its keys, even a key that was granted and that no worker has taken.
 func TestKeysAreDroppedAfterAGrant(t *testing.T) {
 	l := newLedger(t, true)
 	q := inflight.NewQueue(inflight.QueueOptions[string]{Ledger: l, Name: "queue"})

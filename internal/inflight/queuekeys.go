@@ -25,7 +25,7 @@ type keys[K comparable] struct {
 	granted []*entry[K]     // between their Next and their Pop
 	queued  int             // how many wait
 	pushed  uint64
-	drained bool // what is pushed waits for no turn
+	drained bool // pushed keys wait for no turn
 }
 
 // entry is a key from its Push until its Done.

@@ -21,7 +21,7 @@ type turn struct {
 
 	// Guarded by the ledger's mutex.
 	place Place
-	order uint64 // of joining, among those of one place
+	order uint64 // of joining, among the work of one place
 	index int    // in the line, -1 if not there
 }
 
@@ -106,7 +106,7 @@ func (l *Ledger) TakesTurns() bool {
 	return l.takes.taken
 }
 
-// First and Last are names of work whose turns come before and after those of all other work.
+// First and Last are names of work whose turns come before and after all other work's.
 const (
 	First = ""
 	Last  = "\xff"
@@ -116,7 +116,7 @@ const (
 // same turn follows from names, keys and the seed.
 type Place struct {
 	generation uint64 // how many turns had been granted by then
-	rank       uint64 // among those of one generation
+	rank       uint64 // among the places of one generation
 }
 
 // PlaceOf returns the place that work of that name and key would get now. Without turns, it is

@@ -107,8 +107,8 @@ func TestSleepAlonePausesNoCaller(t *testing.T) {
 	caller.End()
 }
 
-// What ends a context counts the work that waits with it before that knows: time stands
-// still until it has done what it does about it.
+// The end of a context counts the work that waits with it before that work notices: time stands
+// still until the work has reacted.
 func TestCancelIsCounted(t *testing.T) {
 	l := newLedger(t, false)
 	v := newClock(t, l)

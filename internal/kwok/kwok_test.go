@@ -124,7 +124,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// usagesIn returns the usages of documents, and what their failures write to.
+// usagesIn returns the usages of documents, and the text to which their failures are written.
 func usagesIn(t testing.TB, data []byte) (*kwok.Usages, *[]string) {
 	t.Helper()
 	all, err := kwok.Split(data)
@@ -170,7 +170,7 @@ func TestUsages(t *testing.T) {
 	}{
 		{web, "main", "0.4 true false", "cpu"},
 		{web, "side", "2.097152e+06 true true", "memory"},
-		{web, "more", "none", "cpu"}, // the pod's own usage hides those of the cluster
+		{web, "more", "none", "cpu"}, // the pod's own usage hides the cluster's
 		{cart, "proxy", "0.1 true false", "cpu"},
 		{cart, "proxy", "none", "memory"},
 		{cart, "main", "0.3 true false", "cpu"},
@@ -296,7 +296,7 @@ func TestFindMetric(t *testing.T) {
 	}
 }
 
-// FuzzSplit evaluates what it can read.
+// FuzzSplit evaluates the objects that it can read.
 func FuzzSplit(f *testing.F) {
 	for _, file := range []string{"usages", "metrics"} {
 		for _, document := range strings.Split(string(read(f, "testdata/"+file+".yaml")), "\n---\n") {

@@ -46,7 +46,7 @@ const (
 )
 
 // The path of a Metric begins with pathRoot, and nodeVariable stands for the name of a node. Without
-// that, the Metric is that of the node of its name.
+// the variable, the Metric applies to the node that has the Metric's name.
 const (
 	pathRoot     = "/metrics"
 	nodeVariable = "{nodeName}"
@@ -195,7 +195,7 @@ func (p *Parser) buckets(c *metricConfig, in kwokcel.Scope) ([]compiledBucket, e
 // Metrics are the Metrics of a cluster. They do not change. A nil *Metrics has none.
 type Metrics struct {
 	all []*Metric
-	// Failed is called when an expression fails; nil: nothing is. It is set before the first use.
+	// Failed is called when an expression fails; it may be nil. It is set before the first use.
 	Failed func(metric string, err error)
 }
 

@@ -45,7 +45,7 @@ func (m *Manifest) String() string {
 // Parser reads objects, one at a time.
 type Parser struct {
 	compiler *kwokcel.Compiler
-	// expressions is how many the present object may still have.
+	// expressions is the number of expressions that the present object may still have.
 	expressions int
 }
 

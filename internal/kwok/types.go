@@ -41,7 +41,7 @@ type selector struct {
 	MatchNames      []string `json:"matchNames,omitempty"`
 }
 
-// group is what some containers use; without names, all.
+// group is the usage of the named containers; without names, of all.
 type group struct {
 	Containers []string            `json:"containers,omitempty"`
 	Usage      map[string]amountOf `json:"usage,omitempty"`

@@ -17,7 +17,8 @@ import (
 	"minikcm.dev/minikcm/internal/usage"
 )
 
-// Usage is a valid ResourceUsage, which is that of the pod of its name, or ClusterResourceUsage.
+// Usage is a valid ResourceUsage, which applies to the pod with its name, or a valid
+// ClusterResourceUsage.
 type Usage struct {
 	Kind, Namespace, Name string
 
@@ -137,12 +138,12 @@ type Usages struct {
 	cluster []*Usage
 }
 
-// UsageOptions are what expressions depend on. Functions may be called concurrently.
+// UsageOptions are the inputs of expressions. Functions may be called concurrently.
 type UsageOptions struct {
 	Seed uint64
 	// Started returns how many containers a node has started.
 	Started func(node string) int64
-	// Failed is called when an expression fails; nil: nothing is.
+	// Failed is called when an expression fails; it may be nil.
 	Failed func(of Ref, err error)
 }
 
@@ -163,8 +164,8 @@ func NewUsages(all []*Usage, opts UsageOptions) *Usages {
 	return s
 }
 
-// find returns the usage of a container: that of its pod, else the first ClusterResourceUsage that
-// selects the pod and has a group for the container.
+// find returns the usage of a container: its pod's ResourceUsage, or else the first
+// ClusterResourceUsage that selects the pod and has a group for the container.
 func (s *Usages) find(pod *corev1.Pod, container string) (*Usage, *compiledGroup) {
 	if u := s.byPod[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; u != nil {
 		return u, u.of(container)

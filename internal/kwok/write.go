@@ -20,20 +20,20 @@ import (
 // maxAnswer caps the cost of all expressions of one answer, as CEL counts it.
 const maxAnswer = 5_000_000
 
-// View is what a Metric is about: a node with its pods, at a time.
+// View is the input of a Metric: a node with its pods, at a time.
 type View struct {
 	Node *corev1.Node
 	// Pods are sorted by namespace and name.
 	Pods []*corev1.Pod
 	Now  time.Time
-	// Seed, Started and Usage are those of kwokcel.Input.
+	// Seed, Started and Usage are passed on in kwokcel.Input.
 	Seed    uint64
 	Started func(node string) int64
 	Usage   func(of kwokcel.Subject, resource string, cumulative bool) float64
 }
 
 // Write writes the metrics in Prometheus' text format, sorted by their names. A series whose
-// expressions fail is left out, and the first failure is returned as failed. err is that of w.
+// expressions fail is left out, and the first failure is returned as failed. err is w's error.
 func (m *Metric) Write(w io.Writer, v *View) (failed, err error) {
 	families := map[string]*family{}
 	budget := uint64(maxAnswer)
@@ -76,7 +76,7 @@ func typeOf(kind string) dto.MetricType {
 	return dto.MetricType_GAUGE
 }
 
-// inputs returns what a metric of the scope is evaluated for.
+// inputs returns the inputs for which a metric of the scope is evaluated.
 func (v *View) inputs(scope kwokcel.Scope) []*kwokcel.Input {
 	input := func(pod *corev1.Pod, c *corev1.Container) *kwokcel.Input {
 		return &kwokcel.Input{Node: v.Node, Pod: pod, Container: c, Now: v.Now, Started: v.Started, Usage: v.Usage}

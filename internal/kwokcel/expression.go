@@ -19,14 +19,14 @@ const (
 	MaxExpression = 4 << 10
 	// maxCost caps the cost of one evaluation, as CEL counts it.
 	maxCost = 5_000
-	// baseCost is what an evaluation costs in addition, in terms of a Budget.
+	// baseCost is the fixed cost of an evaluation, in units of a Budget.
 	baseCost = 10
 )
 
 // ErrBudget is the error of an evaluation for which no Budget is left.
 var ErrBudget = errors.New("the expressions cost too much together")
 
-// Scope is where an expression stands, which decides what it can refer to.
+// Scope is the place of an expression, which decides the variables that it can use.
 type Scope int
 
 const (
@@ -41,7 +41,7 @@ const (
 	scopes
 )
 
-// Input is what an expression is evaluated for. What its scope does not have may be nil.
+// Input holds the inputs of an expression. Fields that its scope does not have may be nil.
 type Input struct {
 	Node      *corev1.Node
 	Pod       *corev1.Pod
@@ -53,12 +53,12 @@ type Input struct {
 	Random func() float64
 	// Started returns how many containers a node has started.
 	Started func(node string) int64
-	// Usage returns what a node, or a pod on it, or a container of that pod uses of a resource, or
-	// has used until now in amounts times seconds.
+	// Usage returns the usage of a resource by a node, a pod or a container. If cumulative, it
+	// returns the usage until now in amounts times seconds.
 	Usage func(of Subject, resource string, cumulative bool) float64
 }
 
-// Subject is what Usage is asked for.
+// Subject is a node, a pod or a container whose usage an expression reads.
 type Subject struct {
 	// Node is empty for pods and containers.
 	Node string
@@ -78,7 +78,7 @@ type Expression struct {
 // Compiler compiles expressions, one at a time.
 type Compiler struct {
 	types *structTypes
-	// environments has that of each scope in use.
+	// environments has the environment of each scope in use.
 	environments [scopes]*cel.Env
 }
 

@@ -169,7 +169,7 @@ func startedOptions(node *types.Type) []cel.EnvOption {
 	}
 }
 
-// usageOptions returns the function that returns what a node, a pod or a container uses.
+// usageOptions declares the CEL function that returns the usage of a node, a pod or a container.
 func usageOptions(name string, cumulative bool, node, pod *types.Type) []cel.EnvOption {
 	text := types.StringType
 	used := cel.FunctionBinding(func(args ...ref.Val) ref.Val {

@@ -42,7 +42,7 @@ func newStructTypes() *structTypes {
 	return known
 }
 
-// special are the types that are not what their kind says.
+// special maps the types whose CEL type does not follow from their Go kind.
 var special = map[reflect.Type]*types.Type{
 	reflect.TypeFor[metav1.Time]():         types.TimestampType,
 	reflect.TypeFor[metav1.MicroTime]():    types.TimestampType,
@@ -96,7 +96,8 @@ func (s *structTypes) structOf(t reflect.Type) *structType {
 	return made
 }
 
-// addFields adds the fields of a struct, and those of structs that its JSON contains inline.
+// addFields adds the fields of a struct, including the fields of structs that its JSON contains
+// inline.
 func (s *structTypes) addFields(to *structType, t reflect.Type, within []int) {
 	for i := range t.NumField() {
 		field := t.Field(i)

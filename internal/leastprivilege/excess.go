@@ -16,12 +16,12 @@ type Grant struct {
 	Rules     []rbacv1.PolicyRule
 }
 
-// Excess is what a rule of a role allows and was not asked for.
+// Excess is the part of a role's rule that no request needed.
 type Excess struct {
 	Role string
 	// Rule has the verbs that were not used on the resources or paths.
 	Rule rbacv1.PolicyRule
-	// Used lists what was asked for of a rule with wildcards, which allow more than that.
+	// Used lists the requests that used a rule with wildcards, which allows more than them.
 	Used []string
 }
 
@@ -87,8 +87,8 @@ func wildcard(rule *rbacv1.PolicyRule) bool {
 	return false
 }
 
-// merge adds an Excess to that of the same group and resource, or of the same path, that
-// was used as much.
+// merge adds the verbs of an Excess to the Excess of the same group and resource, or of the
+// same path, with the same Used. Without one, it appends the Excess.
 func merge(all []Excess, e Excess) []Excess {
 	for i := range all {
 		r := &all[i].Rule

@@ -8,13 +8,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Request is what a user asked an authorizer for. Requests for the objects of a resource
-// that differ only in the object's name are one Request.
+// Request is a user's request to an authorizer. Requests for the objects of a resource that
+// differ only in the object's name are one Request.
 type Request struct {
 	// Verb is one of the API's verbs or, for a path, the lower-case method.
 	Verb string `json:"verb"`
-	// Group and Resource are those of rules: a subresource is "pods/log". Both are empty for
-	// a path.
+	// Group and Resource are written as in rules: a subresource is "pods/log". Both are empty
+	// for a path.
 	Group    string `json:"group,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	// Namespace is empty for cluster-scoped resources, and for requests in all namespaces.
@@ -30,7 +30,7 @@ type Request struct {
 	Granted bool `json:"granted,omitempty"`
 }
 
-// kind identifies what rules name.
+// kind identifies a resource as rules name it.
 type kind struct{ group, resource string }
 
 // matches reports whether a rule in scope of a namespace (empty for all) allows the
@@ -54,7 +54,7 @@ func (r *Request) matches(namespace string, rule *rbacv1.PolicyRule) bool {
 	return len(rule.ResourceNames) == 0 || slices.ContainsFunc(r.Names, func(name string) bool { return slices.Contains(rule.ResourceNames, name) })
 }
 
-// isNamedBy reports whether a resource of a rule includes that of the request.
+// isNamedBy reports whether a resource of a rule includes the request's resource.
 func (r *Request) isNamedBy(resource string) bool {
 	if resource == r.Resource || resource == rbacv1.ResourceAll {
 		return true

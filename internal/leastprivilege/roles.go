@@ -13,9 +13,9 @@ import (
 type Options struct {
 	// Name is the name of the roles.
 	Name string
-	// Home is the user's own namespace, such as that of an operator's service account. What is
-	// asked for only there becomes a Role there. Empty means that the user has none: requests
-	// in a single namespace then become a Role in it.
+	// Home is the user's own namespace, such as the namespace of an operator's service
+	// account. Requests that were made only there become a Role there. Empty means that the
+	// user has none: requests in a single namespace then become a Role in it.
 	Home string
 	// Exact makes a Role in each namespace. Without it, a resource that was asked for in
 	// other namespaces than Home, or in all, is allowed in all namespaces.
@@ -49,7 +49,7 @@ func Roles(requests []Request, o Options) (*rbacv1.ClusterRole, []*rbacv1.Role) 
 	return clusterRole, roles
 }
 
-// place divides the requests into those that a ClusterRole allows and those that Roles do.
+// place divides the requests between a ClusterRole and the Roles that allow them.
 func (o *Options) place(requests []Request) (everywhere []Request, in map[string][]Request) {
 	home := o.Home
 	if home == "" {
@@ -100,7 +100,7 @@ func (r *Request) covers(other *Request) bool {
 	return r.Verb == other.Verb && r.Group == other.Group && r.Resource == other.Resource && r.Path == other.Path && len(r.Names) == 0
 }
 
-// target is what one rule allows verbs on.
+// target identifies the resources, or the path, on which one rule allows verbs.
 type target struct {
 	kind
 	path string

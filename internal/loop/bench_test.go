@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// BenchmarkKey is what a key costs from its Add to the end of a reconcile that does
-// nothing, with workers side by side and where keys take turns.
+// BenchmarkKey measures the cost of a key from its Add to the end of a reconcile that does nothing,
+// with workers side by side and where keys take turns.
 func BenchmarkKey(b *testing.B) {
 	for _, turns := range []bool{false, true} {
 		b.Run(fmt.Sprintf("turns=%v", turns), func(b *testing.B) {

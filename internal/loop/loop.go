@@ -48,8 +48,8 @@ type Typed[K comparable] interface {
 	// informer's sync and removes the handler at its end. Tombstones are unwrapped. mapFn runs on
 	// the informer's goroutine and must not block. It may have side effects (expectations).
 	//
-	// A fault may drop events (Lose). observers get these too, and the others before mapFn does:
-	// what they keep agrees with the informer's cache, which the fault does not change either.
+	// A fault may drop events (Lose). observers get dropped events too, and all events before mapFn
+	// does: their state agrees with the informer's cache, which the fault does not change either.
 	Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K, observers ...func(ev Event))
 	// Run waits until the watched informers have synced, then reconciles keys until ctx ends. It
 	// then drops the queued keys, and waits for running reconciles, whose context has ended. It
@@ -98,8 +98,8 @@ type Result struct {
 	// enqueue it never comes: a conflict does not always mean that the object has changed,
 	// because admission may return conflicts too.
 	Unsure bool
-	// Postponed reports that the reconcile did nothing but wait for RequeueAfter: its causes
-	// are also those of the next one.
+	// Postponed reports that the reconcile did nothing but wait for RequeueAfter: the next one has
+	// its causes too.
 	Postponed bool
 }
 
@@ -118,7 +118,7 @@ type TypedOptions[K comparable] struct {
 	Name string
 	// KeyName names a key in the order of turns; nil: fmt.Sprint.
 	KeyName func(K) string
-	// Kind is what the ledger counts a key as; 0: inflight.Key.
+	// Kind is the kind of work that the ledger counts a key as; 0: inflight.Key.
 	Kind inflight.Kind
 	// Settled reports whether the last reconcile of a key, which no worker has, has seen the
 	// current state; see Offer. Nil: never.
@@ -126,8 +126,8 @@ type TypedOptions[K comparable] struct {
 	// Workers is the number of keys reconciled concurrently; 0: one. If keys take turns in
 	// the ledger, it is always one.
 	Workers int
-	// First makes the turns of keys come before those of other loops. It is for a loop whose work
-	// others depend on, such as reading which kinds exist.
+	// First makes the turns of keys come before the turns of other loops. It is for a loop whose
+	// work others depend on, such as reading which kinds exist.
 	First bool
 	// Clock is used for delays; nil: the machine's.
 	Clock clock.Clock

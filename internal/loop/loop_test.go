@@ -50,7 +50,7 @@ func (f *fixture) note(line string) {
 	f.seen = append(f.seen, line)
 }
 
-// lines returns what has been noted since the last call.
+// lines returns the lines recorded since the last call.
 func (f *fixture) lines() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,8 +248,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// A reconcile that is tried again writes for the reasons of the first try, and for
-// those that came since.
+// A retried reconcile writes for the causes of the first try, and for the causes that came since.
 func TestCausesOfRetries(t *testing.T) {
 	var got [][]int64
 	f := newFixture(t, loop.Options{BaseDelay: time.Second}, func(_ *fixture, ctx context.Context, _ types.NamespacedName) (loop.Result, error) {

@@ -10,16 +10,16 @@ import (
 // maxListed caps the keys that a State lists of each kind.
 const maxListed = 200
 
-// State is what a loop has at one moment, for display. Its lists are capped.
+// State is the state of a loop at one moment, for display. Its lists are capped.
 type State struct {
 	Name    string       `json:"name"`
 	Workers int          `json:"workers"`
 	Watches []WatchState `json:"watches"`
-	// Queued are the keys that wait for a worker, in the order in which they were added, and
-	// those that a fault holds back. Those that a fault slows are Delayed.
+	// Queued are the keys that wait for a worker, in the order in which they were added, and the
+	// keys that a fault holds back. Keys that a fault slows are in Delayed.
 	Queued      []string `json:"queued"`
 	QueuedCount int      `json:"queuedCount"`
-	// Processing are the keys that workers have, and Delayed those that wait for a time.
+	// Processing are the keys that workers have, Delayed the keys that wait for a time.
 	Processing   []Processing `json:"processing"`
 	Delayed      []Waiting    `json:"delayed"`
 	DelayedCount int          `json:"delayedCount"`

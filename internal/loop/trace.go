@@ -44,14 +44,13 @@ type Step struct {
 	Time  time.Time `json:"time"`
 	Stage Stage     `json:"stage"`
 	Key   string    `json:"key,omitempty"`
-	// Keys are those that an event was mapped to.
+	// Keys are the keys that an event was mapped to.
 	Keys []string `json:"keys,omitempty"`
-	// Event and Verb say what has happened to Object: the event that was handled, or the
-	// write.
+	// Event is the event that was handled, or Verb the write that was made, for Object.
 	Event  string `json:"event,omitempty"`
 	Verb   string `json:"verb,omitempty"`
 	Object string `json:"object,omitempty"`
-	// Revision is that of the event's object, or that of the written one.
+	// Revision is the revision of the event's object, or of the written object.
 	Revision string `json:"revision,omitempty"`
 	// Due is when a delay ends.
 	Due *time.Time `json:"due,omitempty"`

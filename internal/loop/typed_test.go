@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// A key may be of any kind, and what is offered is worked on only if it is not settled.
+// A key may be of any type, and an offered key is worked on only if it is not settled.
 func TestKeysOfAnotherType(t *testing.T) {
 	ledger := clock.NewLedger()
 	ledger.TakeTurns(1, false)

@@ -37,7 +37,7 @@ func (s *steps) add(step loop.Step) {
 	}
 }
 
-// take returns what was kept, and forgets it.
+// take returns the kept steps, and forgets them.
 func (s *steps) take() (kept []loop.Step, forgotten int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ type Holding struct {
 	Revision int64
 }
 
-// View is what one member knows at one time.
+// View is one member's knowledge at one time.
 type View struct {
 	// Self is the name of the own Lease.
 	Self string
@@ -22,7 +22,7 @@ type View struct {
 	Holdings map[string]Holding
 }
 
-// Decision is what a member does about a role.
+// Decision is a member's decision about a role.
 type Decision int
 
 // The decisions. Keep covers a role that another member has, or that nothing can be done about.
@@ -38,7 +38,7 @@ const (
 
 // Decide returns what the member does about a role. A single role stays with a live holder, so
 // that a new member interrupts nothing. A shard moves to the member that wins the rendezvous, so
-// that shards spread over all members, and only those of a member move when it comes or goes.
+// that shards spread over all members, and only a member's own shards move when it comes or goes.
 func Decide(v *View, role string) Decision {
 	kind, sticky := role, true
 	if _, shard := ShardOfRole(role); shard {

@@ -8,7 +8,7 @@ import (
 )
 
 // Liveness judges which members are live by the time since each Lease was last seen to change.
-// The zero value knows no member. Its methods may be called concurrently.
+// The zero value has no members. Its methods may be called concurrently.
 //
 // A member that is seen for the first time counts as live for that long, whatever its Lease
 // says, because no clock but the observer's own is trusted.
@@ -25,7 +25,7 @@ type sighting struct {
 }
 
 // Observe records the Leases of all members. now is a reading of a monotonic clock. The Leases may
-// be older than those of an earlier call: a member is not seen to renew by that.
+// be older than the Leases of an earlier call: an older Lease is no renewal.
 func (l *Liveness) Observe(leases []*coordinationv1.Lease, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -98,7 +98,7 @@ const rolePrefix = "minikcm-"
 // RoleLease returns the name of the Lease of a role.
 func RoleLease(role string) string { return rolePrefix + role }
 
-// AllRoles returns the roles: the single ones and those of the shards.
+// AllRoles returns the roles: the single ones and the shards' roles.
 func AllRoles() []string {
 	roles := []string{RoleControllers, RoleScheduler, RoleAddresses}
 	for shard := range Shards {
@@ -107,7 +107,7 @@ func AllRoles() []string {
 	return roles
 }
 
-// ShardOfRole returns the shard of a role; false if the role is not that of a shard.
+// ShardOfRole returns the shard of a role; false if the role is not a shard's.
 func ShardOfRole(role string) (int, bool) {
 	number, found := strings.CutPrefix(role, RoleNodes+"-")
 	shard, err := strconv.Atoi(number)

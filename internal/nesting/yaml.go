@@ -15,8 +15,8 @@ func (e *TooLargeError) Error() string {
 }
 
 // YAML returns a *TooDeepError if the document in data is nested more than limit levels
-// deep, and a *TooLargeError if its aliases expand it to more than size bytes. Both
-// count an alias as what it refers to. Invalid YAML is left to the parser.
+// deep, and a *TooLargeError if its aliases expand it to more than size bytes. Both count an
+// alias as the node that it refers to. Invalid YAML is left to the parser.
 func YAML(data []byte, limit, size int) error {
 	if !nests(data, limit) {
 		return nil
@@ -57,7 +57,7 @@ func nests(data []byte, limit int) bool {
 // extent is the size of a node with its aliases expanded.
 type extent struct{ depth, bytes int }
 
-// measure measures nodes, those with an anchor only once.
+// measure measures nodes, and nodes with an anchor only once.
 type measure struct {
 	known map[*yaml.Node]extent
 	size  int

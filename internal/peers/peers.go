@@ -133,7 +133,7 @@ func (p *Peer) Pass(w http.ResponseWriter, r *http.Request, path, query string) 
 	return failed
 }
 
-// dropCredentials removes what the client has sent about its user.
+// dropCredentials removes the headers by which the client identifies its user.
 func dropCredentials(header http.Header) {
 	auth.DropCredentials(header)
 	for name := range header {

@@ -130,8 +130,8 @@ func eachEnv(spec *corev1.PodSpec, do func(from []corev1.EnvFromSource, env []co
 	}
 }
 
-// VolumeClaims returns the names of the PersistentVolumeClaims of a pod's volumes, including
-// those of ephemeral volumes.
+// VolumeClaims returns the names of the PersistentVolumeClaims of a pod's volumes, including the
+// claims of ephemeral volumes.
 func VolumeClaims(pod *corev1.Pod) []string {
 	var found names
 	for i := range pod.Spec.Volumes {

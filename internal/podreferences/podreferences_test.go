@@ -22,7 +22,8 @@ func projected(sources ...corev1.VolumeProjection) corev1.VolumeSource {
 
 func local(name string) *corev1.LocalObjectReference { return &corev1.LocalObjectReference{Name: name} }
 
-// TestVolumes lists what a pod refers to by one volume, and what a mirror pod is refused for.
+// TestVolumes lists the objects that a pod refers to by one volume, and the references for
+// which a mirror pod is refused.
 func TestVolumes(t *testing.T) {
 	type want struct {
 		secrets, maps, claims []string

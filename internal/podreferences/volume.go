@@ -21,7 +21,7 @@ func VolumeSecrets(volume *corev1.PersistentVolume) []types.NamespacedName {
 	if volume.Spec.ClaimRef != nil {
 		ofClaim = volume.Spec.ClaimRef.Namespace
 	}
-	// orOfClaim adds a Secret whose namespace is that of the claim if it is not set.
+	// orOfClaim adds a Secret. If its namespace is not set, it is in the claim's namespace.
 	orOfClaim := func(ref *corev1.SecretReference) {
 		if ref != nil {
 			add(cmp.Or(ref.Namespace, ofClaim), ref.Name)

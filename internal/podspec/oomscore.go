@@ -11,7 +11,8 @@ import (
 const (
 	guaranteedAdjustment = -997
 	bestEffortAdjustment = 1000
-	// nodeCriticalPriority is that of pods without which a node does not work.
+	// nodeCriticalPriority is the value of the PriorityClass system-node-critical: a node does not
+	// work without such pods.
 	nodeCriticalPriority = 2_000_001_000
 )
 

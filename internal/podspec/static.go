@@ -19,8 +19,8 @@ func IsMirror(pod *corev1.Pod) bool {
 // MirrorHash returns the hash of the static pod that a pod mirrors; empty if it mirrors none.
 func MirrorHash(pod *corev1.Pod) string { return pod.Annotations[corev1.MirrorPodAnnotationKey] }
 
-// RuntimeUID returns the UID by which a container runtime knows a pod: that of the static pod,
-// which is its hash, for all its mirror pods, so that its containers outlive these.
+// RuntimeUID returns the UID by which a container runtime knows a pod. All mirror pods of a static
+// pod have the UID of the static pod, which is its hash, so that its containers outlive them.
 func RuntimeUID(pod *corev1.Pod) types.UID {
 	if IsMirror(pod) {
 		return types.UID(MirrorHash(pod))

@@ -11,7 +11,7 @@ import (
 
 // Lead makes cmd the leader of a process group, which its children share unless they leave
 // it. The end of cmd's context sends SIGTERM to the group, so that a shell can clean up; after
-// cmd.WaitDelay the package exec kills the leader, and End what is left.
+// cmd.WaitDelay the package exec kills the leader, and End the remaining processes.
 func Lead(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -20,7 +20,7 @@ func Lead(cmd *exec.Cmd) {
 // Left reports whether processes are left in the group of a command that has ended.
 func Left(cmd *exec.Cmd) bool { return syscall.Kill(-cmd.Process.Pid, 0) == nil }
 
-// End kills what is left in the group of a command that has ended.
+// End kills the remaining processes of the group of a command that has ended.
 func End(leader int) {
 	// It fails only if the group has no process, or none of ours.
 	_ = syscall.Kill(-leader, syscall.SIGKILL)

@@ -12,7 +12,7 @@ func Lead(*exec.Cmd) {}
 // Left reports whether processes are left in the group of a command that has ended.
 func Left(*exec.Cmd) bool { return false }
 
-// End kills what is left in the group of a command that has ended.
+// End kills the remaining processes of the group of a command that has ended.
 func End(int) {}
 
 // processQueryLimitedInformation and stillActive are constants of the Windows API that package

@@ -12,7 +12,7 @@ import (
 
 // InJSON returns an error that names the first quantity beyond the limits in a JSON document that is
 // to be decoded to one of these types of the API. Of a key that occurs twice it looks at both values,
-// which a decoder parses one after the other. What is not JSON is left to the decoder.
+// which a decoder parses one after the other. Invalid JSON is left to the decoder.
 func InJSON(data []byte, types ...reflect.Type) error {
 	for _, t := range types {
 		w := walk{json.NewDecoder(bytes.NewReader(data))}

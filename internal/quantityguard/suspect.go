@@ -14,7 +14,7 @@ const (
 	longRun = 100
 )
 
-// Limits says what Beyond, InJSON and InProtobuf object to.
+// Limits describes the quantities that Beyond, InJSON and InProtobuf find.
 var Limits = fmt.Sprintf("a quantity has more than %d bytes or %d digits in its exponent", maxText, maxDigits)
 
 // Suspect reports whether a document in JSON or protobuf may have a quantity beyond the limits of
@@ -53,8 +53,8 @@ func followsExponent(data []byte) bool {
 	return n > 1 && (data[n-1] == 'e' || data[n-1] == 'E') && (isDigit(data[n-2]) || data[n-2] == '.')
 }
 
-// hasEscapedText reports whether JSON has an escape for a character that needs none, other than
-// those that encoders for HTML write.
+// hasEscapedText reports whether JSON has an escape for a character that needs none, other than the
+// escapes that encoders for HTML write.
 func hasEscapedText(data []byte) bool {
 	for {
 		i := bytes.Index(data, []byte(`\u00`))

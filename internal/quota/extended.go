@@ -9,8 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Backing is what the usage of resource claims depends on besides the claims if DeviceClasses back extended
-// resources (KEP-5004): the devices of such a class also count as the resource. The zero value shows no classes.
+// Backing holds the inputs of the usage of resource claims, other than the claims, if DeviceClasses back
+// extended resources (KEP-5004): the devices of such a class also count as the resource. The zero value shows
+// no classes.
 type Backing struct {
 	// Classes returns all DeviceClasses; nil: there are none.
 	Classes func() []*resourcev1.DeviceClass
@@ -95,7 +96,7 @@ func (b Backing) podOf(claim *resourcev1.ResourceClaim) *corev1.Pod {
 	return pod
 }
 
-// extendedOwner returns the reference to the pod whose extended resources a claim says it is for; nil: none.
+// extendedOwner returns the reference to the pod for whose extended resources a claim is; nil: none.
 func extendedOwner(claim *resourcev1.ResourceClaim) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(claim)
 	if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" || ref == nil || ref.Kind != "Pod" || ref.APIVersion != "v1" {

@@ -45,7 +45,7 @@ func toPod(obj runtime.Object) (*corev1.Pod, error) {
 // GroupResource implements upstream's Evaluator, as do all methods below.
 func (p *pods) GroupResource() schema.GroupResource { return corev1.Resource("pods") }
 
-// Constraints requires all containers to specify what is limited.
+// Constraints requires all containers to specify the limited resources.
 func (p *pods) Constraints(required []corev1.ResourceName, obj runtime.Object) error {
 	pod, err := toPod(obj)
 	if err != nil {

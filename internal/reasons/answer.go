@@ -35,8 +35,8 @@ type Reason struct {
 }
 
 const (
-	// maxReasons caps a Report, maxMessage the characters of a message, and maxWord those
-	// of the other texts from the API.
+	// maxReasons caps a Report, maxMessage the characters of a message, and maxWord the
+	// characters of the other texts from the API.
 	maxReasons = 4
 	maxMessage = 300
 	maxWord    = 120

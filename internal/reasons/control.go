@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Control says what decides how many objects there are like one, such as a pod: the replicas of its
-// outermost controller, and the autoscaler that sets them. It is empty if nothing is known to.
+// Control describes the control of the number of objects like o, such as a pod: the replicas of its
+// outermost controller, and the autoscaler that sets them. It is empty if no such controller is known.
 func (x *Index) Control(o *unstructured.Unstructured) string {
 	top := x.top(o)
 	f := fieldsOf(top)

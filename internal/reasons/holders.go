@@ -21,11 +21,11 @@ import (
 // Holding says which pods hold most of a resource on the nodes that have too little of it for a pod.
 type Holding struct {
 	Resource corev1.ResourceName
-	// Nodes is how many nodes have too little, Total what they have together, and Wanted what
-	// the pod requests.
+	// Nodes is how many nodes have too little, Total the amount that they have together, and Wanted
+	// the amount that the pod requests.
 	Nodes         int
 	Total, Wanted resource.Quantity
-	// Holders are those that hold most, the first the most, and Others what all others hold.
+	// Holders are the largest holders, the largest first, and Others is the sum of all others.
 	Holders []Holder
 	Others  resource.Quantity
 }
@@ -63,7 +63,7 @@ func (x *Index) AddOwner(obj runtime.Object) {
 	}
 }
 
-// holdings returns who holds the resources of which a pod found too little.
+// holdings returns the holders of the resources of which a pod found too little.
 func (x *Index) holdings(o *unstructured.Unstructured) []Holding {
 	if o.GetKind() != "Pod" || len(x.bound) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (x *Index) holding(waiting *corev1.Pod, name corev1.ResourceName, wanted re
 	return h
 }
 
-// sum adds what a pod holds to its outermost known controller.
+// sum adds the amount that a pod holds to its outermost known controller.
 func (x *Index) sum(sums map[types.UID]*Holder, home string, pod *corev1.Pod, amount resource.Quantity) {
 	uid, kind, name := pod.UID, "Pod", pod.Name
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -179,7 +179,7 @@ func (x *Index) sum(sums map[types.UID]*Holder, home string, pod *corev1.Pod, am
 	holder.Amount.Add(amount)
 }
 
-// reason says who holds the resource.
+// reason names the holders of the resource.
 func (h *Holding) reason() Reason {
 	var texts []string
 	for i := range h.Holders {

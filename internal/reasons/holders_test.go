@@ -48,7 +48,7 @@ func untyped(t *testing.T, kind schema.GroupVersionKind, obj runtime.Object) *un
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// A pod without room names those who hold most of the resource on the nodes that lack it, by their
+// A pod without room names the largest holders of the resource on the nodes that lack it, by their
 // outermost controllers.
 func TestHolders(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// Control names what decides how many pods there are.
+// Control names the controllers that decide how many pods there are.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	replicas := int32(7)
@@ -128,7 +128,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// Refused requests explain an object that is not as expected, and those of its node a pod.
+// Refused requests explain an object that is not as expected, and the refused requests of a node
+// explain its pods.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	index := reasons.NewIndex()

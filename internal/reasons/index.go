@@ -24,10 +24,10 @@ const (
 	maxSubjects = 1000
 )
 
-// Index finds what belongs to an object among the added objects and events: those of its
-// namespace, or of all namespaces if it has none, and the nodes. It is safe for concurrent
-// reads after the last addition. It keeps the objects that it receives and does not change
-// them.
+// Index finds, among the added objects and events, the ones that belong to an object. It looks in
+// the object's namespace, or in all namespaces if it has none, and among the nodes. It is safe for
+// concurrent reads after the last addition. It keeps the objects that it receives and does not
+// change them.
 type Index struct {
 	objects []item
 	parts   map[types.UID][]item
@@ -169,8 +169,7 @@ func (x *Index) partsOf(uid types.UID) []item {
 	})
 }
 
-// eventsOf returns the events of the object, without those of an earlier object of its
-// name.
+// eventsOf returns the events of the object, without the events of an earlier object of its name.
 func (x *Index) eventsOf(o *unstructured.Unstructured) []Event {
 	uid := o.GetUID()
 	return slices.DeleteFunc(slices.Clone(x.events[name{o.GetKind(), o.GetNamespace(), o.GetName()}]), func(e Event) bool {

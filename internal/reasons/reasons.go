@@ -84,7 +84,7 @@ func newestWarns(events []Event) bool {
 	return len(newest) > 0 && newest[0].Type == "Warning"
 }
 
-// held adds what keeps an object that is being deleted.
+// held adds the reasons why an object that is being deleted still exists.
 func (a *answer) held(s *Subject) {
 	a.conditions(s.Object)
 	if s.Object.GetKind() == "Pod" { // its conditions are from before the deletion

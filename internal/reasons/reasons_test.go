@@ -217,7 +217,7 @@ func TestUnexpected(t *testing.T) {
 	}
 }
 
-// TestEndingPods checks what holds a pod that is being deleted.
+// TestEndingPods checks the reasons why a pod that is being deleted still exists.
 func TestEndingPods(t *testing.T) {
 	t.Parallel()
 	running, ended := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}

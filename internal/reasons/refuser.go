@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// RefuserKind says what kind of thing refuses a request.
+// RefuserKind is the kind of a refuser of requests.
 type RefuserKind string
 
 // The kinds of refusers.
@@ -30,7 +30,7 @@ const (
 	ByFault RefuserKind = "fault"
 )
 
-// Refuser is what refuses a request.
+// Refuser identifies the webhook, policy, quota, budget or plugin that refuses a request.
 type Refuser struct {
 	Kind RefuserKind `json:"kind"`
 	// Name is the name of the webhook, policy, quota, budget or plugin. Of is the name of the
@@ -46,7 +46,7 @@ var refuserTexts = map[RefuserKind]string{
 	ByAuthorization: "by RBAC", ByFlowControl: "by flow control", ByTimeout: "by time-out", ByStore: "by etcd", ByFault: "by a fault",
 }
 
-// String formats what refused a request: "by webhook opa (validating-webhook.openpolicyagent.org)".
+// String formats the refuser: "by webhook opa (validating-webhook.openpolicyagent.org)".
 func (r Refuser) String() string {
 	text := refuserTexts[r.Kind]
 	switch {
@@ -62,7 +62,7 @@ func (r Refuser) String() string {
 	return text + r.Name
 }
 
-// Refusal says how often requests that the object depends on were refused, and by what.
+// Refusal counts the refused requests that the object depends on, and names their refuser.
 type Refusal struct {
 	// What names the requests, such as "heartbeats of node-1".
 	What  string

@@ -20,8 +20,8 @@ const (
 	Failed      State = "failed"
 	// Impaired is the state of an object that is ready but has another bad condition.
 	Impaired State = "impaired"
-	// Guarding is the state of a PodDisruptionBudget that allows no eviction, and Guarded
-	// that of a pod that it protects.
+	// Guarding is the state of a PodDisruptionBudget that allows no eviction, and Guarded the
+	// state of a pod that it protects.
 	Guarding State = "guarding"
 	Guarded  State = "guarded"
 	// Warned is the state of an object without a known status whose newest event is a

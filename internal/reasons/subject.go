@@ -23,7 +23,7 @@ type Subject struct {
 	// Node is the node of a pod that is bound, and NodeRefusals are the node's Refusals.
 	Node         *unstructured.Unstructured
 	NodeRefusals []Refusal
-	// Holdings are who holds the resources of which a pod found too little.
+	// Holdings are the holders of the resources of which a pod found too little.
 	Holdings []Holding
 	// Budgets are the PodDisruptionBudgets that select a pod.
 	Budgets []*unstructured.Unstructured

@@ -19,9 +19,9 @@ const (
 // ofMachine are the variables whose values in the container make no sense on this machine.
 var ofMachine = []string{"PATH", "HOME", "PWD", "OLDPWD", "SHLVL", "TERM", "_"}
 
-// environment returns the command's variables: those of this machine, of the container, and of
-// place, each of which replace earlier ones. Variables of this machine that concern a cluster are
-// left out.
+// environment returns the command's variables. They come from this machine, the container and
+// place; a later source overrides an earlier one. This machine's variables that concern a cluster
+// are left out.
 func environment(machine, container []string, place map[string]string) []string {
 	vars := map[string]string{}
 	for _, pair := range machine {

@@ -19,8 +19,8 @@ import (
 // maxFiles limits the content of the container's volumes, in bytes.
 const maxFiles = 256 << 20
 
-// mountsOf returns the paths of a container's volumes, relative to the root. With fromAPI, they
-// are those whose content the kubelet updates.
+// mountsOf returns the paths of a container's volumes, relative to the root. With fromAPI, it
+// returns only the volumes whose content the kubelet updates.
 func mountsOf(spec *corev1.PodSpec, container *corev1.Container, fromAPI bool) []string {
 	var paths []string
 	for _, mount := range container.VolumeMounts {

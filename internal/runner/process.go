@@ -37,7 +37,7 @@ const (
 	exitNotStarted = 126
 )
 
-// logTime is how long the log may take to reach the cluster after the command's end.
+// logTime bounds the time that the log may take to reach the cluster after the command's end.
 const logTime = 2 * time.Second
 
 // start starts the command for a run of the container. It finds the volumes at the shown paths.

@@ -41,7 +41,7 @@ func (r *runner) variables(ctx context.Context, pod *corev1.Pod) ([]string, erro
 }
 
 // fetch writes the content of the container's volumes to the folder of files. With fromAPI, it
-// updates what the kubelet updates.
+// updates the volumes that the kubelet updates.
 func (r *runner) fetch(ctx context.Context, pod *corev1.Pod, fromAPI bool) error {
 	container := containerOf(&corev1.PodTemplateSpec{Spec: pod.Spec}, r.container)
 	if container == nil {

@@ -38,9 +38,10 @@ type Options struct {
 	// container.
 	Container string
 	// Command is the command line. $(NAME) in it is a variable of the command's environment, as in
-	// that of a container.
+	// a container's command.
 	Command []string
-	// Ports maps ports of the container to those that the command listens on, where they differ.
+	// Ports maps ports of the container to the ports that the command listens on, where they
+	// differ.
 	Ports map[int32]int32
 	// ContainerPaths means that the command finds the content of volumes at their paths in the
 	// container, too, where containerpaths can show it.

@@ -37,11 +37,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"))
 }
 
-// transcript is what the command and the runner print.
+// transcript collects the output of the command and the runner.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	// changed is closed, and replaced, when there is more.
+	// changed is closed and replaced when text grows.
 	changed chan struct{}
 }
 
@@ -192,7 +192,8 @@ func (f *fixture) wantHost(want string) {
 	})
 }
 
-// The command gets what the container has, follows its files, and ends as the container does.
+// The command gets the container's environment and files, follows changes of the files, and ends as
+// the container does.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)

@@ -18,8 +18,8 @@ import (
 // led is a Service that leads to the command.
 type led struct {
 	name string
-	// value is the annotation that the runner has set, before is the one that it replaced; nil:
-	// there was none.
+	// value is the annotation that the runner has set, before is the annotation that it replaced;
+	// nil: there was none.
 	value  string
 	before *string
 }

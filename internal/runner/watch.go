@@ -18,7 +18,7 @@ type staleness struct{ yes atomic.Bool }
 func (s *staleness) set()       { s.yes.Store(true) }
 func (s *staleness) take() bool { return s.yes.Swap(false) }
 
-// watch follows what the command depends on, until stop is called.
+// watch follows the objects that the command depends on, until stop is called.
 func (r *runner) watch(ctx context.Context) (stop func(), err error) {
 	factory := informers.KindsOf(r.client, nil, informers.WithNamespace(r.opts.Namespace))
 	r.deployments, r.sets = factory.Deployments().Lister(), factory.ReplicaSets().Lister()

@@ -25,8 +25,8 @@ import (
 const (
 	// maxBody caps the body of a request, in bytes.
 	maxBody = 1 << 20
-	// patience is how long a client may take to send a scenario, or to read a line of a
-	// stream, by the machine's clock.
+	// patience bounds the time, by the machine's clock, that a client may need to send a scenario
+	// or to read a line of a stream.
 	patience = 30 * time.Second
 	// lineInterval is the machine's time between two lines of a stream: the changes in
 	// between are in one line.
@@ -35,7 +35,7 @@ const (
 
 // request is the body of a POST. Exactly one of Name and Document must be set.
 type request struct {
-	// Name is that of a shipped scenario.
+	// Name is the name of a shipped scenario.
 	Name string `json:"name"`
 	// Document is a scenario in YAML.
 	Document string `json:"document"`
@@ -99,10 +99,10 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return openrequests.NotAllowed(w, r, resource, map[string]string{"scenarios": "GET, POST", "scenario": "GET", "runs": "GET", "run": "GET, DELETE", "report": "GET"}[what])
 }
 
-// library is what is shipped.
+// library returns the shipped scenarios.
 var library = sync.OnceValues(scenarios.Library)
 
-// serveShipped lists the shipped scenarios, with what keeps them from running on this cluster.
+// serveShipped lists the shipped scenarios, with the reasons why they cannot run on this cluster.
 func (s *service) serveShipped(w http.ResponseWriter) error {
 	all, err := library()
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *service) serveStop(ctx context.Context, w http.ResponseWriter, id strin
 	return answer(w, http.StatusOK, found.look(false))
 }
 
-// serveShown responds with what look returns or, with follow=true, with a line of JSON now and
+// serveShown responds with the result of look or, with follow=true, with a line of JSON now and
 // after changes, until done returns true.
 func (s *service) serveShown(ctx context.Context, w http.ResponseWriter, r *http.Request, look func() any, done func() bool) error {
 	follow, err := openrequests.Follow(r)

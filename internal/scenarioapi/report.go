@@ -23,7 +23,8 @@ const (
 	// reportName is the path of a run's report as a page, beneath its own.
 	reportName = "report"
 
-	// maxChecks and maxFailures cap what a report lists, and maxDiffers the lines of a failure.
+	// maxChecks and maxFailures cap the checks and failures of a report, maxDiffers the lines of a
+	// failure.
 	maxChecks   = 200
 	maxFailures = 20
 	maxDiffers  = 50
@@ -76,7 +77,8 @@ func checkOf(run *runrecord.Run, span *runrecord.Span) Check {
 	return c
 }
 
-// hasInner reports whether another failure is that of a part of the step whose failure this is.
+// hasInner reports whether failure i is a step's and another failure belongs to a part of this
+// step.
 func hasInner(run *runrecord.Run, i int) bool {
 	return slices.ContainsFunc(run.Failures, func(other runrecord.Failure) bool {
 		for at := other.Span; at >= 0; at = run.Spans[at].Parent {

@@ -44,11 +44,11 @@ type Run struct {
 	State State      `json:"state"`
 	Since time.Time  `json:"since"`
 	Until *time.Time `json:"until,omitempty"`
-	// Steps are those of the scenario and then its last ones (spec.finally). Lists of runs
-	// have no steps.
+	// Steps are the scenario's steps and then its last ones (spec.finally). Lists of runs have no
+	// steps.
 	Steps      []Step      `json:"steps,omitempty"`
 	Invariants []Invariant `json:"invariants,omitempty"`
-	// Notes are those of the run as a whole.
+	// Notes are about the run as a whole.
 	Notes []string `json:"notes,omitempty"`
 	// Failure says why it Failed, and Causes which writes led to that.
 	Failure string   `json:"failure,omitempty"`
@@ -65,18 +65,19 @@ type Step struct {
 	Last  bool       `json:"last,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 	Until *time.Time `json:"until,omitempty"`
-	// RealSeconds is how long it took by the machine's clock; unknown if it is or was in the
+	// RealSeconds is its duration by the machine's clock; unknown if it is or was in the
 	// background.
 	RealSeconds float64 `json:"realSeconds,omitempty"`
-	// Differs is what its check waits for, as it was at the last look.
+	// Differs says why its check did not hold when it was last evaluated.
 	Differs string `json:"differs,omitempty"`
-	// Notes are what it did: the newest, of which Forgotten older ones are left out.
+	// Notes say what it did. They are the newest; Forgotten counts the older ones that are left
+	// out.
 	Notes     []string `json:"notes,omitempty"`
 	Forgotten int      `json:"forgotten,omitempty"`
 	Failure   string   `json:"failure,omitempty"`
 }
 
-// Invariant is what has to hold during the run or a part of it.
+// Invariant is a check over the run or a part of it.
 type Invariant struct {
 	Name    string    `json:"name"`
 	State   StepState `json:"state"`
@@ -95,8 +96,7 @@ type Shipped struct {
 
 // Report sums up a run that is over.
 type Report struct {
-	// ClusterSeconds and RealSeconds are how long it took by the cluster's clock and by the
-	// machine's.
+	// ClusterSeconds and RealSeconds are its duration by the cluster's clock and by the machine's.
 	ClusterSeconds float64 `json:"clusterSeconds"`
 	RealSeconds    float64 `json:"realSeconds"`
 	// Passed and Failed count the checks: the steps expect and wait, those within other steps
@@ -105,7 +105,7 @@ type Report struct {
 	Failed int `json:"failed"`
 	// Checks are the first maxChecks of them, in the order in which they began.
 	Checks []Check `json:"checks"`
-	// Failures are what failed, also in steps that are no checks: the first maxFailures.
+	// Failures are the first maxFailures failures, including failures of steps that are no checks.
 	Failures []Failure `json:"failures,omitempty"`
 	// Page says that the report is also served as a page.
 	Page bool `json:"page"`
@@ -120,13 +120,14 @@ type Check struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Failure is what failed in a run.
+// Failure is a failure in a run.
 type Failure struct {
 	Time time.Time `json:"time"`
-	// Expected is what should have held or been done; empty if it was the run as a whole.
+	// Expected says what should have held or been done; empty if the run as a whole failed.
 	Expected string `json:"expected,omitempty"`
-	// Found is what was there instead, and Differs has a line for each difference, such as
-	// "spec.replicas: expected 2, found 1": the first maxDiffers.
+	// Found says what was found instead. Differs has a line for each difference, such as
+	// "spec.replicas: expected 2, found 1". It has at most maxDiffers; ForgottenDiffers counts the
+	// others.
 	Found            string   `json:"found"`
 	Differs          []string `json:"differs,omitempty"`
 	ForgottenDiffers int      `json:"forgottenDiffers,omitempty"`

@@ -24,9 +24,9 @@ const (
 	Path     = "/minikcm/v1/" + Feature
 	runsName = "runs"
 
-	// maxRuns caps the runs that are listed, with the one that goes on.
+	// maxRuns caps the runs that are listed, including the present one.
 	maxRuns = 20
-	// maxSteps caps the steps of a scenario, without those within them.
+	// maxSteps caps the steps of a scenario, without the steps within them.
 	maxSteps = 1000
 )
 

@@ -24,13 +24,13 @@ import (
 // Options configure a Member.
 type Options struct {
 	Client kubernetes.Interface
-	// Clock measures the Leases; it must run as those of the other processes do, whatever the
-	// cluster's clock is.
+	// Clock measures the Leases; it must run as the clocks of the other processes do, whatever the cluster's
+	// clock is.
 	Clock  clock.Clock
 	Logger klog.Logger
-	// Identity is unique among all processes, also those of the past.
+	// Identity is unique among all processes, including past ones.
 	Identity string
-	// Hostname labels the Lease. Address is what members.AddressAnnotation says, unless Join says otherwise.
+	// Hostname labels the Lease. Address is the value of members.AddressAnnotation, unless Join sets another.
 	Hostname, Address string
 	// Kinds are the kinds of roles that this process can run.
 	Kinds []string
@@ -44,7 +44,7 @@ type Options struct {
 // Member is this process among those that share one etcd. Create it with New, then call Run once.
 type Member struct {
 	opts Options
-	// name is that of the own Lease.
+	// name is the name of the own Lease.
 	name     string
 	liveness members.Liveness
 	// changed is signalled when a Lease changes.
@@ -121,7 +121,7 @@ func (m *Member) hasJoined() bool {
 	return m.joined
 }
 
-// annotations returns what the own Lease says of this process.
+// annotations returns the annotations that the own Lease should have.
 func (m *Member) annotations() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,7 +136,7 @@ func (m *Member) annotations() map[string]string {
 	return annotations
 }
 
-// due reports whether the own Lease has to be written: it does not exist, is old, or does not say what it should.
+// due reports whether the own Lease has to be written: it does not exist, is old, or lacks an annotation.
 func (m *Member) due() bool {
 	if m.own == nil || m.since(m.renewed) >= m.interval() {
 		return true

@@ -50,7 +50,7 @@ func (m *Member) watch(ctx context.Context) (end func(), leases func() []*coordi
 	}
 }
 
-// observe takes in Leases, which may be older than those of an earlier call.
+// observe records Leases, which may be older than the Leases of an earlier call.
 func (m *Member) observe(leases []*coordinationv1.Lease) {
 	var of []*coordinationv1.Lease
 	for _, lease := range leases {
@@ -102,7 +102,7 @@ func (m *Member) refresh(ctx context.Context) bool {
 	return true
 }
 
-// view returns what this member knows now.
+// view returns this member's present knowledge.
 func (m *Member) view() *members.View {
 	now := m.opts.Clock.Now()
 	v := &members.View{Self: m.name, Members: map[string][]string{m.name: m.opts.Kinds}, Holdings: m.holdings}

@@ -1,4 +1,4 @@
-// Package simulatedcloud is the form in which the simulated cloud keeps what it has: instances,
+// Package simulatedcloud defines the form in which the simulated cloud keeps its state: instances,
 // routes and quotas are ConfigMaps in the namespace minikcm-cloud, so that they survive a restart,
 // are in dumps and forks, and are changed with any client. Simulated kubelets, which are the
 // machines, and the controllers of the cloud agree on it here. Decision 0052 says why.

@@ -54,8 +54,8 @@ const (
 	AnnotationProvidedIP = "alpha.kubernetes.io/provided-node-ip"
 )
 
-// Instance is a machine of the cloud. Its name is that of its node, and its ProviderID identifies
-// it among all that had the name.
+// Instance is a machine of the cloud. It has its node's name, and its ProviderID identifies it
+// among all instances that had the name.
 type Instance struct {
 	Name       string
 	ProviderID string

@@ -30,7 +30,7 @@ type Route struct {
 	Name        string
 	Node        string
 	Destination netip.Prefix
-	// Hint is what its creator gave it to be recognized by: the UID of the Node.
+	// Hint is the mark by which its creator recognizes it: the UID of the Node.
 	Hint string
 	// Blackhole means that the instance of the node is gone.
 	Blackhole bool
@@ -58,7 +58,7 @@ func RouteOf(c *corev1.ConfigMap) (Route, bool) {
 	return Route{Name: c.Name, Node: c.Data[keyNode], Destination: destination.Masked(), Hint: c.Data[keyHint]}, true
 }
 
-// Inventory is what the cloud has.
+// Inventory lists the instances and routes of the cloud.
 type Inventory struct {
 	// Instances are by name.
 	Instances map[string]Instance

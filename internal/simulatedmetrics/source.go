@@ -101,13 +101,13 @@ func (m *Source) NodeMetrics(ctx context.Context, world apiserver.MetricsWorld, 
 	return all, nil
 }
 
-// sample is what a pod uses.
+// sample is a pod's usage.
 type sample struct {
 	pod        *corev1.Pod
 	containers []usage.Container
 }
 
-// measure returns what pods use, of those of which it is known.
+// measure returns the usage of the pods whose usage is known.
 func (m *Source) measure(ctx context.Context, world apiserver.MetricsWorld, pods []*corev1.Pod, at time.Time) ([]sample, error) {
 	if len(pods) == 0 {
 		return nil, nil
@@ -143,8 +143,8 @@ func (m *Source) measure(ctx context.Context, world apiserver.MetricsWorld, pods
 	return all, err
 }
 
-// contend lowers the CPU usage in samples of contended nodes to what the other pods of these nodes
-// leave.
+// contend lowers the CPU usage in samples of contended nodes to the CPU that the other pods of
+// these nodes leave.
 func (m *Source) contend(ctx context.Context, world apiserver.MetricsWorld, model usage.Model, nodes []*corev1.Node, contended map[string]bool, samples []sample, at time.Time) error {
 	pods, err := list[*corev1.Pod](ctx, world, corev1.SchemeGroupVersion.WithResource("pods"), "")
 	if err != nil {

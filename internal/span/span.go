@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Forever is the duration of what never ends.
+// Forever is an endless duration.
 const Forever = time.Duration(1<<63 - 1)
 
 // Sum adds durations, either of which may be Forever.

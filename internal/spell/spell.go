@@ -22,8 +22,8 @@ func Nearest(written string, known []string) string {
 
 // NearestN returns at most n known names that are similar to written, the most similar
 // first. It ignores case. Names that begin with written come before others, the shortest
-// first, if it has at least minPrefix characters, because the name of a pod begins with that of
-// its Deployment.
+// first, if it has at least minPrefix characters, because the name of a pod begins with the
+// name of its Deployment.
 func NearestN(written string, known []string, n int) []string {
 	type candidate struct {
 		name     string

@@ -5,7 +5,7 @@
 //
 // It follows https://kwok.sigs.k8s.io/docs/user/stages-configuration/. A manifest, an expression
 // and a template each have a budget of bytes, steps and output, so that none of them holds up the
-// process: what exceeds it is an error of that Stage.
+// process: exceeding it is an error of that Stage.
 //
 //minikcm:pure
 package stages

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// functions returns the functions of templates: kwok's, and of those of sprig
-// (https://masterminds.github.io/sprig/) the ones that stage authors use.
+// functions returns the functions of templates: kwok's, and the functions of sprig
+// (https://masterminds.github.io/sprig/) that stage authors use.
 func functions(env *Env) template.FuncMap {
 	all := template.FuncMap{}
 	for _, some := range []template.FuncMap{kwokFunctions(env), randomFunctions(env), stringFunctions, numberFunctions, valueFunctions} {
@@ -114,7 +114,7 @@ func nodeConditions() any {
 	}
 }
 
-// letters are what randAlphaNum chooses from; the first ten are digits.
+// letters is the alphabet of randAlphaNum; the first ten are digits.
 const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func randomFunctions(env *Env) template.FuncMap {

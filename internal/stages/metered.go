@@ -16,7 +16,7 @@ var errWork = fmt.Errorf("the template's functions handle more than %d bytes", m
 
 // metered returns functions that fail when all their calls together have handled more than maxWork
 // bytes, or when a result is too long a string: a chain of calls could double it each time. It
-// leaves out those that the template does not name.
+// leaves out functions that the template does not name.
 func metered(all template.FuncMap, source string) template.FuncMap {
 	left := maxWork
 	failure := reflect.TypeFor[error]()
@@ -62,10 +62,10 @@ func metered(all template.FuncMap, source string) template.FuncMap {
 	return limited
 }
 
-// callCost is what a call counts for beside its arguments and its result.
+// callCost is the fixed cost of a call, in addition to its arguments and its result.
 const callCost = 64
 
-// checkSize returns an error if a value is too large, which lists of lists are soon.
+// checkSize returns an error if a value is too large. Nested lists grow large quickly.
 func checkSize(v any) error {
 	if left := sizeWithin(v, maxOutput); left < 0 {
 		return fmt.Errorf("a list or dict has more than %d bytes", maxOutput)
@@ -73,7 +73,7 @@ func checkSize(v any) error {
 	return nil
 }
 
-// sizeWithin returns what is left of a size after a value; negative: it is larger.
+// sizeWithin returns left minus the size of a value; negative: the value is larger.
 func sizeWithin(v any, left int) int {
 	left--
 	switch v := v.(type) {

@@ -21,7 +21,7 @@ const (
 
 // Stage is a Stage that is valid.
 type Stage struct {
-	// Name is its name; Kind is that of the objects that it applies to.
+	// Name is its name; Kind is the kind of the objects that it applies to.
 	Name string
 	Kind schema.GroupVersionKind
 

@@ -153,7 +153,7 @@ func text(v any) (string, bool) {
 	return "", false
 }
 
-// checker looks for what an expression must not have.
+// checker looks for constructs that an expression must not have.
 type checker struct {
 	growth int
 	err    error

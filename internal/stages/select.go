@@ -54,7 +54,7 @@ func (s *Set) Kinds() []schema.GroupVersionKind {
 // Has reports whether a kind has Stages.
 func (s *Set) Has(kind schema.GroupVersionKind) bool { return s != nil && len(s.byKind[kind]) > 0 }
 
-// Error is what is wrong with a Stage for one object.
+// Error is the error of a Stage that cannot be evaluated for an object.
 type Error struct {
 	Stage string
 	Err   error
@@ -62,7 +62,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("Stage %s: %v", e.Stage, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Object is an object that Stages may apply to.
@@ -113,8 +113,8 @@ func (s *Set) Matching(kind schema.GroupVersionKind, o *Object, now time.Time) (
 	return found, errors.Join(errs...)
 }
 
-// Choose returns the Stage that is next for an object: that which matches, or one of several by
-// their weights. If all weights are 0, each is as likely. Nil: none matches.
+// Choose returns the next Stage for an object. Several Stages that match are chosen by their
+// weights, or with equal chances if all weights are 0. It returns nil if none matches.
 func (s *Set) Choose(kind schema.GroupVersionKind, o *Object, now time.Time, random Random) (*Stage, error) {
 	matching, failed := s.Matching(kind, o, now)
 	if len(matching) < 2 {

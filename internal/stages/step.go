@@ -89,7 +89,7 @@ func compilePatch(kinds map[string]types.PatchType, kind, source string, as *imp
 	return c, err
 }
 
-// Actions returns what the Stage does with an object, in order. After a deletion, only events
+// Actions returns the actions of the Stage on an object, in order. After a deletion, only events
 // follow.
 func (s *Stage) Actions(o *Object, env *Env) ([]Action, error) {
 	var all []Action

@@ -16,26 +16,27 @@ import (
 
 // The budgets of templates.
 const (
-	// maxOutput caps what a template writes, and the strings that its functions make.
+	// maxOutput caps the output of a template, and the strings that its functions make, in bytes.
 	maxOutput = 1 << 20
-	// maxText caps the bytes of template text that one rendering executes: those of the body of a
-	// loop count each time.
+	// maxText caps the bytes of template text that one rendering executes. The body of a loop
+	// counts each time.
 	maxText = 8 << 20
 	// maxNumbers caps the numbers of until.
 	maxNumbers = 20_000
 )
 
-// Env is what a template knows beside the object.
+// Env holds a template's inputs other than the object.
 type Env struct {
-	// Now is the cluster's time, Start that at which the process started.
+	// Now is the cluster's time, Start the time at which the process started.
 	Now, Start time.Time
-	// Version is that of minikcm, Node the name of the object's node, NodePort the port of its kubelet.
+	// Version is minikcm's version, Node the name of the object's node, NodePort the port of its
+	// kubelet.
 	Version  string
 	Node     string
 	NodePort int
 	Random   Random
-	// NodeIPs returns the addresses of a node, PodIPs those of the pod with the UID, which it takes
-	// if the pod has none.
+	// NodeIPs returns the addresses of a node. PodIPs returns the addresses of the pod with the
+	// UID, and allocates them if the pod has none.
 	NodeIPs func(node string) []string
 	PodIPs  func(node, uid string) ([]string, error)
 }
@@ -85,7 +86,7 @@ func count(list *parse.ListNode) {
 	}
 }
 
-// bodyCost is what a run of a body counts for beside its text.
+// bodyCost is the fixed cost of executing a body, in addition to its text.
 const bodyCost = 64
 
 func prepend(list *parse.ListNode) {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Set adds the entry of an API server, or replaces the one that it has, and updates what is common.
+// Set adds the entry of an API server, or replaces the one that it has, and updates the common fields.
 func Set(v *apiserverinternalv1alpha1.StorageVersion, entry apiserverinternalv1alpha1.ServerStorageVersion, now metav1.Time) {
 	entries := slices.Clone(v.Status.StorageVersions)
 	same := func(e apiserverinternalv1alpha1.ServerStorageVersion) bool { return e.APIServerID == entry.APIServerID }
@@ -20,8 +20,8 @@ func Set(v *apiserverinternalv1alpha1.StorageVersion, entry apiserverinternalv1a
 	setCommon(v, now)
 }
 
-// Keep removes the entries of API servers that keep does not name, and updates what is common. It reports whether
-// there were any; without, v stays as it is.
+// Keep removes the entries of API servers that keep does not name, and updates the common fields. It reports
+// whether there were any; without, v stays as it is.
 func Keep(v *apiserverinternalv1alpha1.StorageVersion, keep func(server string) bool, now metav1.Time) bool {
 	var kept []apiserverinternalv1alpha1.ServerStorageVersion
 	for _, entry := range v.Status.StorageVersions {

@@ -45,7 +45,7 @@ func StartEtcd(t testing.TB, opts EtcdOptions) string {
 // NewEtcd runs an etcd server until it is stopped or the test ends.
 func NewEtcd(t testing.TB, opts EtcdOptions) *Etcd {
 	t.Helper()
-	// The path of a socket must be short; that of t.TempDir may not be.
+	// The path of a socket must be short; t.TempDir may return a long one.
 	dir, err := os.MkdirTemp("", "etcd-")
 	if err != nil {
 		t.Fatal(err)

@@ -156,8 +156,7 @@ func (m *twins) list(ctx context.Context, t *rapid.T) {
 	_, _ = m.both("list", func(s store.Store) (any, error) { return s.List(ctx, prefix, opts) })
 }
 
-// watch starts a watch on both stores that stays open; drain compares what the two
-// deliver.
+// watch starts a watch on both stores that stays open; drain compares the events of the two.
 func (m *twins) watch(ctx context.Context, t *rapid.T) {
 	prefix := modelPrefixes.Draw(t, "prefix")
 	from := rapid.Int64Range(2, max(m.newest, 1)+1).Draw(t, "from")
@@ -211,7 +210,7 @@ func readProgress(ctx context.Context, w store.Watch, stream *Stream, revision i
 	}
 }
 
-// withoutProgress removes what may differ between implementations: progress events and
+// withoutProgress removes the parts that may differ between implementations: progress events and
 // delivery numbers.
 func withoutProgress(events []Event) []Event {
 	changes := slices.Clone(events)

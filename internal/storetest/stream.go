@@ -37,7 +37,7 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s %s=%.20q at %d", e.Type, e.Key, e.Value, e.Revision)
 }
 
-// Stream is what one watch has delivered since its start.
+// Stream holds the events that one watch has delivered since its start.
 type Stream struct {
 	// Prefix is the prefix of the watched keys.
 	Prefix string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// History is what has happened, as far as validators need it.
+// History is the part of the store's history that validators need.
 type History struct {
 	// Events are all puts and deletions, in the order of revisions.
 	Events []Event

@@ -72,7 +72,7 @@ func policy(styles []string) string {
 		"; img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// setHeaders forbids what the page does not need: scripts, styles and connections of other
+// setHeaders forbids things that the page does not need: scripts, styles and connections of other
 // origins, inline scripts, frames.
 func (s *Server) setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", s.policy)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// readHeaderTimeout and idleTimeout are real time, and those of the API server.
+	// readHeaderTimeout and idleTimeout are in real time, with the API server's values.
 	readHeaderTimeout = 32 * time.Second
 	idleTimeout       = 90 * time.Second
 	// maxHeader is the size of the headers of a request, in bytes.
@@ -30,8 +30,8 @@ const (
 type Options struct {
 	// Port is the port on 127.0.0.1; 0 selects a free one.
 	Port int
-	// StyleSources are the sources of inline styles, as the page's policy has them: those of
-	// documents that the page opens in tabs of their own, which inherit its policy.
+	// StyleSources are sources of inline styles to allow in the page's Content-Security-Policy.
+	// Documents that the page opens in tabs of their own inherit this policy and need them.
 	StyleSources []string
 	Logger       klog.Logger
 }
@@ -45,8 +45,8 @@ type Server struct {
 	upstream atomic.Pointer[upstream]
 	server   *http.Server
 	cancel   context.CancelFunc
-	// connections counts the connections that net/http serves; requests counts requests,
-	// those on upgraded connections included.
+	// connections counts the connections that net/http serves; requests counts requests, including
+	// requests on upgraded connections.
 	connections, requests sync.WaitGroup
 	done                  chan struct{}
 	closing               sync.Once

@@ -49,7 +49,7 @@ func (s *sessions) begin(token string) (key string, ok bool) {
 	return key, true
 }
 
-// has reports whether key is that of a session.
+// has reports whether a session has the key.
 func (s *sessions) has(key string) bool {
 	sum := digest(sha256.Sum256([]byte(key)))
 	s.mu.Lock()

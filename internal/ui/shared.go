@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// writeTimeout is how long a page may take to receive a message, in real time.
+	// writeTimeout bounds the real time that a page may need to receive a message.
 	writeTimeout = 30 * time.Second
 	// maxStatus is the size of the API server's answer to a watch that it refuses, in bytes.
 	maxStatus = 1 << 20

@@ -90,7 +90,7 @@ func unreachable(err error) error {
 	return apierrors.NewServiceUnavailable("the API server cannot be reached: " + err.Error())
 }
 
-// keepPolicy removes the headers of a response that would weaken those of the page.
+// keepPolicy removes the headers of a response that would weaken the page's own.
 func keepPolicy(r *http.Response) error {
 	for _, name := range []string{"Content-Security-Policy", "Set-Cookie", "Access-Control-Allow-Origin", "Cache-Control", "X-Content-Type-Options"} {
 		r.Header.Del(name)

@@ -20,12 +20,12 @@ const (
 // floatError bounds the error of a sum of shares, in billionths of a core.
 const floatError = 1e-3
 
-// cpuDemand is what a container would use of an idle node's CPU, in cores, and what it can rely on
-// if the node is not idle.
+// cpuDemand is the CPU, in cores, that a container would use on an idle node, and the part of it
+// that the container gets on a busy one.
 type cpuDemand struct {
-	// asks is without the container's limit, which is 0 if it has none.
+	// asks is the demand before the container's limit is applied; limit is 0 if there is none.
 	asks, limit float64
-	// wants is at most the container's limit.
+	// wants is the demand within the limit.
 	wants float64
 	// sure is served before anything else: the container's request, or all of a demand that
 	// nothing declares, which is half of the request or next to nothing.
@@ -54,8 +54,8 @@ func Contends(containers []Container) bool {
 
 // ShareCPU divides the CPU of a node among the containers of its pods, as the kernel does, and lowers
 // their usage to what they get. It changes nothing while they want no more than capacity. Otherwise,
-// each container gets its request, and what is left goes by CPU shares to those that want more. What
-// one of them leaves goes to the others in the same way.
+// each container gets its request, and the rest is divided by CPU shares among the containers that
+// want more. If one of them wants less than its part, the others share the remainder in the same way.
 func ShareCPU(capacity resource.Quantity, pods [][]Container) {
 	var all []*Container
 	wanted, sure := 0.0, 0.0
@@ -88,17 +88,18 @@ func ShareCPU(capacity resource.Quantity, pods [][]Container) {
 	}
 }
 
-// part is what one container has of a node's CPU, and what it wants beyond that.
+// part is one container's part of a node's CPU: the cores that it has, and the cores that it wants
+// in addition.
 type part struct{ shares, has, wants float64 }
 
-// divide adds an amount to the parts in proportion to their shares, to each at most what it wants.
+// divide adds an amount to the parts in proportion to their shares, at most wants to each.
 func divide(amount float64, parts []part) {
 	order, total := make([]*part, len(parts)), 0.0
 	for i := range parts {
 		order[i] = &parts[i]
 		total += parts[i].shares
 	}
-	// Those that want least for their shares come first: what they leave is for the rest.
+	// Parts that want least for their shares come first: the rest gets their remainders.
 	slices.SortStableFunc(order, func(a, b *part) int { return cmp.Compare(a.wants*b.shares, b.wants*a.shares) })
 	for _, p := range order {
 		gets := min(p.wants, max(amount, 0)*p.shares/total)

@@ -18,19 +18,19 @@ type Counters struct {
 	CPU time.Duration
 	// Limited means that the container has a limit. Without one, the rest is 0.
 	Limited bool
-	// Periods are those of its limit, and Throttled those in which it had to wait for the next.
-	// ThrottledTime is how long it has waited, on all CPUs together.
+	// Periods counts the CFS periods of its limit, and Throttled the periods in which it had to
+	// wait for the next one. ThrottledTime is how long it has waited, on all CPUs together.
 	Periods, Throttled int64
 	ThrottledTime      time.Duration
-	// Amounts are what the container has used of memory and of resources for which there are
-	// rules, multiplied by the seconds.
+	// Amounts has, by resource, the integral over the seconds of the container's usage: of memory
+	// and of the resources for which there are rules.
 	Amounts map[corev1.ResourceName]float64
 
-	// lasted is the time of which Periods are the whole periods, and throttled that of Throttled.
+	// lasted is the time that Periods counts in whole periods; throttled is the same for Throttled.
 	lasted, throttled time.Duration
 }
 
-// AddAmounts adds to Amounts those of a time during which a container had the given usage.
+// AddAmounts adds to Amounts a time during which a container had the given usage.
 func (c *Counters) AddAmounts(d time.Duration, used *Container) {
 	if c.Amounts == nil {
 		c.Amounts = map[corev1.ResourceName]float64{}

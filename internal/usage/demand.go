@@ -12,7 +12,7 @@ import (
 // ResourcePIDs is the number of processes, by the name that upstream's kubelet gives it.
 const ResourcePIDs corev1.ResourceName = "pids"
 
-// Demand is what a running container uses of memory, ephemeral storage or PIDs over time, without
+// Demand is a running container's usage of memory, ephemeral storage or PIDs over time, without
 // shared loads and noise. The zero value uses nothing.
 type Demand struct {
 	load  Load
@@ -23,8 +23,8 @@ type Demand struct {
 }
 
 // DemandOf returns the demand of a container that has run since the given time. declared reports
-// whether an annotation or a rule states it. Otherwise memory is that of a container without a load, and
-// the rest is nothing.
+// whether an annotation or a rule states it. Otherwise, the container uses the memory of a container
+// without a load, and nothing else.
 func (u Model) DemandOf(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName, since time.Time) (d Demand, declared bool) {
 	d.since = since
 	if limit, ok := c.Resources.Limits[name]; ok && name == corev1.ResourceMemory {
@@ -81,8 +81,8 @@ func (u Model) DeclaresDemand(pod *corev1.Pod) bool {
 
 const annotationPrefix = "minikcm.dev/"
 
-// RuledDemand returns what the rules for a pod's demands return at a time, to compare it with that
-// at another time; nil if there are none. A rule that varies is left out.
+// RuledDemand returns the amounts of the rules for a pod's demands at a time, for comparison with
+// another time; nil if there are no rules. A rule that varies is left out.
 func (u Model) RuledDemand(pod *corev1.Pod, at time.Time) []float64 {
 	if u.Rules == nil {
 		return nil

@@ -22,11 +22,11 @@ import (
 //	sine 100m 900m 24h         a wave: lowest at multiples of the period, highest between
 //	cycle 100m 50m 900m 10m    as steps, again and again
 //
-// or several of them with + between. Amounts are Kubernetes quantities. The time of
-// ramp and steps begins with what the annotation is about (a container's run, or the
-// object's creation); that of sine and cycle is the cluster's clock in UTC, so that
-// the lowest point of a 24h sine is midnight. At the end may stand "noise 10%": every
-// sample is then off by up to that share of it, by the cluster's seed.
+// or several of them with + between. Amounts are Kubernetes quantities. The time of ramp and steps
+// begins with the start of the container, or with the creation of any other object that has the
+// annotation. sine and cycle follow the cluster's clock in UTC, so that the lowest point of a 24h
+// sine is midnight. At the end may stand "noise 10%": every sample is then off by up to that share
+// of it, by the cluster's seed.
 type Load struct {
 	terms []term
 	// noise is the maximum relative deviation, 0 to 1.
@@ -46,7 +46,7 @@ type term struct {
 var errLoad = errors.New(`not an amount such as 250m, nor "ramp FROM TO TIME", "steps AMOUNT TIME AMOUNT ...", ` +
 	`"sine LOW HIGH PERIOD", "cycle AMOUNT TIME ...", sums of these with +, or any of it with "noise PERCENT%" at the end`)
 
-// ParseLoad reads a load. The error says what a load looks like.
+// ParseLoad reads a load. The error lists the forms of a load.
 func ParseLoad(text string) (Load, error) {
 	words := strings.Fields(text)
 	l := Load{constant: true}

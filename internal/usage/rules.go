@@ -17,7 +17,7 @@ type Rules interface {
 	Resources(pod *corev1.Pod, container string) []corev1.ResourceName
 }
 
-// Rule declares what a container uses of a resource.
+// Rule declares a container's usage of a resource.
 type Rule interface {
 	// Varies reports whether the amount changes while the objects stay as they are.
 	Varies() bool
@@ -53,7 +53,7 @@ func (u *Model) target(pod *corev1.Pod, c *corev1.Container) *Target {
 	return of
 }
 
-// ruled returns what a rule declares that a container uses of a resource; false if none does.
+// ruled returns a container's usage of a resource as a rule declares it; false if no rule does.
 func (u *Model) ruled(pod *corev1.Pod, c *corev1.Container, name corev1.ResourceName, at time.Time) (float64, bool) {
 	rule := u.rule(pod, c, name)
 	if rule == nil {
@@ -62,7 +62,7 @@ func (u *Model) ruled(pod *corev1.Pod, c *corev1.Container, name corev1.Resource
 	return rule.Amount(u.target(pod, c), at)
 }
 
-// others returns what rules declare that a container uses of resources other than CPU and memory.
+// others returns a container's usage of resources other than CPU and memory as rules declare it.
 func (u *Model) others(pod *corev1.Pod, c *corev1.Container, at time.Time) map[corev1.ResourceName]float64 {
 	if u.Rules == nil {
 		return nil

@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A shared load is added to what a rule declares, as to the pod's own load.
+// A shared load is added to the load that a rule declares, as to the pod's own load.
 func TestRulesWithSharedLoad(t *testing.T) {
 	pod := usedPod("a", nil, containerWith("web", nil, nil))
 	service := &corev1.Service{
@@ -134,7 +134,7 @@ func TestDemandOfRules(t *testing.T) {
 	}
 }
 
-// Amounts of memory and other resources add up as those of CPU do.
+// Amounts of memory and other resources add up, as CPU time does.
 func TestAmountsOfCounters(t *testing.T) {
 	var c Counters
 	used := &Container{CPU: resource.MustParse("500m"), Memory: resource.MustParse("1Ki"), Others: map[corev1.ResourceName]float64{"gpu": 2}}

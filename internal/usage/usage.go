@@ -19,7 +19,7 @@ const (
 	// AnnotationCPU and AnnotationMemory are the usage of a container, in cores and bytes.
 	AnnotationCPU    = "minikcm.dev/cpu"
 	AnnotationMemory = "minikcm.dev/memory"
-	// AnnotationEphemeralStorage is what a container's files and logs take of its node's disk, in
+	// AnnotationEphemeralStorage is the size of a container's files and logs on its node's disk, in
 	// bytes, and AnnotationPIDs the number of its processes.
 	AnnotationEphemeralStorage = "minikcm.dev/ephemeral-storage"
 	AnnotationPIDs             = "minikcm.dev/pids"
@@ -75,7 +75,7 @@ type Container struct {
 	Others map[corev1.ResourceName]float64
 	// Since is the start of its run.
 	Since time.Time
-	// cpu is what CPU follows from, for ShareCPU.
+	// cpu is the demand that ShareCPU computes CPU from.
 	cpu cpuDemand
 }
 
@@ -164,8 +164,8 @@ func runningSince(statuses []corev1.ContainerStatus, name string, at time.Time) 
 	return time.Time{}, false
 }
 
-// container returns the usage of a container that started at since: its own load, or that of a rule,
-// plus the shared one, or the default without any.
+// container returns the usage of a container that started at since: its own load or the rule's, plus
+// its share of a shared load. Without any load, it is the default.
 func (u Model) container(pod *corev1.Pod, c *corev1.Container, shares *Shares, since, at time.Time) Container {
 	asks, declared := u.used(pod, c, corev1.ResourceCPU, shares, since, at)
 	cpu := asks

@@ -136,7 +136,7 @@ func TestSharedLoads(t *testing.T) {
 			t.Errorf("qps of %s: %s, want %s", pod.Name, got, want)
 		}
 	}
-	// A sixth pod that is ready lowers what the others use.
+	// A sixth ready pod lowers the usage of the others.
 	more := Model{}.Shares([]Object{service}, append(all, usedPod("more", nil, containerWith("web", nil, nil))), usageNow)
 	if got := showUsage(Model{}.Containers(pods[0], more, usageNow)); got != "web 225m 32Mi, log 1m 8Mi" {
 		t.Errorf("with one more pod: %s", got)

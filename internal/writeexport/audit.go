@@ -20,7 +20,8 @@ import (
 const (
 	// CausesAnnotation lists the revisions whose events caused the write.
 	CausesAnnotation = "minikcm.dev/causes"
-	// EffectAnnotation is what the write did to its object: created, changed or removed.
+	// EffectAnnotation is the annotation with the effect of the write on its object: created,
+	// changed or removed.
 	EffectAnnotation = "minikcm.dev/effect"
 )
 

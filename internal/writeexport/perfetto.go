@@ -41,7 +41,7 @@ const (
 	incrementalStateCleared = 1
 	// sequence is the ID of the only sequence of packets.
 	sequence = 1
-	// root is the UUID of the track above those of the actors, which follow it.
+	// root is the UUID of the track above the actors' tracks, whose UUIDs follow it.
 	root = 1
 )
 
@@ -73,8 +73,8 @@ func (t *trace) write(writes []minikcm.Write) error {
 	if err := t.packet(packetTrackDescriptor, track(root, 0, "Writes")); err != nil {
 		return err
 	}
-	// A flow is known by a number: leaving are those that begin at a revision, arriving those
-	// that end there.
+	// A flow is identified by a number: leaving has the flows that begin at a revision,
+	// arriving the flows that end there.
 	leaving, arriving := map[int64][]uint64{}, map[int64][]uint64{}
 	for i, e := range graphOf(writes).edges {
 		flow := uint64(i) + 1

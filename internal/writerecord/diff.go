@@ -34,7 +34,7 @@ const (
 	maxValue   = 60
 )
 
-// ignored are the fields whose changes add nothing to those of other fields.
+// ignored are the fields whose changes add nothing to the changes of other fields.
 var ignored = []string{
 	"managedFields", "deletionGracePeriodSeconds", "hostIPs", "podIPs", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink",
 	"startTime", "startedAt", "finishedAt", "containerID", "lastTransitionTime", "lastHeartbeatTime", "lastUpdateTime", "lastProbeTime", "lastScheduleTime", "observedGeneration", "renewTime",

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Effect is what a write did to its object.
+// Effect is the effect of a write on its object.
 type Effect string
 
 // The effects. Marking an object for deletion is Changed.

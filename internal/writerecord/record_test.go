@@ -37,7 +37,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// A reader who asks for what follows the newest revision that it has gets every write, also those
+// A reader that requests the writes after its newest revision gets every write, including writes
 // that are recorded after a later revision.
 func TestSince(t *testing.T) {
 	for name, arrivals := range map[string][][]int64{
@@ -99,7 +99,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// The size of the log is that of the writes that it keeps.
+// The size of the log is the size of the writes that it keeps.
 func TestSize(t *testing.T) {
 	l := writerecord.NewLog(2)
 	add := func(name string) int64 {

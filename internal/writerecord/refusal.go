@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/internal/reasons"
 )
 
-// Refusal counts the requests of one client that one thing refused for the same reason: those for
-// one object, or for new objects of one owner.
+// Refusal counts the requests of one client, for one object or for new objects of one owner, that
+// the same refuser refused for the same reason.
 type Refusal struct {
 	// Actor is the user, UserAgent the user's client.
 	Actor     string `json:"actor"`
@@ -28,7 +28,7 @@ type Refusal struct {
 	Name string `json:"name,omitempty"`
 	// Controller is the controller owner of the object that was to be written.
 	Controller *Owner `json:"controller,omitempty"`
-	// By is what refused the requests.
+	// By identifies the webhook, policy, quota, budget or plugin that refused the requests.
 	By reasons.Refuser `json:"by"`
 	// Code is the HTTP status, and Message the message of the newest response.
 	Code    int32  `json:"code"`
@@ -99,7 +99,7 @@ func (r *Refusal) What() string {
 // (validating-webhook.openpolicyagent.org)".
 func (r *Refusal) Sentence() string { return r.reason().Sentence() }
 
-// reason returns what explanations say of the refusal.
+// reason returns the refusal as explanations show it.
 func (r *Refusal) reason() reasons.Refusal {
 	return reasons.Refusal{What: r.What(), Count: r.Count, By: r.By, Message: r.Message}
 }
@@ -120,7 +120,7 @@ func (r *Refusal) About() (about reasons.About, ok bool) {
 	return reasons.About{}, false
 }
 
-// Reason returns About with what explanations say of the refusal. ok is false if it explains nothing
+// Reason returns About, and the refusal as explanations show it. ok is false if it explains nothing
 // now: such a request has succeeded since.
 func (r *Refusal) Reason() (about reasons.About, refusal reasons.Refusal, ok bool) {
 	about, ok = r.About()

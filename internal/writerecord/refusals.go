@@ -144,7 +144,7 @@ func (l *Refusals) settleLocked(key targetKey, at time.Time) {
 	}
 }
 
-// All returns the entries that match, those of the first refusals first; a nil match selects all.
+// All returns the entries that match, in the order of their first refusals; a nil match selects all.
 func (l *Refusals) All(match func(*Refusal) bool) []Refusal {
 	if l == nil {
 		return nil

@@ -34,8 +34,8 @@ func heartbeat(second int64, node string, by reasons.Refuser) writerecord.Refusa
 	return r
 }
 
-// Each entry counts the requests of one client for one object that one thing refuses, and says so in a
-// sentence.
+// Each entry counts the requests of one client for one object that one refuser refuses, and describes
+// them in a sentence.
 func TestRefusalSentences(t *testing.T) {
 	t.Parallel()
 	log := writerecord.NewRefusals(writerecord.DefaultCapacity)

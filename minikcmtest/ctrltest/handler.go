@@ -14,8 +14,7 @@ import (
 
 // handler passes one event at a time to a controller's event handler. Informers of several
 // namespaces and the resync share one handler and deliver concurrently. Since events are
-// serialized, the causes of the current event are those of the requests that are added
-// meanwhile.
+// serialized, the requests that are added meanwhile have the causes of the current event.
 type handler struct {
 	next cache.ResourceEventHandler
 

@@ -36,7 +36,7 @@ type machineTime struct {
 	reported map[string]bool
 }
 
-// newMachineTime returns what reports to the test, as a failure if fail is set.
+// newMachineTime returns a machineTime that reports to the test, as a failure if fail is set.
 func newMachineTime(t testing.TB, c clock.Clock, fail bool) *machineTime {
 	m := &machineTime{clock: c, begin: c.Now(), report: t.Logf, reported: map[string]bool{}}
 	m.apart = clock.Real().Now().Sub(m.begin).Abs() > time.Hour

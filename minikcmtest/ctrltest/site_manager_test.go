@@ -94,7 +94,7 @@ func TestOtherClocks(t *testing.T) {
 	}
 }
 
-// seededWrites are what was written, as far as it follows from the seed: the name of the trust
+// seededWrites returns the writes, as far as they follow from the seed: the name of the trust
 // bundle, from which its UID follows, contains a hash of the cluster's certificate.
 func seededWrites(c *minikcmtest.Cluster) []minikcm.Write {
 	writes := c.Writes().Writes(nil)
@@ -179,7 +179,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// Handlers receive all objects again after the SyncPeriod: that of the kind, of the cache, or
+// Handlers receive all objects again after the SyncPeriod: the kind's, the cache's, or
 // controller-runtime's default of ten hours.
 func TestResync(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,9 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// starting counts in the ledger what has started but does not work yet: the manager, until
-// its caches have synced and all its runnables are started; and each controller, until one of
-// its workers calls Get. Therefore no time passes and no turn is granted before every
+// starting counts in the ledger the parts that have started but do not work yet: the manager,
+// until its caches have synced and all its runnables are started; and each controller, until
+// one of its workers calls Get. Therefore no time passes and no turn is granted before every
 // controller has handled the existing objects.
 type starting struct {
 	mu      sync.Mutex

@@ -79,7 +79,7 @@ func createMaps(t *testing.T, c *minikcmtest.Cluster, names ...string) {
 }
 
 // A reconcile may sleep. Meanwhile other reconciles run if the controller has free workers, so
-// the total time is that of a real cluster.
+// the total time is the same as in a real cluster.
 func TestReconcileSleeps(t *testing.T) {
 	t.Parallel()
 	for workers, want := range map[int][]string{

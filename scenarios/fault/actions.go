@@ -19,10 +19,10 @@ const (
 	LastingAlways
 )
 
-// Action is a row of the table of what can be done to one kind of thing. Validation,
-// the flags of "minikcm fault" and docs/faults.md follow it.
+// Action is a row of the table of a part's actions. Validation, the flags of "minikcm fault" and
+// docs/faults.md follow it.
 type Action struct {
-	// Name is what the field action says.
+	// Name is the action's value in the field "action".
 	Name string
 	// Does says in one line what the action does.
 	Does string
@@ -36,7 +36,7 @@ type Action struct {
 	Fields []string
 }
 
-// Part is a row of the table of what can be broken.
+// Part is a row of the table of the things that faults can break.
 type Part struct {
 	// Name is the field of a fault, such as nodes, and One what a single one is called,
 	// such as node.
@@ -85,7 +85,7 @@ type Field struct {
 	index []int
 }
 
-// fieldsOf are the fields of a struct, with those of the structs that are inlined in it.
+// fieldsOf returns the fields of a struct, including the fields of inlined structs.
 func fieldsOf(t reflect.Type) []Field {
 	var fields []Field
 	for i := range t.NumField() {

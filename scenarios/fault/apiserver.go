@@ -30,7 +30,7 @@ const restartTime = Duration(5 * time.Second)
 // metFields are the fields that select the requests which a fault of the API server meets.
 var metFields = []string{"verbs", "resources", "namespaces", "users", "userAgents", "percent"}
 
-// apiActions are what can be done to the API server.
+// apiActions lists the actions on the API server.
 var apiActions = []Action{
 	{Name: APILatency, Does: "let requests take longer", Lasts: LastingAlways, Fields: append([]string{"delay", "spread"}, metFields...)},
 	{Name: APIError, Does: "let requests fail with an HTTP status, before anything is done", Lasts: LastingAlways, Fields: append([]string{"code", "reason", "message", "retryAfter"}, metFields...)},
@@ -50,28 +50,28 @@ type APIServer struct {
 	Action string `yaml:"action,omitempty"`
 	// Verbs are the verbs of the requests, such as get, list, create; default all.
 	Verbs []string `yaml:"verbs,omitempty"`
-	// Resources are what the requests are for, such as pods, pods/status,
-	// deployments.apps; default all.
+	// Resources are the requested resources, such as pods, pods/status, deployments.apps; default
+	// all.
 	Resources []string `yaml:"resources,omitempty"`
 	// Namespaces are the namespaces of the requests; default all.
 	Namespaces []string `yaml:"namespaces,omitempty"`
-	// Users are the users whose requests are met; default all.
+	// Users are the users whose requests are affected; default all.
 	Users []string `yaml:"users,omitempty"`
-	// UserAgents are parts of the User-Agents whose requests are met; default all.
+	// UserAgents are parts of the User-Agents whose requests are affected; default all.
 	UserAgents []string `yaml:"userAgents,omitempty"`
-	// Percent is what percentage of these requests is met; default 100.
+	// Percent is the percentage of these requests that are affected; default 100.
 	Percent int `yaml:"percent,omitempty"`
-	// Delay is how much longer requests take.
+	// Delay is added to the duration of each request.
 	Delay Duration `yaml:"delay,omitempty"`
-	// Spread is up to how much longer than Delay requests take, by chance.
+	// Spread is the upper bound of a random duration that is added to Delay.
 	Spread Duration `yaml:"spread,omitempty"`
 	// Code is the HTTP status of the errors; default 500.
 	Code int `yaml:"code,omitempty"`
-	// Reason is the reason in the Status; default the one that belongs to the code.
+	// Reason is the reason in the Status; default the code's reason.
 	Reason string `yaml:"reason,omitempty"`
-	// Message is the message in the Status; default the one that belongs to the code.
+	// Message is the message in the Status; default the code's message.
 	Message string `yaml:"message,omitempty"`
-	// RetryAfter is after how many seconds clients are asked to try again; default 1 for
+	// RetryAfter is the number of seconds after which clients are asked to try again; default 1 for
 	// tooManyRequests.
 	RetryAfter int `yaml:"retryAfter,omitempty"`
 }

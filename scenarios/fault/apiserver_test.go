@@ -158,8 +158,8 @@ func TestDroppedWatchSaysWhereItWas(t *testing.T) {
 	}
 }
 
-// Controllers that begin while the API server is slow come to work: those of their
-// informers that are there first do not keep time from passing for the others.
+// Controllers that start while the API server is slow become ready: informers that have synced do
+// not keep time from passing for the others.
 func TestControllersBeginThoughTheAPIServerIsSlow(t *testing.T) {
 	t.Parallel()
 	slow := read(t, "{apiserver: {action: latency, delay: 1s, spread: 2s, percent: 50}, for: 5m}")

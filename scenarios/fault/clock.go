@@ -15,7 +15,7 @@ const (
 	ClockSkew = "skew"
 )
 
-// clockActions are what can be done to clocks.
+// clockActions lists the actions on clocks.
 var clockActions = []Action{
 	{Name: ClockJump, Does: "set a virtual clock; timers that are set do not notice", Lasts: LastingIfFor},
 	{Name: ClockSkew, Does: "let the clocks of nodes and controllers be off", Lasts: LastingAlways, Fields: []string{"nodes", "controllers"}},
@@ -26,7 +26,8 @@ type Clock struct {
 	// Action is jump (the cluster's virtual clock is set forward or back; timers that are
 	// set do not notice) or skew (some nodes' or controllers' clocks are off).
 	Action string `yaml:"action,omitempty"`
-	// By is how much a clock is set forward or is ahead; negative is back or behind.
+	// By is the time by which a clock is set forward or is ahead; if negative, it is set back or is
+	// behind.
 	By Duration `yaml:"by,omitempty"`
 	// Nodes are the names of the nodes whose clocks are off.
 	Nodes []string `yaml:"nodes,omitempty"`

@@ -19,7 +19,7 @@ const (
 	ControllerLoseEvents = "loseEvents"
 )
 
-// controllerActions are what can be done to controllers.
+// controllerActions lists the actions on controllers.
 var controllerActions = []Action{
 	{Name: ControllerCrash, Does: "end controllers; they are made again after a second, or when the fault is over", Lasts: LastingIfFor},
 	{Name: ControllerPause, Does: "let the keys in the queues wait", Lasts: LastingAlways},
@@ -34,13 +34,13 @@ type Controllers struct {
 	// slow (each reconcile takes longer), duplicate (a second one works beside the first)
 	// or loseEvents.
 	Action string `yaml:"action,omitempty"`
-	// Names are those of --controllers, such as deployment-controller; default all that
-	// run.
+	// Names are controllers' names as in --controllers, such as deployment-controller; default all
+	// that run.
 	Names []string `yaml:"names,omitempty"`
 	Share `yaml:",inline"`
-	// Delay is how much longer each reconcile takes.
+	// Delay is added to the duration of each reconcile.
 	Delay Duration `yaml:"delay,omitempty"`
-	// Lost is what percentage of events is lost; default 100.
+	// Lost is the percentage of events that are lost; default 100.
 	Lost int `yaml:"lost,omitempty"`
 
 	stays bool // away for as long as the fault lasts

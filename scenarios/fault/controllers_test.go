@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A ReplicaSet whose controller does nothing is not filled up; when the fault is over,
-// it is.
+// A ReplicaSet gets no new pods while its controller is down; when the fault is over, it does.
 func TestControllersDown(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"{action: crash, names: [replicaset-controller]}", "{action: pause, names: [replicaset-controller]}"} {

@@ -24,7 +24,7 @@ type Env struct {
 	Dynamic dynamic.Interface
 	Clock   clock.Clock
 	Random  *clock.Random
-	// Note is called with what Run does; it may be nil.
+	// Note is called with a text for each thing that Run does; it may be nil.
 	Note func(format string, args ...any)
 	// Defer is called with the function that takes back a fault which lasts to the end of
 	// the scenario; it may be called more than once. If Defer is nil, Run lasts as long as
@@ -49,7 +49,7 @@ type Env struct {
 	// Namespace takes the place of the namespace default of pods; empty: it stays.
 	Namespace string
 
-	// drains are those that are not done yet.
+	// drains holds the drains that are not done yet.
 	drains []*draining
 }
 
@@ -71,7 +71,7 @@ func (e *Env) hit(pod *corev1.Pod, container string) {
 	}
 }
 
-// takeBack takes back what was done, also after ctx has ended.
+// takeBack takes back the effects of a fault, even after ctx has ended.
 func (e *Env) takeBack(ctx context.Context, undo injected) error {
 	if e.TakeBack == nil {
 		return Retake(ctx, e.Clock, RetakeLimit, undo)
@@ -83,7 +83,7 @@ const (
 	// RetakeInterval is the delay, by the cluster's clock, between two attempts to take back
 	// a fault while another one makes the API server fail.
 	RetakeInterval = time.Second
-	// RetakeLimit is how long a scenario retries to take back a fault.
+	// RetakeLimit bounds the time for which a scenario retries to take back a fault.
 	RetakeLimit = 10 * time.Minute
 )
 

@@ -15,7 +15,7 @@ const (
 	EtcdLeaderLoss  = "leaderLoss"
 )
 
-// etcdActions are what can be done to the API server's store.
+// etcdActions lists the actions on the API server's store.
 var etcdActions = []Action{
 	{Name: EtcdSlow, Does: "let operations take longer", Lasts: LastingAlways, Fields: []string{"delay", "operations"}},
 	{Name: EtcdUnavailable, Does: "let operations fail", Lasts: LastingAlways, Fields: []string{"operations"}},
@@ -28,14 +28,14 @@ type Etcd struct {
 	// Action is slow, unavailable, noSpace (writes that add something fail) or leaderLoss
 	// (requests fail, some writes are made all the same).
 	Action string `yaml:"action,omitempty"`
-	// Delay is how much longer operations take, or how long they take to fail for want of
-	// a leader.
+	// Delay is added to the duration of operations, or is the time until they fail for want of a
+	// leader.
 	Delay Duration `yaml:"delay,omitempty"`
 	// Operations are reads, writes or both; default both.
 	Operations []string `yaml:"operations,omitempty"`
-	// Prefix is what the keys begin with, such as /registry/pods/; default all.
+	// Prefix selects keys by how they begin, such as /registry/pods/; default all.
 	Prefix string `yaml:"prefix,omitempty"`
-	// Percent is what percentage of these operations is met; default 100.
+	// Percent is the percentage of these operations that are affected; default 100.
 	Percent int `yaml:"percent,omitempty"`
 }
 

@@ -20,7 +20,7 @@ type Fault struct {
 	// For is the duration of each occurrence. Without it, a fault that lasts ends with the
 	// scenario, or when it is stopped.
 	For Duration `yaml:"for,omitempty"`
-	// Every is the time from the beginning of one occurrence to that of the next.
+	// Every is the time between the beginnings of consecutive occurrences.
 	Every Duration `yaml:"every,omitempty"`
 	// Jitter is the largest difference of an occurrence from its time, as a percentage of
 	// Every.
@@ -32,15 +32,15 @@ type Fault struct {
 	// During is the time after which no occurrence begins. Without it and Times, the last one
 	// is at the end of the scenario, or when the fault is stopped.
 	During Duration `yaml:"during,omitempty"`
-	// Within is how long the fault may take to its end, such as a drain until the nodes are
-	// drained; default any time.
+	// Within bounds the time that the fault may take, such as a drain until the nodes are drained;
+	// default: no bound.
 	Within Duration `yaml:"within,omitempty"`
 
-	// Line is where it is written.
+	// Line is the line where it is written.
 	Line int `yaml:"-"`
 }
 
-// kind is the part of a fault that says what is broken, and how.
+// kind is the part of a fault with its target and action.
 type kind interface {
 	// check reports what is wrong with how it is written, and fills in defaults.
 	check(c *checker)

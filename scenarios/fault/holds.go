@@ -58,9 +58,9 @@ func (h *Holds) hold(key string, breaks, mends func() error) (injected, error) {
 	}, nil
 }
 
-// count is hold for what is broken and mended by requests, which may wait. It breaks
-// nothing. release reports whether the caller was the last holder and has to mend; further
-// calls report the same, unless another fault has taken hold meanwhile.
+// count is hold for faults that are injected and taken back by requests, which may wait. It breaks
+// nothing. release reports whether the caller was the last holder and has to mend; further calls
+// report the same, unless another fault has taken hold meanwhile.
 func (h *Holds) count(key string) (release func() (last bool)) {
 	if h == nil {
 		return func() bool { return true }

@@ -54,7 +54,7 @@ func (n *Nodes) taint(ctx context.Context, env *Env, name string) (injected, err
 	}.hold(ctx, env, name)
 }
 
-// change is how a fault changes a Node through the API, and how it takes that back.
+// change is a fault's change of a Node through the API, and its reversal.
 type change struct {
 	does, undoes string
 	do, undo     func(*corev1.Node)

@@ -30,7 +30,7 @@ const (
 	NodeDeleteInstance = "deleteInstance"
 )
 
-// nodeActions are what can be done to nodes.
+// nodeActions lists the actions on nodes.
 var nodeActions = []Action{
 	{Name: NodeCrash, Does: "take machines down; when they are back, they have been rebooted", Lasts: LastingAlways},
 	{Name: NodePartition, Does: "cut nodes off from the network; their containers run on", Lasts: LastingAlways},
@@ -57,9 +57,9 @@ type Nodes struct {
 	// Names are the names of the nodes.
 	Names []string `yaml:"names,omitempty"`
 	Share `yaml:",inline"`
-	// Delay is how much later pods start.
+	// Delay is the delay of the start of pods.
 	Delay Duration `yaml:"delay,omitempty"`
-	// Pressure is what is short: memory, disk or pid; default memory.
+	// Pressure names the scarce resource: memory, disk or pid; default memory.
 	Pressure string `yaml:"pressure,omitempty"`
 	// Force says that a drain also evicts pods that no controller replaces. Without it, nodes with such
 	// pods are not drained.

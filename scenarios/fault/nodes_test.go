@@ -124,8 +124,7 @@ func TestNodesByAPI(t *testing.T) {
 	}
 }
 
-// A drain asks again for what a budget refuses, as kubectl does, and its notes name the
-// budget.
+// A drain retries evictions that a budget refuses, as kubectl does, and its notes name the budget.
 func TestDrainAgainstABudget(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -155,8 +154,8 @@ func TestDrainAgainstABudget(t *testing.T) {
 	b.over()
 }
 
-// A drain that cannot finish ends with its fault, or says which pods stay when its step
-// is ended: those of the first node, after which kubectl would drain the others.
+// A drain that cannot finish ends with its fault, or says which pods stay when its step is ended.
+// It is still at the first node, as kubectl, which drains one node after the other.
 func TestDrainInVain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

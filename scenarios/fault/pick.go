@@ -8,16 +8,17 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Share is how many of those that match are hit, as the seed chooses: one by default, and
-// all if they are named.
+// Share limits how many matching objects are hit; the seed chooses them. The default is one object,
+// or all objects if they are named.
 type Share struct {
-	// Count is how many of those that match are hit.
+	// Count is the number of matching objects that are hit.
 	Count int `yaml:"count,omitempty"`
-	// Percent is what percentage of those that match is hit, rounded up.
+	// Percent is the percentage of the matching objects that are hit, rounded up.
 	Percent int `yaml:"percent,omitempty"`
-	// All says that all that match are hit.
+	// All says that all matching objects are hit.
 	All bool `yaml:"all,omitempty"`
-	// MaxPercent is up to what percentage of those that match is hit, as the seed decides.
+	// MaxPercent is the largest percentage of the matching objects that are hit; the seed chooses
+	// it.
 	MaxPercent int `yaml:"maxPercent,omitempty"`
 }
 

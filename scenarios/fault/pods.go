@@ -19,7 +19,7 @@ const (
 	PodEvict     = "evict"
 )
 
-// podActions are what can be done to pods.
+// podActions lists the actions on pods.
 var podActions = []Action{
 	{Name: PodKill, Does: "delete pods without a grace period, or with one", ByAPI: true, Fields: []string{"grace"}},
 	{Name: PodCrash, Does: "let containers of pods exit with a code", Fields: []string{"container", "exitCode"}},
@@ -63,8 +63,8 @@ type Pods struct {
 	// Message is the reason given for a pod that is not ready, or an image that cannot be
 	// pulled.
 	Message string `yaml:"message,omitempty"`
-	// Grace is how long killed and evicted pods may take to end; default: no time for
-	// kill, what the pod says for evict.
+	// Grace is the grace period of killed and evicted pods; default: 0 for kill, the pod's own for
+	// evict.
 	Grace *Duration `yaml:"grace,omitempty"`
 }
 

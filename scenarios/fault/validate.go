@@ -14,7 +14,7 @@ import (
 
 // Problem is one thing that is wrong with a Fault.
 type Problem struct {
-	// Line is where, 0 if that is not known.
+	// Line is its line; 0 if that is not known.
 	Line int
 	// Field is its path within the fault, such as pods.action.
 	Field   string

@@ -18,7 +18,7 @@ const (
 	WebhookWrongCertificate = "wrongCertificate"
 )
 
-// webhookActions are what can be done to admission webhooks.
+// webhookActions lists the actions on admission webhooks.
 var webhookActions = []Action{
 	{Name: WebhookDown, Does: "let calls fail: connections are refused", Lasts: LastingAlways},
 	{Name: WebhookSlow, Does: "let calls take longer; they fail at the webhook's timeoutSeconds", Lasts: LastingAlways, Fields: []string{"delay"}},
@@ -39,10 +39,10 @@ type Webhooks struct {
 	Action string `yaml:"action,omitempty"`
 	// Names are the names of webhooks or of their configurations; default all.
 	Names []string `yaml:"names,omitempty"`
-	// Percent is what percentage of the calls is met; default 100.
+	// Percent is the percentage of the calls that are affected; default 100.
 	Percent int `yaml:"percent,omitempty"`
-	// Delay is how much longer calls take. A call that would last longer than timeoutSeconds fails
-	// then.
+	// Delay is added to the duration of each call. A call that would last longer than
+	// timeoutSeconds fails then.
 	Delay Duration `yaml:"delay,omitempty"`
 	// Code is the HTTP status of a refusal; default 403.
 	Code int `yaml:"code,omitempty"`

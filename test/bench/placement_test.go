@@ -25,7 +25,7 @@ const (
 	deviceResource = "example.com/gpu"
 )
 
-// placement is what the pods of a run ask for besides CPU and memory.
+// placement holds the constraints of a run's pods other than CPU and memory.
 type placement struct {
 	name string
 	// each adds to a pod; prepare makes the objects that the pods refer to.

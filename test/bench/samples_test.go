@@ -77,7 +77,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "minikcm")
-	// The flags are those of "make build".
+	// The flags are the same as in "make build".
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "minikcm.dev/minikcm/cmd/minikcm")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

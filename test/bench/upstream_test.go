@@ -36,7 +36,7 @@ type system struct {
 	end    func(b *testing.B)
 }
 
-// usage is what the processes of a system took until they ended.
+// usage is the processor time and memory that the processes of a system took until they ended.
 type usage struct {
 	processor time.Duration
 	resident  float64 // MB, the sum of the processes' largest resident memory
@@ -97,7 +97,8 @@ type programs struct {
 	cmds []*exec.Cmd
 }
 
-// newPrograms returns no processes yet, whose end is that of the benchmark at the latest.
+// newPrograms returns an empty set of processes. The end of the benchmark kills the processes that
+// still run.
 func newPrograms(b *testing.B) *programs {
 	b.Helper()
 	p := &programs{b: b, dir: b.TempDir()}
@@ -172,7 +173,7 @@ func (p *programs) startEtcd(members int, args ...string) (urls []string) {
 	return urls
 }
 
-// certificate is the certificate of the API server, with that of its authority.
+// certificate returns the path of the API server's certificate, with its authority's certificate.
 func (u *upstream) certificate() string { return filepath.Join(u.dir, "apiserver.crt") }
 
 // startAPIServer returns the configuration of an administrator when the API server is ready.

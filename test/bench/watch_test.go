@@ -45,7 +45,7 @@ type fanOut struct {
 	bytes   atomic.Int64
 }
 
-// label is that of the objects, and the beginning of their names.
+// label is the objects' label, and the prefix of their names.
 func (f *fanOut) label() string { return fmt.Sprintf("fan-out-%d", f.rate) }
 
 // measure adds figures whose names begin with name.

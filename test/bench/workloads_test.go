@@ -185,7 +185,7 @@ func watchAll(ctx context.Context, b *testing.B, cluster *minikcm.Cluster) watch
 	return watcher
 }
 
-// allRolledOut waits until all pods of all Deployments are of the generation.
+// allRolledOut waits until all pods of all Deployments belong to the generation.
 func allRolledOut(ctx context.Context, b *testing.B, watcher watch.Interface, generation int64) {
 	b.Helper()
 	done := map[string]bool{}

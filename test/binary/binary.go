@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Path returns the path of the minikcm to test: the one that the environment variable MINIKCM
-// names, otherwise one built of this source, which is removed when the test ends.
+// Path returns the path of the minikcm to test: the value of the environment variable MINIKCM, or
+// else a binary that is built from this source and removed when the test ends.
 func Path(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("MINIKCM"); path != "" {

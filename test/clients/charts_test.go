@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Charts are those of a folder, since none is copied into this repository: "make charts CHARTS=FOLDER".
+// The charts come from a folder, since none is copied into this repository: "make charts
+// CHARTS=FOLDER".
 var (
 	charts       = flag.String("charts", "", "folder of charts to install, each a folder or an archive; see docs/charts.md")
 	chartTimeout = flag.Duration("chart-timeout", 90*time.Second, "how long helm install --wait may take")

@@ -75,11 +75,11 @@ func sources(t *testing.T, module, version string) string {
 	return copied
 }
 
-// outcome is what the suites of a module's packages came to.
+// outcome is the result of the suites of a module's packages.
 type outcome struct {
 	passed, failed, skipped int
 	took                    time.Duration
-	// failures are the lines that name failed specs, broken the packages that failed.
+	// failures are the lines that name failed specs; broken are the packages that failed.
 	failures, broken []string
 	perPackage       map[string]string
 }

@@ -83,7 +83,7 @@ func (o *databaseOperator) kubeconfigOfAccount() string {
 	return path
 }
 
-// serving is what the operator prints once its webhooks accept connections.
+// serving is the line that the operator logs once its webhooks accept connections.
 const serving = "Serving webhook server"
 
 const oldDatabase = `

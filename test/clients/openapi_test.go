@@ -47,8 +47,8 @@ func (c *cluster) checkV2(t *testing.T) {
 	}
 }
 
-// lenient disables the checks that upstream's own documents fail: their formats and patterns
-// are those of Go, and defaults of objects are empty.
+// lenient disables the checks that upstream's own documents fail: they have Go's formats and
+// patterns, and empty defaults of objects.
 func lenient() []openapi3.ValidationOption {
 	return []openapi3.ValidationOption{
 		openapi3.DisableSchemaDefaultsValidation(), openapi3.DisableSchemaPatternValidation(), openapi3.DisableExamplesValidation(),

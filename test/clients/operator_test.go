@@ -18,7 +18,7 @@ type operator struct {
 	log operatorLog
 }
 
-// operatorLog is what an operator has printed.
+// operatorLog collects the output of an operator.
 type operatorLog struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced with each write

@@ -34,7 +34,7 @@ type object = map[string]any
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// custom returns the resource of a custom kind whose group is that of the course.
+// custom returns the resource of a custom kind in the group.
 func custom(group, plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}
 }
@@ -134,7 +134,7 @@ func removeNamespace(name string) step {
 	}
 }
 
-// gone fails unless nothing is left of an object.
+// gone fails unless the object does not exist any more.
 func gone(get func(ctx context.Context, d *driver) error) step {
 	return func(ctx context.Context, d *driver) error {
 		if err := get(ctx, d); !apierrors.IsNotFound(err) {

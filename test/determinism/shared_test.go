@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 )
 
-// sharedResources are those that the controllers, the scheduler and the kubelets watch.
+// sharedResources are the resources that the controllers, the scheduler and the kubelets watch.
 var sharedResources = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "configmaps"},
 	{Version: "v1", Resource: "endpoints"},

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fault is what happens to one process. end undoes it.
+// fault is a fault of one process. end undoes it.
 type fault struct {
 	name       string
 	begin, end func()
@@ -103,7 +103,7 @@ func (w *world) summarize(elapsed time.Duration) {
 		w.rounds, w.byFault, elapsed.Round(time.Second), w.operations, w.unknown, len(w.pods.seen), w.pods.addresses, w.slowest.Round(100*time.Millisecond))
 }
 
-// faults returns what can happen to each process, of what -only names.
+// faults returns the possible faults of each process, restricted to the ones that -only names.
 func (w *world) faults() (all []fault) {
 	defer func() {
 		all = slices.DeleteFunc(all, func(f fault) bool { return !w.only.MatchString(f.name) })

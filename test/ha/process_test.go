@@ -60,7 +60,7 @@ func (p *process) alive() {
 	}
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the text that is written to it.
 type tail struct {
 	mu   sync.Mutex
 	data []byte

@@ -92,7 +92,7 @@ func (s *server) cut(is bool) {
 	}
 }
 
-// patience limits the wait for what must happen.
+// patience bounds each wait for a condition.
 const patience = 90 * time.Second
 
 // eventually tries until check returns nil.

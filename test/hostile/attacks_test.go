@@ -67,7 +67,7 @@ func fill(ctx context.Context, client kubernetes.Interface, n, size int) {
 	})
 }
 
-// readBuffer is that of a client that does not read.
+// readBuffer is the receive buffer of a client that does not read, in bytes.
 const readBuffer = 16 << 10
 
 // dial opens an HTTP/1.1 connection with a receive buffer of that many bytes.

@@ -43,7 +43,7 @@ const (
 	// answerIn is the longest that a request may take, and the end of a script or webhook that
 	// does not end may take after its time.
 	answerIn = 20 * time.Second
-	// scriptTime is how long a script may run, and how much of a watch is read.
+	// scriptTime bounds the run of a script and the reading of a watch.
 	scriptTime = time.Second
 	// maxAnswer is more than any response to these requests needs.
 	maxAnswer = 64 << 20
@@ -248,7 +248,7 @@ func isRefusedApply(status string) bool {
 	return strings.Contains(status, `"message":"failed to create typed patch object`) || strings.Contains(status, `"message":"failed to convert new object`)
 }
 
-// limitedText keeps the start of what is written.
+// limitedText keeps the start of the text that is written to it.
 type limitedText struct{ start strings.Builder }
 
 func (l *limitedText) Write(p []byte) (int, error) {
@@ -309,7 +309,7 @@ func (g *generated) answer(ctx context.Context, text string, number int) error {
 	return configurations.Delete(ctx, name, metav1.DeleteOptions{})
 }
 
-// answering is a webhook that sends what it is given.
+// answering is a webhook that sends the given answers.
 type answering struct {
 	server    *httptest.Server
 	authority []byte

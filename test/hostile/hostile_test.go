@@ -25,8 +25,8 @@ var (
 
 const (
 	memoryLimit = "1Gi"
-	// maxResident is what the process may have resident: --memory-limit is about the heap,
-	// and is not exact.
+	// maxResident caps the resident memory of the process: --memory-limit is about the heap, and is
+	// not exact.
 	maxResident = 2 << 30
 	// serveWithin is how much longer an attack lasts at most, while no request of the well-behaved
 	// client has been served: the attacker runs on the same processors.

@@ -2,7 +2,7 @@ package hostile
 
 import "maps"
 
-// kindsOfInput are the rules of what is generated: requests, except for those of the last two.
+// kindsOfInput are the start rules of the generated inputs. All but the last two generate requests.
 // Requests are separated by requestEnd.
 var kindsOfInput = []string{"body", "patch", "selector", "path", "query", "header", "cel", "manifest", "schema", "script", "answer"}
 

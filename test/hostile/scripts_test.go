@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// scripts are what a user runs in a container to take the machine.
+// scripts are commands that a user runs in a container to exhaust the machine.
 var scripts = []string{
 	`eval "echo \$(($(yes "(" | head -n 400000 | tr -d "\n")"`,
 	`a=xxxx; while true; do a=$a$a; done`,

@@ -51,9 +51,8 @@ func linearizable(operations []Operation) error {
 	return errors.Join(fmt.Errorf("the history is not linearizable: see %s", file.Name()), porcupine.Visualize(model, info, file), file.Close())
 }
 
-// followTime checks that a write's revision exceeds those of all responses before its
-// request, and that a list is not older than they are. All keys have one sequence of
-// revisions.
+// followTime checks that a write's revision exceeds the revisions of all responses before its
+// request, and that a list is not older than these. All keys have one sequence of revisions.
 func followTime(operations []Operation) error {
 	called, returned := slices.Clone(operations), slices.Clone(operations)
 	slices.SortFunc(called, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
@@ -75,8 +74,8 @@ func followTime(operations []Operation) error {
 	return errors.Join(errs...)
 }
 
-// resolve replaces unknown outcomes by what the streams, which have all events, show. A
-// delete stays unknown if its key was deleted at all.
+// resolve replaces unknown outcomes by the outcomes that the streams, which have all events, show.
+// A delete stays unknown if its key was deleted at all.
 func resolve(operations []Operation, streams []Stream) []Operation {
 	made, deleted := map[string]int64{}, map[string]bool{}
 	for _, s := range streams {

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Verb is what a request does to a key.
+// Verb is the operation of a request on a key.
 type Verb string
 
 // The verbs. A list is recorded as one observation for each key.
@@ -22,7 +22,7 @@ const (
 	Delete Verb = "delete"
 )
 
-// Outcome is what the client learned about its request.
+// Outcome is the outcome of a request, as far as the client knows it.
 type Outcome string
 
 // The outcomes. Unknown requests may have been made, or be made later; all others were, or
@@ -40,7 +40,7 @@ type Operation struct {
 	Client int
 	Verb   Verb
 	Key    string
-	// Value is what a write puts, or what a read found. Every write has another one.
+	// Value is the value that a write puts or a read returns. No two writes have the same value.
 	Value string
 	// Expected is the revision that an update or a delete requires.
 	Expected int64
@@ -105,7 +105,8 @@ func (h *History) Refuse() {
 	h.refused++
 }
 
-// Operations returns a copy of what was recorded, and how many requests had no effect.
+// Operations returns a copy of the recorded operations, and the number of requests that had no
+// effect.
 func (h *History) Operations() (operations []Operation, refused int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,8 +24,8 @@ type Event struct {
 	Revision int64
 }
 
-// Stream is what a client received that watched without a gap: a watch, and those that
-// resumed at its last revision.
+// Stream holds the events that a client received without a gap: from a watch, and from the watches
+// that resumed at its last revision.
 type Stream struct {
 	Name string
 	// From is the revision after which the first watch started.

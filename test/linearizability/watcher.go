@@ -25,7 +25,7 @@ const retryAfter = 20 * time.Millisecond
 type watcher struct {
 	name   string
 	client func() kubernetes.Interface // for the next request
-	// prefix is that of the keys to record. The event of the key end ends the recording.
+	// prefix is the prefix of the keys to record. The event of the key end ends the recording.
 	prefix, end string
 	streams     []Stream
 	// restarted counts the watches that ended before.

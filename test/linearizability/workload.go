@@ -20,9 +20,9 @@ type Workload struct {
 	Name string
 	// Endpoints are clients of the servers. Each request goes to any of them.
 	Endpoints []kubernetes.Interface
-	// Clients, Watchers and Keys are how many there are.
+	// Clients, Watchers and Keys are the numbers of clients, watchers and keys.
 	Clients, Watchers, Keys int
-	// Operations is how many each client makes; 0: until the context of Run ends.
+	// Operations is the number of operations of each client; 0: until the context of Run ends.
 	Operations int
 	// Timeout is the time that a client waits for a response.
 	Timeout time.Duration
@@ -30,16 +30,16 @@ type Workload struct {
 	Pause time.Duration
 	// Random decides what the clients do.
 	Random *clock.Random
-	// Before is called before each operation with its number; nil: nothing is.
+	// Before is called before each operation with its number; it may be nil.
 	Before func(n int64)
 }
 
-// Record is what the clients of a workload observed.
+// Record holds the observations of a workload's clients.
 type Record struct {
 	Operations []Operation
 	Streams    []Stream
-	// Refused is the number of requests that certainly had no effect, Restarted that of
-	// watches that ended early.
+	// Refused counts the requests that certainly had no effect, Restarted the watches that ended
+	// early.
 	Refused, Restarted int
 	// from and to are the revisions between which the history lies.
 	from, to int64
@@ -202,7 +202,7 @@ func (r *running) list(ctx context.Context, client int) {
 	r.history.Add(observed...)
 }
 
-// prefix is that of the workload's keys.
+// prefix returns the prefix of the workload's keys.
 func (w *Workload) prefix() string { return "history-" + w.Name + "-" }
 
 // endKey is created when all clients have ended.

@@ -73,7 +73,7 @@ func TestScenarioReport(t *testing.T) {
 	if states["invariant the node stays"] != scenarioapi.Passed || states["wait for rollout of deployment/web"] != scenarioapi.Passed || states["three replicas"] != scenarioapi.Failed {
 		t.Errorf("the checks are %v", states)
 	}
-	if len(report.Failures) != 1 { // without that of the step parallel
+	if len(report.Failures) != 1 { // the failure of the step parallel is left out
 		t.Fatalf("the failures are %+v", report.Failures)
 	}
 	failure := report.Failures[0]

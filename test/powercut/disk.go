@@ -13,7 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// disk is a mounted file system whose power can be cut. Its files are those of a directory.
+// disk is a mounted file system whose power can be cut. A directory holds its files.
 type disk struct {
 	backing string
 	journal *journal

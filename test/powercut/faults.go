@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// operation is what a disk is asked to do.
+// operation is a request to a disk.
 type operation int
 
 const (
@@ -18,7 +18,7 @@ const (
 	shortWrite
 )
 
-// fault is what a disk does wrong.
+// fault lets operations of a disk fail.
 type fault struct {
 	operation operation
 	// file is the end of the names of the files that it concerns.

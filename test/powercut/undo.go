@@ -14,7 +14,7 @@ import (
 // pageSize is the unit in which a disk writes.
 const pageSize = 4096
 
-// undo is what a power cut takes back of one file.
+// undo holds the durable state of one file, to which a power cut may take it back.
 type undo struct {
 	// size is the durable size of the file.
 	size int64
@@ -26,7 +26,8 @@ type undo struct {
 	failed bool
 }
 
-// journal is what a power cut takes back, by inode. After a cut, nothing can be written.
+// journal holds the changes that a power cut takes back, by inode. After a cut, nothing can be
+// written.
 type journal struct {
 	mu    sync.Mutex
 	files map[uint64]*undo
@@ -106,7 +107,7 @@ func (j *journal) syncFailed(fd int) {
 	})
 }
 
-// created records a new, empty file, whose inode may have been that of a removed one.
+// created records a new, empty file, whose inode may have belonged to a removed one.
 func (j *journal) created(fd int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -29,10 +29,10 @@ var (
 	heapProfiles = flag.String("heap-profiles", "", "folder for the heap profiles of the leak test")
 )
 
-// leakLimit is what one of n rounds may leave behind, in bytes, after as many rounds to warm up. Full caches
-// of recent names, which take 600 rounds to fill (client-go's event correlator keeps 4,096 entries, the
-// scheduler 1,024 owners), leave the random source, which keeps some bytes for each generated name, and the
-// watch caches' history of the last five minutes, which varies.
+// leakLimit returns the number of bytes that one of n rounds may leave behind, after as many rounds to warm
+// up. Full caches of recent names, which take 600 rounds to fill (client-go's event correlator keeps 4,096
+// entries, the scheduler 1,024 owners), leave the random source, which keeps some bytes for each generated
+// name, and the watch caches' history of the last five minutes, which varies.
 func leakLimit(n int) uint64 {
 	if n >= 600 {
 		return 16_000

@@ -20,7 +20,7 @@ import (
 
 var churn = flag.Duration("churn", 0, "let a page watch rollouts for so long, and compare its heap; 0: skip")
 
-// views are those whose data grows with what happens.
+// views are the page's views whose data grows with each event.
 var views = []string{"cluster", "timeline", "rollouts", "loop", "why?resource=deployments&namespace=default&name=web"}
 
 // heap returns what the page's scripts hold after a garbage collection, in bytes.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// linkDelay and linkRate are those of a slow link: what each packet takes, and bytes a second.
+	// linkDelay is the delay of each packet on a slow link, linkRate its rate in bytes a second.
 	linkDelay = 150 * time.Millisecond
 	linkRate  = 50_000
 )

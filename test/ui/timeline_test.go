@@ -11,8 +11,8 @@ import (
 // shownWrites is the number of writes on the timeline's lanes.
 const shownWrites = `[...(document.querySelector(".timeline canvas")?.getAttribute("aria-label") ?? "").matchAll(/ (\d+)(,|$)/g)].reduce((n, m) => n + Number(m[1]), 0)`
 
-// The timeline shows each write of the record, also those that are recorded after a later revision,
-// and after a reset those of the new cluster.
+// The timeline shows each write of the record, including writes that are recorded after a later
+// revision. After a reset, it shows the new cluster's writes.
 func TestTimeline(t *testing.T) {
 	c := start(t, "--nodes", "8", "--clock", "virtual", "--seed", "1")
 	p := c.open(1280, 720)

@@ -73,7 +73,7 @@ func TestViews(t *testing.T) {
 	p.save("cluster-1920")
 }
 
-// The controls of time are those of minikcm clock; on a real clock there are none.
+// The page has the controls of "minikcm clock"; on a real clock there are none.
 func TestTime(t *testing.T) {
 	c := start(t, "--clock", "virtual")
 	p := c.open(1280, 720)

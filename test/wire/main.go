@@ -152,7 +152,7 @@ func startPair(ctx context.Context, opts options) (pair exchange.Pair, stop func
 	return exchange.Pair{Upstream: upstream.server, Minikcm: minikcm}, stop, nil
 }
 
-// generate returns the cases for what upstream's discovery lists.
+// generate returns the cases for the resources that upstream's discovery lists.
 func generate(ctx context.Context, upstream *exchange.Server, opts options) ([]exchange.Case, error) {
 	var discovery [][]byte
 	for _, path := range []string{"/api", "/apis"} {

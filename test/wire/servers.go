@@ -111,7 +111,7 @@ func (s *servers) start(program string, args ...string) error {
 	return nil
 }
 
-// stop kills the processes: nothing of what they store is used again.
+// stop kills the processes: their stored data is not used again.
 func (s *servers) stop() {
 	for _, cmd := range s.cmds {
 		_ = cmd.Process.Kill() // it may have ended

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// fuzz runs or lists the targets that match pattern, and returns those that failed.
+// fuzz runs or lists the targets that match pattern, and returns the targets that failed.
 func fuzz(root, pattern string, each time.Duration, list bool) (failed []string, err error) {
 	match, err := regexp.Compile(pattern)
 	if err != nil {

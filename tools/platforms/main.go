@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// check returns what does not compile on a platform.
+// check returns the errors of a type check for a platform.
 func check(top, platform string, patterns []string, tests bool) ([]string, error) {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	loaded, err := packages.Load(&packages.Config{

@@ -41,7 +41,7 @@ func (r *runner) run(script string, env ...string) (output string, err error) {
 	return string(out), err
 }
 
-// file returns what is in a file of the runner; "" if there is none.
+// file returns the content of a file of the runner; "" if there is none.
 func (r *runner) file(name string) string {
 	r.t.Helper()
 	data, err := os.ReadFile(filepath.Join(r.temp, filepath.FromSlash(name)))

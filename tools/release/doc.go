@@ -1,4 +1,4 @@
-// Command release makes what a release has besides the programs: before goreleaser runs,
+// Command release makes the files that a release has besides the programs: before goreleaser runs,
 //
 //	release prepare -root ROOT -minikcm PROGRAM -out FOLDER -time SECONDS
 //

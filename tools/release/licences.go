@@ -62,8 +62,8 @@ func writeLicences(root, out string) error {
 	return errors.Join(failed...)
 }
 
-// linkedModules returns the folders of the modules that are linked: the module's own, and those
-// of linked packages that have a licence file of their own.
+// linkedModules returns the folders of the modules that are linked: the module's own folder,
+// and the folders of linked packages that have a licence file of their own.
 func linkedModules(root string) (map[string][]string, error) {
 	found := map[string][]string{}
 	for _, platform := range platforms {

@@ -47,7 +47,7 @@ func run(args []string) error {
 	return fmt.Errorf("there is no step %s: prepare and package are the steps", args[0])
 }
 
-// prepare writes what the archives contain beside the program.
+// prepare writes the files that the archives contain besides the program.
 func prepare(root, program, out string, at time.Time) error {
 	if err := os.RemoveAll(out); err != nil {
 		return err

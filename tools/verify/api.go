@@ -18,8 +18,8 @@ var public = []string{".", "clock", "clock/informers", "minikcmtest", "minikcmte
 // are meant, as this check prints them. CHANGELOG.md says what users have to do.
 const acceptedChanges = "docs/api-changes.txt"
 
-// checkAPI compares the public packages with those of the newest release that Git knows, and reports the
-// incompatible changes that are not accepted. Without a release, there is nothing to compare with.
+// checkAPI compares the public packages with the newest release that Git knows, and reports the incompatible
+// changes that are not accepted. Without a release, there is nothing to compare with.
 func checkAPI(t *tree, root string) error {
 	tag, err := exec.Command("git", "-C", root, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*").Output()
 	if err != nil {

@@ -9,12 +9,13 @@ import (
 )
 
 // The compiler keeps the walls between the folders: a package beneath an internal folder can
-// only be imported from the folder above it. This file has what the compiler cannot say: the
-// order of the folders, and a few layers within them.
+// only be imported from the folder above it. This file has the rules that the compiler cannot
+// enforce: the order of the folders, and a few layers within them.
 
 // order lists, for each folder, the other folders that its packages may reach, through any
-// number of imports. "." is the root package alone. What is beneath internal is not listed: it
-// belongs to whoever imports it, and must not reach more than that folder may. Tests are free.
+// number of imports. "." is the root package alone. Packages beneath internal are not listed:
+// each belongs to the folder that imports it, and must not reach more than that folder may.
+// Tests are free.
 var order = map[string][]string{
 	"clock":       {},
 	"store":       {"clock"},
@@ -49,9 +50,9 @@ var neverImport = map[string]string{
 	"golang.org/x/exp":            "the standard library has it",
 }
 
-// onlyIn maps a package, with what is beneath it, to the folders that may import it. Tests may
-// import it, too. A decision (a package named decide) is its own controller's, and that of
-// the folder controllers, unless it is listed here.
+// onlyIn maps a package, with the packages beneath it, to the folders that may import it.
+// Tests may import it, too. A decision (a package named decide) may be imported by its own
+// controller and by the folder controllers, unless it is listed here.
 var onlyIn = map[string][]string{
 	"sigs.k8s.io/controller-runtime":                          {"minikcmtest/ctrltest"},
 	module + "/minikcmtest/ctrltest":                          {"minikcmtest/ctrltest"},

@@ -8,9 +8,8 @@ import (
 )
 
 // directivePure is the line in the comment of a package (doc.go) whose functions compute their
-// results from their arguments alone. Such a package may only import those of our packages that
-// are pure, so that the rule also holds for the functions that it calls. A package named decide
-// has to be pure.
+// results from their arguments alone. Of our packages, such a package may only import pure ones, so
+// that the rule also holds for the functions that it calls. A package named decide has to be pure.
 const directivePure = "//minikcm:pure"
 
 // purePackages returns the folders whose packages say that they are pure.

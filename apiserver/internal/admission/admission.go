@@ -65,7 +65,7 @@ type Attributes struct {
 	AtEnd func(ended func())
 	// Require is nil if nothing is stored.
 	Require Require
-	// Refused is called with what refuses the write, and the error; it may be nil.
+	// Refused is called with the refuser of the write, and the error; it may be nil.
 	Refused func(by reasons.Refuser, err error)
 
 	upstream upstream.Attributes
@@ -73,8 +73,8 @@ type Attributes struct {
 	refuser reasons.Refuser
 }
 
-// RefuseBy names what refuses the write: the plugin that runs calls it before it returns its error. Without a
-// call, the plugin itself refuses the write.
+// RefuseBy names the refuser of the write: the plugin that runs calls it before it returns its error. Without
+// a call, the plugin itself refuses the write.
 func (a *Attributes) RefuseBy(kind reasons.RefuserKind, name, of string) {
 	a.refuser = reasons.Refuser{Kind: kind, Name: name, Of: of}
 }
@@ -100,7 +100,7 @@ type Checker interface {
 // Named is a plugin of the table.
 type Named struct {
 	Name string
-	// Operations are those that its metrics count; nil: all.
+	// Operations are the operations that its metrics count; nil: all.
 	Operations []Operation
 	Plugin     any
 }
@@ -170,7 +170,7 @@ func (c Chain) Check(ctx context.Context, a *Attributes) error {
 	return c.run(ctx, a, c.checkers, true)
 }
 
-// run runs one step. A plugin that refuses the write without saying what refuses it is named itself.
+// run runs one step. A plugin that refuses the write without a call of RefuseBy is the refuser itself.
 func (c Chain) run(ctx context.Context, a *Attributes, parts []part, checks bool) (err error) {
 	var elapsed func() time.Duration
 	var at time.Duration

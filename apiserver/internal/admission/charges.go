@@ -64,7 +64,7 @@ func (c *charges) recent(of types.NamespacedName) (some, open bool) {
 	return own != nil, own != nil && own.open > 0
 }
 
-// forget drops the charges of a quota, those that are open when they end.
+// forget drops the charges of a quota; open charges are dropped when they end.
 func (c *charges) forget(of types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

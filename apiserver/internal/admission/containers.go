@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container is what plugins read and set of a container of any type.
+// container holds the fields that plugins read and set in a container of any type.
 type container struct {
 	image  *string
 	policy *corev1.PullPolicy

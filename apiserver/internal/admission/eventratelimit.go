@@ -24,9 +24,9 @@ const defaultLimitCache = 4096
 
 // EventLimit limits the writes of Events that have one key, a namespace for instance.
 type EventLimit struct {
-	// Type is what the key is: Server, Namespace, User or SourceAndObject.
+	// Type is the type of the limit's key: Server, Namespace, User or SourceAndObject.
 	Type string `json:"type"`
-	// QPS is the number of writes a second, and Burst that of writes at once.
+	// QPS is the number of writes per second, and Burst the number of writes at once.
 	QPS   int32 `json:"qps"`
 	Burst int32 `json:"burst"`
 	// CacheSize caps the keys that are kept; a key that is dropped starts again. 0 means 4096.

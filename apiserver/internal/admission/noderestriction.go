@@ -21,10 +21,10 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// NodeRestriction limits kubelets to writing their own Node and what belongs to it: the pods
-// that are bound to it, its Lease, its CSINode, its ResourceSlices, and tokens and certificates
-// for its pods (Kubernetes documentation, "Using Node Authorization: Admission control").
-// Other users are not concerned. It checks what the Node authorizer cannot see.
+// NodeRestriction limits kubelets to writing their own Node and the objects that belong to it:
+// the pods that are bound to it, its Lease, its CSINode, its ResourceSlices, and tokens and
+// certificates for its pods (Kubernetes documentation, "Using Node Authorization: Admission
+// control"). Other users are not concerned. It checks what the Node authorizer cannot see.
 type NodeRestriction struct {
 	Authorizer auth.Authorizer
 	// The functions return an object or a NotFound error.
@@ -225,8 +225,8 @@ func checkLease(node string, a *Attributes) error {
 	return nil
 }
 
-// checkSlice checks creates and deletes; the authorizer checks the others, but sees neither a
-// new slice nor those of a deletecollection.
+// checkSlice checks creates and deletes; the authorizer checks the other verbs, but sees
+// neither a new slice nor the slices that a deletecollection deletes.
 func checkSlice(node string, a *Attributes) error {
 	slice, verb := a.Object, "create"
 	switch a.Operation {

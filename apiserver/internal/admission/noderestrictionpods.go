@@ -177,7 +177,7 @@ func (p NodeRestriction) checkToken(ctx context.Context, node string, a *Attribu
 }
 
 // checkAudience checks that a volume of the pod needs a token for the audience. A request
-// without audiences arrives with those of the server.
+// without audiences arrives with the server's audiences.
 func (p NodeRestriction) checkAudience(ctx context.Context, a *Attributes, audiences []string, pod *corev1.Pod) error {
 	audience := ""
 	switch {

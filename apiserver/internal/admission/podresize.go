@@ -58,7 +58,8 @@ func boundTo(ctx context.Context, a *Attributes, pod *corev1.Pod, get func(ctx c
 	return node, nil
 }
 
-// lacking returns what a node does not have for the pod alone, in upstream's words.
+// lacking returns the resources of which a node has too little even for the pod alone, in
+// upstream's words.
 func lacking(pod *corev1.Pod, node *corev1.Node) []string {
 	wanted := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	has := node.Status.Allocatable

@@ -7,8 +7,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// mergeTolerations appends more tolerations to a pod's, without those that others make
-// superfluous: an earlier one that is kept, or a later different one.
+// mergeTolerations appends more tolerations to a pod's, without tolerations that another one
+// includes: an earlier one that is kept, or a later different one.
 func mergeTolerations(own, more []corev1.Toleration) []corev1.Toleration {
 	all := append(slices.Clone(own), more...)
 	var merged []corev1.Toleration

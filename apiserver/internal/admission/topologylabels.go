@@ -36,7 +36,7 @@ func (p PodTopologyLabels) Mutate(ctx context.Context, a *Attributes) error {
 	return err
 }
 
-// labeled returns the labels with those of the node.
+// labeled returns the labels with the node's topology labels added.
 func (p PodTopologyLabels) labeled(ctx context.Context, labels map[string]string, name string) (map[string]string, error) {
 	if name == "" {
 		return labels, nil

@@ -52,7 +52,8 @@ type Options struct {
 	Logger klog.Logger
 }
 
-// Aggregator knows the servers of other APIs. Its methods may be called concurrently.
+// Aggregator checks the servers of other APIs and passes requests on to them. Its methods may be called
+// concurrently.
 type Aggregator struct {
 	opts   Options
 	cancel context.CancelFunc
@@ -66,7 +67,7 @@ type Aggregator struct {
 	mu sync.Mutex // serializes changes of known
 	// known is the newest set.
 	known atomic.Pointer[set]
-	// remote is what discovery shows; nil if there is nothing.
+	// remote holds the versions that discovery shows; nil if there are none.
 	remote atomic.Pointer[discovery.Remote]
 }
 

@@ -20,7 +20,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/outbound"
 )
 
-// Remote returns what discovery shows now; nil if there is nothing.
+// Remote returns the versions that discovery shows now; nil if there are none.
 func (a *Aggregator) Remote() *discovery.Remote { return a.remote.Load() }
 
 // discover reads the documents of an available server.
@@ -83,7 +83,7 @@ func (a *Aggregator) forget(name string) {
 // shows reports whether discovery shows the version of an APIService.
 func (a *Aggregator) shows(name string) bool { return a.published(name) != nil }
 
-// published returns what discovery shows of the version of an APIService; nil: nothing.
+// published returns the version of an APIService as discovery shows it; nil: discovery does not show it.
 func (a *Aggregator) published(name string) *discovery.RemoteVersion {
 	known := a.remote.Load()
 	if known == nil {
@@ -197,8 +197,8 @@ func (a *Aggregator) openAPIOf(ctx context.Context, b *backend) string {
 	return at
 }
 
-// openAPIV2Of returns what the server's OpenAPI v2 document says about its version. The last one
-// that could be read stays in place of one that cannot.
+// openAPIV2Of returns the part of the server's OpenAPI v2 document about its version. If the
+// document cannot be read, the last readable one stays.
 func (a *Aggregator) openAPIV2Of(ctx context.Context, b *backend) *openapi.Remote {
 	var before *openapi.Remote
 	if known := a.published(b.service.Name); known != nil {

@@ -24,8 +24,8 @@ import (
 // openAPIPrefix is where the documents of versions are served.
 const openAPIPrefix = "/openapi/v3/"
 
-// Serves reports whether another server serves a path: that of a version or beneath it, or
-// its OpenAPI document.
+// Serves reports whether another server serves the request's path: the path of a version, one
+// beneath it, or the path of its OpenAPI document.
 func (a *Aggregator) Serves(r *http.Request) bool {
 	return a.backendFor(r) != nil
 }

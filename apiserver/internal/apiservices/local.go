@@ -17,8 +17,7 @@ const (
 	always       = "true"
 )
 
-// Priorities of versions for which upstream's server has none: those of a metrics
-// server.
+// Priorities of versions for which upstream's server has none. The values are a metrics server's.
 const (
 	otherGroupPriority   = 100
 	otherVersionPriority = 100

@@ -136,7 +136,7 @@ func (a *Auditor) Close() error {
 }
 
 // ProcessEvents implements upstream's Sink: it sets the time of the stage, which upstream
-// takes from the machine, to that of the cluster's clock.
+// takes from the machine's clock, to the cluster's time.
 func (a *Auditor) ProcessEvents(events ...*auditinternal.Event) bool {
 	done := true
 	for _, event := range events {

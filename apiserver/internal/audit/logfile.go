@@ -125,7 +125,7 @@ func (l *logFile) backupName(now time.Time) string {
 	}
 }
 
-// affixes returns what is before and behind the time in the names of rotated files.
+// affixes returns the texts before and after the time in the names of rotated files.
 func (l *logFile) affixes() (prefix, ext string) {
 	ext = filepath.Ext(l.path)
 	return strings.TrimSuffix(l.path, ext) + "-", ext

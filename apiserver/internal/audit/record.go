@@ -28,7 +28,7 @@ type Record struct {
 	refused bool
 }
 
-// Request is what is known of a request when its record begins.
+// Request holds the facts about a request that are known when its record begins.
 type Request struct {
 	HTTP *http.Request
 	// ID is the Audit-ID.

@@ -16,13 +16,13 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// Dependencies are what authenticators need of the server.
+// Dependencies holds the parts of the server that authenticators use.
 type Dependencies struct {
 	// Clock is the cluster's clock, on which bootstrap tokens expire.
 	Clock clock.Clock
 	// Secret looks up a Secret. An error means that it does not exist.
 	Secret func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
-	// Audiences are those of the API server.
+	// Audiences are the API server's audiences.
 	Audiences []string
 	// RefuseAnonymous refuses requests without credentials, unless the AuthenticationConfiguration
 	// has a rule for them.
@@ -30,21 +30,21 @@ type Dependencies struct {
 	Logger          klog.Logger
 }
 
-// Authenticators authenticate users as the options say. A nil *Authenticators is that of
-// the zero Options without RefuseAnonymous.
+// Authenticators authenticate users as the options say. A nil *Authenticators behaves as one that
+// is made from the zero Options without RefuseAnonymous.
 type Authenticators struct {
 	deps    Dependencies
 	clients authorities
 	proxy   *auth.FrontProxy
 	trusted proxyTrust
-	// before are asked about a token before the service accounts' own authenticator, and
-	// after are asked after it, in upstream's order.
+	// before are the authenticators that try a token before the service accounts' own
+	// authenticator, and after the ones that try it afterwards, in upstream's order.
 	before, after []authenticator.Token
 	anonymous     anonymousRule
 	// issuers is one of after; nil: there is no configuration of issuers.
 	issuers *currentIssuers
 	file    configurationFile
-	// closers release what the authenticators hold.
+	// closers release the resources that the authenticators hold.
 	closers []func()
 }
 
@@ -66,7 +66,7 @@ func New(opts Options, deps Dependencies) (*Authenticators, error) {
 	return a, nil
 }
 
-// Close ends what the authenticators do in the background.
+// Close ends the background work of the authenticators.
 func (a *Authenticators) Close() {
 	if a == nil {
 		return
@@ -92,9 +92,9 @@ func (a *Authenticators) Strip(header http.Header) {
 	}
 }
 
-// Verify returns the user of a bearer token, which must have one of audiences; empty means
-// those of the API server. accounts verifies the tokens of service accounts. If no
-// authenticator knows the token, the error is auth.ErrNotAToken, otherwise their errors.
+// Verify returns the user of a bearer token, which must have one of audiences; empty means the API
+// server's audiences. accounts verifies the tokens of service accounts. If no authenticator knows
+// the token, the error is auth.ErrNotAToken, otherwise their errors.
 func (a *Authenticators) Verify(ctx context.Context, token string, audiences []string, accounts func(ctx context.Context, token string, audiences []string) (*auth.Verified, error)) (*auth.Verified, error) {
 	if a == nil {
 		return accounts(ctx, token, audiences)

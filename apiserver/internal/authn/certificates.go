@@ -38,7 +38,8 @@ func (a *Authenticators) useCertificates(opts *Options) (err error) {
 	return err
 }
 
-// proxyTrust is what servers behind this one need to know to trust its front proxy.
+// proxyTrust holds the authorities and headers by which servers behind this one trust its
+// front proxy.
 type proxyTrust struct {
 	authorities
 	headers RequestHeader

@@ -36,7 +36,7 @@ type issuers struct {
 	checks []func() error
 	// inside counts the tokens that are being verified.
 	inside gate.Gate
-	// closers end what the issuers do in the background.
+	// closers end the background work of the issuers.
 	closers []func()
 }
 
@@ -87,8 +87,7 @@ func (s *issuers) add(ctx context.Context, a *Authenticators, opts oidc.Options)
 	return one, nil
 }
 
-// close waits for the tokens that are being verified, and ends what the issuers do in the
-// background.
+// close waits for the tokens that are being verified, and ends the background work of the issuers.
 func (s *issuers) close() {
 	s.inside.Shut()
 	s.inside.Wait()

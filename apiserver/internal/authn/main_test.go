@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noSecret and noAccount are those of a cluster without secrets and service accounts.
+// noSecret and noAccount behave as a cluster without Secrets and service accounts: every
+// lookup fails.
 func noSecret(context.Context, string, string) (*corev1.Secret, error) {
 	return nil, errors.New("not found")
 }

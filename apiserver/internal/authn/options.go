@@ -29,7 +29,7 @@ type Options struct {
 	// Anonymous says whether requests without credentials are served, as system:anonymous;
 	// nil: as ConfigFile says, or else yes.
 	Anonymous *bool
-	// Webhook is asked about tokens that are not otherwise known.
+	// Webhook authenticates tokens that no other authenticator knows.
 	Webhook Webhook
 }
 
@@ -39,15 +39,15 @@ type RequestHeader struct {
 	ClientCAFile string
 	// AllowedNames are the common names that the certificate may have; empty: any.
 	AllowedNames []string
-	// The headers that name the user, and the prefixes of those with extra fields.
+	// The headers that name the user, and the prefixes of the headers with extra fields.
 	UsernameHeaders, UIDHeaders, GroupHeaders, ExtraHeadersPrefix []string
 }
 
 // OIDC describes one issuer of tokens. It is used if IssuerURL and ClientID are set.
 type OIDC struct {
 	IssuerURL, ClientID string
-	// CAFile has the authorities of the issuer's certificate, in PEM; empty: those of the
-	// machine.
+	// CAFile has the authorities of the issuer's certificate, in PEM; empty: the machine's
+	// authorities.
 	CAFile string
 	// UsernameClaim defaults to sub. UsernamePrefix defaults to the issuer's URL and "#",
 	// unless the claim is email; "-" means no prefix.

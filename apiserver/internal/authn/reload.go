@@ -29,7 +29,7 @@ const (
 type configurationFile struct {
 	path    string
 	content []byte
-	// anonymous is that of the first content.
+	// anonymous is the section anonymous of the first content, which a reload may not change.
 	anonymous *apiserver.AnonymousAuthConfig
 }
 
@@ -42,8 +42,8 @@ func (a *Authenticators) ConfigFile() (path string, content []byte) {
 	return a.file.path, a.file.content
 }
 
-// Reload replaces the issuers of ConfigFile with those of another content, when all new ones
-// have answered. After an error, the former ones stay. It must not be called concurrently.
+// Reload replaces the issuers of ConfigFile with the issuers of content, once all new ones have
+// answered. After an error, the former ones stay. It must not be called concurrently.
 func (a *Authenticators) Reload(ctx context.Context, content []byte) error {
 	config, err := configfile.Decode[*apiserver.AuthenticationConfiguration](content)
 	if err != nil {

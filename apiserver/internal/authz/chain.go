@@ -34,7 +34,7 @@ func NewChain(c *Configuration, builtIn map[string]auth.Authorizer) (*Chain, err
 	return chain, chain.use(c)
 }
 
-// Reload replaces the configuration with that of a document. After an error, the former one
+// Reload replaces the configuration with the one in content. After an error, the former one
 // stays.
 func (z *Chain) Reload(_ context.Context, content []byte) error {
 	types := append(slices.Collect(maps.Keys(z.builtIn)), string(apiserver.TypeWebhook))

@@ -147,8 +147,8 @@ func TestUntypedLists(t *testing.T) {
 	}
 }
 
-// Lists and Tables have the bytes of the encoded Go types, and indented ones those of
-// json.Indent.
+// Lists and Tables have the same bytes as the encoded Go types, and indented ones the same
+// bytes as the output of json.Indent.
 func TestListForms(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 2000} {
 		list := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{}}
@@ -289,7 +289,8 @@ func FuzzDecodeStored(f *testing.F) {
 	})
 }
 
-// inRuns are runs of the same number of items, which keeps those of an even number.
+// inRuns divides a list into runs of each items. It keeps the encodings of runs that begin at an
+// even index.
 type inRuns struct {
 	each, items int
 	plain       map[int][]byte
@@ -421,7 +422,7 @@ func TestListsInRuns(t *testing.T) {
 	}
 }
 
-// Protobuf documents that are not those of a client-go encoder decode, or fail, as with client-go.
+// Protobuf documents that no client-go encoder makes decode, or fail, as with client-go.
 func TestUnusualProtobuf(t *testing.T) {
 	plain, err := codec.Encode(codec.Protobuf, kind, object())
 	if err != nil {

@@ -62,7 +62,7 @@ func (d *Decoder) Decode(m Media, data []byte, want schema.GroupVersionKind, int
 
 // decodeWanted decodes a protobuf document of the kind want into into, which has that kind, without
 // a copy of the message in its envelope. It returns false, whatever into then contains, for all
-// other documents, of which the serializer says what is wrong with them.
+// other documents, for which the serializer returns the error.
 func (d *Decoder) decodeWanted(data []byte, want schema.GroupVersionKind, into runtime.Object) bool {
 	message, ok := into.(protoUnmarshaler)
 	if !ok {

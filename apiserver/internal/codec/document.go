@@ -149,7 +149,7 @@ func marshal(value any) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// flush writes what is encoded if it is a piece.
+// flush writes the encoded bytes if they make a piece.
 func (d *document) flush() {
 	if d.w == nil || d.err != nil || len(d.buf) < pieceSize {
 		return
@@ -158,7 +158,7 @@ func (d *document) flush() {
 	d.buf = d.buf[:0]
 }
 
-// end returns what is not written.
+// end returns the bytes that are not written yet.
 func (d *document) end(kind schema.GroupVersionKind) ([]byte, error) {
 	if d.err != nil {
 		return nil, fmt.Errorf("encoding a %s as JSON: %w", kind.Kind, d.err)

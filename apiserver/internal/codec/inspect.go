@@ -25,7 +25,7 @@ const encrypted = "k8s:enc:"
 // InspectStored decodes a stored value of any kind, as DecodeStored does. Kinds that the
 // decoder's scheme does not know are only checked as far as their encoding allows, and
 // encrypted values not at all. If the value is damaged, the error says how, and the identity
-// is what the value's beginning says.
+// is read from the value's beginning.
 func (d *Decoder) InspectStored(scheme *runtime.Scheme, data []byte) (Stored, error) {
 	if bytes.HasPrefix(data, []byte(encrypted)) {
 		return Stored{}, nil

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// pieceSize is the size from which List.Encode writes what it has encoded.
+// pieceSize is the number of encoded bytes from which List.Encode writes them.
 const pieceSize = 128 << 10
 
 // Items gives access to the items of a list, in order, without copying them into a slice of
@@ -37,7 +37,7 @@ type List struct {
 	NullItems bool
 }
 
-// Table is what a Table has beside its rows.
+// Table holds the parts of a Table other than its rows.
 type Table struct {
 	Columns []metav1.TableColumnDefinition
 }

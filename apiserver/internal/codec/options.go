@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeDeleteOptions decodes DeleteOptions of any group and version: every group has
-// its own, and clients send that of the group of their request.
+// DecodeDeleteOptions decodes DeleteOptions of any group and version: every group has its own
+// DeleteOptions, and clients send the one of their request's group.
 func DecodeDeleteOptions(m Media, data []byte) (*metav1.DeleteOptions, error) {
 	if m == Protobuf {
 		return decodeDeleteOptionsProtobuf(data)

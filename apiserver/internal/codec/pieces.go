@@ -66,7 +66,7 @@ func appendMessage(buf []byte, field byte, message protoMarshaler, size int) ([]
 	return buf, err
 }
 
-// message appends an embedded message and writes what is encoded if it is a piece.
+// message appends an embedded message, and writes the encoded bytes if they make a piece.
 func (p *pieces) message(field byte, message protoMarshaler, size int) (err error) {
 	if p.buf, err = appendMessage(p.buf, field, message, size); err != nil {
 		return err
@@ -79,5 +79,5 @@ func (p *pieces) message(field byte, message protoMarshaler, size int) (err erro
 	return err
 }
 
-// end returns what is not written.
+// end returns the bytes that are not written yet.
 func (p *pieces) end() []byte { return append(p.buf, envelopeEnd...) }

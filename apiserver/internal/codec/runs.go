@@ -22,8 +22,7 @@ type Runs interface {
 // RunWriter is the writer of a list that is encoded in runs.
 type RunWriter interface {
 	io.Writer
-	// Compresses reports whether the writer compresses what it gets. Then it takes runs as
-	// parts.
+	// Compresses reports whether the writer compresses its input. Then it takes runs as parts.
 	Compresses() bool
 	Append(part *deflate.Part) error
 }
@@ -102,8 +101,8 @@ type runs struct {
 // unsentRun is a run, from item i to end, in the buffer, from byte from to byte to.
 type unsentRun struct{ i, end, from, to int }
 
-// join appends the encodings of all runs to buf, and writes it whenever it is a piece. It
-// returns what is not written.
+// join appends the encodings of all runs to buf, and writes it whenever it makes a piece. It
+// returns the bytes that are not written yet.
 func (r *runs) join(buf []byte, encode func(i, end int) ([]byte, error)) ([]byte, error) {
 	for i := 0; i < r.items; {
 		end := r.kept.End(i)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrDamaged is returned for a stored value that is not what was written.
+// ErrDamaged is returned for a stored value that differs from the written one.
 var ErrDamaged = errors.New("the stored value is damaged: its checksum does not match")
 
 // The checksum is the last field of the envelope, number 15, which runtime.Unknown does not
@@ -69,11 +69,11 @@ func EncodeStored(gvk schema.GroupVersionKind, obj runtime.Object) ([]byte, erro
 	return appendChecksum(data), nil
 }
 
-// buffers are those of IsStored.
+// buffers holds the buffers that IsStored reuses.
 var buffers sync.Pool
 
 // IsStored reports whether EncodeStored encodes obj as data. An object of a built-in kind is only
-// encoded, in a buffer that is used again, if the length of data is that of its encoding.
+// encoded, into a reused buffer, if its encoding has the length of data.
 func IsStored(gvk schema.GroupVersionKind, obj runtime.Object, data []byte) (bool, error) {
 	message, ok := obj.(protoMarshaler)
 	if !ok || isUntyped(obj) {

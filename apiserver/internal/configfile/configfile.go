@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MaxBytes limits a file, and what its aliases expand to.
+	// MaxBytes limits a file, and its size after the expansion of aliases.
 	MaxBytes = 16 << 20
 	// maxDepth limits the nesting of a document.
 	maxDepth = 100

@@ -93,7 +93,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Definitions are stored and read unchanged, in upstream's form and in that of v1.
+// Definitions are stored and read unchanged, in upstream's form and in v1's.
 func TestStored(t *testing.T) {
 	d := parse(t, base)
 	row().Strategy.PrepareCreate(d)
@@ -194,8 +194,7 @@ func TestSelectableWithoutStructure(t *testing.T) {
 	}
 }
 
-// A default that the library accepts but cannot use, that of an object's items, is
-// rejected.
+// A default of an object's items, which the library accepts but cannot use, is rejected.
 func TestUnusableDefault(t *testing.T) {
 	d := parse(t, base)
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Items = &apiextensionsv1.JSONSchemaPropsOrArray{

@@ -27,8 +27,8 @@ type patterns struct {
 	// rules is the cost of this value's rules.
 	rules      ruleCost
 	properties map[string]*patterns
-	// items and others are of a list's items, and of a map's other properties; they may be
-	// nil.
+	// items are the patterns of a list's items, others the patterns of a map's other
+	// properties; both may be nil.
 	items, others *patterns
 }
 
@@ -134,7 +134,7 @@ func (p *patterns) total() int {
 }
 
 // check returns an error if matching the value takes more than the steps that are left,
-// and subtracts those that it takes.
+// and subtracts the steps that it takes.
 func (p *patterns) check(path *field.Path, value any, left *int) *field.Error {
 	if p == nil {
 		return nil

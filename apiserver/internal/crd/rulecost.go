@@ -30,7 +30,7 @@ var parser = sync.OnceValues(func() (*celgo.Env, error) {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 })
 
-// ruleCost is what the patterns in rules cost.
+// ruleCost describes the cost of the patterns in rules.
 type ruleCost struct {
 	// growth is the most instructions that a character of a computed pattern compiles to, 0
 	// without one.

@@ -26,7 +26,7 @@ type checks struct {
 	rules          *cel.Validator
 	// costlier divides the rules' budgets.
 	costlier uint64
-	// patterns are those of the object; nil for none.
+	// patterns are the patterns in the object's schema; nil for none.
 	patterns *patterns
 }
 

@@ -25,7 +25,7 @@ type Webhooks struct {
 }
 
 // NewWebhooks returns a Webhooks that resolves webhooks named by a Service with
-// services, but for those that are skipped.
+// services, except webhooks that are skipped.
 func NewWebhooks(services webhook.ServiceResolver, skip outbound.Skip) *Webhooks {
 	return &Webhooks{converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 		return conversion.NewCRConverterFactory(services, func(webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {

@@ -3,8 +3,8 @@ package deflate
 import "hash/crc32"
 
 // A CRC-32 is a polynomial over GF(2), of degree below 32, modulo crc32.IEEE; bit 31 is the
-// coefficient of x^0. The checksum of a sequence of bytes a followed by b is that of a times
-// x^(8*len(b)), plus that of b: the inversions before and after cancel out.
+// coefficient of x^0. For sequences of bytes a and b, crc(a followed by b) =
+// crc(a)*x^(8*len(b)) + crc(b): the inversions before and after cancel out.
 
 const one = 1 << 31
 

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// header is that of a gzip member without a name and a time (RFC 1952, 2.3).
+	// header is the header of a gzip member without a name and a time (RFC 1952, 2.3).
 	header = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 	// lastBlock is an empty block that ends the stream.
 	lastBlock = "\x01\x00\x00\xff\xff"

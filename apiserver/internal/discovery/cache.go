@@ -32,7 +32,7 @@ type aggregateDocument struct {
 	etag string
 }
 
-// aggregated returns the document of the core group, or that of all other groups.
+// aggregated returns the document of the core group, or the document of all other groups.
 func (d *Discovery) aggregated(core bool, media codec.Media) (*aggregateDocument, error) {
 	a := &d.aggregates
 	a.mu.Lock()

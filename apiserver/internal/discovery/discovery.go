@@ -32,7 +32,7 @@ type Discovery struct {
 type Options struct {
 	// Table returns the kinds that this server serves now.
 	Table func() *resources.Table
-	// Remote returns what other servers serve; nil: nothing.
+	// Remote returns the versions that other servers serve; nil: none.
 	Remote func() *Remote
 	// Priority returns the priority of a group of this server, which may be of custom kinds.
 	Priority func(group string, custom bool) int32

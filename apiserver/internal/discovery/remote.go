@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
-// Remote is what other servers serve. It is immutable.
+// Remote holds the versions that other servers serve. It is immutable.
 type Remote struct {
 	// Versions are ordered by the priority of their groups and versions, the highest first.
 	Versions []RemoteVersion
@@ -19,14 +19,13 @@ type Remote struct {
 // RemoteVersion is a version that another server serves.
 type RemoteVersion struct {
 	schema.GroupVersion
-	// Name, GroupPriority and VersionPriority are those of the APIService.
+	// Name, GroupPriority and VersionPriority are the APIService's.
 	Name                           string
 	GroupPriority, VersionPriority int32
-	// Discovery has the resources; those of the last successful check if its Freshness is
-	// Stale.
+	// Discovery has the resources, as of the last successful check if its Freshness is Stale.
 	Discovery apidiscovery.APIVersionDiscovery
 	// OpenAPI is the relative URL of the OpenAPI v3 document; empty if there is none. OpenAPIV2 is
-	// what the last readable document of version 2 says about the version; nil: nothing.
+	// the version's part of the last readable OpenAPI v2 document; nil: it has none.
 	OpenAPI   string
 	OpenAPIV2 *openapi.Remote
 }
@@ -34,7 +33,7 @@ type RemoteVersion struct {
 // group is a group with the versions of this server and of others.
 type group struct {
 	name string
-	// local are this server's versions, remote those of others.
+	// local are this server's versions, remote the versions of other servers.
 	local  []string
 	remote []*RemoteVersion
 }

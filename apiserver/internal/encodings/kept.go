@@ -14,7 +14,7 @@ const (
 	part = 16
 	// largest and unlimited bound the bytes with a large memory limit, and without one.
 	largest, unlimited = 256 << 20, 64 << 20
-	// runBytes is about what a run takes besides its encoding.
+	// runBytes is about the memory that a run takes besides its encoding.
 	runBytes = 256
 )
 
@@ -28,7 +28,7 @@ type Kept struct {
 	bytes int64
 }
 
-// key is what a run is found by, before its entries are compared.
+// key finds a run, before the entries of the run are compared.
 type key struct {
 	form       string
 	from       string // key of the first entry
@@ -37,7 +37,7 @@ type key struct {
 	compressed bool
 }
 
-// run is what is kept under a key. Without plain and part, it only says that it was asked for.
+// run is the entry of a key. Without plain and part, it only records that the run was asked for.
 type run struct {
 	key   key
 	ids   []uint64

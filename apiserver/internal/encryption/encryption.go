@@ -25,7 +25,7 @@ type Keys struct {
 	now            atomic.Pointer[providers]
 }
 
-// providers are those of one content of the file.
+// providers holds the providers that one content of the file configures.
 type providers struct {
 	transformers encryptionconfig.StaticTransformers
 	// inside counts the values that are being transformed.
@@ -81,7 +81,7 @@ func (k *Keys) load(ctx context.Context) (*providers, error) {
 	return &providers{transformers: config.Transformers, cancel: cancel}, nil
 }
 
-// Path returns the path of the EncryptionConfiguration, and Content what Open read.
+// Path returns the path of the EncryptionConfiguration, and Content the content that Open read.
 func (k *Keys) Path() string    { return k.path }
 func (k *Keys) Content() []byte { return k.content }
 
@@ -111,7 +111,7 @@ func (k *Keys) Close() {
 	}
 }
 
-// For returns what encrypts the values of a resource; nil for nil Keys.
+// For returns the transformer that encrypts the values of a resource; nil for nil Keys.
 func (k *Keys) For(resource schema.GroupResource) value.Transformer {
 	if k == nil {
 		return nil

@@ -33,7 +33,7 @@ type Evictions struct {
 	evictor *Evictor
 }
 
-// Evictions returns what serves a request's eviction.
+// Evictions returns the handler of a request's eviction.
 func (e *Evictor) Evictions(rq *verbs.Call) Evictions { return Evictions{rq, e} }
 
 // TakeDisruption takes one disruption from the PodDisruptionBudget of the request's pod and sets

@@ -112,7 +112,7 @@ func notOwned(row *resources.Resource, subresource string) *fieldpath.Set {
 // Write is a write whose fields get an owner.
 type Write struct {
 	Row *resources.Resource
-	// Subresource is what the object is written through; empty for the main resource.
+	// Subresource is the subresource that the object is written through; empty for the main resource.
 	Subresource string
 	// Kind is the kind that the client sends: the row's, or the subresource's.
 	Kind schema.GroupVersionKind

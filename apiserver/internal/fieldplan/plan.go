@@ -14,7 +14,7 @@ type Mask uint64
 const MaxMarks = 64
 
 // Selector returns the mark of a field; ok is false for other fields. The type is the one that declares the
-// field, or one into which that type is inlined; both are asked for.
+// field, or one into which that type is inlined; New calls the Selector with both.
 type Selector func(t reflect.Type, field string) (mark int, ok bool)
 
 // Plan is the way to the selected fields of a type. A nil plan has none.
@@ -25,7 +25,7 @@ type step struct {
 	index int
 	// name is the name in JSON; "" for an inlined struct.
 	name string
-	// mark is that of a selected field; -1 for others.
+	// mark is the mark of a selected field; -1 for other fields.
 	mark  int
 	below *Plan
 }
@@ -89,7 +89,7 @@ func (b *builder) plan(t reflect.Type, outer []reflect.Type) *Plan {
 	return p
 }
 
-// below returns the plan of what is in a field. Selectors may name fields of its type as a path from the
+// below returns the plan of a field's content. Selectors may name fields of its type as a path from the
 // field, such as containers.restartPolicy.
 func (b *builder) below(t, owner reflect.Type, name string) *Plan {
 	inner := &builder{under: b.under, selects: func(of reflect.Type, field string) (int, bool) {
@@ -121,7 +121,7 @@ func jsonName(f reflect.StructField) (name string, inline bool) {
 	return name, false
 }
 
-// Set returns the marks of the selected fields that what obj points to has.
+// Set returns the marks of the selected fields that are set in the value that obj points to.
 func (p *Plan) Set(obj any) Mask {
 	var m Mask
 	p.walk(reflect.ValueOf(obj), func(mark int, _ reflect.Value) bool {
@@ -131,7 +131,7 @@ func (p *Plan) Set(obj any) Mask {
 	return m
 }
 
-// Clear removes the selected fields whose mark is not kept from what obj points to.
+// Clear removes the selected fields whose mark is not in keep from the value that obj points to.
 func (p *Plan) Clear(obj any, keep Mask) {
 	p.walk(reflect.ValueOf(obj), func(mark int, field reflect.Value) bool {
 		if keep&(1<<mark) != 0 {
@@ -142,7 +142,7 @@ func (p *Plan) Clear(obj any, keep Mask) {
 	})
 }
 
-// Paths returns the paths of the selected fields that what obj points to has, such as
+// Paths returns the paths of the selected fields that are set in the value that obj points to, such as
 // spec.containers[0].image.
 func (p *Plan) Paths(obj any) []string {
 	if p.Set(obj) == 0 {

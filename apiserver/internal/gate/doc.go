@@ -1,3 +1,3 @@
-// Package gate counts the requests that are being served, so that what serves them can be
-// closed when the last one has left.
+// Package gate counts the requests that are being served, so that their server can be closed
+// when the last one has left.
 package gate

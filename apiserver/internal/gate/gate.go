@@ -10,14 +10,14 @@ import (
 // patience is how long Wait waits before it calls the functions of CutWith, in real time.
 const patience = 200 * time.Millisecond
 
-// Gate counts the requests inside and can be shut: then Enter fails, and Wait waits for
-// those inside. The zero Gate is open.
+// Gate counts the requests inside and can be shut: then Enter fails, and Wait waits for the
+// requests inside. The zero Gate is open.
 type Gate struct {
 	mu     sync.RWMutex
 	closed bool
 	inside sync.WaitGroup
-	// cut ends what keeps requests inside that do not end by themselves: the
-	// connections of clients that neither read nor write.
+	// cut closes the connections of clients that neither read nor write, whose requests do not
+	// end by themselves.
 	cut []func()
 }
 

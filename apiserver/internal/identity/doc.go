@@ -1,3 +1,3 @@
-// Package identity writes what identifies an API server to others: its Lease (KEP-1965), and the StorageVersions that
-// say how it stores objects (KEP-2339).
+// Package identity writes the objects that identify an API server to others: its Lease (KEP-1965), and the
+// StorageVersions that say how it stores objects (KEP-2339).
 package identity

@@ -46,7 +46,7 @@ func (l *Lease) leases() coordinationclient.LeaseInterface {
 	return l.Client.CoordinationV1().Leases(members.Namespace)
 }
 
-// Take creates the Lease, in place of that of an earlier process with the same ID.
+// Take creates the Lease. It replaces the Lease of an earlier process with the same ID.
 func (l *Lease) Take(ctx context.Context) error {
 	return errors.Join(l.Release(ctx), l.create(ctx))
 }
@@ -93,7 +93,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return nil
 }
 
-// Collect deletes the identity Leases that have expired. It returns the errors of those that it could not delete.
+// Collect deletes the identity Leases that have expired. It returns the errors of the deletes that failed.
 func (l *Lease) Collect(ctx context.Context) error {
 	list, err := l.leases().List(ctx, metav1.ListOptions{LabelSelector: members.Selector})
 	if err != nil {

@@ -37,7 +37,8 @@ type Reporter struct {
 	Server string
 }
 
-// Report makes the entries of the server what they should be. It returns the errors of those that it could not write.
+// Report creates and updates the entries of the server where needed. It returns the errors of the writes that
+// failed.
 func (r *Reporter) Report(ctx context.Context) error {
 	client := r.Client.InternalV1alpha1().StorageVersions()
 	list, err := client.List(ctx, metav1.ListOptions{})
@@ -85,14 +86,14 @@ func (r *Reporter) write(ctx context.Context, e entry, v *apiserverinternalv1alp
 	return fmt.Errorf("%d attempts failed because others wrote it at the same time", maxAttempts)
 }
 
-// entry is what a server reports in the StorageVersion of that name.
+// entry is a server's entry in the StorageVersion with the name.
 type entry struct {
 	name string
 	apiserverinternalv1alpha1.ServerStorageVersion
 }
 
 // entries returns the entries of a server, by name: one for each kind that it stores. Kinds that another row stores
-// in another version or group have no entry of their own; their versions are among those that can be decoded.
+// in another version or group have no entry of their own; their versions are among the decodable ones.
 func entries(rows []*resources.Resource, server string) []entry {
 	var all []entry
 	for _, row := range rows {
@@ -125,8 +126,8 @@ func entries(rows []*resources.Resource, server string) []entry {
 	return all
 }
 
-// inOrder returns versions as texts, without repetitions: those of the group first, and the stable and newest ones
-// first.
+// inOrder returns versions as texts, without repetitions: the group's versions first and, within each group,
+// the stable and newest ones first.
 func inOrder(group string, versions []schema.GroupVersion) []string {
 	slices.SortFunc(versions, func(a, b schema.GroupVersion) int {
 		switch {

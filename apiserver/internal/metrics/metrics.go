@@ -31,8 +31,8 @@ type Metrics struct {
 	forgetting sync.RWMutex
 }
 
-// New returns the metrics, and those of others and of the cluster's other parts, if they are not nil. If others is given,
-// it is expected to have the process metrics.
+// New returns the server's metrics, together with the metrics of others and of parts, the cluster's other
+// parts; both may be nil. If others is given, it is expected to have the process metrics.
 func New(others, parts prometheus.Gatherer) *Metrics {
 	labels := []string{"verb", "group", "version", "resource", "subresource", "scope"}
 	m := &Metrics{
@@ -73,7 +73,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Request is what the metrics distinguish of a request.
+// Request holds the properties of a request that the metrics distinguish.
 type Request struct {
 	request.Info
 	// Connects reports that the request connects the client to a pod.

@@ -25,7 +25,7 @@ func (m *Metrics) AddStored(all iter.Seq[Stored]) {
 	})
 }
 
-// storedCollector reads the numbers when they are asked for: resources of custom kinds come and go.
+// storedCollector reads the numbers when they are collected: resources of custom kinds come and go.
 type storedCollector struct {
 	all            iter.Seq[Stored]
 	objects, bytes *prometheus.Desc

@@ -41,8 +41,8 @@ func (a *API) Usage(ctx context.Context, row *resources.Resource, namespace stri
 	return found, err
 }
 
-// UsageOf returns the usage of one pod or node. Its error is that of a metrics-server
-// without data for the object.
+// UsageOf returns the usage of one pod or node. If there is no data for the object, it returns
+// the error that metrics-server returns.
 func (a *API) UsageOf(ctx context.Context, row *resources.Resource, namespace, name string) (runtime.Object, error) {
 	found, err := a.Usage(ctx, row, namespace, labels.Everything(), fields.OneTermEqualSelector(metav1.ObjectNameField, name))
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 type ValuesRequest struct {
 	// Row is the row of the version of the API.
 	Row *resources.Resource
-	// The other fields are those of a request for a resource with that path: Resource is
-	// the name of an external metric, or what has the custom metric called Subresource.
+	// The other fields are as in a request for a resource with that path: Resource is the name
+	// of an external metric, or the resource that has the custom metric named Subresource.
 	Resource, Namespace, Name, Subresource string
 	Query                                  url.Values
 }

@@ -26,7 +26,7 @@ type Authorizer struct {
 }
 
 // New returns an Authorizer that decides by the objects of sources and, for resources that all
-// nodes may use alike, by rules: those of the ClusterRole system:node.
+// nodes may use alike, by rules, which are the rules of the ClusterRole system:node.
 func New(sources Sources, rules []rbacv1.PolicyRule) *Authorizer {
 	return &Authorizer{newRelations(sources), rbac.NewRules(rules)}
 }

@@ -32,9 +32,9 @@ type object struct {
 	namespace, name string
 }
 
-// graph relates objects to nodes. A pod is bound to a node, and relates what it refers to with
-// that node; a volume is related with the nodes of its claim, and its Secrets with those of the
-// volume. It is not safe for concurrent use.
+// graph relates objects to nodes. A pod is bound to a node, and relates the objects that it
+// refers to with that node. A volume is related with the nodes of its claim, and its Secrets
+// with the nodes of the volume. It is not safe for concurrent use.
 type graph struct {
 	// pods are the bound pods, and refer how many of the pods on a node refer to an object.
 	pods  map[object]*boundPod
@@ -46,7 +46,7 @@ type graph struct {
 	owned map[object]string
 }
 
-// boundPod is what the graph has of a pod on a node. What may change afterwards decides whether
+// boundPod is the graph's record of a pod on a node. If a field that can change has changed,
 // the references are read again.
 type boundPod struct {
 	uid        types.UID

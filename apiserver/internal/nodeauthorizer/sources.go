@@ -18,8 +18,8 @@ import (
 type Source struct {
 	// Version returns a number that grows with every change.
 	Version func() int64
-	// Changes returns what has changed since the revision that an earlier call returned, or
-	// all objects, including every change before the call.
+	// Changes returns the changes since the revision that an earlier call returned, or all
+	// objects. They include every change before the call.
 	Changes func(ctx context.Context, since int64) (Changes, error)
 }
 
@@ -29,7 +29,7 @@ type Changes struct {
 	All bool
 	// Each calls do for every change in order; object is the last state of a deleted object.
 	Each func(do func(object runtime.Object, deleted bool))
-	// Revision is that of the state after the changes.
+	// Revision is the revision of the state after the changes.
 	Revision int64
 }
 
@@ -64,7 +64,7 @@ func (s *Sources) source(k kind) *Source {
 }
 
 // relations keep a graph up to date with its sources. Nothing is read before the first
-// decision that needs it, and then only what has changed since the last one.
+// decision that needs it, and then only the changes since the last one.
 type relations struct {
 	sources Sources
 
@@ -106,7 +106,7 @@ func (r *relations) current(k kind) (position, bool) {
 	return position{version, at.revision}, ok && at.version == version
 }
 
-// refresh takes what has changed in a source into the graph. If the source cannot be read, the
+// refresh takes the changes of a source into the graph. If the source cannot be read, the
 // graph stays as it is, and an error is returned only if it has never been complete.
 func (r *relations) refresh(ctx context.Context, k kind) error {
 	if _, ok := r.current(k); ok {

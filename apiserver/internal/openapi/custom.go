@@ -131,8 +131,8 @@ func addSelectable(schema *spec.Schema, row *resources.Resource) {
 	schema.AddExtension(extSelectableFields, all)
 }
 
-// complete adds what all objects have to a custom schema: TypeMeta and metadata of the
-// root and of embedded objects.
+// complete adds the fields that all objects have to a custom schema: TypeMeta and metadata of
+// the root and of embedded objects.
 func (d *definitions) complete(schema *spec.Schema, v2 bool) {
 	types := d.byName[typeMetaName].Schema.Properties
 	schema.SetProperty("apiVersion", types["apiVersion"])

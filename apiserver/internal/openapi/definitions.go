@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// definitions holds schemas by model name ("io.k8s.api.core.v1.Pod"), each with the names of those that
-// it refers to. Schemas are added on demand.
+// definitions holds schemas by model name ("io.k8s.api.core.v1.Pod"), each with the names of the schemas
+// that it refers to. Schemas are added on demand.
 type definitions struct {
 	ref     common.ReferenceCallback
 	markers *markers

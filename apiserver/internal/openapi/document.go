@@ -27,7 +27,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
-// source is what the documents are built from.
+// source holds the inputs that the documents are built from.
 type source struct {
 	table   *resources.Table
 	scheme  *runtime.Scheme
@@ -107,7 +107,7 @@ func (s *source) v3(gv schema.GroupVersion) (*spec3.OpenAPI, error) {
 // scoped are the kinds that every group and version has. A document of version 3 only says so of its own.
 var scoped = []any{"WatchEvent", "DeleteOptions"}
 
-// scopeKinds removes the kinds of other groups and versions from schemas, except for those of v1.
+// scopeKinds removes the kinds of other groups and versions, except the kinds of v1, from schemas.
 func scopeKinds(document *spec3.OpenAPI, gv schema.GroupVersion) {
 	for _, described := range document.Components.Schemas {
 		kinds, _ := described.Extensions[extKind].([]any)
@@ -230,8 +230,8 @@ func compareKinds(a, b any) int {
 	return 0
 }
 
-// withoutDefaults removes the defaults from a schema. It copies what the schema holds
-// by pointer, which may be shared.
+// withoutDefaults removes the defaults from a schema. It copies the parts that the schema holds by
+// pointer, which may be shared.
 func withoutDefaults(s *spec.Schema) {
 	s.Default = nil
 	if s.Properties != nil {

@@ -34,10 +34,10 @@ const (
 type Documents struct {
 	source source
 	v2     *document
-	// v3 holds a document for each group and version by its path: "apis/apps/v1", and those of what belongs to
-	// none.
+	// v3 holds the documents by path: one for each group and version, such as "apis/apps/v1", and the
+	// documents of paths that belong to none.
 	v3 map[string]*document
-	// index returns the list of those, with the hash of each.
+	// index returns the list of the documents in v3, with the hash of each.
 	index func() ([]byte, error)
 }
 

@@ -15,8 +15,8 @@ import (
 // maxRemoteDepth limits the nesting of another server's document.
 const maxRemoteDepth = 250
 
-// Remote is what the OpenAPI v2 document of another server says about one group and version. It
-// is immutable.
+// Remote is the part of another server's OpenAPI v2 document that describes one group and
+// version. It is immutable.
 type Remote struct {
 	document *spec.Swagger
 	hash     string
@@ -50,9 +50,9 @@ func ReadRemote(data []byte, gv schema.GroupVersion) (*Remote, error) {
 // IsOf reports whether the document was read from data.
 func (r *Remote) IsOf(data []byte) bool { return r.hash == hashOf(data) }
 
-// WithRemote returns the same documents, with those of other servers merged into the document of
-// version 2. Of two with one path, the first counts; definitions of one name that differ get
-// different names, as upstream.
+// WithRemote returns the same documents, with the documents of other servers merged into the
+// document of version 2. If two have one path, the first counts; definitions of one name that
+// differ get different names, as upstream.
 func (d *Documents) WithRemote(remotes []*Remote) *Documents {
 	other := *d
 	other.v2 = newDocument(func() (any, error) {

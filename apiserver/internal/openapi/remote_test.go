@@ -100,7 +100,7 @@ func TestWithRemote(t *testing.T) {
 	}
 }
 
-// FuzzReadRemote reads arbitrary documents: what is accepted can be merged and encoded.
+// FuzzReadRemote reads arbitrary documents: an accepted document can be merged and encoded.
 func FuzzReadRemote(f *testing.F) {
 	f.Add(thingsDocument(operation("/apis/things.example.com/v1/things", "listThings", "Thing"), `"Thing":{"type":"object"}`))
 	f.Add(`{"swagger":"2.0","info":{"title":"a","version":"b"},"paths":{}}`)

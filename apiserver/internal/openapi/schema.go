@@ -56,7 +56,7 @@ func (b *schemaBuilder) build(t reflect.Type) (common.OpenAPIDefinition, error) 
 	return common.OpenAPIDefinition{Schema: schema, Dependencies: slices.Sorted(maps.Keys(b.dependencies))}, nil
 }
 
-// addFields adds the properties of a struct, including those of its inlined structs.
+// addFields adds the properties of a struct, including the properties of its inlined structs.
 func (b *schemaBuilder) addFields(t reflect.Type, properties map[string]spec.Schema) error {
 	doc, marker := swaggerDoc(t), b.markers.of(typeName(t))
 	for i := range t.NumField() {

@@ -18,9 +18,9 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
-// TestAgainstUpstream compares the schemas with those of an upstream apiserver, which
-// client-go includes for its own tests. They are of an older version, so the test skips
-// what was added or reworded since.
+// TestAgainstUpstream compares the schemas with an upstream apiserver's schemas, which
+// client-go includes for its own tests. They are of an older version, so the test skips what
+// was added or reworded since.
 func TestAgainstUpstream(t *testing.T) {
 	s := &source{table: resources.Builtin(), scheme: scheme.Scheme, version: "v1"}
 	paths, err := openapitest.NewEmbeddedFileClient().Paths()

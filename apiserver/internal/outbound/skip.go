@@ -57,7 +57,7 @@ func (t skipping) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// review is what an AdmissionReview and a ConversionReview have in common.
+// review has the fields of an AdmissionReview or a ConversionReview that allow reads.
 type review struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

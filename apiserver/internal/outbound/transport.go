@@ -54,7 +54,7 @@ func (r Resolver) config() *rest.Config {
 }
 
 // Limit returns a transport that reads at most maxBytes of an answer, refuses redirects and
-// hides the bodies of errors. callee names in messages what is called.
+// hides the bodies of errors. callee names the called service in messages.
 func Limit(next http.RoundTripper, maxBytes int64, callee string) http.RoundTripper {
 	return limited{next, maxBytes, callee}
 }

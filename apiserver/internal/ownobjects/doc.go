@@ -1,3 +1,3 @@
-// Package ownobjects writes the objects that every cluster has: those that the API server creates
-// without a request, the default roles and bindings, and the FlowSchemas and priority levels.
+// Package ownobjects writes the objects that every cluster has: the objects that the API server
+// creates without a request, the default roles and bindings, and the FlowSchemas and priority levels.
 package ownobjects

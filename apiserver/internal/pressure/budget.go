@@ -64,11 +64,11 @@ func (b *Budget) String() string {
 	return fmt.Sprintf("%d of %d MiB", b.Held()/mebibyte, b.Limit()/mebibyte)
 }
 
-// Share is what one response holds of a Budget. It is used by one goroutine. The nil Share
-// has no limit.
+// Share is the part of a Budget that one response holds. It is used by one goroutine. The nil
+// Share has no limit.
 type Share struct {
 	budget *Budget
-	// asked is the sum of what was asked for, held the part of it that counts.
+	// asked is the sum of the bytes asked for, held the part of it that counts.
 	asked, held int64
 }
 
@@ -80,9 +80,9 @@ func (b *Budget) Share() *Share {
 	return &Share{budget: b}
 }
 
-// Grow adds n bytes to what the response holds, and reports whether they fit; if not, the
-// share stays as it is. A negative n always fits. A response counts as half of the budget at
-// most, so that each can be sent, alone if need be.
+// Grow adds n bytes to the response's share, and reports whether they fit; if not, the share
+// stays as it is. A negative n always fits. A response counts as half of the budget at most,
+// so that each can be sent, alone if need be.
 func (s *Share) Grow(n int64) bool {
 	if s == nil {
 		return true
@@ -107,7 +107,7 @@ func (s *Share) Force(n int64) {
 // String returns the bytes that all responses hold, and the limit.
 func (s *Share) String() string { return s.budget.String() }
 
-// Release gives back what the response holds.
+// Release gives back the response's share.
 func (s *Share) Release() {
 	if s != nil {
 		s.budget.take(-s.held, true)

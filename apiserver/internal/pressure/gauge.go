@@ -50,8 +50,8 @@ func New(limit uint64) *Gauge {
 	return &Gauge{limit: limit, read: liveMemory}
 }
 
-// liveMemory returns the bytes that the last garbage collection found reachable, and those
-// of goroutines' stacks.
+// liveMemory returns the number of bytes that the last garbage collection found reachable,
+// plus the bytes of goroutines' stacks.
 func liveMemory() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)

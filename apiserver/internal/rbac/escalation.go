@@ -56,7 +56,7 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
 }
 
-// everything is what a user must be allowed to write an aggregation rule, which can
+// everything returns the rules that a user must have to write an aggregation rule, which can
 // gather any rules.
 func everything() []rbacv1.PolicyRule {
 	all := []string{"*"}
@@ -146,7 +146,7 @@ func (e Escalation) confirm(ctx context.Context, a *admission.Attributes, rules 
 }
 
 // compact joins the rules that differ only in their verbs. Each rule has one verb, and at
-// most one group, resource and name, as those of validation.Covers.
+// most one group, resource and name, as the rules that validation.Covers returns.
 func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, rule := range rules {

@@ -9,9 +9,10 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// grants are what the bindings of one subject allow.
+// grants holds the rules that the bindings of one subject grant.
 type grants struct {
-	// everywhere is what ClusterRoleBindings allow, namespaces what RoleBindings do.
+	// everywhere has the rules that ClusterRoleBindings grant, namespaces the rules that
+	// RoleBindings grant.
 	everywhere scope
 	namespaces map[string]*scope
 }
@@ -24,8 +25,8 @@ type scope struct {
 	missing []error
 }
 
-// target is a resource as a rule names it: "pods" and "pods/log" are two. "*" is a wildcard; that
-// for resources includes all subresources, and "*/scale" stands for that subresource of all
+// target is a resource as a rule names it: "pods" and "pods/log" are two. "*" is a wildcard. As a
+// resource it includes all subresources, and "*/scale" stands for the subresource scale of all
 // resources.
 type target struct{ group, resource string }
 

@@ -323,7 +323,7 @@ func (x *index) compile(s subject, bound map[*binding]bool) *grants {
 	return g
 }
 
-// sorted returns bindings in a fixed order: those of the cluster first.
+// sorted returns bindings in a fixed order: ClusterRoleBindings first.
 func sorted(bound map[*binding]bool) []*binding {
 	all := make([]*binding, 0, len(bound))
 	for b := range bound {

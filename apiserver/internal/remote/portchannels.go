@@ -62,7 +62,7 @@ func (p *ports) channels(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// badPort returns what is wrong with a port, in a kubelet's words.
+// badPort returns the error message for an invalid port, in a kubelet's words.
 func badPort(port int32) string {
 	text := strconv.Itoa(int(port))
 	switch _, err := strconv.ParseUint(text, 10, 16); {

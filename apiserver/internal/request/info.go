@@ -28,7 +28,7 @@ var resolver = &apirequest.RequestInfoFactory{
 	GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// Parse returns what a request is for, and a context that has it, for InfoFrom and
+// Parse returns the RequestInfo of a request, and a context that has it, for InfoFrom and
 // upstream's RequestInfoFrom. It is called once per request: authorization, fault rules,
 // metrics and verbs must not disagree about a path.
 func Parse(ctx context.Context, r *http.Request) (context.Context, *apirequest.RequestInfo) {
@@ -51,8 +51,8 @@ type Info struct {
 	Subresource string
 }
 
-// InfoFrom returns the Info of the request whose context is ctx. ok is false if the path
-// is not that of a resource, an object or a subresource.
+// InfoFrom returns the Info of the request whose context is ctx. ok is false if the path does
+// not name a resource, an object or a subresource.
 func InfoFrom(ctx context.Context) (info Info, ok bool) {
 	parsed, found := apirequest.RequestInfoFrom(ctx)
 	if !found {
@@ -65,9 +65,9 @@ func InfoFrom(ctx context.Context) (info Info, ok bool) {
 // clients in the path, which upstream does not serve any more.
 const proxy = "proxy"
 
-// infoOf is InfoFrom for a parsed request. It differs from RequestInfo where that describes
-// what is authorized and not what is served: a Namespace is not in itself, and a list whose
-// field selector names one object has no name.
+// infoOf is InfoFrom for a parsed request. It differs from RequestInfo where RequestInfo
+// describes the request that is authorized and not the one that is served: a Namespace is not
+// in itself, and a list whose field selector names one object has no name.
 func infoOf(parsed *apirequest.RequestInfo) (info Info, ok bool) {
 	if !parsed.IsResourceRequest || parsed.Resource == "" || parsed.Verb == proxy || (parsed.APIGroup == "") != (parsed.APIPrefix == "api") {
 		return Info{}, false

@@ -38,7 +38,8 @@ const MaxBodyBytes = 3 * 1024 * 1024
 // --request-timeout.
 const MaxDuration = time.Minute
 
-// Env is what requests are parsed and answered with. All requests of a server share one.
+// Env holds the parts of the server with which requests are parsed and answered. All requests of
+// a server share one.
 type Env struct {
 	Decoder *codec.Decoder
 	Scheme  *runtime.Scheme
@@ -71,7 +72,7 @@ type Request struct {
 	Local bool
 	// Audit is the audit record; nil for a request that is not audited.
 	Audit *audit.Record
-	// Held is what the response holds of the budget of the process; nil: it is not counted.
+	// Held is the response's share of the process's memory budget; nil: the response is not counted.
 	Held *pressure.Share
 }
 

@@ -138,7 +138,7 @@ func (r *Resource) shown(t columns.Table) *Resource {
 	return r
 }
 
-// shownAsStored sets a row's Table form to that of the stored version.
+// shownAsStored gives a row the Table form of the stored version.
 func (r *Resource) shownAsStored(t columns.Table) *Resource {
 	r.Columns = t.Columns
 	r.Cells = func(obj runtime.Object, now time.Time) []any { return t.Cells(r.Storage.To(obj), now) }

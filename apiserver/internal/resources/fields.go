@@ -16,9 +16,8 @@ const (
 	fieldNamespace = "metadata.namespace"
 )
 
-// FieldsOf returns the selectable fields of obj, including those of its metadata, in
-// the form that a selector matches. It copies nothing: the values are read from obj on
-// demand.
+// FieldsOf returns the selectable fields of obj, including the fields of its metadata, in the
+// form that a selector matches. It copies nothing: the values are read from obj on demand.
 func (r *Resource) FieldsOf(obj runtime.Object) fields.Fields { return lazyFields{row: r, obj: obj} }
 
 // Selectable reports whether the field selector of a request may use a label.

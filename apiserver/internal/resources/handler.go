@@ -14,9 +14,8 @@ import (
 // response; the error that it returns instead is sent as a Status.
 type Handler func(ctx context.Context, rq Request) error
 
-// Request is a request of the apiserver, as the handlers in the rows use it. Its methods
-// are what the apiserver does for single kinds: a row selects one by naming it, as in
-// Request.ServeExec.
+// Request is a request of the apiserver, as the handlers in the rows use it. Its methods serve the
+// requests of single kinds: a row selects one by naming it, as in Request.ServeExec.
 type Request interface {
 	Reviews
 	Metrics
@@ -26,8 +25,8 @@ type Request interface {
 	// ServeCreateOf creates a subresource of the object of the same name in another
 	// resource.
 	ServeCreateOf(ctx context.Context, resource schema.GroupVersionResource, subresource string) error
-	// ServeAnswer decodes the body as a query and responds with what answer returns. answer
-	// may modify asked. It calls admit once it has found asked valid.
+	// ServeAnswer decodes the body as a query and responds with the result of answer. answer may modify
+	// asked. It calls admit once it has found asked valid.
 	ServeAnswer(ctx context.Context, answer func(ctx context.Context, asked runtime.Object, admit func() error) (runtime.Object, error)) error
 	// TakeDisruption takes one disruption from the PodDisruptionBudget that selects the
 	// request's pod. It returns a 429 if none is left.
@@ -73,7 +72,7 @@ type Connections interface {
 	ServeProxyToNode(ctx context.Context) error
 }
 
-// Reservations reserves what is unique in the cluster, as storage.Reserve describes.
+// Reservations reserves values that are unique in the cluster, as storage.Reserve describes.
 type Reservations interface {
 	// ReserveService reserves addresses and node ports.
 	ReserveService(ctx context.Context, obj, old runtime.Object, dryRun bool) (done func(err error), err error)

@@ -38,8 +38,8 @@ func horizontalPodAutoscalerRow() *Resource {
 	}
 }
 
-// adaptAutoscalers returns what the feature gates of autoscalers change: whether they may scale to zero, and
-// whether a generation counts the changes of their specs.
+// adaptAutoscalers returns the function that changes a row for the feature gates of autoscalers: whether
+// they may scale to zero, and whether a generation counts the changes of their specs.
 func adaptAutoscalers(minimum func(obj runtime.Object) *int32) func(row *Resource, gates featuregates.Gates) {
 	return func(row *Resource, gates featuregates.Gates) {
 		strategy := &row.Strategy

@@ -10,8 +10,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources/validation"
 )
 
-// TestSuspendedJob checks that the scheduling directives of a suspended job's pods can
-// change, and those of other jobs cannot.
+// TestSuspendedJob checks that the scheduling directives of the pods can change in a suspended
+// job, and in no other job.
 func TestSuspendedJob(t *testing.T) {
 	job := func(change func(*batchv1.Job)) *batchv1.Job {
 		j := &batchv1.Job{}

@@ -26,7 +26,7 @@ func nodeRow() *Resource {
 			NameCheck: apivalidation.NameIsDNSSubdomain,
 			// A kubelet registers its node with a status.
 			KeepStatusOnCreate: true,
-			// Dynamic configuration of kubelets is gone; what was stored of it stays.
+			// Dynamic configuration of kubelets is gone; its stored part stays.
 			PrepareCreate: on(func(n *corev1.Node) { n.Spec.ConfigSource, n.Status.Config = nil, nil }),
 			PrepareStatusUpdate: onUpdate(func(n, old *corev1.Node) {
 				if old.Status.Config == nil {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The fields of an encoded object are those of the object.
+// An encoded object has the same fields as the object.
 func TestPackedFields(t *testing.T) {
 	full := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: "a.1", Namespace: "default"}, Reason: "Started", Message: "m", Type: "Normal", Count: 3,

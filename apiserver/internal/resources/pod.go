@@ -105,7 +105,7 @@ func preparePod(pod *corev1.Pod) {
 	resolveLabelKeys(pod)
 }
 
-// preparePodStatus restores what a client that does not know it has left out.
+// preparePodStatus restores fields that a client has left out because it does not know them.
 func preparePodStatus(pod, old *corev1.Pod) {
 	setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 	singleAndPlural(&pod.Status)
@@ -123,8 +123,8 @@ func preparePodStatus(pod, old *corev1.Pod) {
 	keepObservedGenerations(now, was)
 }
 
-// keepObservedGenerations keeps the observed generations that a client has left out (KEP-5067). Of conditions of
-// one type, each keeps that of the old one at the same place among them.
+// keepObservedGenerations keeps the observed generations that a client has left out (KEP-5067). If there are
+// several conditions of one type, the nth of them keeps the observed generation of the nth old one.
 func keepObservedGenerations(now, was *corev1.PodStatus) {
 	setDefault(&now.ObservedGeneration, was.ObservedGeneration)
 	old := map[corev1.PodConditionType][]int64{}

@@ -7,7 +7,7 @@ import (
 )
 
 // defaultPod sets the defaults of a pod, which has more than a pod template:
-// defaultPodSpec sets those that they share.
+// defaultPodSpec sets the defaults that both have.
 func defaultPod(pod *corev1.Pod) {
 	spec := &pod.Spec
 	defaultPodSpec(spec)

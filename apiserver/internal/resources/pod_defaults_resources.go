@@ -24,10 +24,11 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPodLevelResources completes the resources of a pod that has some of its own (KEP-2837):
-// huge page limits with those of its containers, requests with those of its containers or else with
-// the limits, and then the limits that all its containers have. It runs after admission, which may
-// add containers, and only on creation.
+// defaultPodLevelResources completes the resources of a pod that has some of its own (KEP-2837). Missing
+// limits of huge pages are the sum of the containers' limits. Missing requests are the sum of the
+// containers' requests or else the pod's limits. Then missing limits are the sum of the containers'
+// limits, at least the request, if all containers have one. It runs after admission, which may add
+// containers, and only on creation.
 func defaultPodLevelResources(pod *corev1.Pod) {
 	whole := pod.Spec.Resources
 	if whole == nil || len(whole.Limits) == 0 && len(whole.Requests) == 0 {

@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/internal/releases"
 )
 
-// discovered is what the discovery documents of the releases have, without the groups that are not in the
-// table: a line for each resource, by release.
+// discovered returns the resources in the discovery documents of the releases, without the groups that are
+// not in the table: a line for each resource, by release.
 func discovered(t *testing.T) map[releases.Minor][]string {
 	t.Helper()
 	file, err := os.Open("testdata/discovery.txt")
@@ -60,7 +60,7 @@ func inSpans(t *testing.T, spans string, release releases.Minor) bool {
 	return false
 }
 
-// discoveryOf returns the lines of what a table serves.
+// discoveryOf returns the lines of the resources that a table serves.
 func discoveryOf(table *Table) []string {
 	var lines []string
 	line := func(row *Resource, name, kind string, verbs, short, categories []string) {
@@ -141,8 +141,8 @@ func TestReleasesServeWhatTheyServed(t *testing.T) {
 	}
 }
 
-// isDefault reports whether a release served a resource by default: those of stable versions whose feature
-// was on, and flow control's last beta.
+// isDefault reports whether a release served a resource by default: if its version is stable and its
+// feature was on, or if the version is flow control's last beta.
 func isDefault(release releases.Minor, line string) bool {
 	words := strings.Fields(line)
 	version, name := words[0], words[1]

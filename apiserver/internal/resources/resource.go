@@ -93,8 +93,8 @@ type Resource struct {
 	// Unknown removes the fields that the emulated release does not have from an object that has been
 	// decoded, and returns their paths. Nil: there are none.
 	Unknown func(obj runtime.Object) []string
-	// Drop removes the fields of features that are off, except those of features that old has fields of. old
-	// is nil for a new object. Nil: there are none.
+	// Drop removes the fields of features that are off, unless old has fields of the same feature. old is
+	// nil for a new object. Nil: there are none.
 	Drop func(obj, old runtime.Object)
 	// FieldManager returns the field manager (KEP-555) for writes through a subresource or,
 	// if that is empty, of the object itself. Nil means a manager with the types of
@@ -119,8 +119,8 @@ type Resource struct {
 	// Field returns one selectable field: it allocates nothing for strings that the object
 	// holds. FieldsOf adapts it to the interface of selectors.
 	Field func(obj runtime.Object, label string) string
-	// Packed, if not nil, makes the watch cache keep the objects encoded. It has all selectable
-	// fields, and those of the metadata.
+	// Packed, if not nil, makes the watch cache keep the objects encoded. It has all selectable fields,
+	// including the fields of the metadata.
 	Packed map[string]PackedField
 	// UnknownField returns the message for a field label that is not selectable. Nil means
 	// upstream's message for most kinds.
@@ -141,8 +141,8 @@ type StorageConversion struct {
 	Resource schema.GroupVersionResource
 	To       func(obj runtime.Object) runtime.Object
 	From     func(stored runtime.Object) runtime.Object
-	// FieldLabels maps field labels of this version to those of the stored version; the
-	// others are the same in both.
+	// FieldLabels maps field labels of this version to field labels of the stored version; the others are
+	// the same in both.
 	FieldLabels map[string]string
 }
 
@@ -150,7 +150,7 @@ type StorageConversion struct {
 type StoredForm struct {
 	// Encode returns JSON that ends with a newline. The storage adds a checksum.
 	Encode func(obj runtime.Object) ([]byte, error)
-	// Decode may be nil: then stored objects are decoded like those of other rows.
+	// Decode may be nil: then stored objects are decoded as in other rows.
 	Decode func(data []byte, into runtime.Object) error
 	// Lossy reports that the decoded object may differ from the encoded one.
 	Lossy bool
@@ -292,7 +292,7 @@ type Subresource struct {
 	// Produces are media types that Connect writes whatever the format that it negotiates, as upstream's
 	// do; nil: it does not negotiate.
 	Produces []string
-	// AnyMethod reports that Connect accepts every HTTP method, not only those of Verbs.
+	// AnyMethod reports that Connect accepts every HTTP method, not only the methods of Verbs.
 	AnyMethod bool
 	// Streams reports that Connect exchanges data with the client until one of them closes
 	// the connection. Follows reports the same of a request with the given query.
@@ -319,8 +319,7 @@ func (s *Subresource) ForUpdate(parent runtime.Object) (runtime.Object, error) {
 	return s.Get(parent)
 }
 
-// IsStored reports whether objects of the row's kind are stored, by this row or by that of
-// Storage.
+// IsStored reports whether objects of the row's kind are stored, by this row or by the row Storage.
 func (r *Resource) IsStored() bool {
 	return r.Get == nil && r.List == nil && r.Create == nil && r.GetAny == nil
 }

@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/internal/releases"
 )
 
-// Serving says which kinds and fields a table has. The zero value is what upstream's newest release serves
-// by default.
+// Serving says which kinds and fields a table has. The zero value selects the kinds and fields that
+// upstream's newest release serves by default.
 type Serving struct {
 	Gates featuregates.Gates
 	APIs  featuregates.RuntimeConfig
@@ -93,7 +93,7 @@ func existsIn(release releases.Minor, row *Resource) bool {
 	return true
 }
 
-// adapt removes from a row what the release does not have.
+// adapt removes from a row the parts that the release does not have.
 func (s Serving) adapt(row *Resource) {
 	release := s.Gates.Release()
 	row.Subresources = slices.DeleteFunc(row.Subresources, func(sub Subresource) bool {

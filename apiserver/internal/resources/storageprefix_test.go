@@ -6,8 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStoragePrefixes lists the rows that upstream stores under another name than that
-// of their URL.
+// TestStoragePrefixes lists the rows that upstream stores under another name than the one in their URL.
 func TestStoragePrefixes(t *testing.T) {
 	got := map[string]string{}
 	for _, row := range BuiltinFor(AllFeatures()).All() {

@@ -57,7 +57,7 @@ func pointDefault[T any](p **T, value T) {
 	}
 }
 
-// keepAnnotations restores annotations of obj from old: those in which upstream shows fields that the request
+// keepAnnotations restores, from old, the annotations of obj in which upstream shows fields that the request
 // may not change.
 func keepAnnotations(obj, old metav1.Object, keys ...string) {
 	annotations := maps.Clone(obj.GetAnnotations())
@@ -71,8 +71,8 @@ func keepAnnotations(obj, old metav1.Object, keys ...string) {
 	obj.SetAnnotations(annotations)
 }
 
-// takeMetadata sets the metadata of a parent that a client can change to that of the object that it sent through
-// a subresource.
+// takeMetadata copies the metadata that a client can change from the object that it sent through a subresource
+// to the parent.
 func takeMetadata(parent, sent metav1.Object) {
 	parent.SetLabels(sent.GetLabels())
 	parent.SetAnnotations(sent.GetAnnotations())

@@ -166,7 +166,7 @@ func (a *asked) answer(section, pointer, how string) string {
 	return causesOf(statusErrors(a.row, obj, asStored(before.DeepCopyObject())))
 }
 
-// asNew does what the generic code does to a new object.
+// asNew prepares a new object as the generic code does.
 func asNew(row *Resource, obj runtime.Object) runtime.Object {
 	m := obj.(metav1.Object)
 	m.SetGeneration(0)

@@ -99,8 +99,8 @@ func (c versionConverter) convertTimed(s, converted *Strategy) {
 	}
 }
 
-// copyByName copies the fields of one version of a type to another one, by their names. What is of the same
-// type is shared.
+// copyByName copies the fields of one version of a type to another one, by their names. Fields of the same
+// type are shared.
 func copyByName(to, from reflect.Value) {
 	if to.Type() == from.Type() {
 		to.Set(from)

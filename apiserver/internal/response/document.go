@@ -24,10 +24,10 @@ type Document struct {
 }
 
 const (
-	// streamBytes is what a document that is sent in pieces keeps in memory: the piece, and the
+	// streamBytes is the memory that a document sent in pieces takes: the piece, and the
 	// buffers of the connection.
 	streamBytes = 256 << 10
-	// compressorBytes is what its compressor takes.
+	// compressorBytes is the memory that its compressor takes.
 	compressorBytes = 800 << 10
 )
 

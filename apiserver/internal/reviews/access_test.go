@@ -24,8 +24,8 @@ func (a *asked) Authorize(ctx context.Context, about auth.Attributes) (auth.Deci
 	return a.AlwaysAllow.Authorize(ctx, about)
 }
 
-// TestSelectors asks about lists with selectors. What cannot be read of a selector is left out, and
-// the answer says so.
+// TestSelectors asks about lists with selectors. Unreadable parts of a selector are left out, and
+// the response says so.
 func TestSelectors(t *testing.T) {
 	in := func(operator metav1.LabelSelectorOperator) metav1.LabelSelectorRequirement {
 		return metav1.LabelSelectorRequirement{Key: "app", Operator: operator, Values: []string{"a"}}

@@ -43,8 +43,8 @@ func selectorProblems(r *authorizationv1.ResourceAttributes) []string {
 	return problems
 }
 
-// fieldSelectorOf returns the field selector of the request that is asked about. Requirements
-// that cannot be read are left out, as upstream: the request then selects more.
+// fieldSelectorOf returns the field selector of the request under review. Requirements that
+// cannot be read are left out, as upstream: the request then selects more.
 func fieldSelectorOf(r *authorizationv1.ResourceAttributes) string {
 	if r.FieldSelector == nil {
 		return ""

@@ -55,7 +55,7 @@ type Definitions struct {
 	webhooks *crd.Webhooks
 }
 
-// customKind is a definition with what is built from it.
+// customKind is a definition with the rows and objects that are built from it.
 type customKind struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	// rows and objects are empty for a definition that is not established.
@@ -201,8 +201,8 @@ func (d *Definitions) Reserve(ctx context.Context, obj, old runtime.Object) (fun
 	}, nil
 }
 
-// AwaitServed returns when the API serves what the definitions say that this process has stored.
-// Watchers of definitions get an event after it, so that they can use a kind once they know of it:
+// AwaitServed returns when the API serves the definitions that this process has stored. Watchers of
+// definitions get an event after it, so that they can use a kind once they know of it:
 //
 //	the write of a definition        the watch cache of the definitions
 //	Reserve: locked

@@ -24,10 +24,10 @@ const grace = time.Minute
 // freed.
 const leakAfter = 2 * RepairInterval
 
-// Repair makes the locks match the Services: it locks what a Service has without a lock,
-// and unlocks what no Service has: an address one minute after it was locked, a port after
-// six minutes without a Service. It reports duplicate addresses and ports, and Services
-// with addresses outside all ServiceCIDRs.
+// Repair makes the locks match the Services: it locks addresses and ports that a Service has
+// without a lock, and unlocks the ones that no Service has: an address one minute after it was
+// locked, a port after six minutes without a Service. It reports duplicate addresses and
+// ports, and Services with addresses outside all ServiceCIDRs.
 func (a *Allocator) Repair(ctx context.Context) error {
 	a.checking.Lock()
 	defer a.checking.Unlock()
@@ -178,8 +178,7 @@ func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service,
 	return nil
 }
 
-// freeLeaks records the ports without a Service, and frees those that have been recorded
-// for leakAfter.
+// freeLeaks records the ports without a Service, and frees ports that have been recorded for leakAfter.
 func (a *Allocator) freeLeaks(set portSet, used map[int32]*corev1.Service) {
 	for port := set.First; port <= set.Last; port++ {
 		since, leaked := a.leaks[port]

@@ -14,8 +14,8 @@ import (
 )
 
 // TestUnique lets two processes write many Services, starting and ending in any order,
-// some of them failing. No two stored Services may ever share an address or port, and
-// when no write is in progress the locks must be exactly those of the Services.
+// some of them failing. No two stored Services may ever share an address or port, and when no
+// write is in progress exactly the addresses and ports of the stored Services must be locked.
 func TestUnique(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ports := PortRange{30000, 30011}

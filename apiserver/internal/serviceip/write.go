@@ -18,15 +18,15 @@ type write struct {
 	*Allocator
 	svc, old *corev1.Service
 	dryRun   bool
-	// before has the keys of the old Service, after those of the new one.
+	// before has the keys of the old Service, after the keys of the new one.
 	before, after keys
-	// ips and taken are what this write has locked.
+	// ips and taken are the addresses and ports that this write has locked.
 	ips   []netip.Addr
 	taken []int32
 }
 
-// done releases what is not needed: the keys of the old Service, or those of the new
-// one.
+// done releases the keys that are not needed: if the write was stored, the old Service's keys
+// that the new one does not have, otherwise the keys that this write has locked.
 func (w *write) done(ctx context.Context, outcome Outcome) {
 	if w.dryRun || outcome == Unknown {
 		return

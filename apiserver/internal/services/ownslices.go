@@ -24,8 +24,7 @@ var (
 	sliceResource = discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
 )
 
-// sliceGroup is the servers that one EndpointSlice lists: those with one port and one family
-// of addresses.
+// sliceGroup has the servers that one EndpointSlice lists, which share a port and a family of addresses.
 type sliceGroup struct {
 	name    string
 	family  discoveryv1.AddressType

@@ -20,14 +20,13 @@ import (
 	"minikcm.dev/minikcm/internal/hostaddress"
 )
 
-// Resolver resolves the Service of a webhook to an address that is reachable
-// from this process: that of its annotation minikcm.dev/host, its external name, or an address
-// in its EndpointSlices that is not a pod's. Simulated pods serve no network, and cluster IPs
-// are not routed.
+// Resolver resolves the Service of a webhook to an address that is reachable from this process: the
+// address in its annotation minikcm.dev/host, its external name, or an address in its EndpointSlices
+// that is not a pod's. Simulated pods serve no network, and cluster IPs are not routed.
 type Resolver struct {
 	// Objects returns the storage of a resource.
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
-	// Port returns what answers on the port of a pod; nil: nothing does. It may be nil.
+	// Port returns the handler that answers on the port of a pod; nil: none does. Port itself may be nil.
 	Port func(ctx context.Context, pod *corev1.Pod, port int32) http.Handler
 	// Chance chooses one of n endpoints of a Service.
 	Chance func(namespace, service string, n int) int
@@ -38,8 +37,8 @@ var _ webhook.ServiceResolver = Resolver{}
 // resolveTimeout limits the look-up, because ResolveEndpoint has no context.
 const resolveTimeout = time.Minute
 
-// ResolveEndpoint returns the URL of a Service's port. The errors are those of
-// upstream's resolver, and errSimulated.
+// ResolveEndpoint returns the URL of a Service's port. It returns the errors of upstream's resolver,
+// and errSimulated.
 func (r Resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
 	defer cancel()
@@ -81,8 +80,8 @@ func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, service.Name))
 }
 
-// Simulated returns what answers on a Service's port in one of its ready pods, by chance; nil: no pod
-// answers there, or the Service has other endpoints than pods.
+// Simulated returns the handler of a Service's port in one of its ready pods, chosen at random; nil:
+// no pod answers there, or the Service has other endpoints than pods.
 func (r Resolver) Simulated(ctx context.Context, namespace, name string, port int32) http.Handler {
 	services := r.Objects(corev1.SchemeGroupVersion.WithResource("services"))
 	obj, err := services.Get(ctx, services.Key(namespace, name), name)
@@ -120,7 +119,7 @@ func (r Resolver) Simulated(ctx context.Context, namespace, name string, port in
 	return found[r.Chance(namespace, name, len(found))]
 }
 
-// portOf returns what answers on the port of an endpoint, if that is a ready pod.
+// portOf returns the handler of the port of an endpoint, if the endpoint is a ready pod.
 func (r Resolver) portOf(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) http.Handler {
 	ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
 	if !ready || endpoint.TargetRef == nil || endpoint.TargetRef.Kind != "Pod" {

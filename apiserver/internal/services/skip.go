@@ -27,7 +27,8 @@ func (e *simulatedError) Unwrap() error { return errSimulated }
 // Skipper decides which calls of Services are skipped because only simulated pods would answer them.
 type Skipper struct {
 	Resolver Resolver
-	// All skips all of them; otherwise those of Services with AnnotationIgnoreSimulated.
+	// All skips all of these calls; otherwise, only calls of Services with AnnotationIgnoreSimulated are
+	// skipped.
 	All bool
 	// Note is called once for each Service whose calls are skipped.
 	Note func(service *corev1.Service, message string)

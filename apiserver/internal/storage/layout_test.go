@@ -81,9 +81,9 @@ func keptRows() []*resources.Resource {
 	})
 }
 
-// TestLayout checks the key, the format and the kind of each stored resource. They are
-// what upstream's kube-apiserver expects in etcd (its integration test of the storage
-// paths has the same list), so a change makes data directories unreadable for others.
+// TestLayout checks the key, the format and the kind of each stored resource. They are as
+// upstream's kube-apiserver expects them in etcd (its integration test of the storage paths
+// has the same list), so a change makes data directories unreadable for others.
 func TestLayout(t *testing.T) {
 	var lines []string
 	for _, row := range keptRows() {

@@ -43,7 +43,7 @@ type Config struct {
 	Reserve Reserve
 	// Transformer encrypts the stored values; nil: they are stored plain.
 	Transformer value.Transformer
-	// BeforeEvents is that of the watch cache; optional.
+	// BeforeEvents is passed to the watch cache; optional.
 	BeforeEvents func()
 }
 
@@ -132,7 +132,7 @@ func (o *Objects) Known(ctx context.Context, key string) (runtime.Object, error)
 }
 
 // Version returns a number that grows with every change of the objects that this process
-// has made or seen. It is comparable with that of an earlier call only.
+// has made or seen. It can only be compared with the number of an earlier call.
 func (o *Objects) Version() int64 { return max(o.written.Load(), o.cache.LastChange()) }
 
 // Empty reports whether there are no objects. The state includes all writes of this

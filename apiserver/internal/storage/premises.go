@@ -14,8 +14,8 @@ import (
 // of Root, so that no API serves them.
 const EpochPrefix = "/minikcm/quota/epochs/"
 
-// Premises are what the writes of a request depend on: keys that must still be at the revisions at
-// which admission has seen them.
+// Premises are the conditions of a request's writes: keys that must still be at the revisions at which
+// admission has seen them.
 type Premises struct {
 	mu  sync.Mutex
 	all map[string]premise // by key

@@ -48,13 +48,14 @@ type Result struct {
 	// written.
 	Created, Deleted, Unchanged bool
 
-	// encoded is what an Update without changes would have stored; nil: it did not get that far.
+	// encoded is the value that an Update without changes would have stored; nil: it did not get that far.
 	encoded []byte
 }
 
 // Update applies change to the newest object, and again after each conflict. The first
 // attempt uses the cache's copy. It may be stale, so an error of change, or a result equal
-// to it, is only accepted if the stored object has the same revision, or after an attempt with that:
+// to it, is only accepted if the stored object has the same revision, or after an attempt with the stored
+// object:
 //
 //	T1 another process writes the object at revision 8; the cache is still at 7
 //	T2 Update(change) reads revision 7 from the cache; change sets what 7 has already
@@ -164,8 +165,9 @@ func (o *Objects) reread(ctx context.Context, key, name string, opts UpdateOptio
 	return kv, nil
 }
 
-// holds reports whether the outcome of an attempt with the cache's copy, at the revision of kv, is that of
-// an attempt with kv: not if nothing changes, but it is stored in another encoding than it would be now.
+// holds reports whether an attempt with the cache's copy, at the revision of kv, has the same outcome as
+// an attempt with kv. It has another one if nothing changes, but the object is stored in another encoding
+// than it would be now.
 func (o *Objects) holds(kv store.KeyValue, result Result, err error) bool {
 	if err != nil || !result.Unchanged || result.encoded == nil {
 		return true

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 )
 
-// Deletion is what a delete does to an object. With neither Marked nor Gone, it changes nothing.
+// Deletion is the effect of a delete on an object. With neither Marked nor Gone, it changes nothing.
 type Deletion struct {
 	// Object is the state after the delete, or the last one before the object is gone.
 	Object runtime.Object

@@ -66,8 +66,8 @@ func copyField(to, from runtime.Object, name string) {
 }
 
 // Update restores what an update may not change, and raises the generation if
-// the desired state differs. subresource is what the update is made through. It does not
-// modify old.
+// the desired state differs. subresource is the subresource that the update is made through.
+// It does not modify old.
 func (p *Preparer) Update(row *resources.Resource, subresource string, obj, old runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -28,7 +28,7 @@ const kubeletPort = "10250"
 type destination struct {
 	handler http.Handler
 	address string
-	// peer is the process that has the handler; nil: it is this one. path is that of the
+	// peer is the process that has the handler; nil: it is this one. path is the path of the
 	// subresource proxy there.
 	peer *peers.Peer
 	path string
@@ -36,7 +36,7 @@ type destination struct {
 	outside bool
 }
 
-// target is what the resources that are proxied to differ in.
+// target holds the properties in which the resources that are proxied to differ.
 type target struct {
 	// kind is the resource's name in error messages.
 	kind string

@@ -123,8 +123,8 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 	}
 }
 
-// What is to be done at the end of a stream is done when the client can see the end, and
-// a cancelled stream does not end as if complete.
+// The functions for the end of a stream have run when the client can see the end, and a
+// cancelled stream does not end as if complete.
 func TestStreamEnd(t *testing.T) {
 	done := make(chan struct{})
 	c := client(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 type Retention struct {
 	// Interval is the cluster's time between compactions.
 	Interval time.Duration
-	// Revisions is the number of the newest revisions that are kept; 0: those of the last
-	// Duration are kept, or of the last Interval if Duration is 0.
+	// Revisions is the number of the newest revisions that are kept. If it is 0, the revisions of
+	// the last Duration are kept or, if that is 0 too, of the last Interval.
 	Revisions int64
 	Duration  time.Duration
 }
@@ -45,7 +45,7 @@ func StartCompactor(s store.Store, c clock.Clock, keep Retention, logger klog.Lo
 	})
 }
 
-// mark is what was the newest revision at a time.
+// mark is the newest revision at a time.
 type mark struct {
 	time     time.Time
 	revision int64

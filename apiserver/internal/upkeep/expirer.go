@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// ExpirerOptions are what an Expirer needs of the API server.
+// ExpirerOptions holds the parts of the API server that an Expirer uses.
 type ExpirerOptions struct {
 	// Rows are the built-in rows, and Objects returns the storage of one.
 	Rows    []*resources.Resource
@@ -75,8 +75,9 @@ func (e *Expirer) removeExpired(ctx context.Context, x *expiry) {
 // ReloadInterval is the interval of reloads.
 const ReloadInterval = 10 * time.Minute
 
-// Reload schedules what other processes on the store have written: nothing would delete it if
-// they ended before it expires. If they do not, the second deletion finds a conflict.
+// Reload schedules the objects that other processes on the store have written: nothing would
+// delete them if those processes ended before the objects expire. Otherwise, the second deletion
+// finds a conflict.
 func (e *Expirer) Reload(ctx context.Context) {
 	if err := e.Load(ctx); err != nil && ctx.Err() == nil {
 		e.opts.Logger.Error(err, "Listing the objects that expire")

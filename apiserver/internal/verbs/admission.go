@@ -13,8 +13,8 @@ import (
 )
 
 // Attributes returns the attributes of a write for admission plugins. obj and old are objects of
-// the request's kind: what a write through a subresource of another kind does to its parent is
-// shown to admission as a change of that kind.
+// the request's kind: a write to a parent through a subresource of another kind is shown to
+// admission as a change of that kind.
 func (rq *Call) Attributes(op admission.Operation, obj, old runtime.Object, dryRun bool) *admission.Attributes {
 	rq.refusal = Refusal{}
 	var require admission.Require

@@ -17,7 +17,7 @@ import (
 	"minikcm.dev/minikcm/internal/writerecord"
 )
 
-// Backend is what the verbs need of a server.
+// Backend holds the parts of a server that the verbs use.
 type Backend struct {
 	// Table has the built-in kinds, and Objects returns the storage of one.
 	Table   *resources.Table

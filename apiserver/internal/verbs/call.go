@@ -19,14 +19,14 @@ type Call struct {
 	backend *Backend
 	// atEnd are called when the verb has returned.
 	atEnd []func()
-	// premises are what the request's writes depend on; nil unless other processes use the store.
+	// premises are the conditions of the request's writes; nil unless other processes use the store.
 	premises *storage.Premises
 	refusal  Refusal
 	// options are the request's options for admission reviews.
 	options admission.Options
 }
 
-// Refusal is what admission, or a PodDisruptionBudget, refused.
+// Refusal is a refusal by admission, or by a PodDisruptionBudget.
 type Refusal struct {
 	By  reasons.Refuser
 	Err error
@@ -34,8 +34,8 @@ type Refusal struct {
 	Object runtime.Object
 }
 
-// Refused returns what refused the request with err; ok is false if neither admission nor a budget
-// did.
+// Refused returns the refusal of the request with err; ok is false if neither admission nor a
+// budget did.
 func (rq *Call) Refused(err error) (refusal Refusal, ok bool) {
 	return rq.refusal, rq.refusal.Err != nil && errors.Is(err, rq.refusal.Err)
 }

@@ -68,7 +68,7 @@ func (rq *Call) warnOfOrphans(opts *metav1.DeleteOptions) {
 }
 
 // answerDelete responds with the object while it waits for its finalizers or grace
-// period, and with what its kind returns once it is deleted.
+// period, and with its kind's response once it is deleted.
 func (rq *Call) answerDelete(code int, obj runtime.Object, gone bool) error {
 	if !gone || rq.Row.Strategy.ReturnDeleted {
 		return rq.WriteResult(code, obj)

@@ -33,9 +33,9 @@ import (
 // maxPatchOperations limits a JSON patch, as upstream.
 const maxPatchOperations = 10_000
 
-// LimitCopies limits what the copy operations of one JSON patch add to the object, as
-// upstream. Without a limit, each copy of an object into itself doubles it. The library
-// has only this variable, which also applies to the patches of admission webhooks.
+// LimitCopies limits the bytes that the copy operations of one JSON patch add to the object,
+// as upstream. Without a limit, each copy of an object into itself doubles it. The library has
+// only this variable, which also applies to the patches of admission webhooks.
 var LimitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = request.MaxBodyBytes })
 
 // servePatch serves PATCH on an object or a subresource.

@@ -274,9 +274,9 @@ func (e *eventEncoder) append(buf []byte, event *watchcache.Event) ([]byte, erro
 	return codec.AppendWatchFrame(buf, e.rq.Target.Media, event.Type, object)
 }
 
-// shared returns what a client in this process gets of a stored object: a copy of its own, as
-// decoding would make one, whose content is the stored object's. The client's informer removes
-// the managed fields of the copy.
+// shared returns a stored object for a client in this process: a copy of its own, as decoding
+// would make one, whose content is the stored object's. The client's informer removes the
+// managed fields of the copy.
 func (e *eventEncoder) shared(stored runtime.Object) runtime.Object {
 	obj := storage.Shallow(e.rq.FromStored(stored))
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

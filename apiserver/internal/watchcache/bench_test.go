@@ -78,8 +78,8 @@ func benchmarkFanOut(b *testing.B, opts func(i int) WatchOptions, nodes int) {
 	readers.Wait()
 }
 
-// BenchmarkWrite measures what the cache adds to a write: a write alone, and one with a
-// cache and one watcher.
+// BenchmarkWrite measures the cost that the cache adds to a write: a write alone, and one with
+// a cache and one watcher.
 func BenchmarkWrite(b *testing.B) {
 	run := func(b *testing.B, s store.Store, follow bool) {
 		b.Cleanup(func() {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Changes lead from the state of one revision to that of a later one.
+// Changes lead from the state at one revision to the state at a later one.
 type Changes struct {
 	// All reports that the cache does not have the changes any more: the objects are all
 	// that there are.

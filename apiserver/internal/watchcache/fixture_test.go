@@ -111,7 +111,7 @@ func podAttrs(obj runtime.Object) (labels.Set, fields.Fields) {
 	return pod.Labels, fields.Set{"metadata.name": pod.Name, "spec.nodeName": pod.Spec.NodeName}
 }
 
-// packedPod keeps pods encoded, except those of app b.
+// packedPod keeps pods encoded, except the pods of app b.
 func packedPod(value []byte) (fields.Fields, bool) {
 	pod := &v1.Pod{}
 	if err := pod.Unmarshal(value); err != nil {

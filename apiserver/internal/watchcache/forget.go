@@ -1,8 +1,8 @@
 package watchcache
 
-// Forget drops the changes up to a revision that are kept for watches from past revisions, also
-// those that the cache has not received yet. A client that has seen the last of them can still
-// resume from it.
+// Forget drops the changes up to a revision that are kept for watches from past revisions,
+// including changes that the cache has not received yet. A client that has seen the last of
+// them can still resume from it.
 //
 //	the store has 1..7, and the cache has received 1..5
 //	Forget(7)             drops 1..5

@@ -8,11 +8,11 @@ import (
 const (
 	// maxLookups caps the lookups of a cache.
 	maxLookups = 4
-	// minLookup is the number of entries from which a lookup is worth while.
+	// minLookup is the number of entries from which a lookup is worthwhile.
 	minLookup = 256
-	// lookupAfter is how often as many entries as there are must have been read in vain, by
-	// selectors of an attribute, before it gets a lookup; and how often as many must have been
-	// written, without a use of the lookup, before it is dropped.
+	// lookupAfter is a multiple of the number of entries: an attribute gets a lookup after its
+	// selectors have read that many entries that did not match, and loses it after that many
+	// entries have been written without a use of the lookup.
 	lookupAfter = 4
 	// maxWanted caps the attributes whose selectors are counted.
 	maxWanted = 64
@@ -84,10 +84,10 @@ func (l *lookup) share() tree[valued] {
 	return l.shared
 }
 
-// lookups are those of a snapshot.
+// lookups holds the lookups of a snapshot.
 type lookups struct {
 	all []*lookup
-	// wanted counts, by attribute, the entries that lists have read in vain.
+	// wanted counts, by attribute, the entries that lists have read and that did not match.
 	wanted map[attribute]int
 }
 
@@ -110,8 +110,8 @@ func (x *lookups) best(all []required) (best *lookup, value string) {
 	return best, value
 }
 
-// want counts entries that a list has read in vain, and returns an attribute that should have a
-// lookup.
+// want counts entries that a list has read and that did not match, and returns an attribute that
+// should have a lookup.
 func (x *lookups) want(all []required, inVain, entries int) (a attribute, ok bool) {
 	if entries < minLookup {
 		return a, false
@@ -131,7 +131,7 @@ func (x *lookups) want(all []required, inVain, entries int) (a attribute, ok boo
 	return a, false
 }
 
-// add adds a lookup, in place of the one that has not been used for longest if there are too many.
+// add adds a lookup. If there are too many, it replaces the least recently used one.
 func (x *lookups) add(l *lookup) {
 	if slices.ContainsFunc(x.all, func(other *lookup) bool { return other.attribute == l.attribute }) {
 		return // another list has made it

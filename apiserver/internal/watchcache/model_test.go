@@ -50,7 +50,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// podState is what the model knows of a pod.
+// podState is the model's state of a pod.
 type podState struct{ label, node string }
 
 func (s *podState) String() string { return s.label + "/" + s.node }

@@ -158,7 +158,7 @@ func (l *List) more() {
 	l.NextKey = l.Entries[len(l.Entries)-1].Key + "\x00"
 }
 
-// state is what a list reads.
+// state is the state that a list reads.
 type state struct {
 	view     view
 	revision int64 // that the list is of
@@ -187,8 +187,8 @@ func (c *Cache) stateFor(ctx context.Context, opts ListOptions, all []required) 
 	return state{view: c.snapshot.shareFor(all), revision: revision, snapshot: c.snapshot, at: c.rev}, nil
 }
 
-// read records that a list has read entries in vain, and adds a lookup if that has become too
-// many. The lookup is made without the lock, and then gets the changes that were made meanwhile.
+// read records that a list has read entries that did not match, and adds a lookup if they have
+// become too many. The lookup is made without the lock, and then gets the changes that were made meanwhile.
 func (c *Cache) read(s state, all []required, inVain int) {
 	c.mu.Lock()
 	a, wanted := c.snapshot.lookups.want(all, inVain, c.snapshot.tree.Len())

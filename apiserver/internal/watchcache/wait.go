@@ -144,8 +144,7 @@ func (c *Cache) giveUp(w *waiter, askAgain bool) int64 {
 	return c.rev
 }
 
-// exists returns an error if the store has not reached a revision that a client asks
-// for.
+// exists returns an error if the store has not reached a revision that a client requests.
 func (c *Cache) exists(ctx context.Context, revision int64) error {
 	c.mu.RLock()
 	rev := c.rev

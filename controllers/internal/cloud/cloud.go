@@ -22,11 +22,11 @@ import (
 // it does: a cloud has credentials of its own.
 const Account = "simulated-cloud"
 
-// NoCloud says why the controllers of a cloud are idle.
+// NoCloud is the reason why the controllers of a cloud are idle.
 const NoCloud = "there is no cloud, because --cloud-provider is not " + simulatedcloud.Provider
 
-// CheckProvider returns an error for a value of --cloud-provider that is not known. Of upstream's
-// values, external has no effect: its cloud is that of another program.
+// CheckProvider returns an error for a value of --cloud-provider that is not known. Upstream's
+// value external has no effect: another program provides the cloud.
 func CheckProvider(name string) error {
 	switch name {
 	case "", "external", simulatedcloud.Provider:
@@ -35,7 +35,7 @@ func CheckProvider(name string) error {
 	return fmt.Errorf("--cloud-provider=%s: must be empty or %s", name, simulatedcloud.Provider)
 }
 
-// The errors of a look at an instance.
+// The errors of looking up an instance.
 var (
 	// ErrNotFound means that the instance does not exist.
 	ErrNotFound = errors.New("instance not found")
@@ -56,8 +56,8 @@ type Store interface {
 type Cloud struct {
 	store  Store
 	cached cache.Store
-	// Informer delivers the ConfigMaps of all namespaces; InstanceOf and Concerns
-	// select those of the cloud.
+	// Informer delivers the ConfigMaps of all namespaces; InstanceOf and Concerns select the
+	// cloud's.
 	Informer cache.SharedIndexInformer
 }
 
@@ -133,7 +133,7 @@ func (c *Cloud) fromCache(name string) (*corev1.ConfigMap, bool) {
 	return m, ok
 }
 
-// Inventory returns what the cloud has.
+// Inventory returns the contents of the cloud.
 func (c *Cloud) Inventory(ctx context.Context) (simulatedcloud.Inventory, error) {
 	maps, err := c.store.List(ctx)
 	if err != nil {

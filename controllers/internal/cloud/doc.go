@@ -1,4 +1,4 @@
 // Package cloud is the simulated cloud as its controllers see it: a client that reads the instances
 // and routes that internal/simulatedcloud defines, and creates and deletes routes. It also has the
-// raster of passes in which these controllers look at the cloud.
+// schedule of passes in which these controllers read the cloud.
 package cloud

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Passes are the times at which a controller looks at what has changed: at its start and every
-// period after that, as a loop of upstream's that looks at everything. A key that nothing has woken
-// costs nothing. Passes are safe for concurrent use.
+// Passes is the schedule of a controller that handles changes at its start and every period after
+// that, as an upstream loop does that handles all objects in each pass. A key that nothing has
+// woken costs nothing. It is safe for concurrent use.
 type Passes struct {
 	epoch  time.Time
 	period time.Duration
@@ -23,7 +23,7 @@ func NewPasses(epoch time.Time, period time.Duration) *Passes {
 	return &Passes{epoch: epoch, period: period, due: map[types.NamespacedName]time.Time{}}
 }
 
-// Wake makes the next pass look at a key. A pass at the present moment is the next one.
+// Wake makes the next pass handle a key. A pass at the present moment is the next one.
 func (p *Passes) Wake(key types.NamespacedName, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *Passes) next(now time.Time) time.Time {
 	return p.epoch.Add((since + p.period - 1) / p.period * p.period)
 }
 
-// Take reports whether a pass has come that looks at the key. Otherwise it returns the time until
+// Take reports whether a pass that handles the key is due. Otherwise it returns the time until
 // then; 0 if nothing has woken the key.
 func (p *Passes) Take(key types.NamespacedName, now time.Time) (bool, time.Duration) {
 	p.mu.Lock()
@@ -57,7 +57,7 @@ func (p *Passes) Take(key types.NamespacedName, now time.Time) (bool, time.Durat
 	return true, 0
 }
 
-// Again makes the next pass after now look at a key, and returns the time until then.
+// Again makes the next pass after now handle a key, and returns the time until then.
 func (p *Passes) Again(key types.NamespacedName, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

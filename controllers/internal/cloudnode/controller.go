@@ -38,7 +38,7 @@ const (
 
 // Options configure the controller.
 type Options struct {
-	// Cloud says that there is a simulated cloud; otherwise the controller is idle.
+	// Cloud reports that there is a simulated cloud; without one the controller is idle.
 	Cloud bool
 }
 
@@ -135,7 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return c.refresh(ctx, key, node)
 }
 
-// initialize gives a Node what its instance states.
+// initialize writes the properties of a Node's instance to the Node.
 func (c *Controller) initialize(ctx context.Context, node *corev1.Node) error {
 	i, err := c.cloud.Instance(ctx, node)
 	if err != nil {

@@ -34,7 +34,7 @@ const DefaultMonitorPeriod = 5 * time.Second
 
 // Options configure the controller.
 type Options struct {
-	// Cloud says that there is a simulated cloud; otherwise the controller is idle.
+	// Cloud reports that there is a simulated cloud; without one the controller is idle.
 	Cloud bool
 	// MonitorPeriod is the time between two passes; 0 means the default.
 	MonitorPeriod time.Duration
@@ -153,7 +153,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{RequeueAfter: again}, fmt.Errorf("monitoring node %s: %w", key.Name, err)
 }
 
-// monitor does what a Node needs.
+// monitor takes the action that a Node needs.
 func (c *Controller) monitor(ctx context.Context, node *corev1.Node) error {
 	switch decide.First(node) {
 	case decide.Nothing:

@@ -4,9 +4,9 @@
 // that became Ready again is not deleted, even if the controller has not seen that yet: the
 // deletion is for the state that it saw.
 //
-// Passes are as far apart as upstream's, but a pass looks only at the Nodes of which, or of whose
-// instances, there is news. Nodes that the cloud does not know, because they are of another one,
-// are left alone. Of upstream's metrics, the duration of a pass is missing.
+// Passes are as far apart as upstream's, but a pass handles only the Nodes that have changed or
+// whose instances have changed. Nodes that the cloud does not know, because they belong to another
+// one, are left alone. Of upstream's metrics, the duration of a pass is missing.
 //
 // The package decide decides what to do with a Node.
 package cloudnodelifecycle

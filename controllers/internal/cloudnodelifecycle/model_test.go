@@ -98,7 +98,7 @@ func (m *model) must(err error) {
 	}
 }
 
-// act is what machines, their kubelets and their owner do.
+// act performs a random action of a machine, its kubelet or the user.
 func (m *model) act(draw modeltest.Draw) bool {
 	ctx, node := m.t.Context(), like(fmt.Sprint("n", draw(3, "node")))
 	switch draw(7, "act") {

@@ -8,7 +8,7 @@ import (
 
 // Claims is the result of sorting candidates for one owner.
 type Claims[T metav1.Object] struct {
-	// Owned are the objects that the owner controls and keeps, and those in Adopt.
+	// Owned are the objects that the owner controls and keeps, and the objects in Adopt.
 	Owned []T
 	// Adopt are the orphans among Owned, which the owner has yet to adopt.
 	Adopt []T

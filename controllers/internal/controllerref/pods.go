@@ -53,7 +53,7 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (bool, tim
 	return lacks <= 0, max(lacks, 0)
 }
 
-// Differs reports whether two states of a pod differ in what its controller reads. Most
+// Differs reports whether two states of a pod differ in a field that its controller reads. Most
 // updates of a pod that is starting do not.
 func Differs(old, pod *corev1.Pod) bool {
 	wasSince, wasReady := ReadySince(old)

@@ -16,7 +16,7 @@ import (
 )
 
 // TemplateHash returns the hash that identifies a revision of a template. It equals
-// upstream's, so that names are those of a real cluster. The collision count changes the
+// upstream's, so that names are the same as in a real cluster. The collision count changes the
 // hash when its name is taken.
 func TemplateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()

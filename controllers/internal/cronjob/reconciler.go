@@ -55,8 +55,8 @@ func NewReconciler(s Sources) (*Reconciler, error) {
 }
 
 // gather takes the snapshot. It reads active Jobs that are not in the cache from the API:
-// the cache of Jobs may be behind that of CronJobs, and a Job that is wrongly considered
-// gone could run beside its successor.
+// the Job cache may be behind the CronJob cache, and a Job that is wrongly considered gone could
+// run beside its successor.
 func (r *Reconciler) gather(ctx context.Context, cj *batchv1.CronJob) (decide.Snapshot, error) {
 	in := decide.Snapshot{CronJob: cj, Jobs: r.jobs.Of(cj.UID)}
 	known := make(map[types.UID]bool, len(in.Jobs))

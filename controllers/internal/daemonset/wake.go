@@ -27,7 +27,7 @@ func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnPod enqueues the DaemonSet that controls a pod, or those that could adopt an orphan.
+// OnPod enqueues the DaemonSet that controls a pod, or the DaemonSets that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -37,7 +37,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	return append(controllerOf(ev), r.adopters(ev)...)
 }
 
-// matters reports whether the event changes what a DaemonSet reads.
+// matters reports whether the event changes a field that a DaemonSet reads.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
@@ -46,8 +46,8 @@ func matters(ev loop.Event, pod *corev1.Pod) bool {
 	return controllerref.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
 }
 
-// OnRevision enqueues the DaemonSet that controls a ControllerRevision, or those that could
-// adopt an orphan. A revision that another client creates for a DaemonSet does not enqueue
+// OnRevision enqueues the DaemonSet that controls a ControllerRevision, or the DaemonSets that
+// could adopt an orphan. A revision that another client creates for a DaemonSet does not enqueue
 // it, as upstream.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	controller := controllerref.ControllerUID(ev.Object)

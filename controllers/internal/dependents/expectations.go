@@ -93,7 +93,7 @@ func (e *Expectations) Met(owner types.UID) (bool, time.Duration) {
 }
 
 // Pending reports whether a write for the owner is being made, or has been made and is not
-// confirmed yet: then an event may be what a reconcile waits for.
+// confirmed yet: then a reconcile may be waiting for an event.
 func (e *Expectations) Pending(owner types.UID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,7 +116,7 @@ func (e *Expectations) Begin(owner types.UID) {
 	x.since = e.clock.Now()
 }
 
-// End ends what the matching Begin started.
+// End ends the write that the matching Begin started.
 func (e *Expectations) End(owner types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

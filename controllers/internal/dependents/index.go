@@ -51,8 +51,8 @@ func (x Index[T]) Of(owner types.UID) []T { return x.get(string(owner)) }
 // Orphans returns the objects in the namespace that have no controller.
 func (x Index[T]) Orphans(namespace string) []T { return x.get(orphansOf(namespace)) }
 
-// Candidates returns the objects that Claim has to sort: those that the owner controls and
-// those without a controller.
+// Candidates returns the objects that Claim has to sort: the objects that the owner controls and
+// the objects without a controller.
 func (x Index[T]) Candidates(owner metav1.Object) []T {
 	return append(x.Of(owner.GetUID()), x.Orphans(owner.GetNamespace())...)
 }

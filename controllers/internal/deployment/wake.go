@@ -23,7 +23,7 @@ func (r *Reconciler) OnDeployment(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// OnReplicaSet enqueues the Deployment that controls a ReplicaSet, or those that could
+// OnReplicaSet enqueues the Deployment that controls a ReplicaSet, or the Deployments that could
 // adopt an orphan.
 func (r *Reconciler) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)

@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is the controller's name, and Account that of its service account. Upstream has neither.
+// Name is the controller's name, and Account the name of its service account. Upstream has neither.
 const (
 	Name    = "simulated-device-driver"
 	Account = "simulated-device-driver"

@@ -60,7 +60,8 @@ type Controller struct {
 	evicted map[types.UID]int
 }
 
-// eviction is that of a pod. done is set when the pod has been deleted, until the cache shows that.
+// eviction tracks the eviction of one pod. done is set once the pod has been deleted, until the cache shows
+// it.
 type eviction struct {
 	pod  types.UID
 	done bool
@@ -111,7 +112,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Stats returns the counters of the loop of pods.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// onPod wakes a pod with claims that has got a node, or whose status names its claims now.
+// onPod wakes a pod with claims that was bound to a node, or whose status now names its claims.
 func (c *Controller) onPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok || len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
@@ -254,7 +255,7 @@ func (c *Controller) forget(key types.NamespacedName) bool {
 	return was
 }
 
-// due returns when a pod is evicted, and because of which rules; zero: never.
+// due returns the time at which a pod is evicted, and the rules that cause it; zero: never.
 func (c *Controller) due(pod *corev1.Pod, now time.Time) (time.Time, []*resourcev1.DeviceTaintRule, error) {
 	all, err := c.rules.List(labels.Everything())
 	if err != nil {

@@ -31,7 +31,7 @@ func ofSpec(ev loop.Event) []types.NamespacedName {
 	return loop.Self(ev)
 }
 
-// observeRule forgets what it counted for a rule that is gone.
+// observeRule drops the counts of a rule that is gone.
 func (c *Controller) observeRule(ev loop.Event) {
 	if ev.Type == loop.Deleted {
 		c.mu.Lock()
@@ -69,7 +69,7 @@ func (c *Controller) reconcileRule(ctx context.Context, key types.NamespacedName
 	now := c.clock.Now()
 	shown := meta.FindStatusCondition(rule.Status.Conditions, resourcev1.DeviceTaintConditionEvictionInProgress)
 	if shown != nil && shown.ObservedGeneration == rule.Generation {
-		// Its transition time is that of the last update, even if only the message changed.
+		// Its transition time is the time of the last update, even if only the message changed.
 		if since := now.Sub(shown.LastTransitionTime.Time); since < statusPeriod {
 			return loop.Result{RequeueAfter: statusPeriod - since}, nil
 		}
@@ -99,7 +99,8 @@ func (c *Controller) show(ctx context.Context, rule *resourcev1.DeviceTaintRule,
 	return nil
 }
 
-// counts returns what a rule affects. A rule with another effect than NoExecute and None affects nothing.
+// counts returns the numbers of pods and devices that a rule affects. A rule with another effect than
+// NoExecute and None affects nothing.
 func (c *Controller) counts(rule *resourcev1.DeviceTaintRule) (n decide.Counts, err error) {
 	c.mu.Lock()
 	n.Evicted = c.evicted[rule.UID]

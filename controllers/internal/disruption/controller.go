@@ -28,8 +28,8 @@ import (
 // Name is upstream's name of the controller.
 const Name = "disruption-controller"
 
-// Controller maintains the status of budgets. The keys of its first loop are budgets, those
-// of the second are pods whose disruption has been announced.
+// Controller maintains the status of budgets. The keys of its first loop are budgets; the keys of
+// the second are pods whose disruption has been announced.
 type Controller struct {
 	clock   clock.Clock
 	budgets policylisters.PodDisruptionBudgetLister

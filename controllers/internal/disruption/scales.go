@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scales"
 )
 
-// sizes finds the wanted size of a pod's controller: that of a ReplicaSet's Deployment, if
-// it has one, or else that in the controller's scale subresource.
+// sizes finds the wanted size of a pod's controller: the size of a ReplicaSet's Deployment, if it
+// has one, otherwise the size in the controller's scale subresource.
 type sizes struct {
 	replicaSets appslisters.ReplicaSetLister
 	deployments appslisters.DeploymentLister

@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Sources are the caches that a reconciler reads, and what it writes with.
+// Sources holds the dependencies of a reconciler.
 type Sources struct {
 	Writer   executor.Writer
 	Recorder record.EventRecorder

@@ -97,7 +97,7 @@ func (c *boundClient) wrote(service types.UID, slice *discoveryv1.EndpointSlice,
 	}
 }
 
-// DiscoveryV1 shadows that of the clientset.
+// DiscoveryV1 shadows the clientset's method.
 func (c *boundClient) DiscoveryV1() discoveryclient.DiscoveryV1Interface {
 	return boundDiscovery{c.Interface.DiscoveryV1(), c}
 }

@@ -37,7 +37,7 @@ const (
 	historySteps = 120
 )
 
-// take is what a reconcile reads of a service.
+// take returns the portion of a service that a reconcile reads.
 type take func(records *difference.Records, service *corev1.Service, nodes int) (difference.Portion, int)
 
 // model is a world with a service, its slices, and pods and nodes that change.
@@ -48,7 +48,7 @@ type model struct {
 	portions int
 }
 
-// caches are what one actor reads.
+// caches holds the caches that one actor reads.
 type caches struct{ services, pods, nodes, slices cache.Indexer }
 
 func newModel(t *rapid.T, mistake take) *model {
@@ -90,8 +90,8 @@ func (m *model) must(err error) {
 	}
 }
 
-// agree compares what upstream's reconciler writes for the portion with what it writes for all
-// pods and slices of the caches.
+// agree compares the writes of upstream's reconciler for the portion with its writes for all pods
+// and slices of the caches.
 func (m *model) agree(from caches, service *corev1.Service, p difference.Portion) {
 	selected, err := selection.New(from.pods, from.services)
 	m.must(err)
@@ -112,8 +112,8 @@ func (m *model) agree(from caches, service *corev1.Service, p difference.Portion
 	}
 }
 
-// outcome is what the slices are after the writes of upstream's reconciler. Which endpoint
-// comes into which slice is left to chance there.
+// outcome summarizes the writes of upstream's reconciler and the slices after them. It omits which
+// slice has which endpoint, because upstream leaves that to chance.
 type outcome struct {
 	Creates, Updates, Deletes int
 	Sizes                     []int
@@ -308,8 +308,8 @@ func portionsAgree(t *rapid.T, mistake take) int {
 	return m.portions
 }
 
-// TestPortionsAgree checks, before every reconcile that reads a portion, that one that reads
-// all pods and slices would write the same, and that in the end nothing is left to write.
+// TestPortionsAgree checks, before every reconcile that reads a portion, that a reconcile of all
+// pods and slices would make the same writes, and that in the end nothing is left to write.
 func TestPortionsAgree(t *testing.T) {
 	portions := 0
 	rapid.Check(t, func(t *rapid.T) { portions += portionsAgree(t, nil) })

@@ -35,7 +35,7 @@ const defaultMost = 100
 // errBehind requeues a service until the informer shows the controller's own writes.
 var errBehind = errors.New("the cache of endpoint slices is behind")
 
-// Sources are the caches that a reconciler reads, and what it writes with.
+// Sources holds the dependencies of a reconciler.
 type Sources struct {
 	Clock  clock.PassiveClock
 	Logger klog.Logger

@@ -66,8 +66,8 @@ func selects(o any) bool {
 	return ok && service.Spec.Selector != nil
 }
 
-// wakeForEndpoints enqueues all Endpoints except those of services with a selector, which
-// are nearly all: these have no mirrors, and lose them when the service changes.
+// wakeForEndpoints enqueues Endpoints unless their service has a selector, as nearly all services
+// do: such Endpoints have no mirrors, or lose them when the service changes.
 func (c *Controller) wakeForEndpoints(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {
 		c.expectations.ObserveOwner(ev)

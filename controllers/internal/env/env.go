@@ -27,7 +27,7 @@ type Env struct {
 	// Config connects to the apiserver. It is copied, never changed.
 	Config *rest.Config
 	// RootCA is the PEM bundle with which pods verify the API server. If it is empty,
-	// RootCertificates takes that of Config, which one for the in-memory transport lacks.
+	// RootCertificates takes the bundle of Config; a Config for the in-memory transport has none.
 	RootCA []byte
 	// MintToken returns the token for a secret of type kubernetes.io/service-account-token;
 	// nil: this process has no key to sign it.
@@ -55,7 +55,7 @@ type Env struct {
 	// Account returns credentials of a service account in a configuration that the caller
 	// may change; nil: all controllers use Config.
 	Account func(name string) (*rest.Config, error)
-	// AccountOf maps the name of a controller to that of its service account.
+	// AccountOf maps the name of a controller to the name of its service account.
 	AccountOf map[string]string
 
 	// informersEnd is closed when the informers must end; nil before Begin.

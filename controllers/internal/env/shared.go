@@ -10,7 +10,7 @@ import (
 // Begin starts the recorder, and lets StartInformers start informers. It comes before the
 // first copy of the environment. The informers end with ctx. The caller calls end when ctx
 // has ended and all users of the environment have returned: it waits for the informers,
-// and for the recorder to write its last events. The error is that of the recorder.
+// and for the recorder to write its last events. It returns the recorder's error.
 func (e *Env) Begin(ctx context.Context) (end func() error) {
 	e.informersEnd = ctx.Done()
 	recording, stop := context.WithCancel(context.WithoutCancel(ctx))

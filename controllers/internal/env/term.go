@@ -11,7 +11,7 @@ import (
 
 // Term returns a copy of the environment for a part that runs for a time, with its own
 // informers: they end with ctx, and the caller calls end when the part has returned. The part's
-// requests use config, or Account, with the transport that wrap returns; those of the informers
+// requests use config, or Account, with the transport that wrap returns; the informers' requests
 // use the environment's own Config. The copy shares the recorder, which Begin of the environment
 // started.
 func (e *Env) Term(ctx context.Context, config *rest.Config, wrap transport.WrapperFunc) (term *Env, end func(), err error) {

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, eventSource that of its events, and workers its
-// default.
+// Name is upstream's name of the controller, eventSource upstream's source of its events, and
+// workers upstream's default.
 const (
 	Name        = "ephemeral-volume-controller"
 	eventSource = "ephemeral_volume"

@@ -140,8 +140,8 @@ func TestReleasesFields(t *testing.T) {
 	}
 }
 
-// TestReleasesAPIs checks that clients do not find what a release does not have, that versions that are off
-// by default can be served, and that OpenAPI documents describe the release.
+// TestReleasesAPIs checks that clients do not find APIs that a release does not have, that versions that
+// are off by default can be served, and that OpenAPI documents describe the release.
 func TestReleasesAPIs(t *testing.T) {
 	t.Parallel()
 	c := minikcmtest.New(t, minikcmtest.WithVersion("1.32"), minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(1),

@@ -53,7 +53,7 @@ func (w stageWorld) get(path string) string {
 	return string(data)
 }
 
-// used returns what the metrics API says of a pod.
+// used returns a pod's usage from the metrics API.
 func (w stageWorld) used(name string) string {
 	w.t.Helper()
 	var metrics metricsv1beta1.PodMetrics

@@ -100,7 +100,7 @@ func (b *attachDetachBench) wantPod(name string, phase corev1.PodPhase) *corev1.
 	return pod
 }
 
-// wantLog checks what a pod has printed.
+// wantLog checks the log of a pod.
 func (b *attachDetachBench) wantLog(pod, want string) {
 	b.t.Helper()
 	stream, err := b.Client().CoreV1().Pods("default").GetLogs(pod, &corev1.PodLogOptions{}).Stream(b.t.Context())

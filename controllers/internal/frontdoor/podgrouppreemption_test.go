@@ -104,7 +104,7 @@ func (g *gangs) mustTerminate(names ...string) {
 	}
 }
 
-// explained returns what the annotations of a pod say of the preemption for its group; nil: nothing.
+// explained returns the preemption for a pod's group from the pod's annotations; nil: none.
 func (g *gangs) explained(name string) *explain.GroupPreemption {
 	g.t.Helper()
 	var decision explain.Decision
@@ -172,7 +172,7 @@ func TestAGangThatWouldNotFitPreemptsNothing(t *testing.T) {
 	}
 }
 
-// TestAGangMayNotPreempt heeds the preemption policy of its pods.
+// TestAGangMayNotPreempt checks that a gang's preemption respects the preemption policy of its pods.
 func TestAGangMayNotPreempt(t *testing.T) {
 	t.Parallel()
 	g := newPreemptingGangs(t, 1)

@@ -245,8 +245,8 @@ func TestTwoGangsNeverShareTheNodes(t *testing.T) {
 	g.mustBind(loser+"-0", loser+"-1", loser+"-2", loser+"-3")
 }
 
-// TestPodsBeyondMinCount places as many pods of a gang as fit, if they are enough, and those of the basic
-// policy one by one.
+// TestPodsBeyondMinCount places as many pods of a gang as fit, if they are enough, and the pods of a
+// group with the basic policy one by one.
 func TestPodsBeyondMinCount(t *testing.T) {
 	t.Parallel()
 	g := newGangs(t, 1)
@@ -344,7 +344,8 @@ func TestAPodGroupGoesAfterItsPods(t *testing.T) {
 	}
 }
 
-// TestWithoutGangScheduling checks that a cluster by default neither serves the kinds nor heeds the groups of pods.
+// TestWithoutGangScheduling checks that a cluster by default neither serves the kinds nor respects the groups
+// of pods.
 func TestWithoutGangScheduling(t *testing.T) {
 	t.Parallel()
 	g := &gangs{Cluster: minikcmtest.New(t, minikcmtest.WithVirtualTime()), t: t, ctx: t.Context()}

@@ -21,7 +21,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// warnings collects what the API warns of.
+// warnings collects the API's warnings.
 type warnings struct {
 	mu   sync.Mutex
 	text []string
@@ -40,8 +40,8 @@ func (w *warnings) take() []string {
 	return w.text
 }
 
-// installSimulatedWebhook installs what a chart of an ingress controller does: a Deployment, its Service, and a webhook that
-// validates Ingresses and refuses them if it fails.
+// installSimulatedWebhook installs the objects of an ingress controller's chart: a Deployment, its Service, and a
+// webhook that validates Ingresses and refuses them if it fails.
 func installSimulatedWebhook(t *testing.T, c *minikcmtest.Cluster) {
 	t.Helper()
 	labels := map[string]string{"app": "ingress"}
@@ -78,8 +78,8 @@ func installSimulatedWebhook(t *testing.T, c *minikcmtest.Cluster) {
 	})
 }
 
-// TestSimulatedWebhooks shows what becomes of a webhook behind which only simulated pods are: it refuses what it selects,
-// unless the cluster or its Service says that it is to be skipped.
+// TestSimulatedWebhooks checks a webhook that only simulated pods serve: it refuses the objects that it selects,
+// unless the cluster or its Service is set to skip it.
 func TestSimulatedWebhooks(t *testing.T) {
 	t.Parallel()
 	const warning = "calls of service default/admission are skipped: only simulated pods are behind it"

@@ -59,7 +59,7 @@ func identityOf(t *testing.T, c *minikcmtest.Cluster) *coordinationv1.Lease {
 	return &leases.Items[0]
 }
 
-// TestStorageVersions reads what the API server reports of itself, and checks that it keeps its Lease and its
+// TestStorageVersions reads the API server's StorageVersions, and checks that it keeps its Lease and its
 // entries.
 func TestStorageVersions(t *testing.T) {
 	t.Parallel()

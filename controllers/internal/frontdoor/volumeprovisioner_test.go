@@ -107,7 +107,7 @@ func (b *provisionerBench) want(pass time.Duration, want ...string) {
 		}
 		lines = append(lines, fmt.Sprintf("volume for %s %s%s", v.Spec.ClaimRef.Name, v.Status.Phase, where))
 	}
-	slices.Sort(lines) // the names of volumes do not follow from those of their claims
+	slices.Sort(lines) // the order of volume names is not the order of claim names
 	pods, err := core.Pods("default").List(b.ctx, metav1.ListOptions{})
 	b.must(err)
 	for _, p := range pods.Items {
@@ -249,7 +249,8 @@ func TestVolumeExpansion(t *testing.T) {
 	b.wantEvent("c", "VolumeResizeFailed", `resize volume "`+name+`" failed: not enough capacity: 1Gi of 4Gi are left, and the claim requests 2Gi`)
 }
 
-// wantResizing checks whether claim c says that it is being expanded, and to what it was last.
+// wantResizing checks whether the status of claim c reports an expansion, and to which size it was last
+// expanded.
 func (b *provisionerBench) wantResizing(want bool, allocated string) {
 	b.t.Helper()
 	claim, err := b.Client().CoreV1().PersistentVolumeClaims("default").Get(b.ctx, "c", metav1.GetOptions{})

@@ -21,8 +21,7 @@ func template(image string) *corev1.PodTemplateSpec {
 	}
 }
 
-// TestData checks that the bytes are those that kubectl computes from a workload to
-// compare.
+// TestData checks that the bytes equal the ones that kubectl computes from a workload to compare.
 func TestData(t *testing.T) {
 	data, err := Data(template("<&>"))
 	if err != nil {

@@ -62,7 +62,7 @@ type Newborn struct {
 	Owner     metav1.Object
 	OwnerKind schema.GroupVersionKind
 	Data      []byte
-	// Labels are those of the template. Revision adds HashLabel with the value Hash.
+	// Labels are the template's labels. Revision adds HashLabel with the value Hash.
 	Labels          map[string]string
 	HashLabel, Hash string
 }

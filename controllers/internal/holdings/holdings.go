@@ -23,13 +23,13 @@ type Sums[S any] interface {
 // Entry is a pod of an account.
 type Entry[S any] struct {
 	Pod *corev1.Pod
-	// Standing says what the pod contributes to the sums. It is the zero value unless the
+	// Standing is the pod's contribution to the sums. It is the zero value unless the
 	// pod is selected.
 	Standing S
 	selected bool
 }
 
-// Holdings holds the pods that one owner controls, or those of a namespace that have no
+// Holdings holds the pods that one owner controls, or the pods of a namespace that have no
 // controller. Until the first Recount it has no selector and selects no pods.
 type Holdings[S any] struct {
 	sums     Sums[S]
@@ -37,9 +37,9 @@ type Holdings[S any] struct {
 	entries  map[types.NamespacedName]*Entry[S]
 	// excess has the entries that the selector does not match.
 	excess map[types.NamespacedName]*Entry[S]
-	// edition changes with what decides about the adoption of the pods.
+	// edition changes with every input of the decision to adopt the pods.
 	edition int
-	// checked are the orphans of which, at that edition, the owner adopts none.
+	// checked has orphans and the edition at which the owner adopts none of them.
 	checked struct {
 		orphans *Holdings[S]
 		edition int

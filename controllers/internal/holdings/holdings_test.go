@@ -51,7 +51,7 @@ func drawnPod(t *rapid.T, controller types.UID) *corev1.Pod {
 	return pod
 }
 
-// TestHoldingsAgreeWithClaim compares holdings with what controllerref.Claim says of all pods,
+// TestHoldingsAgreeWithClaim compares holdings with the result of controllerref.Claim for all pods,
 // after every change of a pod, of the owner and of its selector.
 func TestHoldingsAgreeWithClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,6 +13,7 @@
 // p was deleted.
 //
 // The pure package decide decides; the controller gathers its snapshot and executes its
-// plan. The snapshot comes from accounts of the pods, which their events update, so that a
-// reconcile costs what has changed and not what all pods of the Job are (package tally). A second loop removes the finalizer from pods whose Job is gone or has finished.
+// plan. The snapshot comes from accounts of the pods, which their events update, so that the cost of a reconcile
+// depends on the number of changes and not on the number of the Job's pods (package tally). A second loop removes the
+// finalizer from pods whose Job is gone or has finished.
 package job

@@ -86,8 +86,8 @@ type decision func(in decide.Snapshot, pods []*corev1.Pod) (decide.Plan, error)
 
 func correct(in decide.Snapshot, _ []*corev1.Pod) (decide.Plan, error) { return decide.Job(in, in.At) }
 
-// surveying returns the model's decision. It compares what the account of the pods says with a
-// count of those in the cache.
+// surveying returns the model's decision. It compares the account of the pods with a count of the
+// pods in the cache.
 func (m *model) surveying(pods cache.Indexer) func(decide.Snapshot, time.Time) (decide.Plan, error) {
 	return func(in decide.Snapshot, now time.Time) (decide.Plan, error) {
 		if decide.Idle(in.Job) {
@@ -114,7 +114,7 @@ func (m *model) surveying(pods cache.Indexer) func(decide.Snapshot, time.Time) (
 	}
 }
 
-// mistaken decides about another state of the Job than that of the snapshot.
+// mistaken decides about a state of the Job other than the snapshot's.
 func mistaken(in decide.Snapshot, job *batchv1.Job, pods []*corev1.Pod) (decide.Plan, error) {
 	var err error
 	in.Job = job

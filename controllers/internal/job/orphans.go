@@ -59,8 +59,8 @@ func (o *Orphans) Reconcile(ctx context.Context, key types.NamespacedName) (loop
 	return executor.Settle(loop.Result{}, o.executor.Act(ctx, pod, []plan.Action{decide.Unpin([]*corev1.Pod{pod})}))
 }
 
-// jobLives reads a Job that is not in the cache from the API, because the cache of pods may
-// be ahead of that of Jobs.
+// jobLives reads a Job that is not in the cache from the API, because the pod cache may be ahead of
+// the Job cache.
 func (o *Orphans) jobLives(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {

@@ -24,7 +24,7 @@ import (
 // Sources are the caches that a reconciler reads and the executor that it writes with.
 type Sources struct {
 	Clock clock.PassiveClock
-	// Jobs and Pods are the informers' caches. Reconciler does not read that of the pods.
+	// Jobs and Pods are the informers' caches. Reconciler does not read Pods.
 	Jobs, Pods cache.Indexer
 	// Executor needs no Kind and no Tracker.
 	Executor executor.Executor
@@ -93,7 +93,7 @@ func (b *births) Written(owner types.UID, o plan.Object) {
 	b.n.Add(1)
 }
 
-// store writes the status, and then executes what depends on the stored status.
+// store writes the status, and then executes the actions that depend on the stored status.
 func (r *Reconciler) store(ctx context.Context, job *batchv1.Job, p decide.Plan, created int) error {
 	if status := decide.Conclude(job, p, created); status != nil {
 		update := *job // a shallow copy: objects behind pointers are not changed

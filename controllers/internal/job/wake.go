@@ -32,7 +32,7 @@ func (r *Reconciler) OnJob(ev loop.Event) []types.NamespacedName {
 // passed to it, in the order of delivery.
 func (r *Reconciler) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
 
-// OnPod enqueues the Job that controls a pod, or those that could adopt an orphan.
+// OnPod enqueues the Job that controls a pod, or the Jobs that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -46,7 +46,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// matters reports whether the event changes what a Job reads.
+// matters reports whether the event changes a field that a Job reads.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {

@@ -186,7 +186,7 @@ func (c *Controller) mark(ctx context.Context, secret *corev1.Secret, now time.T
 	return nil
 }
 
-// mounts knows the secrets that pods refer to, of the namespaces that it was asked for.
+// mounts caches the secrets that pods refer to, for the namespaces that were queried.
 type mounts struct {
 	pods    corelisters.PodLister
 	secrets map[string]sets.Set[string]

@@ -30,7 +30,7 @@ func Changing(scenery func(children int) Scenery, prepare func(run *Run) (change
 	}
 }
 
-// BenchmarkEvent measures the time of work, that of one event, by the number of children.
+// BenchmarkEvent measures how long work takes for one event, by the number of children.
 func BenchmarkEvent(b *testing.B, work Work) {
 	for _, n := range EventSizes() {
 		b.Run(fmt.Sprintf("children=%d", n), func(b *testing.B) {

@@ -102,8 +102,8 @@ func (c *cluster) counting(pods cache.Indexer, decide func(deploymentdecide.Snap
 	}
 }
 
-// surveying returns a decision that compares what the account of the pods says with a count
-// from scratch of the cached pods before it calls decide.
+// surveying returns a decision that compares the account of the pods with a count from scratch of
+// the cached pods before it calls decide.
 func (c *cluster) surveying(pods cache.Indexer, decide replicaSetDecision) replicaSetDecision {
 	if decide == nil {
 		decide = replicasetdecide.ReplicaSet
@@ -206,7 +206,7 @@ func (c *cluster) scale(draw modeltest.Draw) bool {
 	return c.user(func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas })
 }
 
-// pods counts the pods that exist, those that are active, and those that are ready.
+// pods counts the existing, the active and the ready pods.
 func (c *cluster) pods() (all, active, ready int) {
 	modeltest.Each(c.World, func(pod *corev1.Pod) {
 		all++
@@ -411,9 +411,9 @@ func (c *cluster) history() {
 	c.checkConverged()
 }
 
-// collectGarbage removes what the garbage collectors would: pods that have ended, pods
-// whose ReplicaSet is gone from the history, and orphans that only such a ReplicaSet would
-// have adopted.
+// collectGarbage removes the objects that the garbage collectors would remove: pods that have
+// ended, pods whose ReplicaSet is gone from the history, and orphans that only such a ReplicaSet
+// would have adopted.
 func (c *cluster) collectGarbage() {
 	hashes, uids := map[string]bool{}, map[types.UID]bool{"": true}
 	modeltest.Each(c.World, func(rs *appsv1.ReplicaSet) {

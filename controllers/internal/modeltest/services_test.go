@@ -74,7 +74,7 @@ func endpointsOf(n int) modeltest.Scenery {
 		r, err := endpoints.NewReconciler(endpoints.Sources{
 			Writer: a.Writer(), Recorder: &record.FakeRecorder{},
 			Services: a.Watch(&corev1.Service{}), Pods: a.Watch(&corev1.Pod{}),
-			//lint:ignore SA1019 the controller of Endpoints is what is tested
+			//lint:ignore SA1019 the test covers the controller of Endpoints
 			Endpoints: a.Watch(&corev1.Endpoints{}),
 		})
 		if err != nil {
@@ -82,7 +82,7 @@ func endpointsOf(n int) modeltest.Scenery {
 		}
 		a.OnEvent(&corev1.Service{}, loop.Self)
 		a.OnEvent(&corev1.Pod{}, r.OnPod, r.ObservePod)
-		//lint:ignore SA1019 the controller of Endpoints is what is tested
+		//lint:ignore SA1019 the test covers the controller of Endpoints
 		a.OnEvent(&corev1.Endpoints{}, endpoints.OnEndpoints)
 		return r, nil
 	})

@@ -130,7 +130,7 @@ func (c *Controller) hold(node *corev1.Node) error {
 	return c.networks.Hold(node.Name, node.UID, node.Spec.PodCIDRs)
 }
 
-// Reconcile gives networks to a Node that has none, or gives back those of a Node that is gone.
+// Reconcile allocates networks for a Node that has none, or releases the networks of a Node that is gone.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	node, err := c.nodes.Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -194,8 +194,8 @@ func (c *Controller) free(name string) {
 // tries bounds the attempts to write networks, as upstream.
 const tries = 3
 
-// assign gives networks to a Node without any. The Node keeps them after an error, of which it is
-// unknown whether the networks were written.
+// assign gives networks to a Node without any. The Node keeps them after an error, because the
+// networks may have been written nevertheless.
 func (c *Controller) assign(ctx context.Context, node *corev1.Node) error {
 	networks, ok := c.take(node)
 	if !ok {

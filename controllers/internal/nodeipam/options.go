@@ -29,8 +29,8 @@ type Options struct {
 	// ClusterCIDR is the range of the pods' addresses, or one of each IP family, separated by a
 	// comma. ServiceCIDR is the same for Services; networks do not overlap it.
 	ClusterCIDR, ServiceCIDR string
-	// MaskSize is the length of the prefix of the nodes' networks in a cluster with one range;
-	// IPv4MaskSize and IPv6MaskSize are those of the networks of a family. 0 means the default.
+	// MaskSize is the prefix length of the nodes' networks in a cluster with one range;
+	// IPv4MaskSize and IPv6MaskSize are the prefix lengths for each family. 0 means the default.
 	MaskSize, IPv4MaskSize, IPv6MaskSize int
 }
 

@@ -87,7 +87,7 @@ func (c *Controller) hearLease(ev loop.Event) []types.NamespacedName {
 	return nil
 }
 
-// sameForUs reports whether the nodes differ only in what heartbeats change.
+// sameForUs reports whether the nodes differ only in fields that heartbeats change.
 func sameForUs(a, b *corev1.Node) bool {
 	return a.UID == b.UID && a.Spec.Unschedulable == b.Spec.Unschedulable &&
 		maps.Equal(a.Labels, b.Labels) &&

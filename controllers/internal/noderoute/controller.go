@@ -118,7 +118,7 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	return c.wake()
 }
 
-// network returns what the controller reads of the condition of a Node's network.
+// network returns the fields of a Node's network condition that the controller reads.
 func network(node *corev1.Node) corev1.NodeCondition {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeNetworkUnavailable {

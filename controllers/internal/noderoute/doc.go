@@ -1,5 +1,5 @@
 // Package noderoute is the node-route-controller over the simulated cloud: it keeps a route to
-// each Node for each of its pod networks, deletes those of Nodes that are gone, and sets the
+// each Node for each of its pod networks, deletes the routes to Nodes that are gone, and sets the
 // condition NetworkUnavailable, from which the node-lifecycle-controller makes a taint. The
 // routes to Nodes whose networks do not overlap never overlap either, also after a restart: it
 // reads the routes from the cloud in every pass, and deletes before it creates.

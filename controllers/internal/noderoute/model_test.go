@@ -24,10 +24,10 @@ import (
 
 const historySteps = 150
 
-// networks are what Nodes get: the first contains the next two.
+// networks are the networks that Nodes get; the first contains the next two.
 var networks = []string{"10.0.0.0/23", "10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}
 
-// outside is a network of which the cluster knows nothing.
+// outside is a network that no Node of the cluster has.
 const outside = "192.168.0.0/24"
 
 // model is a world with Nodes whose networks do not overlap, and a cloud.
@@ -122,7 +122,7 @@ func (m *model) free(network string) bool {
 	return true
 }
 
-// act is what machines and users do.
+// act performs a random action of a machine or a user.
 func (m *model) act(draw modeltest.Draw) bool {
 	ctx, node := m.t.Context(), like(fmt.Sprint("n", draw(4, "node")))
 	switch draw(7, "act") {
@@ -164,7 +164,7 @@ func (m *model) quota(n int) {
 	}
 }
 
-// inTheEnd checks that the routes are those of the Nodes with instances.
+// inTheEnd checks that the Nodes with instances have routes, and the others have none.
 func (m *model) inTheEnd() {
 	v := m.inventory()
 	table := decide.TableOf(v.Routes)

@@ -15,8 +15,8 @@ const DefaultPeriod = 10 * time.Second
 
 // Options configure the controller.
 type Options struct {
-	// Cloud says that there is a simulated cloud, Allocate that Nodes get pod networks, and Routes
-	// that the cloud gets routes for them. Without one of them the controller is idle.
+	// Cloud is set if there is a simulated cloud, Allocate if Nodes get pod networks, and Routes if
+	// the cloud gets routes for them. Without one of them the controller is idle.
 	Cloud, Allocate, Routes bool
 	// ClusterCIDR is the range of the pods' addresses, or one of each IP family, separated by a
 	// comma.

@@ -17,8 +17,8 @@ const (
 )
 
 // pace spreads the decisions about an owner over time while events stream in: if each costs in
-// proportion to the owner's dependents, one decision covers all events before it. Durations
-// are those of the cluster's clock. Virtual time stands still during a decision, so on
+// proportion to the owner's dependents, one decision covers all events before it. Durations are
+// measured by the cluster's clock. Virtual time stands still during a decision, so on
 // virtual time there are no pauses.
 //
 //	10,000 pods start     each becomes Ready, and its event enqueues their Job

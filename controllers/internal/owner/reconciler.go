@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Steps are what distinguishes a controller: T is the type of its owners, S of the snapshots
-// that it decides on, and P of its plans.
+// Steps holds the functions in which controllers differ: T is the type of a controller's owners, S
+// of the snapshots that it decides on, and P of its plans.
 type Steps[T plan.Object, S, P any] struct {
 	// Kind is the owners' kind.
 	Kind schema.GroupVersionKind

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// api is what the controller needs of the API. Its errors are the API's.
+// api is the part of the Kubernetes API that the controller uses. It returns the API's errors.
 type api interface {
 	// Node reads a node without a cache.
 	Node(ctx context.Context, name string) (*corev1.Node, error)

@@ -51,7 +51,7 @@ type Controller struct {
 	drivers     cache.Store
 	loop        loop.Loop
 
-	// progress is what the decisions leave, by volume and node. The worker alone uses it.
+	// progress carries state from one decision to the next, by volume and node. Only the worker uses it.
 	progress map[string]map[string]decide.Progress
 
 	mu sync.Mutex
@@ -63,7 +63,7 @@ type Controller struct {
 
 type passiveClock interface{ Now() time.Time }
 
-// caches are what the controller reads.
+// caches holds the informers' caches.
 type caches struct {
 	volumes, claims, pods, attachments cache.Indexer
 	nodes, drivers                     cache.Store
@@ -124,7 +124,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// Reconcile attaches and detaches a volume, or corrects what a node reports as attached.
+// Reconcile attaches and detaches a volume, or corrects the volumes that a node reports as attached.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	if key.Namespace == ofNode {
 		return loop.Result{}, c.reconcileNode(ctx, key.Name)

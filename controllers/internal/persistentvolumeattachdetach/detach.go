@@ -75,7 +75,7 @@ func inUse(node *corev1.Node, volume *corev1.PersistentVolume) bool {
 	return node != nil && volume != nil && slices.Contains(node.Status.VolumesInUse, csivolume.UniqueName(volume.Spec.CSI))
 }
 
-// reconcileNode corrects what a node reports as attached.
+// reconcileNode corrects the volumes that a node reports as attached.
 func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	node := c.cachedNode(name)
 	if node == nil || !decide.HealthOf(node).Managed || slices.Equal(node.Status.VolumesAttached, c.attachedTo(name)) {

@@ -89,7 +89,7 @@ func (c *Controller) onAttachment(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{volumeKey(volumeindex.VolumeOf(attachment)), nodeKey(attachment.Spec.NodeName)}
 }
 
-// seeAttachment forgets what is only remembered until the cache shows it.
+// seeAttachment drops the attachment from created and detaching, as the cache shows its state now.
 func (c *Controller) seeAttachment(ev loop.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,8 +99,7 @@ func (c *Controller) seeAttachment(ev loop.Event) {
 	}
 }
 
-// onNode enqueues a node whose report has to be checked, and the volumes that have to do with
-// what has changed.
+// onNode enqueues a node whose report has to be checked, and the volumes that the change concerns.
 func (c *Controller) onNode(ev loop.Event) []types.NamespacedName {
 	node, ok := ev.Object.(*corev1.Node)
 	if !ok {

@@ -334,8 +334,8 @@ func TestNeverAttachedTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { neverAttachedTwice(t, func(*Controller) {}) })
 }
 
-// forgetfulAPI makes the controller forget what it has just created: it returns attachments of
-// another volume.
+// forgetfulAPI makes the controller forget the attachments that it has just created: it returns
+// attachments of another volume.
 type forgetfulAPI struct{ api }
 
 func (a forgetfulAPI) Create(ctx context.Context, attachment *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, error) {
@@ -346,7 +346,7 @@ func (a forgetfulAPI) Create(ctx context.Context, attachment *storagev1.VolumeAt
 	return created, err
 }
 
-// blindAPI does not see what nodes have in use when it looks before it detaches.
+// blindAPI hides the volumes in use on a node when the controller checks before it detaches.
 type blindAPI struct{ api }
 
 func (a blindAPI) Node(ctx context.Context, name string) (*corev1.Node, error) {

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/internal/csivolume"
 )
 
-// gather returns what the decision about a volume depends on; nil: it is not of a CSI driver, or
+// gather returns the inputs of the decision about a volume; nil: it is not of a CSI driver, or
 // no pod and no attachment is left.
 func (c *Controller) gather(name string) *decide.Volume {
 	volume := c.volumes.Get(name)

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and eventSource that of its events.
+// Name is upstream's name of the controller, and eventSource upstream's source of its events.
 const (
 	Name        = "persistentvolume-binder-controller"
 	eventSource = "persistentvolume-controller"
@@ -60,7 +60,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	return c, nil
 }
 
-// caches are those of the informers.
+// caches holds the informers' caches.
 type caches struct{ claims, volumes, classes, pods cache.Indexer }
 
 func newController(writer executor.Writer, recorder record.EventRecorder, of caches) (*Controller, error) {
@@ -85,7 +85,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile takes the steps of a claim or a volume until none is left. A conflict is an error:
-// the change of a volume that another claim has got does not wake this one.
+// the change of a volume that is bound to another claim does not wake this one.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	s := newSnapshot(c)
 	for range maxSteps {
@@ -119,7 +119,7 @@ func (c *Controller) next(ctx context.Context, s *snapshot, key types.Namespaced
 	return decide.Claim(claimed)
 }
 
-// write does what a step says, and keeps the result for the next step.
+// write makes the write of a step, and keeps the result for the next step.
 func (c *Controller) write(ctx context.Context, s *snapshot, step decide.Step) error {
 	sub := ""
 	switch step.Write {

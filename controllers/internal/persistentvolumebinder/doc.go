@@ -12,6 +12,6 @@
 // its files; the volume is available again when the pod has succeeded.
 //
 // Unlike upstream's, the controller translates no in-tree plugins to CSI drivers, does not repeat
-// the events of a recycler pod, and does not look at everything again every 15 seconds: a volume
+// the events of a recycler pod, and does not check all objects again every 15 seconds: a volume
 // that becomes available wakes the claims that it may suit.
 package persistentvolumebinder

@@ -17,8 +17,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/plan"
 )
 
-// snapshot reads the state for one reconcile: the caches, and over them what the reconcile has
-// written or read from the API itself.
+// snapshot reads the state for one reconcile: the caches, overlaid with the objects that the
+// reconcile has written or read from the API.
 type snapshot struct {
 	*Controller
 	keptVolumes map[string]*corev1.PersistentVolume
@@ -33,7 +33,7 @@ func newSnapshot(c *Controller) *snapshot {
 	}
 }
 
-// keep makes an object replace that of the cache.
+// keep makes an object replace the one in the cache.
 func (s *snapshot) keep(o plan.Object) {
 	switch o := o.(type) {
 	case *corev1.PersistentVolume:
@@ -70,7 +70,7 @@ func (s *snapshot) recycler(volume string) *corev1.Pod {
 	return s.pods.Get(types.NamespacedName{Namespace: decide.RecyclerNamespace, Name: name})
 }
 
-// recycling gathers what the recycling of a volume depends on. It returns the volume as the API
+// recycling gathers the inputs for recycling a volume. It returns the volume as the API
 // has it if a recycler pod may have to be created.
 func (s *snapshot) recycling(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, decide.Recycling, error) {
 	r := decide.Recycling{Recycler: s.recycler(volume.Name)}
@@ -115,7 +115,7 @@ func (s *snapshot) nextOfVolume(ctx context.Context, name string) (decide.Step, 
 	return decide.Volume(volume, claim, recycling), nil
 }
 
-// claimed gathers what the binding of a claim depends on. Its Claim is nil if there is none.
+// claimed gathers the inputs of the binding of a claim. Its Claim is nil if there is none.
 func (s *snapshot) claimed(ctx context.Context, key types.NamespacedName) (decide.Claimed, error) {
 	claim := s.claim(key)
 	if claim == nil {
@@ -162,8 +162,8 @@ func sortByName(volumes []*corev1.PersistentVolume) {
 	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// claimOf returns the claim that a volume refers to; nil: there is none. It believes the cache
-// only in what cannot change again: a cache that is behind does not have a new claim yet.
+// claimOf returns the claim that a volume refers to; nil: there is none. It trusts the cache only
+// about facts that cannot change again: a cache that is behind does not have a new claim yet.
 func (s *snapshot) claimOf(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {

@@ -21,8 +21,8 @@ func (c *Controller) onClaim(ev loop.Event) []types.NamespacedName {
 	return append([]types.NamespacedName{key}, keysOf(c.volumes.For(key))...)
 }
 
-// onVolume wakes a volume, the claims that name it or that it refers to, and, if it is
-// available, those that look for a volume in its class.
+// onVolume wakes a volume, the claims that name it or that it refers to, and, if it is available,
+// the claims that look for a volume in its class.
 func (c *Controller) onVolume(ev loop.Event) []types.NamespacedName {
 	volume, ok := ev.Object.(*corev1.PersistentVolume)
 	if !ok {
@@ -44,8 +44,8 @@ func (c *Controller) onClass(ev loop.Event) []types.NamespacedName {
 	return append(keysOf(c.claims.Unbound(ev.Object.GetName())), keysOf(c.claims.Unbound(""))...)
 }
 
-// onPod wakes the volume that a pod recycles, and those whose recycling waits for the end of the
-// pods that use them.
+// onPod wakes the volume that a pod recycles, and the volumes whose recycling waits for the end of
+// the pods that use them.
 func (c *Controller) onPod(ev loop.Event) []types.NamespacedName {
 	pod, ok := ev.Object.(*corev1.Pod)
 	if !ok {

@@ -27,7 +27,7 @@ type Plan[S any] struct {
 	RequeueAfter time.Duration
 }
 
-// Verb says what an action does.
+// Verb is the kind of an action.
 type Verb string
 
 // The verbs of actions.

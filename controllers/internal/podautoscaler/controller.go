@@ -73,9 +73,9 @@ func New(_ context.Context, e *env.Env, settings Settings) (*Controller, error) 
 	return &Controller{loop: l}, nil
 }
 
-// actsAtOnce reports whether an event needs a reconcile before the end of the period: that of a new
-// autoscaler or of a changed spec does, and that of a deleted one, which Reconcile forgets. A
-// changed status does not, because the controller writes it itself.
+// actsAtOnce reports whether an event needs a reconcile before the end of the period. A new
+// autoscaler, a changed spec and a deleted autoscaler, which Reconcile forgets, need one. A changed
+// status does not, because the controller writes it itself.
 func actsAtOnce(ev loop.Event) bool {
 	return ev.Type != loop.Updated || ev.Old == nil || ev.Old.GetGeneration() != ev.Object.GetGeneration()
 }

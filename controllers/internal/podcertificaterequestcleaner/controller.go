@@ -47,7 +47,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 }
 
 // wakeAdded enqueues new requests. The time of creation, on which the decision depends, does
-// not change, but an update may be that of a request which replaced another one.
+// not change, but an update may show a request that replaced another one.
 func wakeAdded(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Added || ev.Type == loop.Updated && ev.Old.GetUID() != ev.Object.GetUID() {
 		return loop.Self(ev)

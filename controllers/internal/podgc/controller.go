@@ -27,7 +27,7 @@ const Name = "pod-garbage-collector-controller"
 
 // Upstream's defaults.
 const (
-	// quarantine is the time between the deletion of a node and that of its pods.
+	// quarantine is the time between the deletion of a node and the deletion of its pods.
 	quarantine = 40 * time.Second
 	// period is the longest delay for other pods.
 	period           = 20 * time.Second
@@ -161,8 +161,8 @@ func (c *Controller) count(key types.NamespacedName, is bool) bool {
 	return c.threshold > 0 && len(c.ended) > c.threshold
 }
 
-// Reconcile deletes what has to be deleted of a pod, of a node's pods, or of all ended
-// pods.
+// Reconcile handles a pod, the pods of a node, or all ended pods, depending on the key, and deletes
+// the pods that must be deleted.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	switch {
 	case key == allEnded:

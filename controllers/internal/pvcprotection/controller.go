@@ -35,7 +35,7 @@ type Controller struct {
 	loop  loop.Loop
 }
 
-// api is what the controller needs of the API.
+// api is the part of the Kubernetes API that the controller uses.
 type api interface {
 	// Pods lists the pods in a namespace, without a cache.
 	Pods(ctx context.Context, namespace string) ([]*corev1.Pod, error)

@@ -122,7 +122,7 @@ func newModel(t *rapid.T, mistaken mistake) *model {
 	return m
 }
 
-// passive is a clock whose time is that of a model. No timer is used.
+// passive is a clock that shows a model's time and has no timers.
 type passive struct {
 	clock.Clock
 	now interface{ Now() time.Time }

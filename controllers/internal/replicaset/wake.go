@@ -22,7 +22,7 @@ func (r *Reconciler[T]) OnReplicaSet(ev loop.Event) []types.NamespacedName {
 // passed to it, in the order of delivery.
 func (r *Reconciler[T]) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
 
-// OnPod enqueues the owner that controls a pod, or those that could adopt an orphan.
+// OnPod enqueues the owner that controls a pod, or the owners that could adopt an orphan.
 func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
 	pod, ok := ev.Object.(*corev1.Pod)
@@ -36,7 +36,7 @@ func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// matters reports whether an update changes what the owner reads. Most updates of a pod
+// matters reports whether an update changes a field that the owner reads. Most updates of a pod
 // that is starting do not.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)

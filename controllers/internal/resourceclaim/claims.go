@@ -15,7 +15,8 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// reconcileClaim takes from a claim what its consumers do not need any more.
+// reconcileClaim removes from a claim the reservations, the allocation and the finalizer that its consumers
+// do not need any more.
 func (c *Controller) reconcileClaim(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	claim, err := c.claims.ResourceClaims(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -63,7 +64,7 @@ func (c *Controller) ended(ctx context.Context, claim *resourcev1.ResourceClaim)
 	return ended, nil
 }
 
-// release writes what was decided, if the claim has not changed since.
+// release writes the decision, if the claim has not changed since.
 func (c *Controller) release(ctx context.Context, claim *resourcev1.ResourceClaim, r decide.Release) error {
 	claims := c.client.ResourceV1().ResourceClaims(claim.Namespace)
 	var err error

@@ -21,8 +21,8 @@ import (
 	"minikcm.dev/minikcm/internal/podreferences"
 )
 
-// Name is upstream's name of the controller, eventSource that of its events, fieldManager that of
-// its writes of pods, and Workers its default.
+// Name is upstream's name of the controller, eventSource upstream's source of its events,
+// fieldManager the field manager of its writes of pods, and Workers upstream's default.
 const (
 	Name         = "resourceclaim-controller"
 	eventSource  = "resource_claim"

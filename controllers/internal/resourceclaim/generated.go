@@ -16,9 +16,9 @@ import (
 
 const claimsByPod = "minikcm.dev/resource-claims-by-pod"
 
-// generated finds the claims that were generated for pods: those in the cache, and those that the
-// controller has created and the cache does not show yet. Without the latter, a pod would get
-// another claim:
+// generated finds the claims that were generated for pods: the claims in the cache, and the claims
+// that the controller has created and the cache does not show yet. Without the latter, a pod would
+// get another claim:
 //
 //	reconcile of pod p        creates p-gpu-x7k2q, cannot write the status of p
 //	reconcile of pod p        neither the status nor the cache show p-gpu-x7k2q

@@ -51,7 +51,7 @@ func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName)
 	return loop.Result{}, c.reserve(ctx, pod, known)
 }
 
-// known is what the caches show for a pod.
+// known returns the lookups in the caches for a pod.
 func (c *Controller) known(pod *corev1.Pod) decide.Known {
 	return decide.Known{
 		Claim: func(name string) *resourcev1.ResourceClaim {

@@ -54,7 +54,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(requests.Informer(), loop.Self)
 	c.loop.Watch(slices.Informer(), c.wakeWaiting)
-	// Claims and rules wake nothing: a request is answered with what they are then.
+	// Claims and rules wake nothing: a request is answered from their state at that time.
 	c.loop.Watch(claims.Informer(), wakeNone)
 	c.loop.Watch(rules.Informer(), wakeNone)
 	return c, nil

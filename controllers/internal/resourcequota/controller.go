@@ -183,7 +183,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	usage, usageErr := c.usage(ctx, q, c.registry, c.counted.stats)
 	p := decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	if p.Status != nil && quota.Lowers(p.Status.Used, q.Status.Used) {
-		// The informers may not have what the quota's version counts.
+		// The informers may not have all objects that the quota's version counts.
 		usage, usageErr = c.usage(ctx, q, c.live.registry(ctx), c.counted.liveStats)
 		p = decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	}
@@ -202,7 +202,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{RequeueAfter: p.RequeueAfter}, errors.Join(usageErr, err)
 }
 
-// usage counts the usage. With an error, it returns what could be counted.
+// usage counts the usage. With an error, it returns the usage of the resources that could be counted.
 func (c *Controller) usage(ctx context.Context, q *corev1.ResourceQuota, registry quotav1.Registry, stats stats) (corev1.ResourceList, error) {
 	var errs []error
 	usage, err := quotav1.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, registry, q.Spec.ScopeSelector)

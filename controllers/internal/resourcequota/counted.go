@@ -26,8 +26,8 @@ import (
 	"minikcm.dev/minikcm/internal/quota"
 )
 
-// counted runs the informers of kinds of which quotas limit only the number, each from the
-// first such quota on.
+// counted runs the informers of kinds for which quotas limit only the number of objects. Each runs
+// from the first such quota on.
 type counted struct {
 	metadata metadata.Interface
 	mapper   *restmapper.DeferredDiscoveryRESTMapper

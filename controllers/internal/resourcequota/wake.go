@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// quotasFor returns the quotas of a namespace that limit what the evaluator counts.
+// quotasFor returns the quotas of a namespace that limit the resources that the evaluator counts.
 func (c *Controller) quotasFor(namespace string, evaluator quotav1.Evaluator) []types.NamespacedName {
 	quotas, err := c.quotas.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/internal/cause"
 )
 
-// bindingWaits are the pods with a node whose allocated devices have binding conditions (KEP-5007).
-// Its lock is taken before those of the devices and of the queue, never after.
+// bindingWaits holds the pods with a node whose allocated devices have binding conditions
+// (KEP-5007). Its lock is taken before the locks of the devices and the queue, never after.
 type bindingWaits struct {
 	mu    sync.Mutex
 	byPod map[types.UID]*bindingWait

@@ -98,7 +98,7 @@ func TestBindingFailure(t *testing.T) {
 	for name, failure := range map[string]struct {
 		fail  func(c *deviceCluster, claim *resourcev1.ResourceClaim)
 		event string
-		// status is that of the metric.
+		// status is the label status of the metric.
 		status string
 	}{
 		"failed": {
@@ -156,7 +156,7 @@ func TestPodGoneWhileItsDevicesAreBound(t *testing.T) {
 	}
 }
 
-// restarted returns a cluster that begins with what the etcd of this one has, at its time.
+// restarted returns a cluster that starts from this one's etcd, at its time.
 func (c *deviceCluster) restarted(opts ...minikcmtest.Option) *deviceCluster {
 	c.t.Helper()
 	file, err := os.Create(filepath.Join(c.t.TempDir(), "etcd.db"))

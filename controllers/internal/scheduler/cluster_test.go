@@ -33,7 +33,7 @@ type testCluster struct {
 	clock     clock.Clock
 	ledger    *clock.Ledger
 	scheduler *Scheduler
-	// config is that of the scheduler; nil: the default.
+	// config configures the scheduler; nil: the default.
 	config *config.Config
 
 	mu sync.Mutex

@@ -28,7 +28,7 @@ type groupDecision struct {
 	// err is why there is no decision; of is the member that it is about, if it is about one.
 	err error
 	of  *queue.Attempt
-	// preemption is what the group deletes to be placed; nil: it waits for no preemption.
+	// preemption is the preemption that makes room for the group; nil: it waits for none.
 	preemption *groupPreemption
 }
 
@@ -116,8 +116,8 @@ func (s *Scheduler) try(ctx context.Context, a *queue.Attempt, d *groupDecision,
 	}
 }
 
-// place decides on one member after the other. Later members see the earlier ones on their nodes. The snapshot is as before when
-// it returns; what is reserved for the members is left to the caller to be released, unless the group is placed.
+// place decides on one member after the other. Later members see the earlier ones on their nodes. The snapshot is as
+// before when it returns; the caller must release the reservations for the members, unless the group is placed.
 func (s *Scheduler) place(ctx context.Context, a *queue.Attempt, d *groupDecision, scheduled int) *trial {
 	t := s.newTrial()
 	gang := plugins.Gang{Min: plugins.MinCount(d.object), Scheduled: scheduled, Remaining: len(a.Members)}
@@ -154,7 +154,7 @@ func (s *Scheduler) place(ctx context.Context, a *queue.Attempt, d *groupDecisio
 	return t
 }
 
-// keepReasons records what the hint needs to know of a member that fits on no node.
+// keepReasons records the facts that the hint needs about a member that fits on no node.
 func keepReasons(m *queue.Attempt, f failure) {
 	d := f.diagnosis
 	m.ByRules, m.ByVolumes, m.ByResources = d.ByRules(), d.ByVolumes, d.ByResources()

@@ -16,7 +16,7 @@ import (
 // cheaper to count all allocations again.
 const maxDeviceChanges = 8192
 
-// deviceChanges is what has changed since the inventory was brought up to date.
+// deviceChanges holds the changes since the inventory was last updated.
 type deviceChanges struct {
 	// counted are the allocations that count, by claim.
 	counted map[types.UID]*resourcev1.AllocationResult
@@ -36,8 +36,8 @@ func newDeviceChanges() deviceChanges {
 	return deviceChanges{counted: map[types.UID]*resourcev1.AllocationResult{}, slices: map[string]*resourcev1.ResourceSlice{}}
 }
 
-// countLocked notes the allocation of a claim that counts now. It must be called after every change of what is
-// shown, written or pending of the claim.
+// countLocked notes the allocation of a claim that counts now. It must be called after every change of the
+// claim in shown, written or pending.
 func (d *devices) countLocked(claim types.UID) {
 	c := &d.changed
 	was, now := c.counted[claim], d.allocationLocked(claim)
@@ -58,8 +58,8 @@ func (d *devices) countLocked(claim types.UID) {
 	}
 }
 
-// allocationLocked returns the allocation of a claim that counts: that of a decision, until it is written; then that
-// of the claim as it was written, until an event shows it; nil: none.
+// allocationLocked returns the allocation of a claim that counts: a decision's allocation until it is written, then
+// the written claim's until an event shows that claim, then the one that the events show; nil: none.
 func (d *devices) allocationLocked(claim types.UID) *resourcev1.AllocationResult {
 	if wait := d.pending[claim]; wait != nil {
 		for i := range wait.claims {

@@ -44,8 +44,8 @@ func (s *Scheduler) resourceClaimHandler() cache.ResourceEventHandler {
 	}
 }
 
-// deviceClassHandler retries the pods that devices were a reason against, and those that request resources that a
-// class backs now.
+// deviceClassHandler retries the pods that were rejected because of devices, and the pods that request resources
+// that a class backs now.
 func (s *Scheduler) deviceClassHandler() cache.ResourceEventHandler {
 	changed := func(was, class *resourcev1.DeviceClass) {
 		c := framework.ClusterEvent{Devices: true}
@@ -145,7 +145,7 @@ func (d *devices) remove(claim *resourcev1.ResourceClaim) framework.ClusterEvent
 	return framework.ClusterEvent{Devices: claim.Status.Allocation != nil}
 }
 
-// reserve records the allocations of a pod that has got a node.
+// reserve records the allocations of a pod for which a node was chosen.
 func (d *devices) reserve(pod types.UID, claims []plugins.DeviceAllocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,8 +194,8 @@ func (d *devices) begin(pod types.UID) (claims []plugins.DeviceAllocation, ok bo
 	return wait.claims, true
 }
 
-// end removes what is pending of a pod whose claims have been written, or will not be. It reports
-// whether allocations were dropped that had not been written.
+// end removes the pending allocations of a pod whose claims have been written, or will not be. It
+// reports whether allocations were dropped that had not been written.
 func (d *devices) end(pod types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -37,12 +37,12 @@ const (
 
 const reasonSearchTimeout = "timed out trying to allocate devices"
 
-// features are those of kube-scheduler that are on by default and concern allocations.
+// features are kube-scheduler's features that are on by default and concern allocations.
 var features = structured.Features{
 	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true, PartitionableDevices: true, PrioritizedList: true,
 }
 
-// devices knows which devices are allocated. An allocation counts from the decision on:
+// devices tracks which devices are allocated. An allocation counts from the decision on:
 //
 //	decision on pod a    chooses device d for claim x: d is pending
 //	decision on pod b    the informer shows x without an allocation; d is pending, so not chosen
@@ -74,7 +74,7 @@ type devices struct {
 	// when the claim is written. byPod has the pods that have a node and are not bound.
 	pending map[types.UID]*deviceWait
 	byPod   map[types.UID]*deviceWait
-	// changed is what the inventory does not know yet.
+	// changed holds the changes that the inventory does not have yet.
 	changed deviceChanges
 
 	// inventory belongs to the deciding goroutine.
@@ -113,9 +113,9 @@ func newDevices(kinds informers.Kinds, c clock.Clock, logger klog.Logger) (*devi
 	return d, nil
 }
 
-// input returns what the decision on a pod depends on; nil: the pod uses no devices. limit is
-// the machine's time that the search for devices may take, for all nodes together; 0: any. bindingTimeout is
-// that of the pod's profile.
+// input returns the device inputs for the decision on a pod; nil: the pod uses no devices. limit is
+// the machine's time that the search for devices may take, for all nodes together; 0: any. bindingTimeout
+// comes from the pod's profile.
 func (d *devices) input(p *framework.PodInfo, limit, bindingTimeout time.Duration) *plugins.Devices {
 	backed := d.backed(p)
 	if len(p.Pod.Spec.ResourceClaims) == 0 && backed == nil {
@@ -151,7 +151,7 @@ func (d *devices) ready(p *framework.PodInfo) bool {
 	return err == nil
 }
 
-// uses reports whether a pod uses resource claims, or has got devices for its extended resources.
+// uses reports whether a pod uses resource claims, or was allocated devices for its extended resources.
 func (d *devices) uses(pod *corev1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true
@@ -232,8 +232,8 @@ func (d *devices) isPending(claim types.UID) bool {
 	return d.pending[claim] != nil
 }
 
-// search returns a function that looks for devices, for one decision, with what is allocated and published when it is
-// first called.
+// search returns a function that looks for devices, for one decision, among the devices published and not allocated
+// at its first call.
 func (d *devices) search(limit time.Duration) func(*corev1.Node, []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, string, error) {
 	var known *inventory.Inventory
 	var request inventory.Request

@@ -43,8 +43,8 @@ const (
 )
 
 // deviceWorld is an API server with resource claims, and a scheduler whose informer is behind it:
-// first the informer's cache, then the handlers get what was written. Other steps run between any
-// two writes of a binding.
+// first the informer's cache, then the handlers get the written objects. Other steps run between
+// any two writes of a binding.
 type deviceWorld struct {
 	t         *rapid.T
 	scheduler *Scheduler
@@ -300,7 +300,7 @@ func (w *deviceWorld) decide() {
 	w.placed = append(w.placed, pod)
 }
 
-// checkInventory compares what the inventory has counted with the claims and the decisions.
+// checkInventory compares the counts of the inventory with the claims and the decisions.
 func (w *deviceWorld) checkInventory() {
 	d := w.scheduler.devices
 	known := d.upToDate()

@@ -18,13 +18,13 @@ import (
 
 const reasonPreempted = "Preempted"
 
-// preemptor is what pods are preempted for.
+// preemptor is the pod or PodGroup that pods are preempted for.
 type preemptor struct {
 	// kind is "pod" or "podgroup".
 	kind      string
 	uid       types.UID
 	scheduler string
-	// where is what events name as the node.
+	// where is the node name in events.
 	where string
 }
 

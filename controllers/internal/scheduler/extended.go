@@ -144,7 +144,7 @@ func (s *Scheduler) deleteExtended(ctx context.Context, claim *resourcev1.Resour
 }
 
 // tryDeleteExtended removes the finalizer first, which keeps a claim with an allocation. The update also finds
-// out whether the claim has got one since.
+// out whether the claim has received one since.
 func (s *Scheduler) tryDeleteExtended(ctx context.Context, claim *resourcev1.ResourceClaim) error {
 	claims, uid := s.client.ResourceV1().ResourceClaims(claim.Namespace), claim.UID
 	for try := 1; ; try++ {

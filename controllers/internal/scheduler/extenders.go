@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/queue"
 )
 
-// extendersOf returns the extenders that are asked about a pod and that do what is asked.
+// extendersOf returns the extenders that are interested in a pod and for which does returns true.
 func (s *Scheduler) extendersOf(pod *corev1.Pod, does func(*extender.Extender) bool) (asked []*extender.Extender) {
 	for _, e := range s.config.Extenders {
 		if does(e) && e.Interested(pod) {
@@ -47,8 +47,8 @@ func (s *Scheduler) choose(ctx context.Context, a *queue.Attempt, in plugins.Inp
 	return search.Decide(s.extraScores(ctx, pod, search))
 }
 
-// excludeNodes asks one extender after another which of the feasible nodes are excluded. An error is that of
-// an extender that is not ignorable.
+// excludeNodes asks one extender after another which of the feasible nodes are excluded. It returns the
+// error of an extender that is not ignorable.
 func (s *Scheduler) excludeNodes(ctx context.Context, pod *corev1.Pod, search *plugins.Search) error {
 	for _, e := range s.extendersOf(pod, (*extender.Extender).Filters) {
 		nodes := search.Feasible()
@@ -70,7 +70,7 @@ func (s *Scheduler) excludeNodes(ctx context.Context, pod *corev1.Pod, search *p
 	return nil
 }
 
-// extraScores returns what extenders add to the scores of the feasible nodes; nil: nothing. An extender that
+// extraScores returns the scores that extenders add to the feasible nodes; nil: none. An extender that
 // fails adds nothing.
 func (s *Scheduler) extraScores(ctx context.Context, pod *corev1.Pod, search *plugins.Search) []int64 {
 	nodes := search.Feasible()

@@ -132,7 +132,7 @@ func TestExtender(t *testing.T) {
 		"0/3 nodes are available: 3 no licence. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod."))
 }
 
-// The scores of the extender outweigh those of the plugins: node n has more room.
+// The extender's scores outweigh the plugins': node n has more room.
 func TestExtenderScores(t *testing.T) {
 	tc, _ := startExtended(t, `
 - {urlPrefix: '%s', filterVerb: filter, weight: 1, nodeCacheCapable: true}
@@ -155,8 +155,8 @@ func TestExtenderScores(t *testing.T) {
 	}
 }
 
-// The error of an extender fails the attempt, except that of an ignorable one, and an extender is asked only
-// about pods that request what it manages.
+// The error of an extender fails the attempt unless the extender is ignorable. An extender is asked only
+// about pods that request a resource that it manages.
 func TestExtenderErrors(t *testing.T) {
 	tc, url := startExtended(t, `
 - {urlPrefix: '%s', filterVerb: broken, prioritizeVerb: broken, bindVerb: broken, weight: 1, ignorable: true}

@@ -21,8 +21,8 @@ import (
 // reasonGroupScheduled is the reason of a PodGroup's condition that is true.
 const reasonGroupScheduled = "Scheduled"
 
-// endGroup binds the members that were placed or deletes what the group preempts, writes the statuses of the members that were not
-// placed, and then that of their PodGroup, and ends the attempt.
+// endGroup binds the members that were placed or deletes the pods that the group preempts, writes the statuses of the
+// members that were not placed, then the status of their PodGroup, and ends the attempt.
 func (s *Scheduler) endGroup(ctx context.Context, a *queue.Attempt, d *groupDecision) {
 	outcome := queue.Rejected
 	switch {
@@ -78,7 +78,7 @@ func (d *groupDecision) against(m *queue.Attempt) (reason, message string) {
 	return corev1.PodReasonUnschedulable, messageGroup + ", " + d.message
 }
 
-// hasPlaced reports whether a member has got a node.
+// hasPlaced reports whether a node was chosen for a member.
 func (d *groupDecision) hasPlaced(m *queue.Attempt) bool {
 	return slices.ContainsFunc(d.placed, func(p placed) bool { return p.attempt == m })
 }

@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/plugins"
 )
 
-// podGroups knows the PodGroups and their pods, those with a node and those without. Its lock is taken after that
-// of the queue, never before. Nil knows no group.
+// podGroups holds the PodGroups and their pods, with and without a node. Its lock is taken after the queue's,
+// never before. A nil podGroups holds no group.
 type podGroups struct {
 	mu    sync.Mutex
 	byKey map[types.NamespacedName]*podGroup
@@ -119,7 +119,7 @@ func (g *podGroups) Priority(key types.NamespacedName) int32 {
 	return 0
 }
 
-// victim returns what preemption heeds of a PodGroup.
+// victim returns the properties of a PodGroup that preemption respects.
 func (g *podGroups) victim(key types.NamespacedName) (framework.Group, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -63,7 +63,7 @@ type groupWorld struct {
 	mistake groupMistake
 }
 
-// groupMistake changes what the scheduler sees of a PodGroup, or what it finds helpful.
+// groupMistake changes the PodGroups that the scheduler sees, or its hint.
 type groupMistake struct {
 	seen func(*schedulingv1beta1.PodGroup)
 	hint queue.Hint
@@ -281,7 +281,7 @@ func (w *groupWorld) showEvent() bool {
 	return true
 }
 
-// decide decides on what the queue pops, and checks that no gang is placed in part.
+// decide decides on the attempt that the queue pops, and checks that no gang is placed in part.
 func (w *groupWorld) decide() bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -335,7 +335,7 @@ func (w *groupWorld) runTask() bool {
 	return true
 }
 
-// pass lets time pass after all that there is to do now, and does what becomes ready meanwhile.
+// pass lets time pass after all present work, and does the work that becomes ready meanwhile.
 func (w *groupWorld) pass(d time.Duration) {
 	for w.showEvent() || w.decide() || w.runTask() {
 	}

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/plugins"
 )
 
-// metrics are those of kube-scheduler about devices. Waits last as long as the cluster's clock says.
+// metrics are kube-scheduler's metrics about devices. The cluster's clock measures the waits.
 type metrics struct {
 	creates env.ClaimCreates
 	// bound counts the allocated devices with binding conditions, by how the wait for them has ended, and waits has

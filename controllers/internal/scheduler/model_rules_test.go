@@ -112,8 +112,8 @@ func (w *world) brokenByOthers(pod *corev1.Pod, node *corev1.Node) string {
 	return ""
 }
 
-// checkCounts compares the counts of the snapshot, which follow each change, with those of
-// a fresh snapshot of the same nodes: for every set of pods that a decision has asked for,
+// checkCounts compares the counts of the snapshot, which follow each change, with the counts of a
+// fresh snapshot of the same nodes: for every set of pods that a decision has asked for,
 // and for every affinity term of a pod on a node.
 func (w *world) checkCounts(t *rapid.T, s *framework.Snapshot) {
 	fresh := framework.NewSnapshot(s.Nodes())

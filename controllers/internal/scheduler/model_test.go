@@ -17,8 +17,8 @@ import (
 	st "minikcm.dev/minikcm/controllers/internal/scheduler/schedulertest"
 )
 
-// world drives the known and the decisions as the scheduler does, and checks
-// after each step what must hold whatever happens.
+// world drives the known and the decisions as the scheduler does, and checks the invariants after
+// each step.
 type world struct {
 	cache     *cache.Cache
 	nominator *queue.Nominator
@@ -224,8 +224,8 @@ func (w *world) step(t *rapid.T) {
 	}
 }
 
-// Whatever comes and goes, no node is given more than it has, no host port
-// twice, and the sums that are kept equal those that are counted anew.
+// Whatever comes and goes, no node is given more than it has, no host port twice, and incremental
+// sums equal sums from scratch.
 func TestNeverOvercommits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(1)

@@ -27,9 +27,9 @@ const (
 // maxEventMessage is the API's limit for an event's message, in bytes.
 const maxEventMessage = 1024
 
-// bindPlaced binds a pod that has got a node. If its volumes or devices must be bound before, which may take long, it
-// first names the node in the pod's status (KEP-5278): autoscalers keep the node, and a scheduler that is started
-// meanwhile tries it first.
+// bindPlaced binds a pod for which a node was chosen. If its volumes or devices must be bound before, which may take
+// long, it first names the node in the pod's status (KEP-5278): autoscalers keep the node, and a scheduler that is
+// started meanwhile tries it first.
 func (s *Scheduler) bindPlaced(ctx context.Context, p placed) {
 	a, pod := p.attempt, p.attempt.Info.Pod
 	if p.volumes != nil || !p.in.Devices.Empty() {
@@ -46,7 +46,7 @@ func (s *Scheduler) bindPlaced(ctx context.Context, p placed) {
 	s.bind(ctx, a, p.node)
 }
 
-// bind writes what the pod's resource claims are allocated, and creates the pod's Binding when their devices
+// bind writes the allocations of the pod's resource claims, and creates the pod's Binding when their devices
 // can be bound. If that fails, it removes the pod from the cache, and retries it after a back-off.
 func (s *Scheduler) bind(ctx context.Context, a *queue.Attempt, node string) {
 	pod := a.Info.Pod
@@ -94,7 +94,7 @@ func (s *Scheduler) bindPod(ctx context.Context, a *queue.Attempt, node string) 
 	s.bindFailed(ctx, a, err)
 }
 
-// bindFailed removes what was assumed and reserved for the pod of an attempt, and ends the
+// bindFailed removes the assumed pod of an attempt and its reservations, and ends the
 // attempt.
 func (s *Scheduler) bindFailed(ctx context.Context, a *queue.Attempt, err error) {
 	pod := a.Info.Pod

@@ -22,13 +22,13 @@ const (
 	messageGroupFound   = "found a placement for podgroup, preempting %d victims"
 )
 
-// everywhere is what kube-scheduler's events name as the node of a preemption for a group.
+// everywhere is the node name in kube-scheduler's events of a preemption for a group.
 const everywhere = "cluster"
 
-// groupPreemption is what a group deletes to be placed.
+// groupPreemption is a preemption that makes room for a group.
 type groupPreemption struct {
 	plugins.GroupPreemption
-	// nominations are the nodes that the members get by it; the others keep what they are nominated to.
+	// nominations are the nodes that the members get by it; the others keep their nominations.
 	nominations map[*queue.Attempt]string
 	// ongoing is set if the victims of an earlier decision are still terminating.
 	ongoing bool
@@ -36,8 +36,8 @@ type groupPreemption struct {
 	needed int
 }
 
-// groupPostFilter looks for pods to preempt for a group that does not fit, and returns what kube-scheduler's
-// PodGroupPostFilter says.
+// groupPostFilter looks for pods to preempt for a group that does not fit, and returns the message of
+// kube-scheduler's PodGroupPostFilter.
 func (s *Scheduler) groupPostFilter(ctx context.Context, a *queue.Attempt, d *groupDecision, scheduled int) string {
 	if !s.profileOf(a.Members[0].Info.Pod).Preempts() {
 		return ""
@@ -45,8 +45,9 @@ func (s *Scheduler) groupPostFilter(ctx context.Context, a *queue.Attempt, d *gr
 	return messageGroupPrefix + s.findGroupVictims(ctx, a, d, scheduled)
 }
 
-// findGroupVictims looks for pods to preempt, on all nodes together: the group is placed as if all of lower priority
-// were gone, and then as much of that as possible is spared (KEP-5710). Nothing is decided unless the whole group fits.
+// findGroupVictims looks for pods to preempt, on all nodes together: the group is placed as if all pods of lower
+// priority were gone, and then as many of them as possible are spared (KEP-5710). Nothing is decided unless the whole
+// group fits.
 func (s *Scheduler) findGroupVictims(ctx context.Context, a *queue.Attempt, d *groupDecision, scheduled int) string {
 	switch {
 	case slices.ContainsFunc(a.Members, func(m *queue.Attempt) bool { return !m.Info.MayPreempt() }):
@@ -80,7 +81,7 @@ func (s *Scheduler) findGroupVictims(ctx context.Context, a *queue.Attempt, d *g
 	return fmt.Sprintf(messageGroupFound, len(p.Victims))
 }
 
-// placeAgain is place on the snapshot without what may be preempted. It reserves nothing.
+// placeAgain is place on the snapshot without the pods that may be preempted. It reserves nothing.
 func (s *Scheduler) placeAgain(ctx context.Context, a *queue.Attempt, object *schedulingv1beta1.PodGroup, scheduled int) *groupDecision {
 	byExtenders := make([]bool, len(a.Members))
 	for i, m := range a.Members {
@@ -146,7 +147,7 @@ func (s *Scheduler) explainGroup(a *queue.Attempt, d *groupDecision) {
 	}
 }
 
-// preemptForGroup deletes what a group preempts, unless too many of its members are gone by now.
+// preemptForGroup deletes the pods that a group preempts, unless too many of its members are gone by now.
 func (s *Scheduler) preemptForGroup(ctx context.Context, a *queue.Attempt, d *groupDecision) error {
 	left := 0
 	for m := range d.preemption.nominations {

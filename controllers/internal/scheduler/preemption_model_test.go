@@ -28,8 +28,8 @@ func (w *groupWorld) rank(priority **int32, number int) {
 	}
 }
 
-// preempt is the API server for a patch of a pod's status, of which only the condition of victims matters, and for a deletion. Pods
-// on nodes take their time to end.
+// preempt handles the API requests to patch a pod's status, where only the condition of victims matters, and to
+// delete a pod. Pods on nodes take their time to end.
 func (w *groupWorld) preempt(action clienttesting.Action) error {
 	switch action := action.(type) {
 	case clienttesting.PatchAction:
@@ -76,18 +76,20 @@ func (w *groupWorld) endVictim() bool {
 	return true
 }
 
-// preemptorView is what the scheduler knew when it decided.
+// preemptorView is the scheduler's knowledge when it decided.
 type preemptorView struct {
 	preemptor string
 	priority  int32
 	needed    int
-	// on are the pods on each node, units what is preempted as a whole, by the pod, and priorities those that count for the pods.
+	// on are the pods on each node, units the pods that are preempted together with each pod, and priorities
+	// the priorities that count for the pods.
 	on         map[string][]types.UID
 	units      map[types.UID][]types.UID
 	priorities map[types.UID]int32
 }
 
-// watchVictims checks what the tasks of a decision delete: the preemptor fits afterwards, and units are deleted as such.
+// watchVictims checks the deletions by the tasks of a decision: the preemptor fits afterwards, and units are
+// deleted as a whole.
 func (w *groupWorld) watchVictims(a *queue.Attempt, first int) {
 	if !w.ranked {
 		return
@@ -135,7 +137,7 @@ func (w *groupWorld) watchVictims(a *queue.Attempt, first int) {
 	}
 }
 
-// checkVictims checks what a task has deleted.
+// checkVictims checks the pods that a task has deleted.
 func (w *groupWorld) checkVictims(v *preemptorView) {
 	if len(w.deleted) == 0 {
 		return
@@ -173,8 +175,8 @@ func (w *groupWorld) checkVictims(v *preemptorView) {
 	}
 }
 
-// rankedRightInTheEnd checks that no pod waits that could preempt: what is of lower priority is free for it, but for
-// nodes that others of its priority, or of a higher one, are nominated to.
+// rankedRightInTheEnd checks that no pod waits that could preempt: pods of lower priority count as free space for
+// it, except on nodes that pods of its priority, or of a higher one, are nominated to.
 func (w *groupWorld) rankedRightInTheEnd() {
 	waiting, bound := map[string][]*corev1.Pod{}, map[string]int{}
 	for _, name := range sortedKeys(w.pods) {
@@ -236,8 +238,9 @@ func (w *groupWorld) rankOf(pod *corev1.Pod) int32 {
 
 func nodeName(i int) string { return "node-" + string(rune('0'+i)) }
 
-// TestPreemptionsAreWhole checks histories of pods and PodGroups of different priorities: what is deleted makes room for the whole preemptor,
-// PodGroups with the disruption mode "all" go as a whole, and in the end no pod waits that could preempt.
+// TestPreemptionsAreWhole checks histories of pods and PodGroups of different priorities: the deletions make room for
+// the whole preemptor, PodGroups with the disruption mode "all" go as a whole, and in the end no pod waits that could
+// preempt.
 func TestPreemptionsAreWhole(t *testing.T) {
 	rapid.Check(t, runGroups(groupMistake{}, true))
 }

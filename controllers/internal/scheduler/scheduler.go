@@ -28,13 +28,13 @@ import (
 	"minikcm.dev/minikcm/internal/events"
 )
 
-// Name is the scheduler's name in its user agent, and that of its default profile. It ignores the
-// pending pods of other schedulers, but counts their pods on the nodes that they are bound to.
+// Name is the scheduler's name in its user agent, and the name of its default profile. It ignores
+// the pending pods of other schedulers, but counts their pods on the nodes that they are bound to.
 const Name = corev1.DefaultSchedulerName
 
 // Options configure a scheduler.
 type Options struct {
-	// Config are the profiles and what they share; nil: kube-scheduler's default.
+	// Config has the profiles and their shared settings; nil: kube-scheduler's default.
 	Config *config.Config
 	// PodGroups makes the scheduler schedule pods by their PodGroups (KEP-4671). The API must serve them.
 	PodGroups bool
@@ -84,10 +84,9 @@ type handler struct {
 }
 
 // New returns a scheduler that is not running yet. It adds handlers to the shared informers
-// of pods, nodes, claims, volumes, StorageClasses, the kinds of CSI and those of dynamic resource
-// allocation, and reads services,
-// ReplicationControllers, ReplicaSets, StatefulSets and namespaces, which decide what pods are
-// spread together, and PodDisruptionBudgets, which preemption spares.
+// of pods, nodes, claims, volumes, StorageClasses, and of the kinds of CSI and of dynamic resource
+// allocation. It reads services, ReplicationControllers, ReplicaSets, StatefulSets and namespaces,
+// which decide which pods are spread together, and PodDisruptionBudgets, which preemption spares.
 func New(_ context.Context, e *env.Env, opts Options) (*Scheduler, error) {
 	client, _, err := e.ClientFor(Name)
 	if err != nil {
@@ -275,7 +274,7 @@ func (s *Scheduler) later(a *queue.Attempt, task func(ctx context.Context)) {
 	s.tasks.add(func(ctx context.Context) { task(s.tasks.pausing(ctx, work)) })
 }
 
-// inputOn gathers what the decision on a popped pod depends on, with the snapshot as it is. Ties between
+// inputOn gathers the inputs of the decision on a popped pod, with the present snapshot. Ties between
 // nodes are broken by the cluster's seed and the pod's UID, independently of other decisions.
 func (s *Scheduler) inputOn(a *queue.Attempt) plugins.Input {
 	profile := s.profileOf(a.Info.Pod)
@@ -374,8 +373,9 @@ func (s *Scheduler) decideFailure(ctx context.Context, a *queue.Attempt, in plug
 	s.later(a, func(ctx context.Context) { s.preempt(ctx, a, d, *p) })
 }
 
-// postFilter looks for what would let in a pod that fits on no node: pods to preempt (nil: that is not tried), and
-// a resource claim to deallocate (nil: none). It adds to the diagnosis what kube-scheduler's PostFilter plugins say.
+// postFilter looks for ways to make room for a pod that fits on no node: pods to preempt (nil: that is not tried),
+// and a resource claim to deallocate (nil: none). It adds the messages of kube-scheduler's PostFilter plugins to
+// the diagnosis.
 func (s *Scheduler) postFilter(ctx context.Context, in plugins.Input, d *plugins.Diagnosis) (*plugins.Preemption, *resourcev1.ResourceClaim) {
 	var idle *resourcev1.ResourceClaim
 	if in.Profile.Deallocates() {

@@ -146,8 +146,8 @@ func TestNominatedBefore(t *testing.T) {
 	}
 }
 
-// A pod that pods elsewhere keep from every node is looked at again when one of
-// them goes, comes or is labelled otherwise.
+// A pod that pods elsewhere keep from every node is retried when one of them goes, comes or changes
+// its labels.
 func TestWaitsForOthers(t *testing.T) {
 	web := st.PodLabel("app", "web")
 	const host = corev1.LabelHostname

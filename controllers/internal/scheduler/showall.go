@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 )
 
-// showAll gives the objects of the API server to the caches of a scheduler that does not run. Nodes come before pods, and
-// DeviceClasses before what refers to them.
+// showAll gives the objects of the API server to the caches of a scheduler that does not run. Nodes come before pods,
+// and DeviceClasses before the objects that refer to them.
 func (s *Scheduler) showAll(ctx context.Context, client kubernetes.Interface, kinds informers.Kinds) error {
 	core, apps, storage, devices := client.CoreV1(), client.AppsV1(), client.StorageV1(), client.ResourceV1()
 	for _, kind := range []struct {

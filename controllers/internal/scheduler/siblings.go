@@ -21,8 +21,8 @@ import (
 const maxSiblings = 1024
 
 // siblings finds the pods that a pod is spread from by kube-scheduler's default
-// constraints: those that match the selectors of all services that select the pod, and of
-// its controller. It belongs to the deciding goroutine.
+// constraints: the pods that match the selectors of all services that select the pod, and of its
+// controller. It belongs to the deciding goroutine.
 type siblings struct {
 	services     corelisters.ServiceLister
 	controllers  corelisters.ReplicationControllerLister

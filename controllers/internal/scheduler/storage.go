@@ -17,7 +17,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
 )
 
-// storageListers read what CSI drivers publish.
+// storageListers read the objects that CSI drivers publish.
 type storageListers struct {
 	nodes      cache.Store // of CSINodes
 	drivers    storagelisters.CSIDriverLister

@@ -7,8 +7,8 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// tasks runs functions on a bounded number of goroutines, those that wait for time to pass (pausing) not
-// counted. Adding never blocks.
+// tasks runs functions on a bounded number of goroutines. Functions that wait for time to pass (pausing)
+// do not count. Adding never blocks.
 type tasks struct {
 	mu     sync.Mutex
 	wake   *sync.Cond

@@ -16,7 +16,7 @@ type trial struct {
 	s      *Scheduler
 	whatIf *framework.WhatIf
 	placed []placed
-	// undo frees what is reserved, the last one first.
+	// undo has the functions that free the reservations, to be called in reverse order.
 	undo []func()
 }
 
@@ -69,10 +69,10 @@ func (t *trial) add(a *queue.Attempt, in plugins.Input, node string) {
 	t.placed = append(t.placed, p)
 }
 
-// leave takes the pods off their nodes in the snapshot, and keeps what is reserved for them.
+// leave takes the pods off their nodes in the snapshot, and keeps the reservations for them.
 func (t *trial) leave() { t.whatIf.Undo() }
 
-// release frees what is reserved for the pods.
+// release frees the reservations for the pods.
 func (t *trial) release() {
 	for _, undo := range slices.Backward(t.undo) {
 		undo()

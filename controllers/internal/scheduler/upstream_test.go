@@ -53,21 +53,21 @@ type upstreamDecision struct {
 	decision `json:",inline"`
 }
 
-// decision is what is compared.
+// decision holds the parts of a decision that are compared.
 type decision struct {
 	// Feasible are the nodes that passed the filters, sorted, and Against the plugins and reasons against the
 	// others that were tried.
 	Feasible []string          `json:"feasible,omitempty"`
 	Against  map[string]string `json:"against,omitempty"`
-	// Message is that of FailedScheduling; "": nodes are feasible. The part about preemption does not name the
-	// node that it frees.
+	// Message is the message of FailedScheduling; "": nodes are feasible. The part about preemption does not
+	// name the node that it frees.
 	Message string `json:"message,omitempty"`
 	// Candidates are the nodes that preemption can free, with its victims, sorted.
 	Candidates []upstreamCandidate `json:"candidates,omitempty"`
 	// Error is an error that ends the decision.
 	Error string `json:"error,omitempty"`
-	// Scores are those of each plugin with its weight, in the order of Feasible, if there is a choice. Plugins
-	// that give all nodes nothing are left out.
+	// Scores are the scores of each plugin times its weight, in the order of Feasible, if there is a choice.
+	// Plugins that give all nodes 0 are left out.
 	Scores map[string][]int64 `json:"scores,omitempty"`
 }
 
@@ -205,7 +205,7 @@ func schedulerIn(t *testing.T, client *fake.Clientset, c *upstreamCluster) *Sche
 	return s
 }
 
-// show does what an informer that gets an object does.
+// show acts as an informer that gets an object.
 func (s *Scheduler) show(kinds informers.Kinds, o runtime.Object) error {
 	var informer cache.SharedIndexInformer
 	var handler cache.ResourceEventHandler
@@ -315,7 +315,7 @@ func (s *Scheduler) compareUntraced(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// preempt does what follows a decision without a node.
+// preempt runs the steps that follow a decision without a node.
 func (d *decision) preempt(s *Scheduler, in plugins.Input, diagnosis *plugins.Diagnosis) {
 	p, _ := s.postFilter(context.Background(), in, diagnosis)
 	d.Message = diagnosis.Message()

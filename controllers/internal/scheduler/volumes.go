@@ -21,8 +21,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
 )
 
-// volumes knows which pods have a node and wait for their volumes. Until their claims are bound
-// it reserves what was chosen for them, so that two pods never choose the same volume:
+// volumes tracks the pods that have a node and wait for their volumes. Until their claims are bound
+// it reserves the volumes that were chosen for them, so that two pods never choose the same volume:
 //
 //	decision on pod a       chooses volume v for its claim, reserves it
 //	decision on pod b       the cache still shows v without a claim: the reservation excludes it
@@ -33,7 +33,7 @@ type volumes struct {
 	classes storagelisters.StorageClassLister
 	node    func(name string) *framework.NodeInfo
 	storage storageListers
-	// attachments are those of all volumes.
+	// attachments indexes the VolumeAttachments of all volumes.
 	attachments volumeindex.Attachments
 
 	mu       sync.Mutex
@@ -70,7 +70,7 @@ func newVolumes(kinds informers.Kinds, node func(name string) *framework.NodeInf
 	return v, err
 }
 
-// input returns what the decision on a pod depends on; nil: the pod uses no claims.
+// input returns the volume inputs of the decision on a pod; nil: the pod uses no claims.
 func (v *volumes) input(p *framework.PodInfo) *plugins.Volumes {
 	if len(p.Claims) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (v *volumes) free(p *framework.PodInfo, class string) []*corev1.PersistentV
 	return found
 }
 
-// reserve records the plan of a pod that has got a node.
+// reserve records the plan of a pod for which a node was chosen.
 func (v *volumes) reserve(a *queue.Attempt, node string, plan plugins.VolumePlan) *volumeWait {
 	w := &volumeWait{attempt: a, node: node, plan: plan, written: map[types.NamespacedName]uint64{}}
 	v.mu.Lock()
@@ -261,7 +261,7 @@ func (v *volumes) check(w *volumeWait) (bound bool, err error) {
 	return bound, nil
 }
 
-// isOld reports whether the caches do not show yet what was written.
+// isOld reports whether o, from a cache, is older than the written version.
 func (w *volumeWait) isOld(o metav1.Object) bool { return versionOf(o) < w.written[keyOf(o)] }
 
 func keyOf(o metav1.Object) types.NamespacedName {

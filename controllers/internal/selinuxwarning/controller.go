@@ -63,8 +63,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeForPod enqueues pods that are new, gone or have ended: what the uses depend on in a pod does
-// not change.
+// wakeForPod enqueues pods that are new, gone or have ended: the fields of a pod that its uses
+// depend on do not change.
 func wakeForPod(ev loop.Event) []types.NamespacedName {
 	before, ok := ev.Old.(*corev1.Pod)
 	now, same := ev.Object.(*corev1.Pod)
@@ -131,7 +131,7 @@ func mountsLabels(driver *storagev1.CSIDriver) bool {
 	return driver.Spec.SELinuxMount != nil && *driver.Spec.SELinuxMount
 }
 
-// Reconcile records how a pod uses volumes, and reports what is new in conflict with other pods.
+// Reconcile records how a pod uses volumes, and reports new conflicts with other pods.
 func (c *Controller) Reconcile(_ context.Context, key types.NamespacedName) (loop.Result, error) {
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {

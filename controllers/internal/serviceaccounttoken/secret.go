@@ -13,7 +13,7 @@ type Wants struct{ CA, Namespace, Token bool }
 // Any reports whether any part is missing.
 func (w Wants) Any() bool { return w.CA || w.Namespace || w.Token }
 
-// Lacking compares a secret's data with what it should hold. A token is never replaced: a
+// Lacking compares a secret's data with the data that it should have. A token is never replaced: a
 // client that wants another one deletes this one.
 func Lacking(secret *corev1.Secret, ca []byte) Wants {
 	return Wants{

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// balancer is the simulated cloud: the load balancers and their addresses that this process
-// knows.
+// balancer is the simulated cloud: the load balancers of this process and their addresses.
 type balancer struct {
 	mu     sync.Mutex
 	owners map[netip.Addr]types.UID
@@ -180,8 +179,8 @@ func (b *balancer) ofFamily(uid types.UID, family corev1.IPFamily) (netip.Addr, 
 	return netip.Addr{}, false
 }
 
-// usable is the number of assignable addresses in each range: those of 198.18.0.0/15
-// without the first and the last.
+// usable is the number of assignable addresses in each range: as many as in 198.18.0.0/15 without
+// the first and the last.
 const usable = 1<<17 - 2
 
 // freeLocked returns an address that no load balancer has. There are more addresses than a

@@ -21,7 +21,7 @@ func balancedService(change ...func(*corev1.Service)) *corev1.Service {
 	return s
 }
 
-// served adds what a reconciled Service has.
+// served adds the finalizer and the status of a reconciled Service.
 func served(s *corev1.Service) {
 	s.Finalizers = []string{finalizer}
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.0.1"}}

@@ -61,8 +61,8 @@ func newModel(t *rapid.T, decide decision) *model {
 	return m
 }
 
-// surveying returns a decision that compares what is decided on the account of the pods with
-// what is decided on all cached pods before it calls decision.
+// surveying returns a decision that compares the plan made from the account of the pods with the
+// plan made from all cached pods, before it calls decision.
 func (m *model) surveying(pods cache.Indexer, decision decision) decision {
 	if decision == nil {
 		decision = decide.StatefulSet

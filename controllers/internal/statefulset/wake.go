@@ -42,7 +42,7 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// matters reports whether the event changes what a StatefulSet reads.
+// matters reports whether the event changes a field that a StatefulSet reads.
 func matters(ev loop.Event, pod *corev1.Pod) bool {
 	old, ok := ev.Old.(*corev1.Pod)
 	if !ok || old.ResourceVersion == pod.ResourceVersion {
@@ -64,7 +64,7 @@ func (r *Reconciler) adopters(orphan *corev1.Pod) []types.NamespacedName {
 	return []types.NamespacedName{loop.KeyOf(set)}
 }
 
-// OnRevision enqueues the StatefulSet that controls a ControllerRevision, or those that
+// OnRevision enqueues the StatefulSet that controls a ControllerRevision, or the StatefulSets that
 // could adopt an orphan.
 func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)

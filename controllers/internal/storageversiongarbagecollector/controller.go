@@ -86,8 +86,8 @@ func (c *Controller) wakeForLease(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// wakeForVersion enqueues a StorageVersion that has an entry of an API server without a Lease, as far as the cache
-// knows.
+// wakeForVersion enqueues a StorageVersion that has an entry of an API server without a Lease, according to the
+// cache.
 func (c *Controller) wakeForVersion(ev loop.Event) []types.NamespacedName {
 	v, ok := ev.Object.(*apiserverinternalv1alpha1.StorageVersion)
 	if !ok || ev.Type == loop.Deleted || len(decide.Suspects(v, c.known)) == 0 {
@@ -133,8 +133,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, c.execute(ctx, v, decide.StorageVersion(v, gone, metav1.NewTime(c.clock.Now().Truncate(time.Second))))
 }
 
-// execute writes a decision about v. The write fails if an API server has written v meanwhile. That is not an error: the
-// event of it follows, and so does that of a deletion.
+// execute writes a decision about v. The write fails if an API server has written v meanwhile. That is not an error:
+// the event of the write, or of v's deletion, follows.
 func (c *Controller) execute(ctx context.Context, v *apiserverinternalv1alpha1.StorageVersion, d decide.Decision) error {
 	var err error
 	switch {

@@ -218,8 +218,8 @@ func (m *model) neverOfALivingServer(before, after *apiserverinternalv1alpha1.St
 	}
 }
 
-// onlyLivingServers checks that no StorageVersion has entries of servers without Leases, and that all say what their
-// servers have in common.
+// onlyLivingServers checks that no StorageVersion has entries of servers without Leases, and that each has the
+// common encoding version of its servers.
 func (m *model) onlyLivingServers() {
 	for _, v := range modeltest.List[*apiserverinternalv1alpha1.StorageVersion](m.World) {
 		common := ""
@@ -239,8 +239,8 @@ func (m *model) onlyLivingServers() {
 	}
 }
 
-// TestEntriesGo checks that no entry of a living API server is removed, and that those of the others are in the end,
-// whenever servers start, report and end, and wherever the controller crashes.
+// TestEntriesGo checks that no entry of a living API server is removed, and that the entries of the others are
+// removed in the end, whenever servers start, report and end, and wherever the controller crashes.
 func TestEntriesGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { entriesGo(t, "") })
 }

@@ -68,8 +68,8 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // Stats returns the counters of the controller's loop.
 func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
-// wakeSame enqueues the migration and, if it may have made room for them, those of the same
-// resource.
+// wakeSame enqueues the migration and, if it may have made room for them, the other migrations of
+// the same resource.
 func (c *Controller) wakeSame(ev loop.Event) []types.NamespacedName {
 	m, ok := ev.Object.(*migrationv1.StorageVersionMigration)
 	if !ok || ev.Type == loop.Added || ev.Type == loop.Updated && !decide.Ended(m) {

@@ -25,7 +25,7 @@ const fieldManager = "migration-runner-controller"
 // definitions are the CustomResourceDefinitions of migrated resources.
 type definitions struct{ client dynamic.ResourceInterface }
 
-// definition is what a migration needs of a CustomResourceDefinition.
+// definition holds the fields of a CustomResourceDefinition that a migration uses.
 type definition struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -72,7 +72,7 @@ func (d definitions) begin(ctx context.Context, m *migrationv1.StorageVersionMig
 }
 
 // end sets the condition StorageMigrating of the definition to false, and its stored versions to
-// the storage version if the spec is still that of the beginning.
+// the storage version if the spec is the same as at the beginning.
 func (d definitions) end(ctx context.Context, m *migrationv1.StorageVersionMigration, now time.Time) error {
 	found, err := d.get(ctx, m)
 	if found == nil || err != nil {

@@ -27,7 +27,7 @@ type Tally[T metav1.Object, A Account[T]] struct {
 	mu       sync.Mutex
 	accounts map[string]A
 	// groups holds the group of every object in an account. An event's old object is not
-	// enough to find it: that of a deletion that a watch missed can be out of date.
+	// enough to find it: the old object of a deletion that a watch missed can be out of date.
 	groups map[types.NamespacedName]string
 }
 
@@ -37,7 +37,7 @@ func New[T metav1.Object, A Account[T]](groupOf func(o T) string, open func() A)
 	return &Tally[T, A]{groupOf: groupOf, open: open, accounts: map[string]A{}, groups: map[types.NamespacedName]string{}}
 }
 
-// Observe applies an event. A controller passes it every event of the objects, and those
+// Observe applies an event. A controller passes it every event of the objects, including events
 // that it otherwise ignores, in the order of delivery and before it maps them to keys.
 func (t *Tally[T, A]) Observe(ev loop.Event) {
 	o, ok := ev.Object.(T)

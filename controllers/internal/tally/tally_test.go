@@ -32,8 +32,8 @@ func read(t *tally.Tally[*corev1.Pod, versions], group string) (found versions) 
 	return found
 }
 
-// TestFollowsEvents compares accounts with the objects that the events have shown, of which
-// some are lies: the old object of an update and that of a deletion are of any group.
+// TestFollowsEvents compares accounts with the objects that the events have shown, of which some
+// are wrong: the old object of an update and the object of a deletion may be of any group.
 func TestFollowsEvents(t *testing.T) {
 	nodes := []string{"", "n1", "n2"}
 	rapid.Check(t, func(t *rapid.T) {

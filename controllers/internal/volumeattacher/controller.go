@@ -20,7 +20,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is the controller's name, and Account that of its service account. Upstream has neither.
+// Name is the controller's name, and Account the name of its service account. Upstream has neither.
 const (
 	Name    = "simulated-volume-attacher"
 	Account = "simulated-volume-attacher"
@@ -62,8 +62,8 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)
 	c.loop.Watch(attachments, loop.Self)
-	// The loop waits for what an attachment belongs to. Changed annotations count at the next
-	// attempt.
+	// The loop waits for the objects that an attachment depends on. Changed annotations count at
+	// the next attempt.
 	c.loop.Watch(volumes, loop.None)
 	c.loop.Watch(claims, loop.None)
 	c.loop.Watch(classes, c.onClass)
@@ -101,7 +101,7 @@ func (c *Controller) waiting(is func(a *storagev1.VolumeAttachment) bool) []type
 	return keys
 }
 
-// subject returns an attachment with what it belongs to.
+// subject returns an attachment with the objects that it depends on.
 func (c *Controller) subject(a *storagev1.VolumeAttachment) *decide.Subject {
 	s := &decide.Subject{Attachment: a, Volume: c.volumes.Get(volumeindex.VolumeOf(a)), Driver: cached[storagev1.CSIDriver](c.drivers, a.Spec.Attacher)}
 	if s.Volume == nil {
@@ -121,7 +121,7 @@ func cached[T any](store cache.Store, name string) *T {
 	return object
 }
 
-// Reconcile attaches or detaches what is due.
+// Reconcile attaches or detaches a volume if that is due.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
 	a := c.attachments.Get(key.Name)
 	if a == nil {

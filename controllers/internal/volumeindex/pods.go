@@ -33,8 +33,8 @@ func (p Pods) Using(claim types.NamespacedName) []*corev1.Pod {
 	return of[*corev1.Pod](p.indexer, podsByClaim, claim.String())
 }
 
-// ClaimsOf returns the keys of the claims that a pod uses, with those of its ephemeral volumes. It
-// allocates nothing for a pod without claims.
+// ClaimsOf returns the keys of the claims that a pod uses, including the claims of its ephemeral
+// volumes. It allocates nothing for a pod without claims.
 func ClaimsOf(pod *corev1.Pod) []types.NamespacedName {
 	var claims []types.NamespacedName
 	for i := range pod.Spec.Volumes {

@@ -41,7 +41,7 @@ type Controller struct {
 	clock    clock.Clock
 	claims   volumeindex.Claims
 	volumes  cache.Store
-	// attachments are those that volumes are deleted after.
+	// attachments are the VolumeAttachments. A volume is deleted only when it has none.
 	attachments volumeindex.Attachments
 	nodes       corelisters.NodeLister
 	classes     storagelisters.StorageClassLister

@@ -19,7 +19,7 @@ var ErrLost = errors.New("the leader's lease was lost to another process")
 
 // Options configure a candidate.
 type Options struct {
-	// Client accesses the leases. Its requests must not queue behind those of the work.
+	// Client accesses the leases. Its requests must not queue behind the requests of the work.
 	Client kubernetes.Interface
 	// Identity distinguishes this process from the other candidates.
 	Identity string

@@ -20,8 +20,8 @@ type Share struct {
 	Ready func()
 }
 
-// Migrate competes for two leases: that of opts for the controllers that stay, and the
-// migration's for those that move between managers. It starts to compete for the second
+// Migrate competes for two leases: the lease of opts for the controllers that stay, and the lease
+// of migration for the controllers that move between managers. It starts to compete for the second
 // when the work under the first calls Share.Ready, so that no process holds only the
 // second. It calls work once for each lease. When one of the two ends, Migrate ends the
 // other.

@@ -26,7 +26,7 @@ import (
 // component is the name of the process, which is upstream's.
 const component = "kube-controller-manager"
 
-// Content is what the HTTPS server serves.
+// Content holds the sources of the content that the HTTPS server serves.
 type Content struct {
 	// Controllers are the names of the controllers that the process runs when it leads.
 	Controllers []string
@@ -89,7 +89,7 @@ func PublishConfig(name string, config runtime.Object) (remove func(), err error
 	return func() { configz.Delete(name) }, nil
 }
 
-// checks returns the health checks: those of the process and one for each controller. A
+// checks returns the health checks: the checks of the process and one for each controller. A
 // controller is healthy if it does not run because another process leads.
 func (c *Content) checks() []healthz.HealthChecker {
 	checks := []healthz.HealthChecker{healthz.PingHealthz}

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/controllers"
 )
 
-// metrics serves the metrics of the libraries, under upstream's names, and those of the
+// metrics serves the metrics of the libraries, under upstream's names, and the metrics of the
 // controllers.
 func (c *Content) metrics() http.Handler {
 	all := prometheus.Gatherers{Gatherer(c.status)}
@@ -21,8 +21,8 @@ func (c *Content) metrics() http.Handler {
 	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Gatherer gathers the metrics of the process's libraries (work queues, client requests,
-// leader election, the process itself) and those derived from the status of controllers.
+// Gatherer gathers the metrics of the process's libraries (work queues, client requests, leader
+// election, the process itself) and the metrics derived from the status of controllers.
 func Gatherer(status func() []controllers.Status) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(status))

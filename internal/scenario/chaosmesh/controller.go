@@ -28,7 +28,7 @@ import (
 // User makes the requests that the objects ask for.
 const User = "minikcm:chaos-mesh"
 
-// pauseAnnotation pauses an experiment while it is "true": what was done is taken back.
+// pauseAnnotation pauses an experiment while it is "true": its faults are taken back.
 const pauseAnnotation = "experiment.chaos-mesh.org/pause"
 
 // Controller runs the objects of a cluster. Make it with New after Install, then Start it.
@@ -85,10 +85,9 @@ type (
 	workflowObject struct{ unstructured.Unstructured }
 )
 
-// Start runs the objects that exist and those that are created, until stop is called,
-// which returns when everything that the controller has broken is mended. The ledger
-// counts the informers before Start returns, so that no virtual time passes before they
-// have synced.
+// Start runs existing and new objects until stop is called, which returns when all of the
+// controller's faults have been taken back. The ledger counts the informers before Start returns,
+// so that no virtual time passes before they have synced.
 func (c *Controller) Start() (stop func(), err error) {
 	watching := jsonConfig(c.cluster.ConfigFor(User, "system:masters"))
 	if c.cluster.Ledger() != nil {
@@ -193,7 +192,7 @@ func (c *Controller) run(ctx context.Context, kind string, object *unstructured.
 	}
 }
 
-// end ends an experiment, which takes back what it did.
+// end ends an experiment, which takes back its faults.
 func (c *Controller) end(uid types.UID, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

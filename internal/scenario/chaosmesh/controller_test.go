@@ -111,7 +111,8 @@ func (b *bench) list(kind, selector string) []unstructured.Unstructured {
 	return list.Items
 }
 
-// reasons are those of the events about objects that match, in the order of the list.
+// reasons returns the reasons of the events that the field selector about matches, in the order of
+// the list.
 func (b *bench) reasons(about string) (reasons []string) {
 	b.Helper()
 	for _, e := range b.events(about) {
@@ -138,7 +139,7 @@ func (b *bench) get(kind, name string) *unstructured.Unstructured {
 	return object
 }
 
-// pods are the names of those that are ready.
+// pods returns the names of the ready pods.
 func (b *bench) pods() map[string]bool {
 	b.Helper()
 	list, err := b.cluster.Client().CoreV1().Pods("default").List(b.Context(), metav1.ListOptions{})
@@ -342,8 +343,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The API server refuses kinds that are not run with the reason, and explains those that
-// are.
+// The API server refuses unsupported kinds with the reason, and explains the supported ones.
 func TestRefusedKindsAndExplanations(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -106,7 +106,7 @@ spec:
 	}
 }
 
-// names are those that a node's status refers to.
+// names returns the names that a node's status refers to.
 func (b *bench) names(node, field string) []string {
 	b.Helper()
 	list, _, err := unstructured.NestedSlice(b.get(KindWorkflowNode, node).Object, "status", field)
@@ -120,7 +120,7 @@ func (b *bench) names(node, field string) []string {
 	return names
 }
 
-// What belongs to a workflow goes with it, and what it has broken is mended.
+// When a workflow is deleted, its objects are deleted and its faults taken back.
 func TestWorkflowIsDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

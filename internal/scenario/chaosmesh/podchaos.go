@@ -66,7 +66,7 @@ func (c *Controller) podChaos(ctx context.Context, object *unstructured.Unstruct
 	return nil
 }
 
-// podChaosStatus is what is known of an experiment.
+// podChaosStatus tracks an experiment and writes its status.
 type podChaosStatus struct {
 	controller *Controller
 	object     *unstructured.Unstructured

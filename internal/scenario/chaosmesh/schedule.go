@@ -49,7 +49,7 @@ func (c *Controller) schedule(ctx context.Context, object *unstructured.Unstruct
 	}
 }
 
-// spawn makes the object of one time, and forgets those that are older than the limit.
+// spawn makes the object of one time, and deletes the oldest objects beyond the limit.
 func (c *Controller) spawn(ctx context.Context, object *unstructured.Unstructured, spec *ScheduleSpec, template map[string]any, due time.Time) error {
 	children, err := c.children(ctx, object, spec.Type)
 	if err != nil {

@@ -89,7 +89,7 @@ func (w *flow) spawnOne(ctx context.Context, parent *node, t *Template) (*node, 
 	return n, nil
 }
 
-// chaos is the spec of what a template breaks, and the field that it is in.
+// chaos returns the spec of a template's experiment, and the field that holds it.
 func (t *Template) chaos() (field string, spec map[string]any, err error) {
 	switch t.TemplateType {
 	case KindPodChaos:

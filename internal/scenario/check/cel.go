@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// environmentOf returns the environment of expressions: that of Kubernetes, with the names
-// that every expression may use. It is made once, since that takes milliseconds.
+// environmentOf returns the CEL environment of expressions: Kubernetes' environment and the
+// variables that every expression may use. It is made once, since that takes milliseconds.
 var environmentOf = sync.OnceValues(func() (*celgo.Env, error) {
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 	if err != nil {
@@ -65,7 +65,7 @@ func Compile(text string, given []string) (*Expression, error) {
 	return e, nil
 }
 
-// environmentFor returns the environment of expressions that may name what is given.
+// environmentFor returns the environment of expressions with given variables.
 func environmentFor(given []string) (*celgo.Env, error) {
 	env, err := environmentOf()
 	if err != nil {
@@ -91,7 +91,8 @@ func CompileCheck(text string, given []string, holds bool) error {
 	return err
 }
 
-// World is what every expression may name, beside what it was given.
+// World holds the values of the variables that every expression may use, besides its own given
+// ones.
 type World struct {
 	Now        time.Time
 	Elapsed    time.Duration
@@ -161,7 +162,7 @@ func (e *Expression) differs(text string, w *World, given map[string]any) *Diffe
 	}}
 }
 
-// hintAt says what to do about a field that is not set.
+// hintAt returns advice about a field that is not set.
 func hintAt(err error) string {
 	if field, missing := strings.CutPrefix(err.Error(), "no such key: "); missing {
 		return fmt.Sprintf(": ask first whether it is there, as in has(object.%s)", field)

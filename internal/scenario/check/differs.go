@@ -23,7 +23,7 @@ type Differs struct {
 	// Reasons are why the first maxExplained of these objects, or the objects that should
 	// have made them, are not as expected, from what the API shows. Explain adds them.
 	Reasons []Reason
-	// Numbers say what decides how many there are of the objects. Explain adds them.
+	// Numbers explain the number of the objects. Explain adds them.
 	Numbers []string
 	// gone are the UIDs of the objects that no longer exist.
 	gone []types.UID
@@ -112,8 +112,8 @@ const (
 	maxGone = 3
 )
 
-// nearest adds the objects that lack least to be counted, and those that were deleted. It
-// adds nothing for Events, since one Event never explains why another is missing.
+// nearest adds the objects that come closest to being counted, and the deleted ones. It adds
+// nothing for Events, since one Event never explains why another is missing.
 func (d *Differs) nearest(where map[string]any, view *View) {
 	least := 0
 	var lines []string

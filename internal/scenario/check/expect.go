@@ -14,12 +14,12 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
-// Cluster is what checks look at.
+// Cluster is the cluster that checks observe.
 type Cluster struct {
 	Follower *Follower
 	Kinds    Kinds
-	// World returns what expressions may name, for each evaluation; metrics says whether
-	// the expression reads metrics.
+	// World returns the variables of expressions, for each evaluation; metrics says whether the
+	// expression reads metrics.
 	World func(ctx context.Context, metrics bool) (*World, error)
 	// Known returns the objects of a namespace, or of all if it is empty, from which the
 	// reasons of a failure are found. It is called with the views' mutex held, while an
@@ -223,7 +223,8 @@ func absent(o *spec.Object, view *View) error {
 	return nil
 }
 
-// counted checks a count. lacking is what there is too few of, if there is.
+// counted checks a count. lacking describes the missing objects for a Differs, if the count is too
+// low.
 func counted(c *spec.Count, n int, view *View, lacking *shortage) error {
 	if (c.Equals == nil || n == *c.Equals) && (c.Min == nil || n >= *c.Min) && (c.Max == nil || n <= *c.Max) {
 		return nil

@@ -31,7 +31,7 @@ type For struct {
 	// value; Name alone is the expression. AnyValue accepts every value that is not empty.
 	Name, Value string
 	AnyValue    bool
-	// Operator and Count are of a count: =, >= or <=.
+	// Operator and Count are set for a count. Operator is =, >= or <=.
 	Operator string
 	Count    int
 	// Path is the parsed JSON path.
@@ -40,7 +40,7 @@ type For struct {
 
 var count = regexp.MustCompile(`^count *(>=|<=|==|=) *(\d+)$`)
 
-// conditionType is what API conventions allow.
+// conditionType matches the condition types that the API conventions allow.
 var conditionType = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?/)?[A-Za-z]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 func parseFor(text string) (For, error) {

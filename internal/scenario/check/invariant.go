@@ -26,7 +26,7 @@ func (v *Violation) Error() string {
 
 func (v *Violation) Unwrap() error { return v.Err }
 
-// Watching is how an invariant is watched.
+// Watching holds the options for watching an invariant.
 type Watching struct {
 	Clock clock.Clock
 	// Last calls do when all other work of this instant is done. It need not wait for do.

@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/spec"
 )
 
-// FollowWait follows what a wait speaks of, as Follow does for an Expect.
+// FollowWait follows the objects of a wait, as Follow does for an Expect.
 func (c *Cluster) FollowWait(ctx context.Context, w *Wait, changed func()) (*Expectation, error) {
 	kind, name, err := spec.SplitTarget(w.Target)
 	if err != nil {
@@ -40,15 +40,15 @@ func (c *Cluster) FollowWait(ctx context.Context, w *Wait, changed func()) (*Exp
 	return x, nil
 }
 
-// awaited is what a wait waits for.
+// awaited is the condition of a wait.
 type awaited struct {
 	*For
 	cluster *Cluster
-	// about names what is waited for, as long as it is not there.
+	// about names the awaited object while it does not exist.
 	about *unstructured.Unstructured
-	// lacking is what there is too few of, as long as too few are there.
+	// lacking describes the missing objects while there are too few.
 	lacking *shortage
-	// expression and rollout are of those kinds.
+	// expression is set for ForCEL, rollout for ForRollout.
 	expression *Expression
 	rollout    polymorphichelpers.StatusViewer
 }
@@ -102,7 +102,7 @@ func (a *awaited) counts(n int, w *Wait, view *View) error {
 	return d
 }
 
-// holds says whether an object that exists is as waited for; a *Differs if not.
+// holds returns a *Differs unless the existing object meets the condition.
 func (a *awaited) holds(ctx context.Context, o *unstructured.Unstructured) error {
 	about := []*unstructured.Unstructured{o}
 	switch a.Kind {

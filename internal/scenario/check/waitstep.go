@@ -26,7 +26,7 @@ type Wait struct {
 	parsed For
 }
 
-// Parsed is what For says.
+// Parsed returns the parsed For.
 func (w *Wait) Parsed() *For { return &w.parsed }
 
 // Title is such as "wait for rollout of deployment/web".
@@ -74,7 +74,7 @@ type Remember struct {
 	Given map[string]spec.Given `yaml:"given"`
 	// Values are CEL expressions.
 	Values map[string]string `yaml:"values"`
-	// Unit is what the values are counted in, such as requests a second, for reports.
+	// Unit is the unit of the values in reports, such as requests a second.
 	Unit string `yaml:"unit"`
 }
 

@@ -11,10 +11,10 @@ import (
 // Runner runs faults for another part of the same process, such as a scenario. The service of
 // the Extension is one.
 type Runner interface {
-	// Run runs a fault as its method Run does, in the caller's goroutine and environment, and
-	// lists it beside those that were injected by requests. What both break is mended when
-	// the last of them is over. Only the caller can end the fault: by the end of ctx, or by
-	// what was given to env.Defer.
+	// Run runs a fault as its method Run does, in the caller's goroutine and environment, and lists
+	// it beside faults that requests inject. If two faults break the same thing, it is mended when
+	// the last of them is over. Only the caller can end the fault: by the end of ctx, or by the
+	// function that was given to env.Defer.
 	Run(ctx context.Context, f *fault.Fault, user string, env fault.Env) error
 }
 

@@ -25,7 +25,7 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-// infoPath is where a cluster of minikcm describes itself.
+// infoPath is the path at which a minikcm cluster describes itself.
 const infoPath = "/minikcm/v1"
 
 // maxLine caps what is read of one fault, in bytes.
@@ -40,7 +40,7 @@ type Client struct {
 // ForeignError says that a cluster is not one of minikcm, or does not serve faults.
 type ForeignError struct {
 	Host string
-	// Info is how the cluster describes itself; nil if it is not one of minikcm.
+	// Info is the cluster's description of itself; nil if it is not a minikcm cluster.
 	Info *minikcm.Info
 }
 
@@ -138,10 +138,10 @@ func (c *Client) Hold(ctx context.Context, f *fault.Fault, seed uint64, each fun
 }
 
 const (
-	// releaseTimeout is how long the server may take to take a fault back, by the machine's
-	// clock, before the connection is cut. The server then does so by itself.
+	// releaseTimeout is the time, by the machine's clock, that the server may need to take a fault
+	// back before the connection is cut. The server then takes it back by itself.
 	releaseTimeout = 30 * time.Second
-	// answerTimeout is how long the server may take to accept a fault that the caller no
+	// answerTimeout bounds the time that the server may need to accept a fault that the caller no
 	// longer wants.
 	answerTimeout = 5 * time.Second
 )

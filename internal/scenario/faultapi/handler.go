@@ -25,8 +25,8 @@ import (
 const (
 	// maxBody caps the document of a fault, in bytes.
 	maxBody = 64 << 10
-	// patience is how long a client may take to send a fault, or to read a line of a
-	// stream, by the machine's clock.
+	// patience bounds the time, by the machine's clock, that a client may need to send a fault or
+	// to read a line of a stream.
 	patience = 30 * time.Second
 )
 
@@ -72,7 +72,7 @@ func (s *service) serveList(w http.ResponseWriter, r *http.Request, _ string) er
 	return nil
 }
 
-// shown returns what the list contains now.
+// shown returns the present content of the list.
 func (s *service) shown() List {
 	list := List{Now: s.cluster.Clock().Now().UTC(), Items: []Injection{}}
 	for _, r := range s.list() {

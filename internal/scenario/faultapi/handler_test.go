@@ -19,7 +19,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// What is wrong is refused with a Status that says what, with a cause for each field.
+// An invalid fault is refused with a Status that has a cause for each invalid field.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 	golden.Compare(t, "testdata/refusals.golden", out.String())
 }
 
-// A clock that cannot be set is refused at once, with what to do instead.
+// A fault of a clock that cannot be set is refused at once, with advice.
 func TestClockOfTheMachineIsNotSet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, minikcmtest.WithOptions(func(o *minikcm.Options) { o.Clock.Mode = clock.ModeReal }))
@@ -67,7 +67,7 @@ func TestClockOfTheMachineIsNotSet(t *testing.T) {
 	}
 }
 
-// Only the group system:masters may break anything, or look at what is broken.
+// Only the group system:masters may inject faults, or list them.
 func TestOnlyMasters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, minikcmtest.WithHTTPS())

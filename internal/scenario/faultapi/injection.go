@@ -41,10 +41,10 @@ type Injection struct {
 	// request ends it, or its end is not known yet.
 	Since time.Time  `json:"since"`
 	Until *time.Time `json:"until,omitempty"`
-	// Times is how often it has happened.
+	// Times counts its occurrences.
 	Times int `json:"times"`
-	// Notes are what was hit, and what was taken back: the newest, of which Forgotten
-	// older ones are left out.
+	// Notes say what was hit and what was taken back. They are the newest; Forgotten counts the
+	// older ones that are left out.
 	Notes     []Note `json:"notes,omitempty"`
 	Forgotten int    `json:"forgotten,omitempty"`
 	// Error says why it Failed.
@@ -57,8 +57,8 @@ type Note struct {
 	Text string    `json:"text"`
 }
 
-// List is what GET /minikcm/v1/faults answers with: the faults that are not done and the
-// newest of those that are, oldest first.
+// List is the response of GET /minikcm/v1/faults: all faults that are not done and the newest done
+// ones, oldest first.
 type List struct {
 	// Now is the cluster's time.
 	Now   time.Time   `json:"now"`

@@ -71,7 +71,7 @@ func (r *running) look() (Injection, <-chan struct{}) {
 	return shown, r.changed
 }
 
-// change changes what is shown, and closes the channel that look returned.
+// change changes the shown injection, and closes the channel that look returned.
 func (r *running) change(do func(shown *Injection)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -52,7 +52,7 @@ func Extension(opts Options) minikcm.Extension {
 	}}
 }
 
-// service injects faults into a cluster, and keeps those that are not done.
+// service injects faults into a cluster, and keeps the ones that are not done.
 type service struct {
 	cluster *minikcm.Cluster
 	exempt  []string
@@ -72,8 +72,8 @@ type service struct {
 // errClosed refuses faults of a cluster that closes.
 var errClosed = apierrors.NewServiceUnavailable("the cluster is closing: nothing can be broken any more")
 
-// inject begins a fault that was checked. The seed determines what it hits; 0: the
-// cluster's seed does.
+// inject begins a fault that was checked. The seed determines its targets; 0: the cluster's seed
+// does.
 func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, error) {
 	document, err := documentOf(f)
 	if err != nil {

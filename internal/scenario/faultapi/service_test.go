@@ -170,7 +170,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// The seed of a request determines what is hit.
+// The seed of a request determines the targets.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -65,7 +65,7 @@ var allowed = map[string]struct{ children, attributes string }{
 	"system-err": {"", ""},
 }
 
-// What CI systems read is as they expect it, whatever the run holds.
+// The JUnit report is valid, as CI systems expect, whatever the run holds.
 func TestJUnitIsValid(t *testing.T) {
 	t.Parallel()
 	runs := saved(t)
@@ -165,7 +165,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// A run of which nothing is known can be shown, too.
+// An empty run can be shown, too.
 func TestEmptyRun(t *testing.T) {
 	t.Parallel()
 	run := &runrecord.Run{Verdict: runrecord.Interrupted, Message: "at once"}

@@ -8,8 +8,8 @@ import (
 	"minikcm.dev/minikcm/internal/scenario/runrecord"
 )
 
-// instant is how little time a run may take for its plots to show the order of writes
-// instead: in virtual time, much can happen at one instant.
+// instant is the duration below which the plots of a run show the order of writes instead of time:
+// in virtual time, much can happen at one instant.
 const instant = 50 * time.Millisecond
 
 // sequence is a run whose times are not the cluster's but the order of the writes: one

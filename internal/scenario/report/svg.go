@@ -62,7 +62,7 @@ func (s *svg) text(class, anchor string, x, y float64, text string) {
 	fmt.Fprintf(&s.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, num(x), num(y), html.EscapeString(text))
 }
 
-// titled ends an element, with what is shown when the mouse rests on it.
+// titled ends an element, with the tooltip that is shown when the mouse rests on it.
 func titled(title, element string) string {
 	if title == "" {
 		return "/>"

@@ -17,7 +17,7 @@ import (
 const (
 	// maxRows bounds a text's timeline; the middle is left out.
 	maxRows = 200
-	// sparkWidth is how many characters wide the curves of a text are.
+	// sparkWidth is the width of the curves in a text, in characters.
 	sparkWidth = 60
 	maxListed  = 12
 )
@@ -96,7 +96,7 @@ func writeTimeline(b *strings.Builder, rows []row) {
 	}
 }
 
-// mark is a sign for what a row is.
+// mark returns the sign of a row's kind.
 func mark(r row) string {
 	switch {
 	case r.failed:
@@ -117,7 +117,7 @@ func mark(r row) string {
 	return "▶"
 }
 
-// phases are those of the run, in the order in which a pod passes through them.
+// phases returns the phases of the run's pods, in the order in which a pod passes through them.
 func phases(run *runrecord.Run) []runrecord.Phase {
 	order := []runrecord.Phase{runrecord.Pending, runrecord.Running, runrecord.Ready, runrecord.Terminating, runrecord.Succeeded, runrecord.FailedPhase}
 	found := slices.Collect(maps.Keys(run.Pods.Phases))
@@ -145,8 +145,8 @@ func writePods(b *strings.Builder, run *runrecord.Run) {
 	}
 }
 
-// spark draws a curve with characters: the greatest value in each part of the time,
-// but for Ready-like curves that dip, where a dip within the part is what matters.
+// spark draws a curve with characters, one for each part of the time. It shows the greatest value
+// in the part, or the least one if the curve dips within the part, as Ready does when pods fail.
 func spark(c runrecord.Curve) string {
 	blocks := []rune(" ▁▂▃▄▅▆▇█")
 	top := max(slices.Max(c.Max), 1)

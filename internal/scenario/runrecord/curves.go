@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// firstWidth is how long the intervals of curves are at first, and maxIntervals
-	// how many there are at most: then two become one.
+	// firstWidth is the initial length of the intervals of curves. maxIntervals caps their number:
+	// when it is reached, pairs of intervals are merged.
 	firstWidth   = 20 * time.Millisecond
 	maxIntervals = 512
 	// maxCurves bounds how many writers get a curve of their own.
@@ -84,7 +84,7 @@ func (c *curves) count(all map[string]*counter, name string, at time.Duration, n
 	all[name].add(i, n)
 }
 
-// pods is what became of the phases until the end.
+// pods returns the curves of the phases until the end.
 func (c *curves) pods(end time.Duration) Pods {
 	i := c.interval(end)
 	pods := Pods{Width: c.width, Phases: map[Phase]Curve{}}
@@ -95,7 +95,7 @@ func (c *curves) pods(end time.Duration) Pods {
 	return pods
 }
 
-// controllers are those that did something, the busiest first.
+// controllers returns the controllers that did something, the busiest first.
 func (c *curves) controllers(end time.Duration) []Controller {
 	last := c.interval(end)
 	byName := map[string]*Controller{}
@@ -132,7 +132,7 @@ func sum(counts []int64) (total int64) {
 	return total
 }
 
-// gauge is how many there are, over time.
+// gauge records a number over time.
 type gauge struct {
 	Curve
 	value int
@@ -170,7 +170,7 @@ func (g *gauge) coarsen() {
 	g.Min, g.Max, g.Last = g.Min[:half], g.Max[:half], g.Last[:half]
 }
 
-// counter is how often something happened, over time.
+// counter counts occurrences over time.
 type counter struct{ counts []int64 }
 
 func (c *counter) reach(i int) {

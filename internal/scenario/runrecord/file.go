@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// FileName is what a run is called in a directory of its own.
+// FileName is the name of a run's file in a directory of its own.
 const FileName = "run.json"
 
 // Save writes the run as JSON.

@@ -3,7 +3,7 @@ package runrecord
 // kept is the oldest and the newest of many things.
 type kept[T any] struct {
 	head, ring []T
-	// half is how many of each there are at most.
+	// half caps the length of head and of ring.
 	half  int
 	total int64
 }
@@ -20,7 +20,7 @@ func (k *kept[T]) add(thing T) {
 	}
 }
 
-// all is what is left of them, oldest first.
+// all returns the things that are kept, oldest first.
 func (k *kept[T]) all() []T {
 	out := append([]T(nil), k.head...)
 	if len(k.ring) < k.half {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// defaultWrites and defaultEvents are how many are kept by default, half of them the
-	// oldest and half the newest: some 20 MB.
+	// defaultWrites and defaultEvents are the default numbers of writes and events to keep, half of
+	// them the oldest and half the newest: some 20 MB.
 	defaultWrites = 40_000
 	defaultEvents = 10_000
 	// maxNames caps the names in the maps of totals.
 	maxNames = 1000
 )
 
-// observations is what the recorder keeps of the writes.
+// observations holds the recorder's observations of the writes.
 type observations struct {
 	writes kept[minikcm.Write]
 	events kept[Event]

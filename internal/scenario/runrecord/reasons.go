@@ -11,7 +11,7 @@ import (
 // maxNotAsExpected bounds a run's NotAsExpected.
 const maxNotAsExpected = 100
 
-// Events are those that are kept, for the reasons of a failed check. It may be called at
+// Events returns the events that are kept for the reasons of a failed check. It may be called at
 // any time, and on nil.
 func (r *Recorder) Events() []reasons.Event {
 	if r == nil {
@@ -56,7 +56,7 @@ func ObjectOf(o *unstructured.Unstructured) Object {
 	return Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// reasonsOf is what a list says of an object; nil: nothing.
+// reasonsOf returns the list's report on the object of a write; nil if there is none.
 func reasonsOf(list []Reasons, w *minikcm.Write) *reasons.Report {
 	for i := range list {
 		if o := &list[i].Object; o.Name == w.Name && o.Namespace == w.Namespace && o.Kind == w.Kind && o.Group == w.Resource.Group {

@@ -13,9 +13,9 @@ import (
 
 // Options of a Recorder. The zero value is good.
 type Options struct {
-	// Scenario is what is run.
+	// Scenario is the scenario that is run.
 	Scenario Scenario
-	// Writes and Events are how many of each are kept; 0 is a sane number.
+	// Writes and Events are the numbers of writes and events to keep; 0 is a sane number.
 	Writes, Events int
 }
 

@@ -17,7 +17,7 @@ const (
 	Kind       = "ScenarioRun"
 )
 
-// Verdict is how a run ended.
+// Verdict is the outcome of a run.
 type Verdict string
 
 // The ends of a run.
@@ -32,7 +32,7 @@ const (
 type Run struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Scenario is what was run, and how.
+	// Scenario is the scenario that was run, and how.
 	Scenario Scenario `json:"scenario"`
 	Verdict  Verdict  `json:"verdict"`
 	// Message is why the run failed or was interrupted.
@@ -42,11 +42,10 @@ type Run struct {
 	ExpectedFailure string `json:"expectedFailure,omitempty"`
 	// Began is when it was run, by the machine's clock.
 	Began time.Time `json:"began"`
-	// Start is the cluster's time at which the record begins. All other times are offsets
-	// from it in nanoseconds, except those of writes.
+	// Start is the cluster's time at which the record begins. All other times are offsets from it
+	// in nanoseconds, except the times of writes.
 	Start time.Time `json:"start"`
-	// Cluster and Real are how much time passed in the cluster and on the machine,
-	// in nanoseconds.
+	// Cluster and Real are the time that passed in the cluster and on the machine, in nanoseconds.
 	Cluster time.Duration `json:"clusterDuration"`
 	Real    time.Duration `json:"realDuration"`
 	// Spans are the steps, faults and checks, in the order in which they began.
@@ -92,7 +91,7 @@ func (r *Run) ReproducibleText() string {
 type Scenario struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// File is where it was read from, and Source the document itself.
+	// File is the file that it was read from, and Source the document itself.
 	File   string `json:"file,omitempty"`
 	Source string `json:"source,omitempty"`
 	Seed   uint64 `json:"seed"`
@@ -102,7 +101,7 @@ type Scenario struct {
 	Set map[string]string `json:"set,omitempty"`
 }
 
-// SpanKind says what a Span is.
+// SpanKind is the kind of a Span.
 type SpanKind string
 
 // The kinds of spans.
@@ -127,9 +126,9 @@ type Span struct {
 	// happened at one instant.
 	BeginRevision int64 `json:"beginRevision,omitempty"`
 	EndRevision   int64 `json:"endRevision,omitempty"`
-	// Real is how long it took on the machine.
+	// Real is its duration on the machine.
 	Real time.Duration `json:"real"`
-	// Notes are what was done.
+	// Notes say what was done.
 	Notes []Note `json:"notes,omitempty"`
 	// Failure is why it failed.
 	Failure string `json:"failure,omitempty"`
@@ -147,7 +146,7 @@ type Failure struct {
 	At time.Duration `json:"at"`
 	// Span is the index of what failed; -1: none, such as the run's own timeout.
 	Span int `json:"span"`
-	// Check is what should have held, and Message what differed.
+	// Check says what should have held, and Message what differed.
 	Check   string `json:"check,omitempty"`
 	Message string `json:"message"`
 	// Diff has a line for every difference, or a whole unified diff.
@@ -194,7 +193,7 @@ type Event struct {
 	Message   string        `json:"message"`
 	Count     int32         `json:"count"`
 	Component string        `json:"component,omitempty"`
-	// UID is that of the object.
+	// UID is the object's UID.
 	UID types.UID `json:"uid,omitempty"`
 }
 
@@ -202,7 +201,7 @@ type Event struct {
 type Totals struct {
 	Writes int64 `json:"writes"`
 	Events int64 `json:"events"`
-	// ForgottenWrites and ForgottenEvents are those that are not in the run.
+	// ForgottenWrites and ForgottenEvents count the writes and events that are not in the run.
 	ForgottenWrites int64 `json:"forgottenWrites,omitempty"`
 	ForgottenEvents int64 `json:"forgottenEvents,omitempty"`
 	// ByActor and ByResource count writes by user and by resource, and ByReason counts
@@ -248,7 +247,7 @@ type Curve struct {
 	Last []int `json:"last"`
 }
 
-// Controller is what one writer did over time.
+// Controller is the activity of one writer over time.
 type Controller struct {
 	Name string `json:"name"`
 	// Width is how long each of the intervals is.

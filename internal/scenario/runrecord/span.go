@@ -13,7 +13,7 @@ type ActiveSpan struct {
 }
 
 // Begin notes that a step, a fault or a check begins, as a part of parent, which may
-// be nil. line is where it stands in the file; 0: nowhere.
+// be nil. line is its line in the file; 0: it is not in the file.
 func (r *Recorder) Begin(parent *ActiveSpan, kind SpanKind, title string, line int) *ActiveSpan {
 	if r == nil {
 		return nil
@@ -32,7 +32,7 @@ func (s *ActiveSpan) index() int {
 	return s.at
 }
 
-// Note keeps what was done.
+// Note records something that was done.
 func (s *ActiveSpan) Note(format string, args ...any) {
 	if s == nil {
 		return

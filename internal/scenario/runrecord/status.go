@@ -2,15 +2,15 @@ package runrecord
 
 import "time"
 
-// Status is what is going on in a run.
+// Status is the present state of a run.
 type Status struct {
-	// Cluster and Real are how much time has passed in the cluster and on the machine.
+	// Cluster and Real are the time that has passed in the cluster and on the machine.
 	Cluster, Real time.Duration
-	// Faults are the titles of those that go on.
+	// Faults are the titles of the faults that go on.
 	Faults []string
 }
 
-// Status says what is going on now. It may be called at any time, and on nil.
+// Status returns the present state of the run. It may be called at any time, and on nil.
 func (r *Recorder) Status() Status {
 	if r == nil {
 		return Status{}

@@ -31,7 +31,7 @@ func (r *Run) explain(q minikcm.Query, why []Reasons) (*minikcm.Explanation, err
 	return explanation, nil
 }
 
-// query finds the kind among those that were written in the run.
+// query finds the kind among the kinds that were written in the run.
 func (r *Run) query(kind, namespace, name string) (minikcm.Query, error) {
 	wanted, group, grouped := strings.Cut(strings.ToLower(kind), ".")
 	if short, ok := minikcm.ResourceForShortName(wanted); ok {

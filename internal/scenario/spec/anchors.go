@@ -13,15 +13,15 @@ const (
 	maxExpanded = 1_000_000
 )
 
-// anchors checks the aliases of a parsed document: an alias may stand for what it is a part
-// of, or for far too much.
+// anchors checks the aliases of a parsed document: an alias may refer to a node that contains it,
+// or expand to far too much.
 type anchors struct {
 	d *decoder
 	// sizes are the numbers of nodes in the subtrees that are done; open are the subtrees
 	// that are being walked.
 	sizes map[*yaml.Node]int
 	open  map[*yaml.Node]bool
-	// written is how many there are in the text.
+	// written is the number of nodes in the text.
 	written int
 	wrong   bool
 }
@@ -65,8 +65,8 @@ func (a *anchors) size(node *yaml.Node) int {
 	return size
 }
 
-// merge replaces the merge keys of a mapping by the fields of what they name, those of
-// its own going first (https://yaml.org/type/merge.html).
+// merge replaces the merge keys of a mapping by the fields of the mappings that they name. The
+// mapping's own fields take precedence (https://yaml.org/type/merge.html).
 func (a *anchors) merge(node *yaml.Node) {
 	var own, merged []*yaml.Node
 	for i := 0; i+1 < len(node.Content); i += 2 {

@@ -15,7 +15,7 @@ type Checker struct {
 	d     *decoder
 	line  int
 	field string
-	// before is how many problems there were when the check of the value began.
+	// before is the number of problems when the check of the value began.
 	before int
 }
 
@@ -79,8 +79,7 @@ func (c *Checker) Folder(field, relative string) string {
 // Steps checks the steps within the value.
 func (c *Checker) Steps(field string, steps []Step) { c.d.checkSteps(steps, c.at(field)) }
 
-// Body reads the steps of a body, with these variables beside those that are set, and checks
-// them.
+// Body reads the steps of a body, with these variables added to the set ones, and checks them.
 func (c *Checker) Body(field string, body *Body, vars map[string]string) {
 	c.d.checkBody(body, vars, c.line, c.at(field))
 }

@@ -15,8 +15,8 @@ import (
 	"minikcm.dev/minikcm/internal/spell"
 )
 
-// decoder fills Go values from YAML, and collects what does not fit. It replaces variables
-// first, so that the type of a value is that of the replaced text.
+// decoder fills Go values from YAML, and collects what does not fit. It replaces variables first,
+// so that the type of a value follows from the replaced text.
 type decoder struct {
 	file string
 	// vars are the values of ${NAME}. A missing name is a problem.

@@ -46,8 +46,8 @@ type Count struct {
 	Max    *int           `yaml:"max"`
 }
 
-// Invariant is what must hold over the whole run, looked at with every event: exactly
-// one of Always, Never and Eventually is set.
+// Invariant is a check over the whole run, evaluated at every event: exactly one of Always, Never
+// and Eventually is set.
 type Invariant struct {
 	// Name is the invariant's name in the report.
 	Name string `yaml:"name"`
@@ -66,7 +66,7 @@ type Invariant struct {
 	Line int `yaml:"-"`
 }
 
-// Check is what the invariant is about.
+// Check returns the expectation that is set.
 func (i *Invariant) Check() *Expect {
 	switch {
 	case i.Always != nil:

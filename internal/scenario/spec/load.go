@@ -19,9 +19,9 @@ import (
 
 // LoadOptions are for reading scenarios.
 type LoadOptions struct {
-	// Set are variables' values, which override those of the file.
+	// Set holds values of variables, which override the file's.
 	Set map[string]string
-	// Files is where relative paths lead; nil is the machine's file system.
+	// Files resolves relative paths; nil: the machine's file system.
 	Files fs.FS
 	// Steps are the kinds of steps that a scenario may have.
 	Steps []StepKind
@@ -61,7 +61,7 @@ func Parse(file string, data []byte, opts LoadOptions) ([]*Scenario, error) {
 	return p.scenarios, problems.err()
 }
 
-// parsing is what has been read of a file.
+// parsing collects the documents of a file.
 type parsing struct {
 	*decoder
 	scenarios []*Scenario
@@ -255,7 +255,7 @@ func (d *decoder) steps(node *yaml.Node, field string) []Step {
 	return steps
 }
 
-// stepsDocument reads what an include names.
+// stepsDocument reads the document that an include names.
 func (d *decoder) stepsDocument(document *yaml.Node, vars map[string]string) []Step {
 	var read stepsDocument
 	own := *d
@@ -284,7 +284,7 @@ func notThere(path string, err error) error {
 	return err
 }
 
-// path is where a path of the file leads.
+// path resolves a path of the file.
 func (d *decoder) path(relative string) string {
 	if filepath.IsAbs(relative) {
 		return filepath.Clean(relative)

@@ -26,8 +26,8 @@ type NodePoolsSpec struct {
 	Pools []Pool `yaml:"pools"`
 }
 
-// ParseNodePools reads the pools of a file's documents of kind NodePools. check, if not nil,
-// checks one that has no problem of form; its checker's fields are those of the pool. Text such as
+// ParseNodePools reads the pools of a file's documents of kind NodePools. check, if not nil, checks
+// a pool that has no problem of form; its checker names fields relative to the pool. Text such as
 // ${NAME} is left as it is. The error is a Problems, or a *SyntaxError if data is no YAML.
 func ParseNodePools(file string, data []byte, check func(c *Checker, p *Pool)) ([]Pool, error) {
 	if len(data) > MaxNodePoolsBytes {

@@ -99,7 +99,7 @@ func (o *Object) Whole(created bool) error {
 	return nil
 }
 
-// JSONValue converts a value that was decoded from YAML to what JSON would give.
+// JSONValue converts a value that was decoded from YAML to the types that JSON decoding yields.
 func JSONValue(v any) any {
 	switch v := v.(type) {
 	case map[any]any: // some key is a number, a truth value or the like

@@ -15,29 +15,29 @@ import (
 
 // Pool is a number of like nodes.
 type Pool struct {
-	// Name is what its nodes are called, with -0, -1 and so on.
+	// Name is the prefix of its nodes' names, which end with -0, -1 and so on.
 	Name string `yaml:"name"`
-	// Nodes is how many there are; default 1.
+	// Nodes is the number of nodes; default 1.
 	Nodes *int `yaml:"nodes"`
-	// Labels, Annotations and Taints are added to those that every node has.
+	// Labels, Annotations and Taints are added to the ones that every node has.
 	Labels      map[string]string `yaml:"labels"`
 	Annotations map[string]string `yaml:"annotations"`
 	Taints      []Taint           `yaml:"taints"`
 	// Zones are values of the label topology.kubernetes.io/zone, which the nodes get in turn.
 	Zones []string `yaml:"zones"`
-	// Capacity is of each node, by resource: {cpu: 4, memory: 16Gi, pods: 20}.
+	// Capacity is the capacity of each node, by resource: {cpu: 4, memory: 16Gi, pods: 20}.
 	Capacity map[string]string `yaml:"capacity"`
-	// Allocatable is what pods may request of it, by resource; by default all.
+	// Allocatable is the part of it that pods may request, by resource; default all.
 	Allocatable map[string]string `yaml:"allocatable"`
 	// Unschedulable registers the nodes cordoned.
 	Unschedulable bool `yaml:"unschedulable"`
 	// Images are on each node from the beginning.
 	Images []PoolImage `yaml:"images"`
-	// Devices are those of each node, for dynamic resource allocation.
+	// Devices are the devices of each node, for dynamic resource allocation.
 	Devices []PoolDevices `yaml:"devices"`
 	// KubeletVersion is the version that the nodes report, such as v1.36.1.
 	KubeletVersion string `yaml:"kubeletVersion"`
-	// ReadyDelay is how long after its creation a node is Ready.
+	// ReadyDelay is the time from a node's creation until it is Ready.
 	ReadyDelay Duration `yaml:"readyDelay"`
 }
 
@@ -61,9 +61,9 @@ type PoolImage struct {
 type PoolDevices struct {
 	// Driver is the name of the driver, such as gpu.example.com.
 	Driver string `yaml:"driver"`
-	// Count is how many devices there are; default 1.
+	// Count is the number of devices; default 1.
 	Count *int `yaml:"count"`
-	// Attributes and Capacity are of each device, by name: {model: a100}, {memory: 80Gi}.
+	// Attributes and Capacity describe each device, by name: {model: a100}, {memory: 80Gi}.
 	Attributes map[string]string `yaml:"attributes"`
 	Capacity   map[string]string `yaml:"capacity"`
 }

@@ -14,7 +14,7 @@ type Problem struct {
 	File string
 	// Line is 0 if the whole file is meant.
 	Line int
-	// Field is the path of what is wrong, such as spec.steps[2].wait.for.
+	// Field is the path of the wrong field, such as spec.steps[2].wait.for.
 	Field   string
 	Message string
 
@@ -49,8 +49,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err is nil if there are no problems. It drops repetitions, such as those of a loop's
-// turns.
+// err is nil if there are no problems. It drops repetitions, such as a problem that each turn of a
+// loop has.
 func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func isPart(field, of string) bool {
 	return part && (rest == "" || of == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// DidYouMean is a hint at the known name that is nearest to what was written; it lists the
+// DidYouMean returns a hint at the known name that is nearest to the written one; it lists the
 // known names if none is near.
 func DidYouMean(written string, known []string) string {
 	if best := spell.Nearest(written, known); best != "" {

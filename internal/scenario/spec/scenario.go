@@ -26,9 +26,9 @@ type Metadata struct {
 	Labels map[string]string `yaml:"labels"`
 }
 
-// Spec is what a scenario does.
+// Spec describes a scenario: its variables, cluster, steps and invariants.
 type Spec struct {
-	// Description is one sentence that says what is shown.
+	// Description is one sentence that says what the scenario shows.
 	Description string `yaml:"description"`
 	// Vars are the variables that ${NAME} stands for, with their defaults; one without
 	// (~) must be given by --set NAME=VALUE.
@@ -61,14 +61,15 @@ type stepsSpec struct {
 	Steps       []Step             `yaml:"steps"`
 }
 
-// Cluster is what the scenario runs on.
+// Cluster describes the cluster that the scenario runs on.
 type Cluster struct {
-	// Nodes is how many nodes there are, called node-0, node-1 and so on; default 3.
+	// Nodes is the number of nodes, called node-0, node-1 and so on; default 3.
 	Nodes *int `yaml:"nodes"`
-	// Pools are nodes of other kinds, beside those of Nodes, which is then 0 by default.
+	// Pools are nodes of other kinds, in addition to Nodes, which is then 0 by default.
 	Pools []Pool `yaml:"pools"`
-	// ManageAllNodes simulates the Nodes that steps make, too; default true. If false, only
-	// those with the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node: fake.
+	// ManageAllNodes simulates the Nodes that steps make, too; default true. If false, only Nodes
+	// are simulated that have the annotation minikcm.dev/node: simulated or kwok.x-k8s.io/node:
+	// fake.
 	ManageAllNodes *bool `yaml:"manageAllNodes"`
 	// Clock is virtual (the default), real, or scaled=N.
 	Clock string `yaml:"clock"`
@@ -94,12 +95,12 @@ type Cluster struct {
 	// Stages are files and folders of kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics
 	// (kwok.x-k8s.io/v1alpha1) to begin with, whose kinds are served.
 	Stages []string `yaml:"stages"`
-	// StartDelay is how long a pod takes to start, unless its annotations say otherwise.
+	// StartDelay is the time that a pod takes to start, unless its annotations say otherwise.
 	StartDelay Duration `yaml:"startDelay"`
-	// ReadyDelay is how long a started container takes to become ready, unless the pod's
+	// ReadyDelay is the time that a started container takes to become ready, unless the pod's
 	// annotations say otherwise.
 	ReadyDelay Duration `yaml:"readyDelay"`
-	// ContainerStop is how long a container takes to end; default 50ms.
+	// ContainerStop is the time that a container takes to end; default 50ms.
 	ContainerStop Duration `yaml:"containerStop"`
 	// CloudProvider is simulated if the nodes are in the simulated cloud, in which each has an
 	// instance.

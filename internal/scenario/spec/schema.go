@@ -65,7 +65,7 @@ func (s *schema) oneOf(name string, fields []string) {
 	def["oneOf"] = options
 }
 
-// variablePattern is what may stand in place of anything but text.
+// variablePattern matches the variable that may stand in place of any value that is not text.
 const variablePattern = `\$\{[A-Za-z_][A-Za-z0-9_]*\}`
 
 // orVariable is a schema that a variable fits too.

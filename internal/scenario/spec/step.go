@@ -29,22 +29,22 @@ type StepKind interface {
 
 // Step is one thing to do.
 type Step struct {
-	// Name is shown in place of what the step says of itself.
+	// Name is shown in place of the step's own title.
 	Name string `yaml:"name"`
 	// Background lets the steps after this one begin at once; it ends by itself, or
 	// with the run.
 	Background bool `yaml:"background"`
-	// Say is what an audience reads before the step, in a tour of "minikcm demo". Other runs
-	// do not show it.
+	// Say is a text that the audience of "minikcm demo" reads before the step. Other runs do not
+	// show it.
 	Say string `yaml:"say"`
 
 	// Kind says what the step does, and Value with what. Kind is nil in a step without any.
 	Kind  StepKind `yaml:"-"`
 	Value any      `yaml:"-"`
 
-	// Line is where the step is written.
+	// Line is the line where the step is written.
 	Line int `yaml:"-"`
-	// File is in which file.
+	// File is the file in which it is written.
 	File string `yaml:"-"`
 
 	// kinds are the names of all kinds that are written, of which a valid step has one.
@@ -66,7 +66,7 @@ func (s *Step) readNode(d *decoder, node *yaml.Node, field string) {
 			d.decode(value, join(field, name), reflect.ValueOf(s).Elem().FieldByIndex(index))
 			return
 		}
-		// A value that is null is as good as none.
+		// A null value counts as no value.
 		into := reflect.New(reflect.TypeOf(d.kind(name).New())).Elem()
 		if d.decode(value, join(field, name), into); !into.IsNil() {
 			values[name] = into.Interface()

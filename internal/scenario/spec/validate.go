@@ -12,7 +12,7 @@ import (
 
 // Defaults of a scenario's fields.
 const (
-	// DefaultNodes is how many nodes a cluster has that begins with no Nodes and no pools.
+	// DefaultNodes is the number of nodes of a cluster that begins with no Nodes and no pools.
 	DefaultNodes   = 3
 	defaultTimeout = 10 * time.Minute
 )
@@ -22,7 +22,7 @@ type names struct {
 	// steps are the lines where steps of a name are written.
 	steps      map[string][]int
 	invariants []string
-	// timeout is that of the run; 0 while it is not known.
+	// timeout is the run's timeout; 0 while it is not known.
 	timeout time.Duration
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// checkSteps checks that each step does one thing, and what it does.
+// checkSteps checks that each step has one kind, and checks the kind's value.
 func (d *decoder) checkSteps(steps []Step, field string) {
 	for i := range steps {
 		s := &steps[i]
@@ -43,14 +43,14 @@ func (d *decoder) checkWithin(within Duration, line int, field string) {
 	}
 }
 
-// checkBody reads a body once, to find what is wrong with it.
+// checkBody reads a body once, to find its problems.
 func (d *decoder) checkBody(b *Body, vars map[string]string, line int, field string) {
 	if b.node == nil {
 		d.problem(line, field, "is empty: say what to do")
 		return
 	}
-	// With may be called at any time: what it decodes with must not change, and must
-	// not grow what is known of the whole.
+	// With may be called at any time: it must neither see later changes of the decoder nor add to
+	// its state.
 	known := *d
 	known.checking = false
 	b.decoder, b.field = &known, field

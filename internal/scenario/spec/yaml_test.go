@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Anchors and merge keys are what they stand for, in steps as in objects: what is written
-// goes before what is merged, and an earlier mapping before a later one.
+// Anchors and merge keys are replaced by the nodes that they name, in steps and in objects. A
+// mapping's own fields take precedence over merged ones, and an earlier mapping over a later one.
 func TestMergeKeys(t *testing.T) {
 	found, err := Parse("merged.yaml", []byte(`
 apiVersion: minikcm.dev/v1alpha1

@@ -24,8 +24,8 @@ var (
 	errNoVersion = errors.New("an event has no resourceVersion that is a number")
 )
 
-// parseEvent reads of a line what the feed needs. An encoder writes the fields of a small depth
-// before the large ones, so that most of the line is not looked at.
+// parseEvent reads the fields of a line that the feed needs. An encoder writes the fields of a
+// small depth before the large ones, so that most of the line is not looked at.
 func parseEvent(line []byte) (*event, error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	e := &event{line: line}

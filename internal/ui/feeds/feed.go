@@ -20,12 +20,13 @@ const (
 	// shortest is the real time between two messages to a subscriber, while few share a feed.
 	shortest = 100 * time.Millisecond
 	// A feed serves few subscribers this often. Each further one adds to the time between messages,
-	// so that what they cost the machine grows more slowly than the audience: a hundred pages get
-	// messages every 280 ms.
+	// so that their cost grows more slowly than their number: a hundred pages get messages every
+	// 280 ms.
 	few, each = 10, 2 * time.Millisecond
 	// longest is the time between messages, however many share a feed.
 	longest = time.Second
-	// maxHistory is how much a feed keeps for subscribers that are behind, in bytes of events.
+	// maxHistory caps the history that a feed keeps for subscribers that are behind, in bytes of
+	// events.
 	maxHistory = 16 << 20
 	// maxLine is the size of an event, in bytes. The API server's objects are smaller.
 	maxLine = 8 << 20
@@ -37,22 +38,23 @@ type feed struct {
 	stop    context.CancelFunc
 	arrived chan struct{} // has a value if there are events that are not published
 	ended   chan struct{} // is closed when no more events arrive
-	// subscribers counts those that have not left. It changes under the mutex of Feeds.
+	// subscribers counts the subscribers that have not left. It changes under the mutex of Feeds.
 	subscribers atomic.Int64
 
 	mu sync.Mutex
-	// limit is how much the history keeps, in bytes of events.
+	// limit caps the history, in bytes of events.
 	limit int
-	// oldest is the resourceVersion that the history follows; published that of its last event.
+	// oldest is the resourceVersion after which the history begins; published is the
+	// resourceVersion of its last event.
 	oldest, published uint64
-	// history has the latest event of each object. Those that another event replaced are nil.
+	// history has the latest event of each object. Replaced events are nil.
 	history []*event
-	// latest are the places in history by UID, without the bookmarks.
+	// latest maps UIDs to indexes in history. Bookmarks are not in it.
 	latest map[string]int
 	// replaced counts the nils of history, size the bytes of its events.
 	replaced, size int
 	pending        []*event
-	// messages are those after published, by the resourceVersion that they follow.
+	// messages holds the messages up to published, by the resourceVersion that they follow.
 	messages map[uint64]*websocket.PreparedMessage
 	// final is the event that ended the watch, if any.
 	final *event
@@ -184,9 +186,9 @@ func (f *feed) reaches(version uint64) bool {
 // atEnd is the version of a subscriber that has got the event that ended the watch.
 const atEnd = math.MaxUint64
 
-// message returns what follows a version, and the version that it leads to. If nothing follows yet,
-// the message is nil and changed is closed when something may; ok is false if nothing ever will, or
-// the history does not reach back.
+// message returns a message with the events after a version, and the version of the last one. If
+// there are none yet, the message is nil, and changed is closed when there may be some. ok is false
+// if there will be none, or if the history does not reach back to the version.
 func (f *feed) message(version uint64) (m *websocket.PreparedMessage, next uint64, changed <-chan struct{}, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

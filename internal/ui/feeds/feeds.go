@@ -28,14 +28,14 @@ type Feeds struct {
 
 	mu     sync.Mutex
 	closed bool
-	// feeds are those that have subscribers.
+	// feeds has the feeds with subscribers.
 	feeds map[*feed]bool
 	paths map[string]*resource
 }
 
-// resource is what feeds of one path watch.
+// resource is the state of one watched path.
 type resource struct {
-	// opening is held while a feed is opened: those who join wait for it.
+	// opening is held while a feed is opened: subscribers that want to join wait for it.
 	opening sync.Mutex
 	// newest is the feed that new subscribers join, if it reaches back for them. Subscribers of an
 	// older one stay there.
@@ -65,9 +65,9 @@ type Subscription struct {
 	version uint64
 }
 
-// Subscribe returns a subscription of what follows a resourceVersion at a path. It opens a watch if
-// no feed reaches back that far, with the values of ctx, and returns the error of opening it.
-// The caller has to Leave.
+// Subscribe returns a subscription to the events after a resourceVersion at a path. It opens a
+// watch if no feed reaches back that far, with the values of ctx, and returns the error of opening
+// it. The caller has to Leave.
 func (f *Feeds) Subscribe(ctx context.Context, path string, version uint64) (*Subscription, error) {
 	f.mu.Lock()
 	r := f.paths[path]

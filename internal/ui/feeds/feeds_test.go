@@ -121,7 +121,7 @@ func TestLatestEvents(t *testing.T) {
 	})
 }
 
-// TestSameBytes encodes a message once for those who follow the same version.
+// TestSameBytes encodes a message once for all subscribers at the same version.
 func TestSameBytes(t *testing.T) {
 	inBubble(t, func(a *api) {
 		first, second := a.subscribe(99), a.subscribe(99)
@@ -172,7 +172,7 @@ func TestHistoryHasALimit(t *testing.T) {
 	})
 }
 
-// TestEndOfWatch passes the event on that ends a watch; those who come then begin another.
+// TestEndOfWatch passes on the event that ends a watch; later subscribers begin another.
 func TestEndOfWatch(t *testing.T) {
 	inBubble(t, func(a *api) {
 		s := a.subscribe(99)
@@ -207,7 +207,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// TestRefusedWatch returns what the API server says, and the next subscriber tries again.
+// TestRefusedWatch returns the API server's error, and the next subscriber tries again.
 func TestRefusedWatch(t *testing.T) {
 	inBubble(t, func(a *api) {
 		a.refuses = errors.New("too old")

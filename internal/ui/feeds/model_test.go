@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// page is what a subscriber knows: the versions of the objects.
+// page is a subscriber's state: the versions of the objects.
 type page struct {
 	version uint64
 	objects map[string]uint64

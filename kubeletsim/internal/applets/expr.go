@@ -53,7 +53,7 @@ func exprLevels() [5]map[string]bool {
 	}
 }
 
-// expression is what is left to be read of one.
+// expression holds the words of an expression that have not been read yet.
 type expression struct{ words []string }
 
 func (e *expression) next() (word string, ok bool) {

@@ -43,7 +43,7 @@ func nonEmpty(words []string) []string {
 	return words
 }
 
-// withoutFlags returns the words after flags, of which those of takes have a value. A -- ends them.
+// withoutFlags returns the words after flags, which -- ends. takes lists the flags that have a value.
 func withoutFlags(words []string, takes string) []string {
 	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
 		flag := words[0]

@@ -330,7 +330,7 @@ func (in *interpreter) substitute(re *regexp.Regexp, with, s string, all bool) (
 	return b.String(), n
 }
 
-// replacement replaces & by what was matched.
+// replacement replaces & by the matched text.
 func replacement(with, matched string) string {
 	if !strings.ContainsAny(with, `&\`) {
 		return with

@@ -166,7 +166,8 @@ func (l *lexer) quoted(quote byte, kind int) token {
 	panic(&SyntaxError{"unterminated string or regular expression"})
 }
 
-// unescape returns what stands after a backslash, and how many bytes it takes.
+// unescape returns the text of an escape sequence, and the number of bytes after the backslash that
+// it takes.
 func unescape(rest string) (char string, used int) {
 	switch c := rest[0]; {
 	case strings.IndexByte(`"\/`, c) >= 0:

@@ -29,7 +29,7 @@ type (
 	statement  func(in *interpreter) jump
 )
 
-// jump is how a statement ends.
+// jump is the way in which a statement ends.
 type jump int
 
 const (
@@ -528,7 +528,7 @@ func (p *parser) optionalOperand() bool {
 	return p.tok.kind != newline && p.tok.kind != end && !p.is(";", "}", ">", ">>", "|")
 }
 
-// variable returns what finds the cell of a name.
+// variable returns the function that finds the cell of a name.
 func (p *parser) variable(called string) func(in *interpreter) *cell {
 	if i := slices.Index(p.params, called); i >= 0 {
 		return func(in *interpreter) *cell { return in.frame[i] }

@@ -198,7 +198,7 @@ func (in *interpreter) chosen(r *rule) bool {
 	return true
 }
 
-// do executes one statement, and releases what it has computed.
+// do executes one statement, and releases the values that it has computed.
 func (in *interpreter) do(s statement) jump {
 	in.step()
 	mark := in.temp

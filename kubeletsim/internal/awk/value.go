@@ -13,7 +13,8 @@ import (
 type value struct {
 	text   string
 	number float64
-	// isText and isNumber are both set for numeric input, and neither for what has no value.
+	// isText and isNumber are both set for numeric input. Neither is set for a variable without a
+	// value.
 	isText, isNumber bool
 }
 

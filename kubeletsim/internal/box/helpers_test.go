@@ -12,7 +12,7 @@ import (
 
 func fmtSscan(text string, into ...any) (int, error) { return fmt.Sscan(text, into...) }
 
-// waitingBuffer is what a terminal shows.
+// waitingBuffer holds the text that a terminal shows.
 type waitingBuffer struct {
 	mu      sync.Mutex
 	text    string

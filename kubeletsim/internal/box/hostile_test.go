@@ -251,7 +251,7 @@ func TestHostIsHidden(t *testing.T) {
 	}
 }
 
-// Random numbers follow from the seed, also those of commands that run at the same time.
+// Random numbers follow from the seed, also in commands that run at the same time.
 func TestRandomFollowsFromSeed(t *testing.T) {
 	const script = `echo $RANDOM; echo $RANDOM | cat | { read x; echo $x $RANDOM; }; (echo $RANDOM) & wait; sh -c 'echo $RANDOM $$'; echo $! $(echo $RANDOM)`
 	seen := map[string]uint64{}

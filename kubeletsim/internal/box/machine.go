@@ -59,7 +59,7 @@ type Machine struct {
 	Share *shell.Share
 	// Killed, if not nil, is called when the command was killed because it needed more than Memory.
 	Killed func()
-	// Seed is what random numbers follow from.
+	// Seed determines the random numbers.
 	Seed uint64
 	// Main, if not nil, makes the command a container's own process.
 	Main *Main

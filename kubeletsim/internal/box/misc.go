@@ -281,7 +281,7 @@ func diff(ctx context.Context, p *proc) int {
 	return 1
 }
 
-// paste joins the lines of files, or with -s those of each file.
+// paste joins the lines of several files side by side, or with -s the lines of each file.
 func paste(ctx context.Context, p *proc) int {
 	flags, names, ok := p.parse("s", "d")
 	if !ok {

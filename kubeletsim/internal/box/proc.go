@@ -37,7 +37,7 @@ type proc struct {
 	descriptors map[int]shell.Descriptor
 	// awaits means that a file that may be there is not: see shell.Program.
 	awaits bool
-	// guess is what the program has to do with unknown text.
+	// guess records the program's use of unknown text.
 	guess *guess
 	// held is the memory that the program has reserved.
 	held int64
@@ -90,8 +90,8 @@ const boxPath = "/bin/busybox"
 // errNotFound means that a command is in no directory of PATH.
 var errNotFound = errors.New("executable file not found in $PATH")
 
-// find finds the program that the arguments name. Its errors are those of a container
-// runtime.
+// find finds the program that the arguments name. It returns the errors that a container
+// runtime would.
 func (p *proc) find() (program, error) {
 	if len(p.args) == 0 || p.args[0] == "" {
 		return nil, &NotStartedError{"no command specified"}
@@ -134,8 +134,8 @@ func (p *proc) lookup(name string) (program, error) {
 	return nil, found
 }
 
-// load returns the program of a file: a simulated one, or a script. With the error unknown.ErrFile, it is what
-// is assumed of a file that may be there: a program has the name that it is known by.
+// load returns the program of a file: a simulated one, or a script. If the file may be there, load also returns
+// unknown.ErrFile; the program is then assumed from its name: the simulated one of that name, or foreign.
 func (p *proc) load(file, name string) (program, error) {
 	info, err := p.machine.Files.Stat(file)
 	switch {
@@ -168,7 +168,7 @@ func (p *proc) load(file, name string) (program, error) {
 	}, nil
 }
 
-// isBinary reports whether a file is that of the programs.
+// isBinary reports whether a file is a binary of the simulated programs.
 func (p *proc) isBinary(file string) bool {
 	f, err := p.machine.Files.OpenFile(file, os.O_RDONLY, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/internal/golden"
 )
 
-// What scripts write is what bash writes for them, but for programs' errors: see the expected output.
+// Scripts write the same as under bash, except for programs' errors: see the expected output.
 func TestScripts(t *testing.T) {
 	data, err := os.ReadFile("testdata/scripts.txt")
 	if err != nil {

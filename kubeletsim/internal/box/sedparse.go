@@ -14,7 +14,7 @@ type sedCommand struct {
 	from, to *sedAddress
 	not      bool
 	verb     byte
-	// match, with and the flags are those of s; from and to of y are its characters.
+	// match, with, all, prints and nth are arguments of s. characters maps the characters of y.
 	match           *regexp.Regexp
 	with            string
 	all, prints     bool

@@ -76,7 +76,7 @@ func isoFormat(arg string) string {
 	return "%F"
 }
 
-// referenceTime returns the time of date -r: that of a file, or seconds.
+// referenceTime returns the time of date -r: when a file was modified, or a number of seconds.
 func (p *proc) referenceTime(arg string) (time.Time, bool) {
 	if info, err := p.machine.Files.Stat(p.path(arg)); err == nil {
 		return info.ModTime(), true
@@ -477,8 +477,8 @@ func timeout(ctx context.Context, p *proc) int {
 	return code
 }
 
-// exitTimeout is the exit code of timeout for a command that took too long, and exitTerminated that of the
-// command.
+// timeout exits with exitTimeout if the command took too long, or with --preserve-status with exitTerminated,
+// the status of a command that SIGTERM has ended.
 const (
 	exitTimeout    = 124
 	exitTerminated = 143

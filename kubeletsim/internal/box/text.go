@@ -213,7 +213,7 @@ func sortLines(ctx context.Context, p *proc) int {
 		return p.unsupported("-z")
 	}
 	lines, code := p.allLines(ctx, names)
-	for _, flag := range "nrVhgfb" { // those of the key, as in -k2,2n
+	for _, flag := range "nrVhgfb" { // a key may have flags, as in -k2,2n
 		if strings.ContainsRune(flags['k'], flag) {
 			flags[byte(flag)] = "set"
 		}
@@ -284,7 +284,8 @@ func (p *proc) stepper(ctx context.Context) func() bool {
 	}
 }
 
-// sortKey is what sort compares of a line: the whole, or from the field -k on, to the second of its fields.
+// sortKey returns the function that yields the part of a line to compare: all of it, or with -k N,M the
+// fields N to M.
 func sortKey(flags map[byte]string) func(line string) string {
 	field := int(leadingNumber(flags['k']))
 	_, to, bounded := strings.Cut(flags['k'], ",")

@@ -50,9 +50,9 @@ func (s *session) Changing() bool {
 // Partial implements shell.Container.
 func (s *session) Partial(dir string) bool { return s.machine.Files.Partial(dir) }
 
-// guess is what one program has to do with unknown text.
+// guess records one program's use of unknown text.
 type guess struct {
-	// made means that an argument or an input is unknown, or that what the program is to do is.
+	// made means that an argument, an input or the task of the program is unknown.
 	made bool
 	// hides means that the output is computed, so that it is unknown, too. shown means that unknown text has
 	// been written in its place.

@@ -16,8 +16,8 @@ type command struct {
 	// certName, keyName and caName are the keys of the Secret.
 	certName, keyName, caName string
 	hosts                     []string
-	// validating and mutating are the names of the webhook configurations to patch, crds and
-	// apiServices those of the other objects.
+	// validating and mutating are the names of the webhook configurations to patch; crds and
+	// apiServices are the names of the other objects to patch.
 	validating, mutating string
 	crds, apiServices    []string
 	failurePolicy        admissionregistrationv1.FailurePolicyType

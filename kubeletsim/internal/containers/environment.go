@@ -204,8 +204,8 @@ func (in *Ref) resource(ref *corev1.ResourceFieldSelector) (string, error) {
 }
 
 // serviceVariables sets the environment variables for services (Kubernetes documentation,
-// "Accessing the Service"): for the API's own service and, with enableServiceLinks, for those
-// of the pod's namespace that were there when the run began.
+// "Accessing the Service"): for the API's own service and, with enableServiceLinks, for the
+// services in the pod's namespace that were there when the run began.
 func (in *Ref) serviceVariables(ctx context.Context, set func(name, value string)) error {
 	services := in.runtime.opts.Client.CoreV1().Services
 	own, err := services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})

@@ -32,17 +32,17 @@ type Files struct {
 	machines map[string]*keptMachine
 	// changed is called when files of the pod's own have changed; nil: nothing is.
 	changed func()
-	// credentials are those of the podCertificate sources; nil until they are looked for.
+	// credentials belong to the podCertificate sources; nil until the first use.
 	credentials *[]*podcertificates.Credential
 }
 
-// containerRoot is what the commands of one run of a container share.
+// containerRoot holds what the commands of one run of a container share.
 type containerRoot struct {
 	id   string
 	tree *memfs.Tree
 	// memory pays for the commands and for the files that they write.
 	memory *shell.Budget
-	// assumptions are what has been assumed of the image, ran whether a program of which nothing is known
+	// assumptions holds the assumptions about the image. ran is set once a program of which nothing is known
 	// has run.
 	assumptions *assumptions
 	ran         *atomic.Bool
@@ -84,14 +84,14 @@ func (f *Files) Watch(changed func()) {
 	}
 }
 
-// Written is what the containers of a pod have written, in bytes.
+// Written counts the bytes that the containers of a pod have written.
 type Written struct {
 	// Volumes has the pod's own volumes, by name, and Containers the root file systems of the
 	// containers.
 	Volumes, Containers map[string]int64
 }
 
-// Written returns what the containers have written.
+// Written returns how much the containers have written.
 func (f *Files) Written() Written {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -44,8 +44,8 @@ func withPodLimits(pod *corev1.Pod, r corev1.ResourceRequirements) corev1.Resour
 	return r
 }
 
-// cgroupFiles returns the files of a container's cgroup, of version 2. The conversion of CPU
-// requests to weights is that of KEP-2254.
+// cgroupFiles returns the files of a container's cgroup, of version 2. CPU requests become
+// weights as in KEP-2254.
 func cgroupFiles(r corev1.ResourceRequirements) map[string]string {
 	quota, memory := "max", "max"
 	if limit := r.Limits.Cpu(); !limit.IsZero() {

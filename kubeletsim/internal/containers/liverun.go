@@ -35,8 +35,9 @@ type liveRun struct {
 	files *memfs.View
 }
 
-// SyncProcesses starts the processes of containers that have started by state, and ends those of
-// containers that have ended. They end with ctx at the latest. Before, it reads what containers see as it was at their start.
+// SyncProcesses starts the processes of containers that have started by state, and ends the processes
+// of containers that have ended. They end with ctx at the latest. First, it reads the sources that
+// a container sees, until its end, as they were at its start.
 func (rt *Runtime) SyncProcesses(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State) {
 	rt.keepBeginnings(ctx, n, e, pod, state)
 	files := e.Files()

@@ -107,7 +107,7 @@ func (in *Ref) seed(command string) uint64 {
 }
 
 // processes returns the processes that the container sees: its own; with a target container,
-// the target's before it; with a shared namespace, those of all running containers.
+// the target's before it; with a shared namespace, the processes of all running containers.
 func (in *Ref) processes() []box.Process {
 	shown := in.entry.See()
 	target := ""

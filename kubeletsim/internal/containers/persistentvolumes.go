@@ -60,10 +60,10 @@ func nfsKey(source *corev1.NFSVolumeSource) string {
 	return "nfs " + source.Server + " " + source.Path
 }
 
-// freeDeletedVolumes starts to watch volumes when the first content is used. The content of a
-// volume with the policy Delete is freed with the volume, as is that of a source without an
-// identity of its own. With other policies the content stays for the next volume of the same
-// source.
+// freeDeletedVolumes starts to watch volumes when the first content is used. Content is freed with
+// its volume if the volume has the policy Delete, or if its source has no identity of its own.
+// Otherwise it stays for the next volume of the same source. Content on a node (hostPath, local)
+// always stays.
 func (rt *Runtime) freeDeletedVolumes() error {
 	var err error
 	rt.shared.watching.Do(func() {

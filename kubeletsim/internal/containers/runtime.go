@@ -46,7 +46,7 @@ type Options struct {
 // Runtime is the container runtime of all simulated nodes.
 type Runtime struct {
 	opts Options
-	// share and memory are what the commands in all containers use of this machine.
+	// share and memory bound what the commands in all containers use of this machine.
 	share  *shell.Share
 	memory *shell.Budget
 	// space holds the files of all containers; shared are the volumes that outlive pods.

@@ -14,9 +14,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
 )
 
-// Bundles returns the ClusterTrustBundles of a projection: the named one, or those of the signer
-// that the selector matches, in the order of their names. Without a selector none of a signer's
-// matches (KEP-3257).
+// Bundles returns the ClusterTrustBundles of a projection: the named one, or the signer's bundles
+// that match the selector, in the order of their names. Without a selector, none of them matches
+// (KEP-3257).
 func (rt *Runtime) Bundles(ctx context.Context, source *corev1.ClusterTrustBundleProjection) ([]certificatesv1.ClusterTrustBundle, error) {
 	client := rt.opts.Client.CertificatesV1().ClusterTrustBundles()
 	if source.Name != nil {
@@ -46,8 +46,8 @@ func (rt *Runtime) Bundles(ctx context.Context, source *corev1.ClusterTrustBundl
 	return list.Items, nil
 }
 
-// fillBundle writes the distinct certificates of a projection's ClusterTrustBundles. Upstream's
-// kubelet shuffles them; their order here is that of the bundles' names.
+// fillBundle writes the distinct certificates of a projection's ClusterTrustBundles, in the order
+// of the bundles' names. Upstream's kubelet shuffles them.
 func (in *Ref) fillBundle(ctx context.Context, tree *memfs.Tree, source *corev1.ClusterTrustBundleProjection, mode *int32) error {
 	found, err := in.runtime.Bundles(ctx, source)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 )
 
-// Reason is the reason of evicted pods, and of those that a node under pressure refuses.
+// Reason is the reason of evicted pods, and of pods that a node under pressure refuses.
 const Reason = "Evicted"
 
 // Refusal returns why a node with these conditions admits no further pod; empty if it admits it.

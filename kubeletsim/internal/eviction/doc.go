@@ -6,9 +6,9 @@
 // unused images are removed from a disk that is nearly full (the page "Garbage Collection"). All
 // functions are pure.
 //
-// A Node is what the pods on a node use over time (usage.Demand), and the images on it. Step takes one
-// look at it, as a kubelet does every Interval, Collect checks the disk for images to remove, as it
-// does every CollectionInterval, and Next predicts which of them is the first to matter. So nothing
+// A Node holds the images on a node and the pods with their usage over time (usage.Demand). Step takes
+// one look at it, as a kubelet does every Interval, Collect checks the disk for images to remove, as
+// it does every CollectionInterval, and Next predicts which of them is the first to matter. So nothing
 // runs between two looks that matter, and nothing at all on a node that cannot run short.
 //
 //minikcm:pure

@@ -14,13 +14,13 @@ import (
 // CollectionInterval is the time between two collections of unused images.
 const CollectionInterval = 5 * time.Minute
 
-// ImagePolicy are a kubelet's rules for the garbage collection of images. The defaults are those of
-// upstream's kubelet.
+// ImagePolicy holds a kubelet's rules for the garbage collection of images. The defaults are the
+// same as in upstream's kubelet.
 type ImagePolicy struct {
 	// HighPercent of the node's disk must be used for a collection, which frees it down to
 	// LowPercent. With 100, nothing is ever collected.
 	HighPercent, LowPercent int
-	// MinAge is how long an image stays at least.
+	// MinAge is the minimum age of an image that is removed.
 	MinAge time.Duration
 }
 
@@ -72,7 +72,7 @@ type Image struct {
 	InUse bool
 }
 
-// imageBytes returns what the images take of the node's disk.
+// imageBytes returns the size of the images on the node's disk.
 func (n *Node) imageBytes() float64 {
 	var sum float64
 	for i := range n.Images {
@@ -81,7 +81,7 @@ func (n *Node) imageBytes() float64 {
 	return sum
 }
 
-// diskUsed returns what images and pods use of the node's disk.
+// diskUsed returns the bytes that images and pods use of the node's disk.
 func (n *Node) diskUsed(at time.Time) float64 { return n.imageBytes() + n.used(diskSignal, at) }
 
 // usedPercent rounds up, as upstream's kubelet does.
@@ -126,9 +126,9 @@ type Collection struct {
 	Failed string
 }
 
-// Collect returns which images a kubelet removes from its node, as it checks every
-// CollectionInterval: those that have been unused for longest, until the disk is at the low
-// threshold. That is nothing before the high threshold is reached.
+// Collect returns the images that a kubelet removes from its node at the check of each
+// CollectionInterval: the ones that have been unused for longest, until the disk is at the low
+// threshold. Below the high threshold, it removes none.
 func Collect(p *Policy, n *Node, now time.Time) Collection {
 	used, capacity := n.diskUsed(now), n.capacity(DiskAvailable)
 	if !n.collects(p, used) {
@@ -179,8 +179,8 @@ func (n *Node) nextCollection(p *Policy, now time.Time) Plan {
 	return Plan{At: at}
 }
 
-// reclaimImages is what a kubelet does before it evicts a pod for ephemeral storage: it removes all
-// unused images. It returns the node as it is then.
+// reclaimImages removes all unused images, as a kubelet does before it evicts a pod for ephemeral
+// storage. It returns the node without them.
 func (n *Node) reclaimImages(p *Policy, t *Threshold, now time.Time) (*Node, []Image) {
 	if t.Signal.resource() != corev1.ResourceEphemeralStorage {
 		return n, nil

@@ -18,9 +18,9 @@ type Plan struct {
 }
 
 // Next returns when a look, a collection of images or the kernel will change something. Looks happen
-// at multiples of Interval on the clock, collections at those of CollectionInterval, and a look after
-// an eviction as soon as the pod has ended. If nothing changes within an hour, and it might later,
-// Next plans a look then.
+// at multiples of Interval on the clock, collections at multiples of CollectionInterval, and a look
+// after an eviction as soon as the pod has ended. If nothing changes within an hour, and it might
+// later, Next plans a look then.
 func Next(p *Policy, n *Node, s *State, now time.Time) Plan {
 	look, collection := n.nextLook(p, s, now), n.nextCollection(p, now)
 	switch {

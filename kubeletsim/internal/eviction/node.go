@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/internal/usage"
 )
 
-// Node is what a node has, and what the pods on it use.
+// Node is a node's resources, its images, and its pods with their usage.
 type Node struct {
 	Capacity, Allocatable corev1.ResourceList
 	Pods                  []Pod
@@ -21,7 +21,7 @@ type Node struct {
 type Pod struct {
 	Object     *corev1.Pod
 	Containers []Container
-	// Evicted means that the pod is being evicted: what it uses counts, but it is no candidate.
+	// Evicted means that the pod is being evicted: its usage counts, but it is no candidate.
 	Evicted bool
 	// diskLimit is the pod's limit of ephemeral storage; nil if it has none.
 	diskLimit *resource.Quantity
@@ -40,11 +40,13 @@ type Container struct {
 	Since time.Time
 	// demands has one element for each of signals.
 	demands [3]usage.Demand
-	// written is what the container has written into its root file system.
+	// written is the size of the files that the container has written into its root file system, in
+	// bytes.
 	written float64
 }
 
-// NewContainer returns a container of the pod that has run since the given time, and uses what the model says.
+// NewContainer returns a container of the pod that has run since the given time, with the usage that the model
+// computes.
 func NewContainer(model usage.Model, pod *corev1.Pod, c *corev1.Container, since time.Time) Container {
 	made := Container{Spec: c, Since: since}
 	for i, s := range signals() {
@@ -53,13 +55,13 @@ func NewContainer(model usage.Model, pod *corev1.Pod, c *corev1.Container, since
 	return made
 }
 
-// NewStoringContainer returns a container of which only what it stores counts, on a node where no
-// pod declares what it uses.
+// NewStoringContainer returns a container of which only the stored bytes count, on a node where no
+// pod declares its usage.
 func NewStoringContainer(c *corev1.Container, since time.Time) Container {
 	return Container{Spec: c, Since: since}
 }
 
-// uses returns what the container uses of the amount of the i-th signal.
+// uses returns the container's usage of the amount of the i-th signal.
 func (c *Container) uses(i int, at time.Time) float64 {
 	if i == diskSignal {
 		return c.demands[i].At(at) + c.written
@@ -78,7 +80,7 @@ func (c *Container) most(i int) float64 {
 // maxPIDs is the number of process IDs of a node.
 const maxPIDs = 1 << 22
 
-// capacity returns what a node has of a signal's amount.
+// capacity returns the node's capacity of a signal's amount.
 func (n *Node) capacity(s Signal) float64 {
 	if s == PIDAvailable {
 		return maxPIDs
@@ -87,9 +89,9 @@ func (n *Node) capacity(s Signal) float64 {
 	return amount.AsApproximateFloat64()
 }
 
-// limit returns what pods can use of a signal's amount altogether. Upstream's kubelet gives them
-// the allocatable amount and what the hard threshold keeps free. The images of the node are on the
-// same disk.
+// limit returns the part of a signal's amount that all pods together can use. Upstream's kubelet
+// gives them the allocatable amount and the amount that the hard threshold keeps free. The images
+// of the node are on the same disk.
 func (n *Node) limit(p *Policy, s Signal) float64 {
 	capacity := n.capacity(s)
 	limit := capacity
@@ -109,7 +111,7 @@ func (n *Node) limit(p *Policy, s Signal) float64 {
 	return min(limit, allocatable.AsApproximateFloat64()+kept)
 }
 
-// used returns what all pods use of the amount of the i-th signal.
+// used returns the usage of all pods of the amount of the i-th signal.
 func (n *Node) used(i int, at time.Time) float64 {
 	var sum float64
 	for j := range n.Pods {

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 )
 
-// shortestRun is how long a container runs at least before the kernel kills it.
+// shortestRun is the minimum time that a container runs before the kernel kills it.
 const shortestRun = time.Second
 
 // Victim is the container that the kernel kills.

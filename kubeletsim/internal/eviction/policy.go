@@ -26,7 +26,7 @@ const (
 // signals are the signals in the order in which their resources are reclaimed.
 func signals() []Signal { return []Signal{MemoryAvailable, DiskAvailable, PIDAvailable} }
 
-// resource is what pods use of the signal's amount.
+// resource returns the resource whose usage by pods lowers the signal's amount.
 func (s Signal) resource() corev1.ResourceName {
 	switch s {
 	case MemoryAvailable:
@@ -86,7 +86,7 @@ func (a Amount) of(capacity float64) float64 {
 	return a.Quantity.AsApproximateFloat64()
 }
 
-// text is the amount as messages have it.
+// text returns the amount as messages show it.
 func (a Amount) text(capacity float64) string {
 	if a.Share > 0 {
 		return bytes(a.of(capacity))
@@ -101,7 +101,8 @@ type Threshold struct {
 	// Soft thresholds must be met for Grace before a pod is evicted.
 	Soft  bool
 	Grace time.Duration
-	// MinReclaim is what must be available beyond Below before the kubelet stops evicting.
+	// MinReclaim is the amount beyond Below that must be available before the kubelet stops
+	// evicting.
 	MinReclaim Amount
 }
 
@@ -112,12 +113,12 @@ type thresholdKey struct {
 	soft   bool
 }
 
-// Policy are a kubelet's rules for evictions.
+// Policy holds a kubelet's rules for evictions.
 type Policy struct {
 	Thresholds []Threshold
 	// MaxPodGrace bounds the grace period of pods that soft thresholds evict.
 	MaxPodGrace time.Duration
-	// Transition is how long a condition lasts after its thresholds were last met.
+	// Transition is the time that a condition lasts after its thresholds were last met.
 	Transition time.Duration
 	Images     ImagePolicy
 }

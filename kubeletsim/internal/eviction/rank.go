@@ -13,9 +13,9 @@ import (
 	"minikcm.dev/minikcm/internal/usage"
 )
 
-// rank returns the candidates for an eviction, the first to be evicted first: pods that use more
-// than they request before others, then those of lower priority, then those that use the most
-// beyond their requests. For PIDs, requests do not exist.
+// rank returns the candidates for an eviction in the order of eviction. Pods that use more than
+// they request come before the others, then lower priorities before higher ones, then pods by the
+// usage beyond their requests, the highest first. For PIDs, requests do not exist.
 func (n *Node) rank(i int, at time.Time) []*Pod {
 	name := signals()[i].resource()
 	type candidate struct {
@@ -82,8 +82,8 @@ func (n *Node) message(p *Policy, t *Threshold, pod *Pod, at time.Time) string {
 // kibibytes rounds an amount as metrics do.
 func kibibytes(amount float64) float64 { return math.Round(amount/1024) * 1024 }
 
-// exceeded returns why the pod is evicted for its own limits of ephemeral storage, those of its
-// volumes first; empty if it stays within them.
+// exceeded returns the reason why the pod is evicted for its own limits of ephemeral storage; empty
+// if it stays within them. It checks the limits of the volumes first.
 func (p *Pod) exceeded(at time.Time) string {
 	if p.Evicted || Critical(p.Object) {
 		return ""

@@ -22,13 +22,13 @@ const (
 // hardGrace is the grace period of pods that are evicted at once, and the shortest of all.
 const hardGrace = time.Second
 
-// State is what a kubelet keeps from one look to the next. The zero value has seen nothing.
+// State is a kubelet's state between two looks. The zero value is the state before the first look.
 type State struct {
-	// first has the thresholds that are met, and since when. acting are those of them whose grace
-	// period is over.
+	// first maps the thresholds that are met to the times since which they are. acting has the ones
+	// whose grace period is over.
 	first  map[thresholdKey]time.Time
 	acting map[thresholdKey]bool
-	// last is when the thresholds of a condition were last met.
+	// last is the time at which a threshold of a condition was last met.
 	last map[corev1.NodeConditionType]time.Time
 	// looked is the time of the last look.
 	looked time.Time
@@ -44,7 +44,7 @@ func Resume(reported map[corev1.NodeConditionType]time.Time) State {
 	return State{last: maps.Clone(reported)}
 }
 
-// Idle reports whether nothing is left of a shortage.
+// Idle reports whether the state has no trace of a shortage.
 func (s *State) Idle() bool { return len(s.first) == 0 && len(s.last) == 0 && len(s.victims) == 0 }
 
 // Conditions returns the conditions of the node, sorted.
@@ -62,7 +62,7 @@ type Eviction struct {
 	Disruption bool
 }
 
-// Outcome is what a kubelet does after a look.
+// Outcome holds the actions of a kubelet after a look.
 type Outcome struct {
 	// Reclaim is the resource that the node is short of; empty if it is of none.
 	Reclaim   corev1.ResourceName

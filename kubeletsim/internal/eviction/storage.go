@@ -36,8 +36,8 @@ func LimitsStorage(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, limits) || slices.ContainsFunc(pod.Spec.InitContainers, limits)
 }
 
-// Store records what the containers of the pod have written into its own volumes, by name, and into
-// their root file systems, by the container's name, in bytes. It must be called after the containers
+// Store records the bytes that the containers of the pod have written into its own volumes, by name,
+// and into their root file systems, by the container's name. It must be called after the containers
 // have been added.
 func (p *Pod) Store(volumes, containers map[string]int64) {
 	for i := range p.Object.Spec.Volumes {
@@ -57,7 +57,7 @@ func (p *Pod) Store(volumes, containers map[string]int64) {
 	}
 }
 
-// stored returns what the pod's volumes take of the node's disk.
+// stored returns the size of the pod's volumes on the node's disk.
 func (p *Pod) stored() float64 {
 	var sum float64
 	for i := range p.volumes {
@@ -78,7 +78,7 @@ func (p *Pod) exceededVolume() string {
 	return ""
 }
 
-// canExceed reports whether the pod can ever exceed its limits with what it stores now.
+// canExceed reports whether the pod can ever exceed its limits with the containers that it has now.
 func (p *Pod) canExceed() bool {
 	if p.Evicted || len(p.Containers) == 0 || Critical(p.Object) {
 		return false

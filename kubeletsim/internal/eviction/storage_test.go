@@ -23,8 +23,8 @@ func emptyDir(name, limit string, medium corev1.StorageMedium) func(*corev1.Pod)
 	}
 }
 
-// TestStoredFiles: what a pod has written counts against the limits of its volumes, its containers
-// and the pod, and as usage of the node's disk.
+// TestStoredFiles: data that a pod has written counts against the limits of its volumes, its
+// containers and the pod, and as usage of the node's disk.
 func TestStoredFiles(t *testing.T) {
 	const mib = 1 << 20
 	now := start.Add(time.Minute)

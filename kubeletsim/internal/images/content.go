@@ -23,14 +23,14 @@ const (
 	contentUnknown = "unknown"
 	// programPrefix is the beginning of the keys of programs, before their names.
 	programPrefix = "program."
-	// programDir is where an image's programs are, besides the folder of its entrypoint.
+	// programDir is the folder of an image's programs, besides the folder of its entrypoint.
 	programDir = "/usr/local/bin"
 )
 
-// Content is what a profile declares of an image itself.
+// Content is the part of a profile that describes the image itself.
 type Content struct {
-	// Entrypoint is the command of containers without one, and Args are the arguments of those
-	// that have neither.
+	// Entrypoint is the command of containers without a command of their own. Args are the
+	// arguments of containers with neither command nor arguments.
 	Entrypoint, Args []string
 	// UID and GID are the image's user; nil: root.
 	UID, GID *int64
@@ -173,8 +173,9 @@ func (c *Content) script(words []string) []string {
 	return append([]string{"sh", file}, words[1:]...)
 }
 
-// complete sets the commands of a container to what its image executes. It reports whether it
-// changed the container, whose own fields it replaces.
+// complete sets the commands of a container and of its exec probes to the ones that its image
+// executes. It reports whether it changed the container. It replaces the container's fields, and
+// does not modify the values that they point to.
 func (c *Content) complete(of *corev1.Container) bool {
 	command, args := of.Command, of.Args
 	if len(command) == 0 && len(c.Entrypoint) > 0 {

@@ -22,7 +22,7 @@ import (
 //     without it, the profile applies to containers without a command of their own;
 //   - files, pull-error, pull-duration, exit-after, exit-code, stop-delay, ready-delay, log,
 //     log-every, http and grpc: the values of the annotations minikcm.dev/... of these names;
-//     size: that of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
+//     size: the value of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
 //     the image, whatever the command;
 //   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
 //     or UID:GID; program.NAME: a script that is the image's program NAME (Content);
@@ -35,8 +35,8 @@ const LabelImage = "minikcm.dev/image"
 // AnnotationFiles declares files of a container's image, one a line: a path and a text.
 const AnnotationFiles = "minikcm.dev/files"
 
-// ofImages are the annotations that apply to an image whatever its command, ofProcesses those
-// that apply to a command.
+// ofImages returns the annotations that apply to an image whatever its command, ofProcesses the
+// annotations that apply to a command.
 func ofImages() []string {
 	return []string{AnnotationFiles, podspec.AnnotationPullError, podspec.AnnotationPullDuration, podspec.AnnotationImageSize}
 }
@@ -166,7 +166,7 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	return &annotated
 }
 
-// isOf reports whether the profile is of the container's image, in any spelling.
+// isOf reports whether the profile describes the container's image, in any spelling.
 func (p *profile) isOf(c *corev1.Container) bool {
 	return slices.ContainsFunc(spellings(c.Image), func(image string) bool { return matches(p.image, image) })
 }

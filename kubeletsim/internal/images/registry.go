@@ -15,7 +15,7 @@ import (
 
 // LabelRegistry marks a ConfigMap, in any namespace and with any value, as a list of the images that exist:
 // its key images has references, one a line, in which * matches any text. A reference without a tag stands for
-// every tag. As long as there is such a list, no other image can be pulled, but for those that a profile
+// every tag. As long as there is such a list, no other image can be pulled, except for images that a profile
 // describes.
 const LabelRegistry = "minikcm.dev/registry"
 
@@ -116,7 +116,7 @@ func qualified(reference string) string {
 }
 
 // spellings returns the references that mean the same image to a container runtime: with and without the tag
-// latest, in full, and without what a runtime completes.
+// latest, in full, and without the parts that a runtime completes.
 func spellings(image string) []string {
 	var all []string
 	for _, reference := range slices.Compact([]string{image, podspec.ImageName(image)}) {

@@ -39,7 +39,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// A profile is of an image however a container spells its reference, and however the profile does.
+// A profile applies to an image however the container or the profile spells its reference.
 func TestProfileSpellings(t *testing.T) {
 	for pattern, want := range map[string]map[string]bool{
 		"httpd:*":                     {"httpd": true, "httpd:2": true, "docker.io/httpd:2": true, "docker.io/library/httpd:2": true, "library/httpd": true, "quay.io/httpd:2": false},

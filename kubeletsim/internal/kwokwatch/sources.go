@@ -27,11 +27,11 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // Kind is one of kwok's kinds.
 type Kind struct {
-	// Name is that of the kind. An invalid object gets an event with the reason InvalidNAME.
+	// Name is the name of the kind. An invalid object gets an event with the reason InvalidNAME.
 	Name     string
 	Resource string
 	// Read makes the objects take effect, sorted by namespace and name. Without the definition there
-	// are none. It is not called concurrently with itself or with that of another kind.
+	// are none. No two calls of Read are concurrent, not even for different kinds.
 	Read func(objects []*unstructured.Unstructured) (loop.Result, error)
 }
 
@@ -111,8 +111,8 @@ func New(opts Options, kinds ...Kind) *Sources {
 	return s
 }
 
-// Run watches until ctx ends. It returns after everything that it started has ended, but for what
-// Watch has started: End ends that.
+// Run watches until ctx ends. It returns after everything that it started has ended, except for
+// watches that Watch has started: End ends these.
 func (s *Sources) Run(ctx context.Context) error {
 	if ctx.Err() == nil {
 		for _, name := range s.names() {

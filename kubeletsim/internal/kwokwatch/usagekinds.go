@@ -19,7 +19,7 @@ import (
 // Name is the name of a Reader as an API client, in events and in the order of turns.
 const Name = "kwok-usage"
 
-// Target is what usages and Metrics take effect on. Its functions do not block.
+// Target applies usages and Metrics. Its functions do not block.
 type Target interface {
 	// SetUsages passes on the usages that have effect from now on; nil: there are none.
 	SetUsages(*kwok.Usages)

@@ -15,12 +15,13 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
 )
 
-// behaviour is what the process of one container run does.
+// behaviour describes the process of one run of a container.
 type behaviour struct {
 	// runs is the duration of a run and exitCode its exit code.
 	runs     time.Duration
 	exitCode int32
-	// exitReason and exitMessage are those of the termination; an empty reason follows from the code.
+	// exitReason and exitMessage are the reason and message of the termination; an empty reason
+	// follows from the code.
 	exitReason, exitMessage string
 	// stops is the time from the termination signal to the process's end, and stopCode the exit
 	// code then.
@@ -76,7 +77,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 	return b
 }
 
-// follow replaces what is predicted by what was observed of the container.
+// follow replaces the prediction by the observation of the container.
 func (b *behaviour) follow(seen Observed, predicted bool) {
 	switch seen.Course {
 	case Crashes:

@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
-// BenchmarkStart is what the decisions cost that take one pod from bound to ready.
+// BenchmarkStart measures the decisions that take one pod from bound to ready.
 func BenchmarkStart(b *testing.B) {
 	pod := podtest.Pod("web", "node-0")
 	var lat Latencies
@@ -29,7 +29,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkNothingNew is what a pod costs that is looked at for nothing.
+// BenchmarkNothingNew measures a step of a pod that changes nothing.
 func BenchmarkNothingNew(b *testing.B) {
 	w := newWorld(podtest.Pod("web", "node-0"))
 	w.step()

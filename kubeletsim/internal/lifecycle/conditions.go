@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podConditions returns the conditions of a pod whose container statuses are already set: first
-// those that other components own, then the kubelet's own in upstream's order.
+// podConditions returns the conditions of a pod whose container statuses are already set: first the
+// conditions that other components own, then the kubelet's own in upstream's order.
 func podConditions(pod *corev1.Pod, s *State, status *corev1.PodStatus, now time.Time) []corev1.PodCondition {
 	conditions := make([]corev1.PodCondition, 0, len(pod.Status.Conditions)+5)
 	for _, c := range pod.Status.Conditions {

@@ -10,11 +10,12 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 )
 
-// Observation is what the status of a pod shows that the kubelet of another cluster wrote. Images and
-// commands are not known there, so the observation takes the place of their simulation: what served
-// goes on to serve, and what failed goes on to fail in the same way. A nil Observation shows nothing.
+// Observation holds the facts from the status of a pod that the kubelet of another cluster wrote. The
+// images and commands of such a pod are not known, so the observation takes the place of their
+// simulation: containers that served go on to serve, and containers that failed go on to fail in the
+// same way. A nil Observation has no facts.
 type Observation struct {
-	// Containers are what is observed of containers, by their names.
+	// Containers has the observations of containers, by their names.
 	Containers map[string]Observed
 	// Stuck means that the pod does not get ready to start its containers.
 	Stuck bool
@@ -23,7 +24,7 @@ type Observation struct {
 	Gates []corev1.PodConditionType
 }
 
-// Course is how the runs of a container go.
+// Course is the course of a container's runs.
 type Course int
 
 const (
@@ -41,7 +42,7 @@ const (
 	NotCreated
 )
 
-// Observed is what is observed of one container.
+// Observed is the observation of one container.
 type Observed struct {
 	Course Course
 	// Ready means that the container was ready.
@@ -50,10 +51,9 @@ type Observed struct {
 	After    time.Duration
 	ExitCode int32
 	Restarts int32
-	// Image is that of a container that is NotPulled.
+	// Image is the image of a container that is NotPulled.
 	Image string
-	// Reason and Message are those of the termination of a run that Crashes, or those of the waiting
-	// container.
+	// Reason and Message are the termination's, for a run that Crashes, or the waiting container's.
 	Reason, Message string
 	// Steady means that the container has outlived what is predicted of its command.
 	Steady bool
@@ -86,8 +86,8 @@ func (o *Observation) Ails() bool {
 	return o.Stuck
 }
 
-// Inherited returns what a pod does that takes the place of the observed one: what ails for a reason
-// outside of the template and the image serves.
+// Inherited returns the observation for a pod that replaces the observed one: a container serves
+// again if it ailed for a reason outside of the template and the image.
 func (o *Observation) Inherited() *Observation {
 	heir := &Observation{Containers: map[string]Observed{}, Gates: o.Gates}
 	for name, seen := range o.Containers {
@@ -99,7 +99,7 @@ func (o *Observation) Inherited() *Observation {
 	return heir
 }
 
-// of returns what is observed of a container.
+// of returns the observation of a container.
 func (o *Observation) of(container string) Observed {
 	if o == nil {
 		return Observed{}
@@ -107,12 +107,12 @@ func (o *Observation) of(container string) Observed {
 	return o.Containers[container]
 }
 
-// patience is how long a pod may take to start before it counts as stuck. Upstream's kubelet gives up
-// an attempt to wait for volumes after about as long.
+// patience is the time after which a pod that has not started counts as stuck. Upstream's kubelet
+// gives up an attempt to wait for volumes after about as long.
 const patience = attachPatience
 
-// Observe returns what the status of a pod shows at a moment. A container that may still get ready by
-// itself counts as serving.
+// Observe returns the observation of a pod's status at a moment. A container that may still get ready
+// by itself counts as serving.
 func Observe(pod *corev1.Pod, lat *Latencies, now time.Time) *Observation {
 	if pod.Status.StartTime == nil || Finished(pod) {
 		return nil
@@ -179,7 +179,8 @@ func isPullError(reason string) bool {
 	return false
 }
 
-// namesMissing reports whether a message is that of a missing ConfigMap, Secret, or key of one.
+// namesMissing reports whether a message is about a missing ConfigMap or Secret, or a missing key
+// of one.
 func namesMissing(message string) bool {
 	return strings.HasPrefix(message, "couldn't find key ") ||
 		strings.HasSuffix(message, " not found") && (strings.HasPrefix(message, "configmap ") || strings.HasPrefix(message, "secret "))
@@ -322,7 +323,8 @@ func (w *observer) loops(status *corev1.ContainerStatus, last *corev1.ContainerS
 const shortestBackoff = 9 * time.Second
 
 // times returns when a container that started at since is ready and has started, if its probes
-// succeed from the beginning. A period is added for what kubelets wait before the first attempt.
+// succeed from the beginning. A period is added for the time that kubelets wait before the first
+// attempt.
 func (w *observer) times(ref podspec.Container, since time.Time) (ready, started time.Time) {
 	started = since
 	if p := ref.StartupProbe; p != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // Occurrence is something that happens to a container of the pod, or to all of them if
-// Container is empty, and that does not follow from the pod and the time: an injected fault, or
-// what the container's running process reports.
+// Container is empty, and that does not follow from the pod and the time: an injected fault, or a
+// report of the container's running process.
 type Occurrence struct {
 	Container string
 	Kind      OccurrenceKind
@@ -123,7 +123,7 @@ func (s *stepper) reboot() {
 	}
 }
 
-// applyObservation records what a container's running process reports.
+// applyObservation records a report of a container's running process.
 func (s *stepper) applyObservation(i int, f Occurrence) {
 	c := &s.State.Containers[i]
 	switch f.Kind {

@@ -57,9 +57,8 @@ func drawPod(t *rapid.T) *corev1.Pod {
 	return pod
 }
 
-// Whatever happens to a pod: what is done is done at once and reported once, nothing
-// is due before the time that was named, restart counts only grow, and the end is
-// the end.
+// Whatever happens to a pod, a step acts at once and reports each event once, nothing is due before
+// the named time, restart counts only grow, and an ended pod stays ended.
 func TestStepKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(drawPod(t))

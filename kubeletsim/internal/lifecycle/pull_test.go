@@ -11,7 +11,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
-// TestPullsThatTakeTime: the lines are what is said about images, and when the pod becomes ready.
+// TestPullsThatTakeTime: the lines are the events about images, and the time at which the pod
+// becomes ready.
 func TestPullsThatTakeTime(t *testing.T) {
 	slow := podtest.Annotated("pull-duration", "20s", "image-size", "120Mi")
 	images := func(names ...string) func(*corev1.Pod) {

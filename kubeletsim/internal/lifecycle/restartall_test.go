@@ -166,7 +166,7 @@ func TestLogsAfterRestartAll(t *testing.T) {
 	}
 }
 
-// The whole of what kubelets write about a pod that starts over.
+// The complete statuses that kubelets write for a pod that starts over.
 func TestRestartAllInFull(t *testing.T) {
 	pod := podtest.Pod("web", "node-0", podtest.Initially(corev1.Container{Name: "init", Command: []string{"sleep", "5"}}), func(pod *corev1.Pod) {
 		all(&pod.Spec.Containers[0], corev1.ContainerRestartPolicyNever)

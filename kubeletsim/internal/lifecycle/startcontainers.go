@@ -130,8 +130,8 @@ func (s *stepper) mountFails() bool {
 	return false
 }
 
-// attachPatience is how long upstream's kubelet waits until volumes are attached before it reports
-// that they are not, and attachRetry the delay before it waits again.
+// attachPatience is the time that upstream's kubelet waits for volumes to be attached before it
+// reports that they are not; attachRetry is the delay before it waits again.
 const (
 	attachPatience = 2*time.Minute + 3*time.Second
 	attachRetry    = 10 * time.Second

@@ -21,8 +21,8 @@ type State struct {
 	Admitted   time.Time
 	sandboxDue time.Time
 	// Sandbox means that the pod's sandbox is ready. Address is the pod's IP; it is not valid
-	// for pods on their host's network. SecondAddress is that of the other IP family, on a node
-	// with two ranges.
+	// for pods on their host's network. SecondAddress is the pod's IP of the other IP family, on a
+	// node with two ranges.
 	Sandbox       bool
 	Address       netip.Addr
 	SecondAddress netip.Addr
@@ -35,7 +35,7 @@ type State struct {
 	// startOverAt is when containers start that a restart of all containers has removed; zero:
 	// they have started.
 	startOverAt time.Time
-	// Containers are those of the pod's spec, in the order of podspec.Containers.
+	// Containers are the containers of the pod's spec, in the order of podspec.Containers.
 	Containers []Container
 	// terminating means that all containers are being stopped for good, at the latest at
 	// killAt.
@@ -103,8 +103,8 @@ type Container struct {
 
 	probes [probeKinds]probeState
 
-	// granted are the resources that the node has reserved for it, has those of its present
-	// run.
+	// granted are the resources that the node has reserved for it; has are the resources of its
+	// present run.
 	granted, has corev1.ResourceRequirements
 
 	// delay is the back-off in force since raisedAt; 0 before any restart.

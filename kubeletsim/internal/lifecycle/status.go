@@ -233,7 +233,7 @@ func startError(ref podspec.Container, c *Container) *corev1.ContainerStateWaiti
 	return nil
 }
 
-// setResources reports the granted resources and those of the present run.
+// setResources reports the granted resources and the present run's.
 func setResources(c *Container, cs *corev1.ContainerStatus) {
 	if c.Kind == podspec.EphemeralContainer {
 		return

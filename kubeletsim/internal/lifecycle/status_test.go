@@ -21,7 +21,7 @@ func goldenYAML(t *testing.T, name string, object any) {
 	golden.Compare(t, goldenFile(name), string(data))
 }
 
-// The whole of what kubelets write, to be compared with a real one's by eye.
+// The complete statuses that kubelets write, to be compared with a real kubelet's by eye.
 func TestStatusInFull(t *testing.T) {
 	pod := podtest.Pod("web", "node-0", podtest.Initially(
 		corev1.Container{Name: "init", Command: []string{"true"}}, corev1.Container{Name: "side"}), func(pod *corev1.Pod) {

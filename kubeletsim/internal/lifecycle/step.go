@@ -14,7 +14,8 @@ import (
 type Input struct {
 	Pod   *corev1.Pod
 	State State
-	// Observed is what the pod, or those that it replaces, did in another cluster; nil: nothing is known.
+	// Observed is the observation of the pod in another cluster, or of the pods that it replaces; nil:
+	// there is none.
 	Observed *Observation
 	Now      time.Time
 	// TakeAddress takes a free address of the node for the pod's new sandbox, not valid if none

@@ -43,7 +43,7 @@ func newWorld(pod *corev1.Pod) *world {
 	return w
 }
 
-// step does what the engine does, with the API's part done at once.
+// step does the engine's work, with the API's part done at once.
 func (w *world) step(faults ...Occurrence) {
 	if !w.known {
 		w.known = true
@@ -299,7 +299,7 @@ func TestDefaultDelays(t *testing.T) {
 	}
 }
 
-// Pods wait for what they need.
+// Pods wait for the objects that they need.
 func TestNeedy(t *testing.T) {
 	w := newWorld(podtest.Pod("web", "node-0"))
 	w.lacking = []Need{{Name: "settings", volume: "etc"}, {Name: "settings", Key: "user", container: "app"}}
@@ -351,7 +351,7 @@ func TestNeedsOf(t *testing.T) {
 	}
 }
 
-// goldenFile is where the output of the test case of that name is kept.
+// goldenFile returns the path of the golden file of the test case of that name.
 func goldenFile(name string) string {
 	return filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".txt")
 }

@@ -1,8 +1,8 @@
 package memfs
 
-// account counts what has been written into a tree through views, in bytes of content: what a
-// container adds to its image, or to a volume. As with the layers of a real image, a file of Put
-// counts as a whole once it is changed.
+// account counts the bytes of content that have been written into a tree through views: the data
+// that a container adds to its image, or to a volume. As with the layers of a real image, a file of
+// Put counts as a whole once it is changed.
 type account struct {
 	written int64
 	// limit bounds written; 0: nothing does.

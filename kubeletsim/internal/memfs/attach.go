@@ -18,7 +18,7 @@ type attachment struct {
 	tree *Tree
 }
 
-// mountAt returns what is mounted at a path. It requires the lock.
+// mountAt returns the mount at a path. It requires the lock.
 func (v *View) mountAt(at string) (mount, bool) {
 	if a, ok := v.tree.attached[at]; ok {
 		return a.mount, true

@@ -102,7 +102,7 @@ func (v *View) Obscure(name string) error {
 	}())
 }
 
-// PutUnknown makes a file or directory of which nothing is known but its name.
+// PutUnknown makes a file or directory of which only the name is known.
 func (v *View) PutUnknown(name string) error {
 	return v.change("create", name, func(at found) error {
 		if at.node != nil {
@@ -153,7 +153,7 @@ func (v *View) openUnknown(at found, flag int, perm fs.FileMode) (*File, error) 
 // Assumed reports whether it is unknown that the file was there when it was opened.
 func (f *File) Assumed() bool { return f.assumed }
 
-// unknownType reports whether nothing is known of a node but its name.
+// unknownType reports whether only the node's name is known.
 func (n *node) unknownType() bool { return n.mode&fs.ModeIrregular != 0 }
 
 // walkable reports whether a node is, or may be, a directory.

@@ -81,7 +81,7 @@ func TestUnknownFile(t *testing.T) {
 	}
 }
 
-// What a command removes is absent, and what it makes has nothing else in it.
+// A file that a command removes is absent, and a directory that it makes has no unknown entries.
 func TestChangesOfTheUnknown(t *testing.T) {
 	v := partialView()
 	do := func(err error) {

@@ -11,15 +11,15 @@ type Payer struct {
 	Release func(n int64)
 }
 
-// Charge returns the same view, except that payer pays for what is written through it. A file is paid by
-// the view through which it has grown last, until it is removed.
+// Charge returns the same view, except that payer pays for data that is written through it. A file is
+// paid by the view through which it has grown last, until it is removed.
 func (v *View) Charge(payer *Payer) *View {
 	c := *v
 	c.payer = payer
 	return &c
 }
 
-// charge makes payer pay n bytes for the node, instead of those who did so far.
+// charge makes payer pay n bytes for the node, instead of its previous payer.
 func (n *node) charge(payer *Payer, bytes int64) error {
 	if payer == nil {
 		return nil

@@ -14,7 +14,8 @@ import (
 // DefaultLimit is the default limit of the content of a Space, in bytes.
 const DefaultLimit = 256 << 20
 
-// Space holds trees. Its methods, and those of everything in it, may be called concurrently.
+// Space holds trees. Its methods, and the methods of all trees, views and files in it, may be
+// called concurrently.
 type Space struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -134,10 +135,11 @@ type node struct {
 	// partial means that a directory may have entries that are not among children, except for absent.
 	partial bool
 	absent  map[string]bool
-	// charged is what was reserved for the node, and release gives it back.
+	// charged is the number of bytes that were reserved for the node; release gives them back.
 	charged int64
 	payer   *Payer
-	// of is the account of the tree that the node is in, and written what it counts for the node.
+	// of is the account of the tree that the node is in, and written the number of bytes that it
+	// counts for the node.
 	of      *account
 	written int64
 }

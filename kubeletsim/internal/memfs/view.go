@@ -32,7 +32,7 @@ type View struct {
 	mounts map[string]mount
 	// readOnly makes the root read-only; mounts have flags of their own.
 	readOnly bool
-	// payer pays for what is written; nil: nothing does.
+	// payer pays for the data that is written; nil: none pays.
 	payer *Payer
 }
 
@@ -63,7 +63,7 @@ func (v *View) Mount(at string, tree *Tree, sub string, readOnly bool) {
 	if at == "/" {
 		return
 	}
-	point := &Tree{space: v.space, root: v.root} // its account is that of the root
+	point := &Tree{space: v.space, root: v.root} // its account is the root's
 	dir, base := point.parent(at)
 	if m, ok := v.mounts[path.Dir(at)]; ok && m.root.mode.IsDir() {
 		dir = m.root
@@ -265,7 +265,8 @@ func (v *View) newNode(mode fs.FileMode, text string) (*node, error) {
 	return n, n.charge(v.payer, int64(nodeBytes+len(text)))
 }
 
-// change is what a func does in the directory that a path leads to. If that is unknown, it is made first.
+// change calls do for the directory that a path leads to. If it is unknown whether the directory exists,
+// it is made first.
 func (v *View) change(op, name string, do func(at found) error) error {
 	v.space.mu.Lock()
 	defer v.space.mu.Unlock()
@@ -287,7 +288,7 @@ func (v *View) change(op, name string, do func(at found) error) error {
 // Mkdir makes one directory.
 func (v *View) Mkdir(name string, perm fs.FileMode) error { return v.mkdir(name, perm, false) }
 
-// mkdir is Mkdir. keeps is whether a directory that may have been there keeps what is in it.
+// mkdir is Mkdir. keeps says whether a directory that may have existed keeps its content.
 func (v *View) mkdir(name string, perm fs.FileMode, keeps bool) error {
 	return v.change("mkdir", name, func(at found) error {
 		if at.node != nil {
@@ -466,7 +467,7 @@ type File struct {
 	flag  int
 	at    int64
 	payer *Payer
-	// assumed is what Assumed returns.
+	// assumed is the result of Assumed.
 	assumed bool
 	// random is the source of a random device; nil until it is read.
 	random *rand.ChaCha8

@@ -49,8 +49,8 @@ func kubeletConditions() []nodeCondition {
 	}
 }
 
-// Conditions returns the conditions that other components own, followed by those of the node's
-// kubelet, and the events of the conditions that changed.
+// Conditions returns the conditions that other components own, followed by the kubelet's own, and
+// the events of the conditions that changed.
 func Conditions(object *corev1.Node, n *Node, now time.Time) ([]corev1.NodeCondition, []lifecycle.Event) {
 	old := map[corev1.NodeConditionType]corev1.NodeCondition{}
 	for _, c := range object.Status.Conditions {

@@ -32,7 +32,7 @@ func (n *Node) LocalTime(now time.Time) time.Time {
 	return now.Add(n.skew)
 }
 
-// Latencies returns the latencies of the pods on the node, given those of all nodes.
+// Latencies returns the latencies of the pods on the node, given the latencies common to all nodes.
 func (n *Node) Latencies(common *lifecycle.Latencies) *lifecycle.Latencies {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -29,8 +29,8 @@ func featuresOf(kubelet string) []string {
 	return nodedeclaredfeatures.DefaultFramework.DiscoverNodeFeatures(&types.NodeConfiguration{FeatureGates: gates, Version: v})
 }
 
-// declaredFeatures returns the features in a node's status: those of its kubelet, and those that
-// clients have added and that the simulation does not have.
+// declaredFeatures returns the features in a node's status: the features of its kubelet, and what
+// clients have added that the simulation does not know.
 func declaredFeatures(declared []string, kubelet string) []string {
 	features := featuresOf(kubelet)
 	for _, name := range declared {

@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
-// TestImageList: the largest images come first, of those of one size the newest, and at most 50. A
+// TestImageList: a node lists at most 50 images, the largest first; of equal size, the newest first. A
 // node that is adopted lists them as before.
 func TestImageList(t *testing.T) {
 	n := testNode(t)

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
-// machine is what a node in the simulated cloud knows of its instance. The node's mutex guards it.
+// machine is a node's view of its instance in the simulated cloud. The node's mutex guards it.
 type machine struct {
 	// instance is the node's instance. Without a ProviderID it has none: there is no cloud, or it is
 	// a machine of another one.
@@ -103,8 +103,8 @@ func isUninitialized(object *corev1.Node) bool {
 	return slices.ContainsFunc(object.Spec.Taints, func(t corev1.Taint) bool { return t.Key == simulatedcloud.TaintUninitialized })
 }
 
-// instanceLabels are what a kubelet adds to a Node that a client created in a cloud: nothing
-// initializes it.
+// instanceLabels returns the labels that a kubelet adds to a Node that a client created in a cloud:
+// nothing initializes it.
 func instanceLabels(i *simulatedcloud.Instance) map[string]string {
 	return map[string]string{
 		corev1.LabelInstanceType: i.Type, corev1.LabelInstanceTypeStable: i.Type,

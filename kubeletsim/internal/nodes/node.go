@@ -33,11 +33,11 @@ type Node struct {
 	families Families
 	hostIPs  []string
 	block    netip.Prefix
-	// stated is what the Node stated when it was adopted.
+	// stated is the statement of the Node when it was adopted.
 	stated statement
 
 	mu sync.Mutex
-	// ranges are the node's ranges of pod addresses, and addresses those of the first one.
+	// ranges are the node's ranges of pod addresses. addresses is the pool of the first one.
 	ranges    []netip.Prefix
 	addresses *addressPool
 	// networkAt is when the network of the machine will be ready; zero if it is.
@@ -57,7 +57,7 @@ type Node struct {
 	// since the last report.
 	troubled map[corev1.NodeConditionType]bool
 	changed  bool
-	// notReady is the text of the condition Ready while it is bad; empty for that of a failed runtime.
+	// notReady is the text of the condition Ready while it is bad; empty: the text for a failed runtime.
 	notReady conditionText
 	faults
 	machine

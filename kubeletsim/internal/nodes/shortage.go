@@ -11,10 +11,10 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/eviction"
 )
 
-// Shortage is what a kubelet knows of its node's shortages. No lock guards it: only the worker
+// Shortage is a kubelet's own state of its node's shortages. No lock guards it: only the worker
 // that holds the node's key for pressure uses it.
 type Shortage struct {
-	// State is that of the last look, and Plan what comes next.
+	// State is the state at the last look, and Plan what comes next.
 	State eviction.State
 	Plan  eviction.Plan
 	// Policy are the rules of the configuration that Configuration returns, once it is read.
@@ -25,13 +25,13 @@ type Shortage struct {
 	Boots int
 }
 
-// pressure is what others see of a node's shortages. The node's mutex guards it.
+// pressure is the part of a node's shortages that other workers read. The node's mutex guards it.
 type pressure struct {
 	// demanding are the pods with running containers that declare what they use.
 	demanding map[types.UID]bool
 	// storing are the pods with running containers that have written files, and limits for that.
 	storing map[types.UID]bool
-	// conditions are those that the node's shortages cause, sorted.
+	// conditions are the conditions that the node's shortages cause, sorted.
 	conditions    []corev1.NodeConditionType
 	configuration eviction.Configuration
 	configured    bool
@@ -109,8 +109,8 @@ func (n *Node) Pressures() []corev1.NodeConditionType {
 	return n.pressure.conditions
 }
 
-// Configure records the configuration of evictions that a Node has, or without a Node that of the
-// node's spec, and reports whether it is new.
+// Configure records the configuration of evictions from a Node, or without a Node from the node's
+// spec, and reports whether it is new.
 func (n *Node) Configure(object *corev1.Node) (eviction.Configuration, bool) {
 	annotations := n.spec.Annotations
 	if object != nil {

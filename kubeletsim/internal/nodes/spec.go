@@ -27,7 +27,7 @@ type Spec struct {
 	Unschedulable bool
 	// Images are on the node from the beginning. They need not be pulled.
 	Images []lifecycle.Image
-	// KubeletVersion is the version that the node reports. Default: that of the options.
+	// KubeletVersion is the version that the node reports. Default: the options' KubeletVersion.
 	KubeletVersion string
 }
 
@@ -45,7 +45,7 @@ type Pool struct {
 // defaultPool is the name of nodes without a named pool.
 const defaultPool = "node"
 
-// Specs lists the nodes to begin with, in order: count like spec, then those of the pools.
+// Specs lists the nodes to begin with, in order: count nodes like spec, then the nodes of the pools.
 func Specs(count int, spec Spec, pools []Pool) []Spec {
 	var specs []Spec
 	for _, pool := range append([]Pool{{Count: count, Node: spec}}, pools...) {
@@ -100,7 +100,7 @@ func (s *Spec) allocatable() corev1.ResourceList {
 	return allocatable
 }
 
-// Versions are what simulated nodes report to run.
+// Versions are the versions that simulated nodes report.
 type Versions struct {
 	Kubelet string
 	// Runtime is the version of the simulated container runtime.

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// statement is what an existing Node states about its machine. The simulation keeps it and
-// fills in the rest.
+// statement has the facts that an existing Node states about its machine. The simulation keeps
+// them and fills in the rest.
 type statement struct {
 	spec Spec
 	// address is the node's InternalIP and podRange its first IPv4 range of pod addresses. They
@@ -150,7 +150,7 @@ func (s *statement) rangePods() int64 {
 }
 
 // specOf returns a Node's capacity of the resources that kubelets report. Other resources, such
-// as those of device plugins, stay in the Node's status, which their owners update.
+// as devices of plugins, stay in the Node's status, which their owners update.
 func specOf(object *corev1.Node) Spec {
 	spec := Spec{
 		Name:        object.Name,

@@ -89,7 +89,7 @@ func TestStatedNode(t *testing.T) {
 	}
 }
 
-// said is what can differ of a node's status.
+// said shows the parts of a node's status that can differ.
 func said(n *Node, status *corev1.NodeStatus) string {
 	text := ""
 	for _, name := range []corev1.ResourceName{"cpu", "pods", "example.com/gpu"} {

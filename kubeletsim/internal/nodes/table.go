@@ -152,7 +152,7 @@ func (t *Table) AddNumbered(n int, spec Spec) ([]string, error) {
 	return names, nil
 }
 
-// TakeOver adds the nodes of an earlier process with their addresses, and those of specs that
+// TakeOver adds the nodes of an earlier process with their addresses, then the nodes of specs that
 // do not exist yet. It skips Nodes that manages rejects and Nodes without addresses.
 func (t *Table) TakeOver(existing []*corev1.Node, specs []Spec, manages func(*corev1.Node) bool) error {
 	t.mu.Lock()

@@ -1,7 +1,7 @@
-// Package script predicts what a container's command does without running it: how long it
-// runs, which exit code it ends with, and what it writes by a given time. It understands
-// commands whose whole effect is to take time, to write and to exit, and shell scripts made
-// of them (see Program). Everything else yields ErrNotPredictable, and package box runs it.
+// Package script predicts the run of a container's command without running it: its duration, its
+// exit code, and its output up to a given time. It understands commands whose whole effect is to
+// take time, to write and to exit, and shell scripts made of them (see Program). Everything else
+// yields ErrNotPredictable, and package box runs it.
 //
 // Time is an argument. The same Program with the same ID yields the same prediction each
 // time, so a log costs nothing until it is read: reading it runs the script again, along

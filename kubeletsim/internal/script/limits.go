@@ -14,7 +14,8 @@ import (
 const (
 	// maxScript bounds the text, in bytes.
 	maxScript = 16 << 10
-	// maxValue bounds the value of a variable, maxCaptured that of a command substitution, in bytes.
+	// maxValue bounds the value of a variable, maxCaptured the output of a command substitution, in
+	// bytes.
 	maxValue    = 4 << 10
 	maxCaptured = 16 << 10
 	// maxBraces bounds the words that the braces of one word stand for.

@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 )
 
-// Of what a container wrote for a year, the last lines are there at once.
+// The last lines of a year's log of a container are available at once.
 func TestLogOfALongRun(t *testing.T) {
 	var lines int
 	g := &Program{words: []string{"sh", "-c", "while true; do date +%s; sleep 1; done"}, vars: &podspec.Variables{}}

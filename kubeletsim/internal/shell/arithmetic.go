@@ -175,8 +175,8 @@ func (c *calculation) unary(ctx context.Context, expr *syntax.UnaryArithm) (int6
 	return n, nil
 }
 
-// binary evaluates binary operators. The parser nests those of one level to the left: they are followed in
-// a loop.
+// binary evaluates binary operators. The parser nests chains such as a+b+c to the left; binary follows them
+// in a loop.
 func (c *calculation) binary(ctx context.Context, expr *syntax.BinaryArithm) (int64, error) {
 	spine := []*syntax.BinaryArithm{expr}
 	for {

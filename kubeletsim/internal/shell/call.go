@@ -31,7 +31,7 @@ func (s *Shell) call(ctx context.Context, cmd *syntax.CallExpr) error {
 				return err
 			}
 		}
-		if s.substituted == before { // otherwise the status is that of the last substitution
+		if s.substituted == before { // otherwise the last substitution has set the status
 			s.status = 0
 		}
 		s.trace(ctx, assignTexts(s, cmd.Assigns))

@@ -22,7 +22,7 @@ type File interface {
 	io.ReadWriteCloser
 }
 
-// Container is what a shell sees of its container. Paths are absolute. Its methods may be called
+// Container gives a shell access to its container. Paths are absolute. Its methods may be called
 // concurrently.
 type Container interface {
 	Memory
@@ -46,8 +46,8 @@ type Container interface {
 	Waits()
 	// Kill sends a signal to a process that is none of the shell's jobs, and returns the status of kill.
 	Kill(ctx context.Context, p *Program) int
-	// Spawn runs do on another goroutine, which may outlive the shell. ctx has no end but that of the
-	// container's command, and cancel.
+	// Spawn runs do on another goroutine, which may outlive the shell. Its context ends with the
+	// container's command, or when cancel is called.
 	Spawn(ctx context.Context, do func(ctx context.Context)) (cancel func())
 	Now() time.Time
 	// Assume records what is assumed of the container's unknown content: "NAME exists".
@@ -69,7 +69,7 @@ type Program struct {
 	In    Reader
 	Out   Writer
 	Err   Writer
-	// Seed is what random numbers of the program follow from.
+	// Seed determines the random numbers of the program.
 	Seed uint64
 	PID  int
 	// Descriptors are further streams, which the program opens as /dev/fd/3 and so on.
@@ -98,7 +98,7 @@ type Config struct {
 	Out, Err Writer
 	// Descriptors are further streams that the shell inherits, by number.
 	Descriptors map[int]Descriptor
-	// Seed is what $RANDOM follows from.
+	// Seed determines $RANDOM.
 	Seed uint64
 	// PID is $$.
 	PID int

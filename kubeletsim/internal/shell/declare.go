@@ -10,13 +10,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// declaration is what declare and its variants do to variables.
+// declaration has the flags and the outcome of declare or one of its variants.
 type declaration struct {
 	// on and off are the flags that are set and removed.
 	on, off string
 	local   bool
 	print   bool
-	// failed means that a name is not valid, or not that of a variable or a function.
+	// failed means that a name is not valid, or that no variable or function has it.
 	failed bool
 }
 
@@ -82,7 +82,7 @@ func (s *Shell) declareClause(ctx context.Context, cmd *syntax.DeclClause) error
 	return s.brokenPipe(err)
 }
 
-// ofFunctions reports whether the names are those of functions.
+// ofFunctions reports whether the names denote functions.
 func (d *declaration) ofFunctions() bool { return strings.ContainsAny(d.on, "fF") }
 
 // flag takes an argument that is a flag.

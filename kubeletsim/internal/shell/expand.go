@@ -329,8 +329,8 @@ func unescaped(text, special string) string {
 	return b.String()
 }
 
-// home adds the home directory that a word begins with, and returns the rest of the word. Users are those
-// of the container's /etc/passwd.
+// home adds the home directory that a word begins with, and returns the rest of the word. It looks users up
+// in the container's /etc/passwd.
 func (x *expansion) home(ctx context.Context, text string, whole bool) (rest string, err error) {
 	name, rest, slash := strings.Cut(text[1:], "/")
 	if slash {

@@ -8,7 +8,7 @@ import (
 // ErrOutOfMemory means that a reservation would exceed a limit of memory. It ends the run.
 var ErrOutOfMemory = errors.New("out of memory")
 
-// Memory is what scripts reserve bytes from before they allocate them.
+// Memory accounts for bytes, which scripts reserve before they allocate them.
 type Memory interface {
 	// Reserve takes n bytes, or none: its error is ErrOutOfMemory.
 	Reserve(n int64) error

@@ -12,14 +12,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// value is what a parameter stands for: one text, or a list for $@ and $*.
+// value is the value of a parameter: one text, or a list for $@ and $*.
 type value struct {
 	items []string
 	set   bool
 	list  bool
 	// star makes one text of the items within quotes.
 	star bool
-	// indices are those of an array's items; nil for the positional parameters.
+	// name is the variable's name; empty for the positional and special parameters and array elements.
 	name string
 }
 
@@ -31,7 +31,7 @@ func (v value) first(ifs string) string {
 	return strings.Join(v.items, separator(ifs, v.star))
 }
 
-// separator is what joins the items of a list.
+// separator returns the text between the joined items of a list.
 func separator(ifs string, star bool) string {
 	if !star {
 		return " "
@@ -287,5 +287,5 @@ func (s *Shell) element(ctx context.Context, v *variable, index syntax.ArithmExp
 	return text, set, nil
 }
 
-// positionals reports whether a value is that of $@ or $*.
+// positionals reports whether v is the value of $@ or $*.
 func (v value) positionals() bool { return v.list && v.name == "" }

@@ -322,7 +322,7 @@ func (p *Pattern) enter(s *stateSet, q int) {
 	}
 }
 
-// Match reports whether the whole text matches. Its error is that of ctx.
+// Match reports whether the whole text matches. It fails only with the error of ctx.
 func (p *Pattern) Match(ctx context.Context, text string) (bool, error) {
 	if p.not != nil {
 		matched, err := p.not.Match(ctx, text)

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// reading is what the flags of read ask for.
+// reading has the arguments of read.
 type reading struct {
 	raw    bool
 	array  string

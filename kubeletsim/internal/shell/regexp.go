@@ -30,8 +30,8 @@ func FindSubmatch(ctx context.Context, re *regexp.Regexp, text string) ([]string
 	return groups, nil
 }
 
-// FindAll calls found with each match in the text that is not empty, as grep -o prints them. Its error is
-// that of ctx if that ends first: each match may cost a search of the rest of the text.
+// FindAll calls found with each match in the text that is not empty, as grep -o prints them. It returns the
+// error of ctx if ctx ends first: each match may cost a search of the rest of the text.
 func FindAll(ctx context.Context, re *regexp.Regexp, text string, found func(match string)) error {
 	// The searches after the first one begin a rune before the rest, so that anchors and word
 	// boundaries see what is before it.

@@ -48,7 +48,7 @@ type Shell struct {
 	// paramBytes is the memory of params, if set has set them.
 	paramBytes int64
 	status     int
-	// statuses are those of the last pipeline.
+	// statuses are the exit statuses of the commands in the last pipeline.
 	statuses []int
 	// guarded counts the enclosing conditions, in which set -e is suspended.
 	guarded int
@@ -81,7 +81,7 @@ type Shell struct {
 	random             *rand.Rand
 	began              time.Time
 	optind             int
-	// held is the memory of what commands under way have expanded; owned that of variables and functions.
+	// held is the memory for expansions of the commands under way, owned the memory of variables and functions.
 	held, owned int64
 	dirs        []string
 	// limits are the values that ulimit has set, by letter. The map is not modified.

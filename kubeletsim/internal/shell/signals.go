@@ -125,8 +125,8 @@ func waitBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 	return s.signalled(ctx, status)
 }
 
-// signalled executes the handlers of signals that came while the shell waited. It returns status, or that
-// of a handler that has ended the shell.
+// signalled executes the handlers of signals that came while the shell waited. It returns status, or the
+// shell's own status if a handler has ended the shell.
 func (s *Shell) signalled(ctx context.Context, status int) (int, error) {
 	handlers, err := s.Container.Before(ctx, s.subshell)
 	for _, handler := range handlers {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kind is what a variable holds.
+// kind is the kind of value that a variable holds.
 type kind int
 
 const (
@@ -71,7 +71,7 @@ func (v *variable) names() []string {
 	return all
 }
 
-// single returns the value as that of a scalar: an array's first element.
+// single returns the value of a scalar, or an array's element 0.
 func (v *variable) single() (string, bool) {
 	switch {
 	case v == nil || !v.set:

@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxBraces bounds the braces of one word: those of a longer one are literal.
+// maxBraces bounds the braces of one word: in a word with more, all braces are literal.
 const maxBraces = 200
 
 // SplitBraces returns a copy of a word, in which braces are taken apart; nil if there are none.

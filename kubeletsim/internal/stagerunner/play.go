@@ -27,14 +27,16 @@ const (
 	playPeriod = time.Second
 )
 
-// job is what Stages do with one object. It belongs to the worker that has its key.
+// job is the state of the Stages of one object. It belongs to the worker that has its key.
 type job struct {
 	uid    types.UID
 	random *clock.Random
-	// version and set are those of the choice; written is the version after the last write.
+	// version is the object's version and set the Stages from which stage was chosen; written is
+	// the version after the last write.
 	version, written string
 	set              *stages.Set
-	// stage is the chosen one; nil: none matches, or it was played. due is when it plays.
+	// stage is the chosen Stage; nil: none matches, or it was played. due is the time at which it
+	// plays.
 	stage *stages.Stage
 	due   time.Time
 	// actions are its writes, of which done were made; nil: none was yet.

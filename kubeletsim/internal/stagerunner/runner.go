@@ -42,8 +42,8 @@ type Hosts interface {
 	// status from now on.
 	TakePod(pod *corev1.Pod)
 	TakeNode(node string)
-	// NodeAddresses returns the addresses of a node, PodAddresses those of a pod, which it takes
-	// from the node's range if the pod has none.
+	// NodeAddresses returns the addresses of a node. PodAddresses returns the addresses of a pod,
+	// and allocates them from the node's range if the pod has none.
 	NodeAddresses(node string) []string
 	PodAddresses(node string, uid types.UID) ([]string, error)
 }
@@ -60,7 +60,7 @@ type Options struct {
 	Random   *clock.Random
 	Recorder *events.Recorder
 	Logger   klog.Logger
-	// Version is what templates get as the version.
+	// Version is the result of the templates' function Version.
 	Version string
 }
 

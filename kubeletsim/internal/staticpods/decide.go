@@ -19,8 +19,8 @@ type Action struct {
 	Now    bool
 }
 
-// Decide returns what turns the mirror pods on a node into those that are wanted there. Of two
-// wanted pods with one name, the first counts. A mirror pod of a manifest that has changed is
+// Decide returns the actions that turn the existing mirror pods on a node into the wanted ones. Of
+// two wanted pods with one name, the first counts. A mirror pod of a manifest that has changed is
 // replaced once its containers have stopped; one that a client deletes is replaced at once.
 func Decide(wanted, existing []*corev1.Pod) []Action {
 	hashes := map[types.NamespacedName]string{}

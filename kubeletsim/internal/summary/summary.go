@@ -22,7 +22,7 @@ type Node struct {
 	CPU time.Duration
 	// Capacity and Allocatable are the node's resources.
 	Capacity, Allocatable corev1.ResourceList
-	// ImageBytes is what images take of its disk.
+	// ImageBytes is the size of the images on its disk.
 	ImageBytes int64
 	Pods       []Pod
 }
@@ -42,7 +42,8 @@ type Container struct {
 	// Cores is the CPU that it uses at present, and CPU the time that it has run on all CPUs.
 	Cores float64
 	CPU   time.Duration
-	// Memory is the working set, and Disk what its files and logs take of the node's disk, in bytes.
+	// Memory is the working set, and Disk the size of its files and logs on the node's disk, in
+	// bytes.
 	Memory, Disk float64
 }
 
@@ -98,7 +99,7 @@ func (v *view) pod(pod *Pod) stats.PodStats {
 	return out
 }
 
-// sums returns what the containers use together.
+// sums returns the total usage of the containers.
 func (p *Pod) sums() (cores, memory float64, cpu time.Duration) {
 	for i := range p.Containers {
 		cores += p.Containers[i].Cores
@@ -108,7 +109,7 @@ func (p *Pod) sums() (cores, memory float64, cpu time.Duration) {
 	return cores, memory, cpu
 }
 
-// disk returns what the pod takes of the node's disk: all but its volumes in memory.
+// disk returns the bytes that the pod takes of the node's disk: all but its volumes in memory.
 func (p *Pod) disk() uint64 {
 	var sum uint64
 	for i := range p.Containers {
@@ -143,7 +144,7 @@ func amount(of corev1.ResourceList, name corev1.ResourceName) uint64 {
 	return uint64(max(0, quantity.Value()))
 }
 
-// OnlyCPUAndMemory drops everything but these, which is what only_cpu_and_memory=true asks for.
+// OnlyCPUAndMemory drops everything but CPU and memory, as only_cpu_and_memory=true requests.
 func OnlyCPUAndMemory(s *stats.Summary) {
 	s.Node = stats.NodeStats{NodeName: s.Node.NodeName, StartTime: s.Node.StartTime, CPU: s.Node.CPU, Memory: s.Node.Memory}
 	for i := range s.Pods {

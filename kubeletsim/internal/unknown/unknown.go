@@ -11,13 +11,13 @@ const Text = "\U0010FFFF"
 // Line is the content of an unknown file and the output of an unknown program.
 const Line = Text + "\n"
 
-// Shown is how Text is shown to people.
+// Shown is the text that is shown to people in place of Text.
 const Shown = "<unknown>"
 
 // ErrFile is the error for a file that may be there or not.
 var ErrFile = errors.New("it is unknown whether the file exists")
 
-// Status marks an exit status as unknown. The low byte of such a status is the one that is assumed.
+// Status marks an exit status as unknown. The low byte of such a status is the assumed status.
 const Status = 0x100
 
 // Succeeded is the status of a program that is assumed to have succeeded.
@@ -26,7 +26,7 @@ const Succeeded = Status
 // In reports whether a text is unknown in part.
 func In(text string) bool { return strings.Contains(text, Text) }
 
-// Is reports whether nothing is known of a text but where its lines may end.
+// Is reports whether a text is unknown except for its line ends.
 func Is(text string) bool { return strings.TrimSpace(text) == Text }
 
 // Show returns a text for people.

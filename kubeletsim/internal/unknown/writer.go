@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Writer writes what a command has written for people and other programs: a line of unknown text alone is
-// left out, and Text within a line becomes Shown. Close writes what is still held back.
+// Writer passes on a command's output to people and other programs: a line of unknown text alone is left
+// out, and Text within a line becomes Shown. Close writes the text that is still held back.
 type Writer struct {
 	w io.Writer
 	// held is the beginning of a Text, or a Text that may be alone on its line.

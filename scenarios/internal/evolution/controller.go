@@ -32,8 +32,8 @@ type controller struct {
 	works   sync.WaitGroup
 }
 
-// Start begins to run Reconcilers, whose kind Install has made known. stop ends those that
-// run, and returns when all of them have ended.
+// Start begins to run Reconcilers, whose kind Install has made known. stop ends the running ones,
+// and returns when all of them have ended.
 func Start(cluster *minikcm.Cluster, logger klog.Logger) (stop func() error, err error) {
 	config := jsonConfig(cluster.ConfigFor("evolution", "system:masters"))
 	watching := jsonConfig(config)
@@ -120,7 +120,7 @@ func (c *controller) run(ctx context.Context, object *unstructured.Unstructured)
 	})
 }
 
-// complete sets the condition Complete: True, or False with what went wrong.
+// complete sets the condition Complete: True, or False with the error.
 func (c *controller) complete(ctx context.Context, object *unstructured.Unstructured, err error) {
 	condition := metav1.Condition{
 		Type: "Complete", Status: metav1.ConditionTrue, Reason: "TimeIsOver",

@@ -14,7 +14,7 @@ import (
 // selector selects the sources.
 const selector = "evolution=source"
 
-// consumers is how many copies of each source there are.
+// consumers is the number of copies of each source.
 const consumers = 3
 
 // reader returns a ConfigMap; nil if it does not exist.

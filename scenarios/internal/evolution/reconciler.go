@@ -24,9 +24,10 @@ const (
 
 var reconcilers = schema.GroupVersionResource{Group: Group, Version: version, Resource: "reconcilers"}
 
-// spec is what a Reconciler asks for.
+// spec is the parsed spec of a Reconciler.
 type spec struct {
-	// by is one of the ways, and lasts how much of the cluster's time it runs.
+	// by is one of ways; lasts is the duration, in the cluster's time, that the Reconciler runs
+	// for.
 	by    string
 	lasts time.Duration
 }

@@ -71,7 +71,7 @@ func pointed(t reflect.Type) reflect.Type {
 	return t
 }
 
-// kindOf is what JSON calls a type.
+// kindOf returns JSON's name for a type, with its article.
 func kindOf(t reflect.Type) string {
 	switch t = pointed(t); t.Kind() {
 	case reflect.Struct:

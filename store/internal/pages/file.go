@@ -18,8 +18,8 @@ const (
 
 	minPageSize = 1 << 10
 	maxPageSize = 16 << 20
-	// maxRun limits the bytes of a page with its overflow pages: it has a few keys and
-	// values, each of which was one request.
+	// maxRun limits the bytes of a page with its overflow pages: it has a few keys and values, and
+	// each was written by one request.
 	maxRun = 256 << 20
 )
 

@@ -56,8 +56,8 @@ func walk(content []byte) (items int, damage error) {
 	return items, damage
 }
 
-// bboltCheck returns what bbolt's own check says of a database, except that pages are neither
-// used nor free, which wastes their space.
+// bboltCheck returns the findings of bbolt's own check of a database, except for pages that are
+// neither used nor free, which only wastes their space.
 func bboltCheck(t *testing.T, content []byte) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")

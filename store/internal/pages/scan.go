@@ -1,8 +1,7 @@
 package pages
 
 // Scan visits the readable items of every leaf page that no bucket reaches: pages behind a
-// damaged branch, but also free pages, whose content may be outdated. The error is that of
-// item.
+// damaged branch, but also free pages, whose content may be outdated. It returns item's error.
 func (f *File) Scan(item func(Item) error) error {
 	reached := &walk{file: f, used: make([]uint64, f.meta.end/64+1)}
 	reached.visitor = Visitor{Item: func(Item) error { return nil }, Damage: func(Damage) error { return nil }}

@@ -44,7 +44,7 @@ type Visitor struct {
 
 // Walk visits all keys of all buckets. It checks all that bbolt relies on: which page each
 // reference names, that no page is used twice or free and used, and the order of the keys.
-// The error is that of the visitor.
+// It returns the visitor's error.
 func (f *File) Walk(v Visitor) error {
 	w := &walk{file: f, visitor: v, used: make([]uint64, f.meta.end/64+1)}
 	w.claim(0, 0)

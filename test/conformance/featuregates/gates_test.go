@@ -13,10 +13,11 @@ import (
 	_ "k8s.io/kubernetes/pkg/features"
 )
 
-// recording is what test/conformance/releases has read from the sources of the releases.
+// recording is the file of gates that test/conformance/releases has read from the sources of the
+// releases.
 const recording = "../../../internal/releases/gates.txt"
 
-// TestRecording compares the recorded state of the newest release with that of upstream's gates.
+// TestRecording compares the recorded state of the newest release with upstream's gates.
 func TestRecording(t *testing.T) {
 	data, err := os.ReadFile(recording)
 	if err != nil {

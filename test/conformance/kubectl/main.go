@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// run runs groups of the suite, or all, and compares those that pass with the list.
+// run runs groups of the suite, or all, and compares the passing ones with the list.
 func run(ctx context.Context, minikcm, out, passing string, port int, update bool, groups []string) error {
 	minikcm, err := filepath.Abs(minikcm)
 	if err != nil {

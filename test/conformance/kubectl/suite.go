@@ -17,7 +17,7 @@ import (
 // parts are the parts of k8s.io/kubernetes that the scripts need.
 var parts = []string{"hack", "test/cmd", "test/fixtures", "test/e2e/testing-manifests", "third_party/forked/shell2junit"}
 
-// stopTime is how long the scripts may take to clean up when they are interrupted.
+// stopTime bounds the cleanup of the scripts when they are interrupted.
 const stopTime = 20 * time.Second
 
 // suite is a copy of the scripts with the programs that they run.

@@ -12,7 +12,7 @@ import (
 )
 
 // recordAPIs lists what discovery shows of each resource, with the releases in which it does. The
-// documents are those of servers with all versions and gates on.
+// discovery documents come from servers with all versions and gates on.
 func recordAPIs() (string, error) {
 	in := map[string]*spans{}
 	for i, patch := range patches {

@@ -20,7 +20,7 @@ var gateSources = map[string]string{
 	"controller-manager": "pkg/features", "component-base": ".",
 }
 
-// spec is what a gate is in a release.
+// spec is the state of a gate in a release.
 type spec struct {
 	stage      string
 	on, locked bool

@@ -103,8 +103,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// leaves returns the scalar values of an object with their paths, except for those that
-// differ for each creation.
+// leaves returns the scalar values of an object with their paths, except for values that differ for
+// each creation.
 func leaves(obj map[string]any) []string {
 	var all []string
 	walk(obj, nil, func(path []any, value any) {

@@ -45,7 +45,8 @@ func (u *upstream) preempt(ctx context.Context, state fwk.CycleState, d *decisio
 	return nil
 }
 
-// tries is how often upstream chooses one of two candidates: of equal ones, it chooses any.
+// tries is the number of times that upstream chooses between two candidates: among equal ones, it
+// chooses any.
 const tries = 40
 
 // best reports whether upstream prefers no other candidate to one.

@@ -28,22 +28,22 @@ import (
 // errReadOnly is the answer to writes of upstream's scheduler.
 var errReadOnly = errors.New("the cluster is read-only")
 
-// decision is what upstream's scheduler decides on a pod.
+// decision is a decision of upstream's scheduler on a pod.
 type decision struct {
 	Pod *corev1.Pod `json:"pod"`
 	// Feasible are the nodes that passed the filters, sorted, and Against the plugins and reasons against the
 	// others that were tried.
 	Feasible []string          `json:"feasible,omitempty"`
 	Against  map[string]string `json:"against,omitempty"`
-	// Message is that of FailedScheduling; empty: nodes are feasible. The part about preemption does not name the
-	// node that it frees.
+	// Message is the message of the event FailedScheduling; empty: nodes are feasible. Its part about
+	// preemption does not name the node to free.
 	Message string `json:"message,omitempty"`
 	// Candidates are the nodes that preemption can free, with its victims, sorted.
 	Candidates []candidate `json:"candidates,omitempty"`
 	// Error is an error that ends the decision.
 	Error string `json:"error,omitempty"`
-	// Scores are those of each plugin with its weight, in the order of Feasible, if there is a choice. Plugins
-	// that give all nodes nothing are left out.
+	// Scores has the weighted scores of each plugin, in the order of Feasible, if there is a choice. Plugins
+	// that give all nodes 0 are left out.
 	Scores map[string][]int64 `json:"scores,omitempty"`
 }
 

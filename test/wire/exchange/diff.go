@@ -11,14 +11,14 @@ import (
 type Difference struct {
 	// Field is "status", "header NAME", or the path in the body, such as .metadata.labels.
 	Field string
-	// Upstream and Minikcm are what each server sent; absent is a field that is not there.
+	// Upstream and Minikcm are the values that each server sent; absent if it sent none.
 	Upstream, Minikcm string
 }
 
 // absent stands for a value that an answer does not have.
 const absent = "(absent)"
 
-// maxDifferences limits what is collected of one answer.
+// maxDifferences caps the differences that are collected of one answer.
 const maxDifferences = 200
 
 // diff appends the differences of two trees, in the order of their keys.

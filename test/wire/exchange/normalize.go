@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// session is what one server has answered in a case.
+// session holds the answers of one server in a case.
 type session struct {
 	server *Server
 	// bodies are the answers by the names of their requests.

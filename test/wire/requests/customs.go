@@ -8,7 +8,7 @@ import (
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// customs are definitions whose objects are used as those of other kinds are.
+// customs are definitions whose objects get the same requests as objects of built-in kinds.
 var customs = []struct {
 	kind       Kind
 	definition string
@@ -57,7 +57,7 @@ func custom() (cases []exchange.Case) {
 		c := &customs[i]
 		if c.definition != "" {
 			define.Add(post(c.kind.Resource, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", c.definition))
-			// Served is what is true in discovery, which follows a definition.
+			// The resource is served some time after its definition is created: wait for that.
 			define.Add(exchange.Request{Name: "wait for " + c.kind.Resource, Method: "GET", Path: c.kind.All(), Until: 200, Setup: true})
 			define.Add(get("openapi after "+c.kind.Resource, "/apis/wire.example.com/v1"))
 			remove.Add(del(c.kind.Resource, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+c.kind.Resource+".wire.example.com", ""))

@@ -39,7 +39,7 @@ type Manifest struct {
 	Object map[string]any
 }
 
-// namespace is where objects are created. It has a service account.
+// namespace is the namespace of the created objects. It has a service account.
 const namespace = "wire"
 
 // own are the manifests of kinds that have none elsewhere.
@@ -96,7 +96,7 @@ func kindOf(group, version string, resource apidiscovery.APIResourceDiscovery) K
 	return k
 }
 
-// take finds the kind's manifests: those of its version, or else of another one.
+// take finds the manifests of the kind in its version.
 func (k *Kind) take(created, statuses []Manifest) {
 	k.Manifests = ofKind(created, k.APIVersion(), k.Kind)
 	for _, m := range statuses {

@@ -38,7 +38,7 @@ func (k *Kind) methods(m Manifest) exchange.Case {
 	return c
 }
 
-// access asks for what a user may not do.
+// access sends requests that a user may not make.
 func (k *Kind) access(m Manifest) exchange.Case {
 	c := exchange.Case{Name: k.ID() + "/access"}
 	object := k.Object(m)

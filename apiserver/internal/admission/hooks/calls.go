@@ -15,12 +15,12 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// Observer records what webhooks and policies do, with the labels of upstream's metrics.
+// Observer records the calls and results of webhooks and policies, with the labels of upstream's metrics.
 type Observer interface {
 	// Begin returns the function that returns the time since.
 	Begin() func() time.Duration
 	// Webhook records one call of a webhook of a kind (validating or admit), with the code of
-	// the answer. Rejection and FailedOpen record what a refusal, or the failure of a call, led to.
+	// the answer. Rejection records a refused write, FailedOpen a failed call that did not refuse it.
 	Webhook(name, kind, operation string, code int, rejected bool, took time.Duration)
 	Rejection(name, kind, operation, errorType string, code int)
 	FailedOpen(name, kind string)
@@ -197,8 +197,8 @@ func (t caller) RoundTrip(rq *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport that does the calls.
 func (t caller) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// read keeps what an AdmissionReview says. One that cannot be read is an error, as for upstream's
-// plugin.
+// read keeps the response in an AdmissionReview. One that cannot be read is an error, as for
+// upstream's plugin.
 func (c *call) read(data []byte) {
 	var review struct {
 		Response *struct {

@@ -54,7 +54,8 @@ func (t caller) answer(rq *http.Request, c *call) (*http.Response, error) {
 	return t.next.RoundTrip(rq)
 }
 
-// simulated returns what answers the call in a simulated pod; nil: the call leaves the process.
+// simulated returns the handler that answers the call in a simulated pod; nil: the call leaves
+// the process.
 func (t caller) simulated(rq *http.Request) http.Handler {
 	name, rest, _ := strings.Cut(rq.URL.Hostname(), ".")
 	namespace, service := strings.CutSuffix(rest, ".svc")

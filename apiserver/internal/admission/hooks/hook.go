@@ -119,7 +119,7 @@ func (h hook) run(ctx context.Context, a *admission.Attributes, of func(*started
 	if call == nil {
 		return nil
 	}
-	// The plugin's annotations become those of the audit event.
+	// The plugin's annotations are added to the audit event.
 	audited, ok := upstream.WithAudit(call).(upstream.MutationInterface)
 	if !ok {
 		return errNotAudited

@@ -12,7 +12,7 @@ import (
 type Kinds struct {
 	// Table returns the kinds that are served now.
 	Table func() *resources.Table
-	// Scheme has the Go types, including those of subresources.
+	// Scheme has the Go types, including the types of subresources.
 	Scheme *runtime.Scheme
 }
 

@@ -107,8 +107,8 @@ func (v measuredValidator) observe(binding *admissionv1.ValidatingAdmissionPolic
 	v.observer.ValidatingPolicy(v.policy, binding.Name, string(validating.ErrorType(d)), action, d.Elapsed)
 }
 
-// measureMutating returns the evaluator with patchers that record what they do. bindingOf returns the
-// name of the first binding of a policy.
+// measureMutating returns the evaluator with patchers that record their results. bindingOf returns
+// the name of the first binding of a policy.
 func measureMutating(observer Observer, policy string, bindingOf func(policy string) string, e mutating.PolicyEvaluator) mutating.PolicyEvaluator {
 	for i, patcher := range e.Mutators {
 		e.Mutators[i] = measuredPatcher{patcher, func(err error, took time.Duration) {

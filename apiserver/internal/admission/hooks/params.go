@@ -61,7 +61,7 @@ func (p params) Get(name string) (runtime.Object, error) {
 	return found[0], nil
 }
 
-// metaObject is what selects parameters.
+// metaObject has the metadata by which parameters are selected.
 type metaObject interface {
 	GetName() string
 	GetLabels() map[string]string

@@ -41,22 +41,22 @@ type Options struct {
 	// Services resolves the Service of a webhook, and Skip decides which are skipped.
 	Services webhookutil.ServiceResolver
 	Skip     outbound.Skip
-	// Simulated returns what answers on a port of a Service in a simulated pod, or nil.
+	// Simulated returns the handler that answers on a port of a Service in a simulated pod, or nil.
 	Simulated func(ctx context.Context, namespace, name string, port int32) http.Handler
-	// Observer records what webhooks and policies do.
+	// Observer records the calls and results of webhooks and policies.
 	Observer Observer
-	// Faults returns what the injected faults do to a call of a webhook of a configuration.
+	// Faults returns the effect of the injected faults on a call of a configuration's webhook.
 	Faults func(ctx context.Context, configuration, webhook string) Fate
 	// BuiltIn has the kinds of manifests, before the server serves any.
 	BuiltIn *resources.Table
-	// Logger gets what is wrong with manifests that change.
+	// Logger gets the errors in manifests that change.
 	Logger klog.Logger
 }
 
 // Plugin runs upstream's four plugins, each of which is a plugin of the admission chain.
 type Plugin struct {
 	opts Options
-	// folders are those with manifests, by the resource of the hook.
+	// folders are the folders with manifests, by the resource of the hook.
 	folders map[string]*manifests.Folder
 
 	mu      sync.Mutex

@@ -36,7 +36,7 @@ func (synced) HasSynced() bool { return true }
 func (synced) HasSyncedChecker() cache.DoneChecker { return nil }
 
 // pulled is an informer that reads the server's objects when it is refreshed, which is in
-// each request, instead of by a watch: what was written before the request is known in it.
+// each request, instead of by a watch: a request sees all objects that were written before it.
 type pulled struct {
 	synced
 	objects  Objects

@@ -33,7 +33,7 @@ type started struct {
 	mutatingPolicies, validatingPolicies step
 	mutatingWebhooks, validatingWebhooks step
 
-	// refreshes bring what a plugin knows of its resource up to date.
+	// refreshes bring a plugin's state of its resource up to date.
 	refreshes  map[string]func(ctx context.Context) error
 	namespaces *pulled
 	stop       func()
@@ -154,7 +154,7 @@ type wanted interface {
 	initializer.WantsAPIServerID
 }
 
-// initialize gives the plugins their dependencies. stop ends what they have started.
+// initialize gives the plugins their dependencies. stop ends the goroutines that they have started.
 func (p *plugins) initialize(opts Options, factory informers.SharedInformerFactory) (stop func(), err error) {
 	client, err := kubernetes.NewForConfig(opts.Config())
 	if err != nil {

@@ -58,7 +58,7 @@ func (p *Plugin) webhookConfig(resource string) io.Reader {
 	return strings.NewReader(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"WebhookAdmissionConfiguration","staticManifestsDir":"` + anyFolder + `"}`)
 }
 
-// refresher brings what a source knows up to date.
+// refresher brings the state of a source up to date.
 type refresher = func(ctx context.Context) error
 
 // both returns the refresher of two sources.

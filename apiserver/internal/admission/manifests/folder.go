@@ -28,7 +28,7 @@ type Folder struct {
 }
 
 // Open reads a folder of webhook configurations of one kind, or of policies and their bindings, and
-// begins to follow it: whenever its files change, they are read again, and what is not valid leaves the
+// begins to follow it: whenever its files change, they are read again, and invalid files leave the
 // earlier objects in effect. The caller must close the Folder.
 func Open(dir string, logger klog.Logger, kinds ...*resources.Resource) (*Folder, error) {
 	if err := manifest.ValidateStaticManifestsDir(dir); err != nil {

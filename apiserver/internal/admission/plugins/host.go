@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// Host is what the plugins need of the API server.
+// Host holds the parts of the API server that the plugins use.
 type Host struct {
 	// Objects returns the storage of a built-in resource.
 	Objects func(resource schema.GroupVersionResource) *storage.Objects

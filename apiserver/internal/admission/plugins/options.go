@@ -13,7 +13,7 @@ import (
 )
 
 // Options select and configure the admission plugins, as the flags of
-// kube-apiserver do. The zero value runs those that are on by default.
+// kube-apiserver do. The zero value runs the plugins that are on by default.
 type Options struct {
 	// Enable and Disable name plugins (--enable-admission-plugins,
 	// --disable-admission-plugins).

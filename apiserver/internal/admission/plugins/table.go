@@ -72,8 +72,8 @@ func builtInPlugins() []Plugin {
 	}
 }
 
-// lastPlugins returns the plugins that come after all others: they see, count or reject
-// what the others have made.
+// lastPlugins returns the plugins that come after all others: they see, count or reject the
+// results of the others.
 func lastPlugins() []Plugin {
 	return []Plugin{
 		{Name: "MutatingAdmissionPolicy", Default: true, on: "CUX", Does: "applies MutatingAdmissionPolicies (configurable)", build: (*Host).newMutatingPolicies},

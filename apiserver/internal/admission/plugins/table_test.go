@@ -12,8 +12,8 @@ import (
 	"minikcm.dev/minikcm/internal/golden"
 )
 
-// upstreamPlugins are the plugins of kube-apiserver v1.37 in its order; "+" marks those that
-// are on by default. NodeRestriction is, as in a cluster of kubeadm.
+// upstreamPlugins are the plugins of kube-apiserver v1.37 in its order; "+" marks the plugins
+// that are on by default. NodeRestriction is, as in a cluster of kubeadm.
 const upstreamPlugins = `AlwaysAdmit NamespaceAutoProvision +NamespaceLifecycle NamespaceExists
 LimitPodHardAntiAffinityTopology +LimitRanger +ServiceAccount +NodeRestriction +TaintNodesByCondition
 AlwaysPullImages ImagePolicyWebhook +PodSecurity PodNodeSelector +Priority +DefaultTolerationSeconds

@@ -2,7 +2,7 @@ package policy
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// clusterBindings returns the subjects of the cluster roles, apart from those of controllers.
+// clusterBindings returns the subjects of the cluster roles, except the roles of controllers.
 func clusterBindings() []clusterBinding {
 	return []clusterBinding{
 		{"cluster-admin", []rbacv1.Subject{group("system:masters")}},

@@ -82,7 +82,7 @@ func controlPlaneRoles() []clusterRole {
 	}
 }
 
-// nodeRoles returns the roles of kubelets and kube-proxies, and of those who call kubelets.
+// nodeRoles returns the roles of kubelets and kube-proxies, and of the clients of kubelets.
 func nodeRoles() []clusterRole {
 	return []clusterRole{
 		{name: "system:kubelet-api-admin", rules: []rule{

@@ -245,7 +245,8 @@ func certificateControllers() []clusterRole {
 	}
 }
 
-// clusterControllers returns the roles of the other controllers: of namespaces, nodes, accounts, and of what is left over.
+// clusterControllers returns the roles of the other controllers: of namespaces, nodes and accounts, and of
+// the remaining controllers.
 func clusterControllers() []clusterRole {
 	return []clusterRole{
 		{name: "clusterrole-aggregation-controller", rules: []rule{

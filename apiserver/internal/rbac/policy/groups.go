@@ -1,6 +1,6 @@
 package policy
 
-// groupScheduling returns what the feature gate GenericWorkload adds.
+// groupScheduling returns the policy that the feature gate GenericWorkload adds.
 func groupScheduling() addition {
 	const group = "scheduling.k8s.io"
 	return addition{

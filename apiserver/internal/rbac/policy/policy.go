@@ -104,7 +104,7 @@ type Gates struct {
 	StorageVersionAPI     bool
 }
 
-// added returns what the gates add.
+// added returns the policy that the gates add.
 func (g Gates) added() addition {
 	var all addition
 	if g.GenericWorkload {
@@ -119,7 +119,8 @@ func (g Gates) added() addition {
 	return all
 }
 
-// addition is what a feature gate adds: rules of ClusterRoles, by name, and roles of controllers.
+// addition holds the policy that a feature gate adds: rules of ClusterRoles, by name, and roles
+// of controllers.
 type addition struct {
 	rules       map[string][]rule
 	controllers []clusterRole

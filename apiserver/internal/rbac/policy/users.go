@@ -1,6 +1,6 @@
 package policy
 
-// userRoles returns the roles for users: the default ones, and those that every user has.
+// userRoles returns the roles for users: the default ones, and the ones that every user has.
 func userRoles() []clusterRole {
 	return []clusterRole{
 		{name: "admin", aggregates: "admin"},

@@ -26,8 +26,7 @@ func valuesOf(list []TextAt) []string {
 	return values
 }
 
-// strictIPs rejects addresses in unusual forms, except those that the object had
-// before.
+// strictIPs rejects addresses in unusual forms, except IPs that the object had before.
 func strictIPs(list, before []TextAt) field.ErrorList {
 	var errs field.ErrorList
 	for _, ip := range list {

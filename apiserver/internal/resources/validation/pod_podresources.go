@@ -6,8 +6,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// validatePodResources validates pod-level resources (KEP-2837), which must not be less
-// than those of the containers together.
+// validatePodResources validates pod-level resources (KEP-2837), which must not be less than
+// the sum of the containers' resources.
 func validatePodResources(p *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	r := spec.Resources
 	if r == nil {

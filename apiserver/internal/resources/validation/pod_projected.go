@@ -107,8 +107,8 @@ func validateProjectedToken(volume, p *field.Path, token *corev1.ServiceAccountT
 	return append(errs, validateFilePath(volume.Child("path"), token.Path)...)
 }
 
-// projectedTrust validates the trust bundles of a volume: one by name, or those of a
-// signer by their labels (KEP-3257).
+// projectedTrust validates the trust bundles of a volume: one by name, or a signer's bundles
+// by their labels (KEP-3257).
 func projectedTrust(p *field.Path, s *corev1.ClusterTrustBundleProjection) field.ErrorList {
 	var errs field.ErrorList
 	switch {

@@ -18,8 +18,8 @@ func TakeResized(containers, sent []corev1.Container) {
 	}
 }
 
-// PodResize returns upstream's errors for a resize (its ValidatePodResize), except
-// those that apply to every pod.
+// PodResize returns upstream's errors for a resize (its ValidatePodResize), except the errors
+// that apply to every pod.
 func PodResize(old, sent *corev1.Pod) field.ErrorList {
 	p := field.NewPath("spec")
 	switch {

@@ -161,8 +161,7 @@ func outcome(r *certificatesv1.PodCertificateRequest) string {
 	return ""
 }
 
-// validateIssued validates the chain, and that the times in the status are those of the
-// certificate.
+// validateIssued validates the chain, and that the status has the certificate's times.
 func validateIssued(p *field.Path, r *certificatesv1.PodCertificateRequest) field.ErrorList {
 	s, chain := &r.Status, p.Child("certificateChain")
 	if errs := validateChain(chain, []byte(s.CertificateChain)); len(errs) > 0 {
@@ -237,8 +236,8 @@ func validateIssuedTimes(p *field.Path, r *certificatesv1.PodCertificateRequest,
 	return nil
 }
 
-// mostCertificateSeconds returns the maximum lifetime of a signer's certificates: a day
-// for those of Kubernetes itself.
+// mostCertificateSeconds returns the maximum lifetime of a signer's certificates: a day for
+// Kubernetes' own signers.
 func mostCertificateSeconds(signer string) int32 {
 	if domain, _, _ := strings.Cut(signer, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
 		return DefaultPodCertificateSeconds

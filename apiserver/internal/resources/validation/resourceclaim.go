@@ -177,7 +177,7 @@ func validateDeviceConstraint(p *field.Path, c *resourcev1.DeviceConstraint, kno
 }
 
 // validateFullAttributeName validates the name of an attribute in a constraint. Its domain is in
-// lower case, unlike that of an attribute in a slice.
+// lower case, unlike the domain of an attribute in a slice.
 func validateFullAttributeName(p *field.Path, name string) field.ErrorList {
 	errs := validateQualifiedAttribute(p, name, func(p *field.Path, domain string) field.ErrorList {
 		return invalidFor(p, domain, isDNSSubdomain(domain))

@@ -33,8 +33,8 @@ func ResourceSlice(s *resourcev1.ResourceSlice) field.ErrorList {
 		})...)
 }
 
-// partitionType validates the attribute that says how the devices are partitioned: those that consume counters
-// have it as a string.
+// partitionType validates the attribute that says how the devices are partitioned: devices that consume
+// counters have it as a string.
 func partitionType(p *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	name := spec.PartitionTypeAttribute
 	if name == nil {
@@ -166,7 +166,7 @@ func placements(p *field.Path, node *string, selector *corev1.NodeSelector, all 
 	return set, errs
 }
 
-// ResourceSliceCreate validates the capacities of all devices. An update validates those that it
+// ResourceSliceCreate validates the capacities of all devices. An update validates the ones that it
 // changes, with ResourceSliceUpdate.
 func ResourceSliceCreate(s *resourcev1.ResourceSlice) field.ErrorList {
 	return changedCapacities(field.NewPath("spec", "devices"), s, &resourcev1.ResourceSlice{})

@@ -28,7 +28,7 @@ func prefixed(prefix string, messages []string) []string {
 	return all
 }
 
-// StorageVersionStatus validates what the API servers report, and what is common to all of them.
+// StorageVersionStatus validates the entries of the API servers, and the fields that are common to all of them.
 func StorageVersionStatus(v, _ *apiserverinternalv1alpha1.StorageVersion) field.ErrorList {
 	var errs field.ErrorList
 	p := field.NewPath("status")

@@ -16,8 +16,8 @@ func IsUninitialized(node *corev1.Node) bool {
 
 func isTaint(t corev1.Taint) bool { return t.Key == simulatedcloud.TaintUninitialized }
 
-// Initialized returns a copy of a Node with what its instance states, and without the taint. A
-// provider ID that the Node has is kept.
+// Initialized returns a copy of a Node with the properties of its instance, and without the taint.
+// A provider ID that the Node has is kept.
 func Initialized(node *corev1.Node, i *simulatedcloud.Instance) *corev1.Node {
 	n := node.DeepCopy()
 	if n.Spec.ProviderID == "" {
@@ -60,7 +60,7 @@ func Labels(node *corev1.Node) map[string]string {
 	return wrong
 }
 
-// Addresses returns the addresses of a Node: those of its instance, and the host name that its
+// Addresses returns the addresses of a Node: its instance's addresses, and the host name that its
 // kubelet reported. It fails if the kubelet's annotation gives an address that the instance does
 // not have.
 func Addresses(node *corev1.Node, i *simulatedcloud.Instance) ([]corev1.NodeAddress, error) {

@@ -8,7 +8,7 @@ import (
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
-// Step is what a Node needs next.
+// Step is the next action for a Node.
 type Step int
 
 // The steps of First. Ask means that the cloud has to be asked for the instance.
@@ -18,7 +18,7 @@ const (
 	Ask
 )
 
-// First returns what a Node needs without a look at the cloud.
+// First returns the next action for a Node, without reading the cloud.
 func First(node *corev1.Node) Step {
 	switch {
 	case !isReady(node):
@@ -29,7 +29,7 @@ func First(node *corev1.Node) Step {
 	return Nothing
 }
 
-// Answer is what the cloud says of the instance of a Node that is not Ready.
+// Answer is the state of the instance of a Node that is not Ready, as the cloud reports it.
 type Answer int
 
 // The answers. Unknown means that the cloud does not know the Node, or could not be asked.
@@ -40,7 +40,7 @@ const (
 	Missing
 )
 
-// Verdict is what follows from an Answer.
+// Verdict is the action that an Answer leads to.
 type Verdict int
 
 // The verdicts.
@@ -50,7 +50,7 @@ const (
 	Delete
 )
 
-// Judge returns what to do with a Node.
+// Judge returns the action to take on a Node.
 func Judge(node *corev1.Node, answer Answer) Verdict {
 	switch {
 	case isReady(node):

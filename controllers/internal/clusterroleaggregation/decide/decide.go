@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Rules returns the rules that the role gathers from all ClusterRoles, and whether they
-// differ from those that it has. The rules follow the order of the selectors and, for each
-// of them, that of the names; a rule occurs once. A role without an aggregation rule does
-// not change. It returns an error for a selector that cannot be used.
+// Rules returns the rules that the role gathers from all ClusterRoles, and whether they differ from
+// those that it has. The rules are ordered by selector, then by the name of the selected role; a
+// rule occurs once. A role without an aggregation rule does not change. It returns an error for a
+// selector that cannot be used.
 func Rules(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) (gathered []rbacv1.PolicyRule, changed bool, err error) {
 	if role.AggregationRule == nil {
 		return nil, false, nil

@@ -23,7 +23,7 @@ var Kind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 // Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	CronJob *batchv1.CronJob
-	// Jobs are those that the CronJob controls.
+	// Jobs are the Jobs that the CronJob controls.
 	Jobs []*batchv1.Job
 }
 
@@ -104,8 +104,8 @@ func (d *decision) succeeded(at *metav1.Time) {
 	}
 }
 
-// heed reports whether the Job was started for a scheduled time. If so, it records that
-// time as handled, even if the status was never written.
+// heed reports whether the Job was started for a scheduled time. If so, it records the time as
+// handled, even if the status was never written.
 func (d *decision) heed(j *batchv1.Job) bool {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	if err != nil || j.Name != jobName(d.cj, at) {

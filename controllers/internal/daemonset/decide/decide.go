@@ -21,13 +21,13 @@ const burst = 250
 // Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	DaemonSet *appsv1.DaemonSet
-	// Pods and Revisions are those that the DaemonSet controls, and those in its namespace
-	// without a controller.
+	// Pods and Revisions are the objects that the DaemonSet controls, and the objects in its
+	// namespace without a controller.
 	Pods      []*corev1.Pod
 	Revisions []*appsv1.ControllerRevision
 	// Nodes are all nodes.
 	Nodes []*corev1.Node
-	// Failures are those that the previous Plan returned.
+	// Failures are the failures that the previous Plan returned.
 	Failures Failures
 }
 

@@ -12,7 +12,7 @@ import (
 // scheduler.
 const comparisonOperators = true
 
-// placement decides which nodes should have a pod: those that the template's node name,
+// placement decides which nodes should have a pod: the nodes that the template's node name,
 // selector and affinity allow and whose taints the pods tolerate. Whether there is room is
 // left to the scheduler.
 type placement struct {
@@ -51,7 +51,7 @@ func (p *placement) on(node *corev1.Node) (run, stay bool) {
 	return run, stay
 }
 
-// tolerations returns the template's tolerations and those that every daemon pod has:
+// tolerations returns the template's tolerations and the tolerations that every daemon pod has:
 // daemons run on nodes where other pods do not.
 func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	added := []corev1.Toleration{

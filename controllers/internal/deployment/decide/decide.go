@@ -18,15 +18,15 @@ import (
 // Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Deployment *appsv1.Deployment
-	// ReplicaSets are those that the Deployment controls, and those in its namespace that
-	// have no controller.
+	// ReplicaSets are the ReplicaSets that the Deployment controls, and the ones in its namespace
+	// that have no controller.
 	ReplicaSets []*appsv1.ReplicaSet
 	// Running counts, by ReplicaSet, the pods that have not ended, including those that are
 	// being deleted. Only the strategy Recreate reads it.
 	Running map[types.UID]int
 }
 
-// Outcome is what the controller records in a Deployment about its rollout.
+// Outcome holds the fields of a Deployment that record the state of its rollout.
 type Outcome struct {
 	// Revision is the annotation deployment.kubernetes.io/revision; "": it is not changed.
 	Revision string

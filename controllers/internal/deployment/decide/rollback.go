@@ -19,9 +19,9 @@ func rollbackTo(d *appsv1.Deployment) (int64, bool) {
 	return revision, err == nil
 }
 
-// rollBack sets the Deployment's template to that of an earlier revision, and removes the
-// annotation in any case. The next reconcile starts the rollout. Until then, the only
-// change to ReplicaSets is the revision of the new one.
+// rollBack restores the Deployment's template from an earlier revision, and removes the annotation
+// in any case. The next reconcile starts the rollout. Until then, the only change to ReplicaSets is
+// the revision of the new one.
 func (r *rollout) rollBack(revision int64) {
 	if r.new != nil {
 		r.syncNew()
@@ -54,7 +54,7 @@ func (r *rollout) restore(update *appsv1.Deployment, revision int64) *plan.Event
 	template.Labels = withoutHash(template.Labels)
 	update.Spec.Template = *template
 	// The annotations are restored too, above all the change cause. Otherwise the old
-	// ReplicaSet would inherit those of the one that it replaces.
+	// ReplicaSet would inherit the annotations of the one that it replaces.
 	for key := range r.d.Annotations {
 		if !notCopied(key) {
 			delete(update.Annotations, key)
@@ -71,7 +71,7 @@ func (r *rollout) restore(update *appsv1.Deployment, revision int64) *plan.Event
 	}
 }
 
-// lastRevision returns the revision before that of the current template, or 0.
+// lastRevision returns the revision before the current template's, or 0.
 func (r *rollout) lastRevision() int64 {
 	if len(r.old) == 0 {
 		return 0

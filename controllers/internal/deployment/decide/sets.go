@@ -35,7 +35,7 @@ func specReplicas(rs *appsv1.ReplicaSet) int32 {
 	return *rs.Spec.Replicas
 }
 
-// observed reports whether the status is that of the current spec. Only then do its counts
+// observed reports whether the status reflects the current spec. Only then do its counts
 // predict the number of pods.
 func (s *set) observed() bool { return s.unborn || s.Status.ObservedGeneration >= s.Generation }
 

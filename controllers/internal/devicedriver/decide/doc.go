@@ -1,5 +1,5 @@
-// Package decide decides which ResourceSlices a node with simulated devices has, and what must be
-// written so that it has these. It does not change its arguments.
+// Package decide decides which ResourceSlices a node with simulated devices has, and the writes
+// that create this state. It does not change its arguments.
 //
 //minikcm:pure
 package decide

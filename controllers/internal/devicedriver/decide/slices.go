@@ -9,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Plan is what must be written, in the order of its fields.
+// Plan holds the writes to make, in the order of its fields.
 type Plan struct {
 	Delete, Update, Create []*resourcev1.ResourceSlice
 }
 
-// Slices returns what must be written so that a node has the slices of its drivers. existing are
+// Slices returns the writes after which a node has the slices of its drivers. existing are
 // the node's slices that were made from its annotation. A pool whose slices change gets the next
 // generation, so that a reader knows when it has all of them.
 func Slices(node *corev1.Node, drivers []Driver, existing []*resourcev1.ResourceSlice) Plan {
@@ -41,7 +41,7 @@ func Slices(node *corev1.Node, drivers []Driver, existing []*resourcev1.Resource
 	return p
 }
 
-// add adds what must be written for one pool. Slices of an earlier Node of the same name are
+// add adds the writes for one pool. Slices of an earlier Node of the same name are
 // deleted first: the event of their deletion leads to the next plan.
 func (p *Plan) add(wanted, have []*resourcev1.ResourceSlice) {
 	byName := map[string]*resourcev1.ResourceSlice{}

@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Counts are what a DeviceTaintRule affects.
+// Counts counts the pods and devices that a DeviceTaintRule affects.
 type Counts struct {
 	// Pods wait for their eviction because of the rule, in so many namespaces. If its effect is None,
 	// they would if it was NoExecute.
 	Pods, Namespaces int
-	// Evicted pods are those since the controller started.
+	// Evicted is the number of pods evicted since the controller started.
 	Evicted int
 	// Published and Allocated are the selected devices of ResourceSlices and of allocations. They count
 	// if the effect is None.

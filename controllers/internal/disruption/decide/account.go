@@ -15,7 +15,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
 )
 
-// Pods are what a decision reads of the pods that a budget selects.
+// Pods summarizes the pods that a budget selects, for a decision.
 type Pods struct {
 	// Number counts the pods, and Healthy those that are ready and not being deleted.
 	Number, Healthy int32
@@ -26,14 +26,14 @@ type Pods struct {
 	Controlled, Evicted []*corev1.Pod
 }
 
-// Account holds the pods of a namespace, and counts those that look the same to all budgets:
-// those with the same controller and the same values of the labels that selectors have asked
-// for. There are few such kinds, one for each template that is in use: labels that each pod
-// has with a value of its own, as those of a StatefulSet, are in no selector. Therefore the
-// cost of a decision does not follow the number of pods. A selector that asks for another
-// label counts all pods again.
+// Account holds the pods of a namespace and counts them by kind. Pods of one kind look the same to
+// all budgets: they have the same controller and the same values of the labels that selectors use.
+// There are few kinds, one for each template in use, because no selector uses a label whose value
+// differs for each pod, such as the pod-name label of a StatefulSet. Therefore the cost of a
+// decision does not grow with the number of pods. A selector with a new label makes Account count
+// all pods again.
 type Account struct {
-	// asked are the labels of the selectors.
+	// asked holds the labels that selectors use.
 	asked sets.Set[string]
 	pods  map[string]*entry
 	kinds map[string]*kind
@@ -122,7 +122,7 @@ func (a *Account) leave(e *entry) {
 	}
 }
 
-// ask counts all pods again if the selector asks for a label that none has asked for before.
+// ask counts all pods again if the selector uses a label that none has used before.
 func (a *Account) ask(selector labels.Selector) {
 	before := a.asked.Len()
 	requirements, _ := selector.Requirements()
@@ -138,7 +138,7 @@ func (a *Account) ask(selector labels.Selector) {
 	}
 }
 
-// Look returns what the budget with this selector reads. disrupted are the names in its
+// Look summarizes the pods of the budget with this selector. disrupted are the names in its
 // status.
 func (a *Account) Look(selector labels.Selector, disrupted map[string]metav1.Time) Pods {
 	a.ask(selector)
@@ -169,7 +169,7 @@ func (a *Account) Look(selector labels.Selector, disrupted map[string]metav1.Tim
 	return found
 }
 
-// Survey returns what an Account returns, from all pods of the namespace at once. It is the
+// Survey returns the same as an Account, from all pods of the namespace at once. It is the
 // definition that accounts are compared with.
 func Survey(pods []*corev1.Pod, selector labels.Selector, disrupted map[string]metav1.Time) Pods {
 	var found Pods

@@ -25,8 +25,7 @@ const deletionTimeout = 2 * time.Minute
 // Snapshot is the input of a decision about a budget.
 type Snapshot struct {
 	Budget *policyv1.PodDisruptionBudget
-	// Pods are what the decision reads of the pods that the budget selects, from an Account
-	// or a Survey.
+	// Pods summarizes the pods that the budget selects. An Account or a Survey returns it.
 	Pods Pods
 	// Scales are the wanted sizes of the pods' controllers, by UID. A pod whose controller
 	// is missing here makes the calculation fail.

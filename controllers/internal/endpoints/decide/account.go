@@ -12,8 +12,9 @@ import (
 )
 
 // Account has the addresses of a service's pods, grouped by the ports that they serve and
-// sorted as the object lists them. It is changed pod by pod, so a decision costs what has
-// changed and what the object can list, and not what the service has.
+// sorted as the object lists them. It is changed pod by pod, so the cost of a decision depends on
+// the number of changes and on how many addresses the object can list, not on the size of the
+// service.
 type Account struct {
 	service *corev1.Service
 	groups  map[string]*subset

@@ -41,7 +41,7 @@ func Endpoints(service *corev1.Service, account *Account, current *corev1.Endpoi
 	return desired
 }
 
-// labelsOf returns the service's labels and those about the object itself.
+// labelsOf returns the service's labels and the labels about the object itself.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

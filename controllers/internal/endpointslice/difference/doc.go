@@ -1,9 +1,9 @@
-// Package difference finds what one reconcile of a service has to read of its pods and
-// EndpointSlices: those that have changed since the last reconcile, and the slices and pods
-// that a decision about these depends on. A decision about a portion writes what a decision
-// about all pods and slices would write, so a reconcile costs what has changed and not what
-// the service has.
+// Package difference finds the pods and EndpointSlices of a service that one reconcile has to read:
+// the ones that have changed since the last reconcile, and the slices and pods that a decision
+// about these depends on. A decision about a portion makes the same writes as a decision about all
+// pods and slices, so the cost of a reconcile depends on the number of changes and not on the size
+// of the service.
 //
-// A Record depends on its calls alone: what it returns follows the names of pods and slices,
-// and not the order of a map.
+// A Record depends on its calls alone: its results are in the order of the names of pods and
+// slices, not in the order of a map.
 package difference

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Portion is what one reconcile reads.
+// Portion holds the pods and slices that one reconcile reads.
 type Portion struct {
 	// All means all pods of the service; Pods are empty.
 	All bool
@@ -20,9 +20,9 @@ type Portion struct {
 	Slices []*discoveryv1.EndpointSlice
 }
 
-// Take returns what a reconcile of the service reads, and starts the next difference. nodes
-// changes with what endpoints depend on of their nodes. A reconcile that fails gives the
-// portion back.
+// Take returns the portion that a reconcile of the service reads, and starts the next difference.
+// nodes is a number that changes with the properties of nodes that endpoints depend on. A reconcile
+// that fails gives the portion back.
 func (r *Record) Take(service *corev1.Service, nodes int) Portion {
 	now := basis{service.UID, service.ResourceVersion, nodes}
 	var p Portion
@@ -38,7 +38,7 @@ func (r *Record) Take(service *corev1.Service, nodes int) Portion {
 	return p
 }
 
-// Return marks again what a failed reconcile has read.
+// Return marks the portion of a failed reconcile as changed again.
 func (r *Record) Return(p Portion) {
 	if p.All {
 		r.Forget()
@@ -57,10 +57,9 @@ func (r *Record) known(all []*discoveryv1.EndpointSlice) {
 	}
 }
 
-// portion returns the slices that upstream's reconciler would look at for another reason than
-// to leave them as they are: those that list a changed pod, those that it would fill with
-// endpoints that are in none, and the empty ones that it would delete. Each slice brings the
-// pods that it lists.
+// portion returns the slices that upstream's reconciler might change: the slices that list a
+// changed pod, the slices that it would fill with endpoints that are in none, and the empty slices
+// that it would delete. Each slice brings the pods that it lists.
 func (r *Record) portion() Portion {
 	p := Portion{Changed: sets.List(r.changed)}
 	if len(p.Changed) == 0 {

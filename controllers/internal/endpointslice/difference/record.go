@@ -13,8 +13,8 @@ import (
 	endpointsliceutil "k8s.io/endpointslice/util"
 )
 
-// Record is what is known of the slices of one service, and what has changed since its last
-// reconcile. It holds the slices as the events show them.
+// Record tracks the slices of one service, as the events show them, and what has changed since its
+// last reconcile.
 type Record struct {
 	most int
 	// all is true if the next reconcile reads everything.
@@ -37,7 +37,7 @@ type Record struct {
 	suspects sets.Set[string]
 }
 
-// basis is what the endpoints of all pods depend on.
+// basis holds the inputs that the endpoints of all pods depend on.
 type basis struct {
 	uid     types.UID
 	version string
@@ -152,7 +152,7 @@ func (r *Record) Removed(name string) {
 	r.suspects.Insert(name)
 }
 
-// changedByOthers compares the suspects with what the reconciles have written.
+// changedByOthers compares the suspects with the versions that the reconciles have written.
 func (r *Record) changedByOthers() bool {
 	for name := range r.suspects {
 		have := ""

@@ -91,8 +91,8 @@ func (r *Records) Removed(service types.NamespacedName, name string) {
 	r.with(service, func(record *Record) { record.Removed(name) })
 }
 
-// Take returns what a reconcile of the service reads, and the number of pods that its slices
-// list.
+// Take returns the portion that a reconcile of the service reads, and the number of pods that its
+// slices list.
 func (r *Records) Take(service *corev1.Service, nodes int) (p Portion, pods int) {
 	r.with(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, func(record *Record) {
 		p, pods = record.Take(service, nodes), record.Pods()
@@ -100,7 +100,7 @@ func (r *Records) Take(service *corev1.Service, nodes int) (p Portion, pods int)
 	return p, pods
 }
 
-// Return marks again what a failed reconcile of the service has read.
+// Return marks the portion of a failed reconcile of the service as changed again.
 func (r *Records) Return(service types.NamespacedName, p Portion) {
 	r.with(service, func(record *Record) { record.Return(p) })
 }

@@ -1,3 +1,3 @@
-// Package endpointslicetest has what the tests of the endpointslice-controller and of its cost
-// share.
+// Package endpointslicetest has the helpers that the tests of the endpointslice-controller and of
+// its cost share.
 package endpointslicetest

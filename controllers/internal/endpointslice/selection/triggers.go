@@ -9,9 +9,9 @@ import (
 )
 
 // Triggers calculates the time of the change that a reconcile of a service follows, for the
-// annotation endpoints.kubernetes.io/last-change-trigger-time: the earliest time that is new
-// since the last reconcile, of those at which the pods became ready or unready. The zero value
-// is ready to use. It is safe for concurrent use.
+// annotation endpoints.kubernetes.io/last-change-trigger-time: the earliest time, new since the
+// last reconcile, at which a pod became ready or unready. The zero value is ready to use. It is
+// safe for concurrent use.
 type Triggers struct {
 	mu       sync.Mutex
 	services map[types.NamespacedName]*triggered
@@ -45,8 +45,8 @@ func (t *Triggers) All(service *corev1.Service, pods []*corev1.Pod) time.Time {
 	return first
 }
 
-// Some returns the time for a reconcile of some pods, those of these names that are still
-// selected. The service is the one of the last call of All.
+// Some returns the time for a reconcile of the pods with these names; pods are the ones that are
+// still selected. The service is the same as in the last call of All.
 func (t *Triggers) Some(service *corev1.Service, names []string, pods []*corev1.Pod) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *triggered) note(former map[string]time.Time, pods []*corev1.Pod) (first
 	return first
 }
 
-// Forget removes what is known of a service.
+// Forget removes the times of a service.
 func (t *Triggers) Forget(service types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -89,8 +89,8 @@ func (g *Graph) becomeReal(n *node, c Coordinates, changes *Changes) {
 	}
 }
 
-// transition updates the deletion state. The start of a foreground deletion wakes the
-// dependents and the object, that of an orphaning deletion the object.
+// transition updates the deletion state. The start of a foreground deletion wakes the dependents
+// and the object, the start of an orphaning deletion only the object.
 func (g *Graph) transition(n *node, o Observation, changes *Changes) {
 	wasDeletingDependents, wasOrphaning := n.deletesDependents(), n.orphansDependents()
 	n.Deleting, n.Foreground, n.Orphan = o.Deleting, o.Foreground, o.Orphan
@@ -212,7 +212,7 @@ func (g *Graph) dropIfUnused(n *node) {
 // Absent records that a look-up found no object with that UID at those coordinates.
 //
 // Dependents can disagree about the coordinates of one UID (only a mistaken or malicious
-// reference does), so the absence counts only for those that agree. A virtual node then
+// reference does), so the absence counts only for the dependents that agree. A virtual node then
 // takes the coordinates that the others refer to, which are looked up next.
 func (g *Graph) Absent(c Coordinates) Changes {
 	var changes Changes

@@ -167,7 +167,7 @@ func (w *world) workOne() {
 	w.work(rapid.SampledFrom(uids).Draw(w.t, "key"))
 }
 
-// work does what the controller's collect does, and enqueues the key again on a conflict.
+// work acts as the controller's collect does, and enqueues the key again on a conflict.
 func (w *world) work(uid types.UID) {
 	delete(w.queue, uid)
 	v, known := w.graph.View(uid)
@@ -289,7 +289,7 @@ func (w *world) settle() {
 	w.t.Fatalf("does not settle: %d keys queued", len(w.queue))
 }
 
-// check checks what must hold when all are idle.
+// check checks the conditions that must hold when all are idle.
 func (w *world) check() {
 	for _, uid := range w.uids() {
 		o := w.objects[uid]

@@ -35,7 +35,7 @@ func StateOf(owner *metav1.PartialObjectMetadata) OwnerState {
 	return OwnerExists
 }
 
-// View is a snapshot of what the graph knows about one object.
+// View is a snapshot of one object in the graph.
 type View struct {
 	Observation
 	// Seen is true if an informer has observed the object; else it is known only from
@@ -53,7 +53,7 @@ type View struct {
 	InCircle bool
 }
 
-// View returns what the graph knows about the object; false if it does not know the object.
+// View returns a snapshot of the object; false if the graph does not have the object.
 func (g *Graph) View(uid types.UID) (View, bool) {
 	n, known := g.nodes[uid]
 	if !known {

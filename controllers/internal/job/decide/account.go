@@ -16,9 +16,9 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/job/indexes"
 )
 
-// Account holds the pods that one Job controls, or those of a namespace that have no
-// controller, and counts them as they change, so that a decision costs what has changed
-// since the last one. Survey counts from scratch; both return the same.
+// Account holds the pods that one Job controls, or the pods of a namespace that have no controller,
+// and counts them as they change, so that the cost of a decision depends only on the changes since
+// the last one. Survey counts from scratch; both return the same.
 //
 // The first Look sets the Job's terms. Look with other terms counts all pods again.
 type Account struct {
@@ -28,10 +28,10 @@ type Account struct {
 	sums
 }
 
-// sums are what the selected pods add up to.
+// sums holds the totals over the selected pods.
 type sums struct {
 	counts Counts
-	// ended and fatal have the pods of Pods.Ended and those of which Pods.Fatal is the first.
+	// ended has the pods of Pods.Ended; fatal has the pods of which Pods.Fatal is the first.
 	ended, fatal map[types.NamespacedName]*corev1.Pod
 	// tracked has the pods with the finalizer by UID.
 	tracked map[types.UID]*corev1.Pod
@@ -41,7 +41,7 @@ type sums struct {
 	invalid int32
 }
 
-// standing says what a pod contributes to the sums of its account.
+// standing is a pod's contribution to the sums of its account.
 type standing struct {
 	active, ready, terminating, tracked bool
 	// index is of an active or terminating pod of an Indexed Job; indexes.None if it is not
@@ -124,7 +124,7 @@ func addIndex(bag *indexes.Bag, index int, n int32) {
 	}
 }
 
-// Look returns what a decision about the Job at that time reads. orphans holds the pods of
+// Look summarizes the Job's pods for a decision at that time. orphans holds the pods of
 // its namespace that have no controller, and known the failures before; nil: they are not
 // known.
 func (a *Account) Look(job *batchv1.Job, orphans *Account, known *Failures, now time.Time) (Pods, error) {

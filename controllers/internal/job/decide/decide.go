@@ -25,12 +25,12 @@ func Foreign(job *batchv1.Job) bool {
 // Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Job *batchv1.Job
-	// Pods are what the decision reads of the Job's pods, from an Account or a Survey of the
-	// same time with the same failures. They are not read if the Job is Idle.
+	// Pods summarizes the Job's pods. An Account or a Survey returns it, for the same time and the
+	// same failures. It is not read if the Job is Idle.
 	Pods Pods
-	// At is the time of Pods, and that of the decision.
+	// At is the time of Pods and of the decision.
 	At time.Time
-	// Failures are those before this decision; nil: they are unknown, and derived from the
+	// Failures are the failures before this decision; nil: they are unknown, and derived from the
 	// pods.
 	Failures *Failures
 }

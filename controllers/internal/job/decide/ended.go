@@ -67,7 +67,7 @@ func finishTime(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// Differs reports whether two states of a pod differ in what a decision reads.
+// Differs reports whether two states of a pod differ in a field that a decision reads.
 func Differs(old, pod *corev1.Pod) bool {
 	return old.Status.Phase != pod.Status.Phase ||
 		controllerref.Ready(old) != controllerref.Ready(pod) ||

@@ -36,8 +36,7 @@ func attemptsBefore(pod *corev1.Pod) attempts {
 
 func (a attempts) all() int32 { return a.counted + a.ignored }
 
-// attemptsAfter counts the failures of an index including that of the pod; none without a
-// pod.
+// attemptsAfter counts the failures of an index, including the pod's; it counts none without a pod.
 func attemptsAfter(job *batchv1.Job, pod *corev1.Pod) attempts {
 	if pod == nil {
 		return attempts{}
@@ -51,8 +50,8 @@ func attemptsAfter(job *batchv1.Job, pod *corev1.Pod) attempts {
 	return a
 }
 
-// failedIndexes returns the failed indexes in the status and those whose pod has reached
-// the limit, or whose failure the podFailurePolicy makes final.
+// failedIndexes returns the failed indexes in the status, and the indexes whose pod has reached the
+// limit or whose failure the podFailurePolicy makes final.
 func (t *tally) failedIndexes() indexes.Set {
 	job := t.job
 	var lost indexes.Set

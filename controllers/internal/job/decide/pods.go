@@ -16,8 +16,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/job/indexes"
 )
 
-// Pods are what a decision reads of a Job's pods: those that it controls and selects, and
-// those in Adopt, which count as if they had the finalizer already. Lists are sorted by name,
+// Pods summarizes a Job's pods for a decision: the pods that the Job controls and selects, and the
+// pods in Adopt, which count as if they already had the finalizer. Lists are sorted by name,
 // with the pods of Adopt last.
 type Pods struct {
 	Counts Counts
@@ -49,8 +49,8 @@ type Pods struct {
 
 // Counts are numbers of pods.
 type Counts struct {
-	// Active is the number of pods that have neither ended nor are being deleted, and Ready
-	// that of the ready ones among them.
+	// Active is the number of pods that have not ended and are not being deleted, and Ready the
+	// number of ready pods among them.
 	Active, Ready int32
 	// Terminating is the number of pods that are being deleted and have not ended.
 	Terminating int32
@@ -75,7 +75,7 @@ type source interface {
 // another controller manages it.
 func Idle(job *batchv1.Job) bool { return conditions.Finished(job) != nil || Foreign(job) }
 
-// complete adds to the other parts of p what the decision at that time reads.
+// complete adds the remaining parts of p that the decision at that time reads.
 func (p *Pods) complete(job *batchv1.Job, known *Failures, now time.Time, from source) {
 	if known == nil {
 		p.Past = from.past()
@@ -99,8 +99,8 @@ func (p *Pods) complete(job *batchv1.Job, known *Failures, now time.Time, from s
 	}
 }
 
-// Survey returns what an Account returns, from all pods at once: those that the Job controls,
-// and those without a controller, each sorted by name. It is the definition that accounts are
+// Survey returns the same as an Account, from all pods at once: the pods that the Job controls, and
+// the pods without a controller, each sorted by name. It is the definition that accounts are
 // compared with.
 func Survey(job *batchv1.Job, candidates []*corev1.Pod, known *Failures, now time.Time) (Pods, error) {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)

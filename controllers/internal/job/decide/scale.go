@@ -132,8 +132,7 @@ func (t *tally) indexesToRun() []int {
 }
 
 // spare selects the active pods to delete: in an Indexed Job all pods without a valid index
-// or with the index of another pod; then, up to tooMany, those that lose the least
-// progress.
+// or with the index of another pod; then, up to tooMany, the pods that lose the least progress.
 func (t *tally) spare(tooMany int) []*corev1.Pod {
 	var spare []*corev1.Pod
 	left := t.pods.Active

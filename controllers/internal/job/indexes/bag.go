@@ -8,8 +8,8 @@ import (
 // wordSize is the number of indexes in one word of a Bag.
 const wordSize = 64
 
-// Bag counts how often it has each completion index. Unlike that of a Set, its cost of a
-// change does not depend on how many indexes it has. The zero value is empty.
+// Bag is a multiset of completion indexes. Unlike a Set's, the cost of a change does not depend on
+// the number of indexes. The zero value is empty.
 type Bag struct {
 	// words has a bit for each index, and further those that the bag has more than once,
 	// without their first.

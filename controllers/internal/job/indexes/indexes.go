@@ -13,7 +13,7 @@ import (
 type interval struct{ first, last int }
 
 // Set is a set of completion indexes as sorted, disjoint and non-adjacent ranges. Its
-// size depends on the number of gaps, not on that of the indexes.
+// size depends on the number of gaps, not on the number of indexes.
 type Set []interval
 
 // Parse parses the format of String, up to the first index that is not below
@@ -184,7 +184,7 @@ func Completions(job *batchv1.Job) int {
 	return int(*job.Spec.Completions)
 }
 
-// All returns the pods' completion indexes, without those of pods that have none.
+// All returns the completion indexes of the pods that have one.
 func All(pods []*corev1.Pod) []int {
 	indexes := make([]int, 0, len(pods))
 	for _, pod := range pods {

@@ -15,7 +15,7 @@ const (
 	InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
 )
 
-// Verb is what has to be done with a secret.
+// Verb is the action to take on a secret.
 type Verb int
 
 // The verbs. Mark sets InvalidSinceLabel to the present day.

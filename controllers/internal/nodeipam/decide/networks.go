@@ -24,7 +24,7 @@ type Networks struct {
 	holders map[string]holding
 }
 
-// holding is what a Node has, under the Node's name.
+// holding holds the networks of one Node.
 type holding struct {
 	uid      types.UID
 	networks []netip.Prefix
@@ -33,7 +33,7 @@ type holding struct {
 }
 
 // New returns the networks of a cluster without nodes. Networks that overlap a reserved range,
-// such as that of the Services, are never handed out.
+// such as the Service range, are never handed out.
 func New(clusters []Cluster, reserved ...netip.Prefix) (*Networks, error) {
 	n := &Networks{holders: map[string]holding{}}
 	for _, c := range clusters {
@@ -55,7 +55,7 @@ func (n *Networks) Holder(name string) (types.UID, bool) {
 	return h.uid, ok
 }
 
-// Hold records the networks that a Node has in its spec, in place of what was held under its
+// Hold records the networks that a Node has in its spec, in place of the networks held under its
 // name. What overlaps none of the cluster's ranges has no effect.
 func (n *Networks) Hold(name string, uid types.UID, podCIDRs []string) error {
 	if h := n.holders[name]; h.stated && h.uid == uid {
@@ -75,8 +75,8 @@ func (n *Networks) Hold(name string, uid types.UID, podCIDRs []string) error {
 	return nil
 }
 
-// Take returns networks for a Node, one of each of the cluster's ranges: those that it took
-// before, or else free ones. It returns false, and takes nothing, if a range has none left, and
+// Take returns networks for a Node, one of each of the cluster's ranges: the networks that it took
+// before, otherwise free ones. It returns false, and takes nothing, if a range has none left, and
 // nil, true if the Node is known to have networks in its spec.
 func (n *Networks) Take(name string, uid types.UID) ([]netip.Prefix, bool) {
 	switch h, ok := n.holders[name]; {
@@ -101,7 +101,7 @@ func (n *Networks) Take(name string, uid types.UID) ([]netip.Prefix, bool) {
 	return slices.Clone(taken), true
 }
 
-// Free gives back what is held under a name; false if that is nothing.
+// Free releases the networks held under a name; false if there are none.
 func (n *Networks) Free(name string) bool {
 	h, ok := n.holders[name]
 	if ok {

@@ -99,7 +99,7 @@ func TestNodes(t *testing.T) {
 		t.Error("Free of what is held, and only of that, returns true")
 	}
 	expect("one left", "e", "6", "[10.244.1.0/24] true")
-	// What a Node has in its spec replaces what was taken for it.
+	// The networks in a Node's spec replace the networks that were taken for it.
 	if err := n.Hold("e", "6", []string{"192.168.0.0/24"}); err != nil {
 		t.Fatal(err)
 	}

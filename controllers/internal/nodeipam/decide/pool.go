@@ -14,8 +14,8 @@ type pool struct {
 	// size is the number of networks, and next the index at which the search for the next one
 	// begins.
 	size, next uint64
-	// held counts the holders of each network, by its index; wide those of prefixes that span
-	// several networks, such as the range of the Services.
+	// held counts the holders of each network, by its index; wide counts the holders of prefixes
+	// that span several networks, such as the Service range.
 	held map[uint64]int
 	wide map[netip.Prefix]int
 }

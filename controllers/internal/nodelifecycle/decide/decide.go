@@ -28,8 +28,8 @@ type Snapshot struct {
 	// Heard is the time of the node's last heartbeat, and Since the time at which its Ready
 	// condition was first observed with its present status.
 	Heard, Since time.Time
-	// Grace is the allowed time without a heartbeat, and StartupGrace that for a node that
-	// has not posted a status yet.
+	// Grace is the allowed time without a heartbeat, and StartupGrace the allowed time for a node
+	// that has not posted a status yet.
 	Grace, StartupGrace time.Duration
 	// Passes begin at Epoch, at intervals of Period; silent nodes are detected at passes
 	// only.

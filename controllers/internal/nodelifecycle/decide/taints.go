@@ -25,8 +25,8 @@ var conditionTaints = []conditionTaint{
 	{corev1.NodePIDPressure, corev1.ConditionTrue, corev1.TaintNodePIDPressure},
 }
 
-// noScheduleKeys returns the keys of the NoSchedule taints that the node should have, of
-// those that this controller manages.
+// noScheduleKeys returns the keys of the NoSchedule taints, managed by this controller, that the
+// node should have.
 func noScheduleKeys(n *corev1.Node) []string {
 	var keys []string
 	for _, t := range conditionTaints {
@@ -75,8 +75,8 @@ func hasNoExecute(n *corev1.Node) bool {
 	})
 }
 
-// withTaints returns the node's taints with those that this controller manages replaced by
-// the given ones, and whether that is a change. Taints that stay keep their position and
+// withTaints returns the node's taints, with the given ones in place of the taints that this
+// controller manages, and whether they changed. Taints that stay keep their position and
 // time.
 func withTaints(n *corev1.Node, noSchedule []string, noExecute string, now time.Time) (taints []corev1.Taint, changed bool) {
 	wanted := make([]corev1.Taint, 0, len(noSchedule)+1)

@@ -15,7 +15,7 @@ import (
 
 // Note is a change of a pod's status before its deletion.
 type Note struct {
-	// Reason and Message are those of the condition; without a reason there is none.
+	// Reason and Message are the condition's; without a reason there is no condition.
 	Reason, Message string
 	// Fail sets the pod's phase to Failed, unless the pod has ended.
 	Fail bool

@@ -10,7 +10,7 @@ import (
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
-// Plan is what changes the routes: first the deletions, then the creations, each in order.
+// Plan holds the changes to the routes: first the deletions, then the creations, each in order.
 type Plan struct {
 	Delete []simulatedcloud.Route
 	Create []simulatedcloud.Route

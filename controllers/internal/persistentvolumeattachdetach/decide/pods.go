@@ -29,7 +29,7 @@ func Terminated(pod *corev1.Pod) bool {
 	})
 }
 
-// Health is what decisions depend on beside the volumes in the status of a node.
+// Health is the state of a node that decisions depend on, besides the volumes in its status.
 type Health struct {
 	// Exists is false for a node that was deleted.
 	Exists bool

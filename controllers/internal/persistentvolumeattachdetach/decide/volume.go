@@ -47,8 +47,8 @@ type Node struct {
 	Progress            Progress
 }
 
-// Progress is what earlier decisions about a volume and a node leave for the next one. The zero
-// value is that of a node with nothing to wait for.
+// Progress carries state from earlier decisions about a volume and a node to the next one. The zero
+// value means that there is nothing to wait for.
 type Progress struct {
 	// Unused is since when no pod on the node uses the attached volume; zero: one does.
 	Unused time.Time
@@ -75,7 +75,7 @@ type Event struct {
 	Type, Reason, Message string
 }
 
-// Decision is what has to be done about a volume.
+// Decision holds the actions to take for a volume.
 type Decision struct {
 	// Progress has the nodes whose progress is not zero.
 	Progress map[string]Progress
@@ -83,11 +83,11 @@ type Decision struct {
 	Detach []Detach
 	Attach []string
 	Events []Event
-	// Next is when the volume has to be looked at again; zero: when something changes.
+	// Next is the time of the next decision about the volume; zero: when something changes.
 	Next time.Time
 }
 
-// Decide returns what has to be done about a volume now.
+// Decide returns the actions to take for a volume now.
 func Decide(v *Volume, now time.Time) Decision {
 	d := deciding{Volume: v, now: now, Decision: Decision{Progress: map[string]Progress{}}}
 	for i := range v.Nodes {

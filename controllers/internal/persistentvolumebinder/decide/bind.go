@@ -64,7 +64,7 @@ func pending(claim *corev1.PersistentVolumeClaim, then Step) Step {
 	return then
 }
 
-// withoutVolume gives a claim a phase, and removes what its status says about a volume.
+// withoutVolume gives a claim a phase, and removes the volume's properties from its status.
 func withoutVolume(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase) Step {
 	changed := claim.DeepCopy()
 	changed.Status.Phase = phase

@@ -10,14 +10,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Claimed is a claim and what its binding depends on.
+// Claimed is a claim and the inputs of its binding.
 type Claimed struct {
 	Claim *corev1.PersistentVolumeClaim
 	// Volume is the volume that the claim names; nil: it names none, or one that does not
 	// exist.
 	Volume *corev1.PersistentVolume
-	// Candidates contains at least the volumes of the claim's class without a claimRef, and
-	// those whose claimRef has the claim's name, sorted by name. It is needed for a claim
+	// Candidates contains at least the volumes of the claim's class without a claimRef and the
+	// volumes whose claimRef has the claim's name, sorted by name. It is needed for a claim
 	// that names no volume.
 	Candidates []*corev1.PersistentVolume
 	// Classes are all storage classes. They are needed like Candidates.
@@ -67,8 +67,8 @@ func named(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume)
 	return pending(claim, warn(claim, "FailedBinding", fmt.Sprintf("volume %q already bound to a different claim.", volume.Name))), nil
 }
 
-// mismatch says why a volume does not satisfy a claim that names it; empty if it does. The
-// selector of such a claim is ignored.
+// mismatch returns the reason why a volume does not satisfy a claim that names it; empty if it
+// does. The selector of such a claim is ignored.
 func mismatch(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
 	has, wants := volume.Spec.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	switch {

@@ -8,9 +8,9 @@ import (
 )
 
 // bestMatch returns the volume for a claim that names none; nil: there is none. A volume that
-// is reserved for the claim by its claimRef comes first. Of the others, those with the fewest
-// access modes come first, of these the smallest, and of equal ones the first in the order of
-// volumes. If delayed is true, only reserved volumes are considered.
+// is reserved for the claim by its claimRef comes first. The others are ordered by the number of
+// access modes, then by size, then in the order of volumes. If delayed is true, only reserved
+// volumes are considered.
 func bestMatch(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume, delayed bool) (*corev1.PersistentVolume, error) {
 	groups := map[int][]*corev1.PersistentVolume{}
 	most := 0

@@ -29,7 +29,7 @@ const (
 	secondsPerGi                = 30
 )
 
-// Recycling is what the recycling of a released volume depends on beside the volume.
+// Recycling holds the inputs for recycling a released volume, besides the volume.
 type Recycling struct {
 	// Users are the pods that use a claim of the volume's claimRef and have not ended.
 	Users []*corev1.Pod

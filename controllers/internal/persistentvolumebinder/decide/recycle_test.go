@@ -58,7 +58,8 @@ func TestRecycle(t *testing.T) {
 	}
 }
 
-// The deadline of a recycler pod grows with the volume, and that of an NFS volume begins later.
+// TestRecyclerDeadline checks that the deadline of a recycler pod grows with the size of the volume, from a
+// higher minimum for NFS.
 func TestRecyclerDeadline(t *testing.T) {
 	nfs := func(v *corev1.PersistentVolume) {
 		v.Spec.NFS = &corev1.NFSVolumeSource{Server: "s", Path: "/p"}

@@ -6,7 +6,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/plan"
 )
 
-// Write is what a step does to its object.
+// Write is the kind of write that a step makes to its object.
 type Write int
 
 // The writes of steps. Nothing ends the steps: there is nothing left to write.

@@ -19,7 +19,7 @@ type PodMetric struct {
 
 // census groups the pods by whether their metrics count.
 type census struct {
-	// metrics are those of the pods that count, by name; ready is the number of these pods.
+	// metrics are the metrics of the pods that count, by pod name; ready is the number of these pods.
 	metrics map[string]PodMetric
 	ready   int
 	// unready are pods whose metrics do not count yet, missing those without metrics.
@@ -66,7 +66,7 @@ func (c *census) setUnready(pod *corev1.Pod) {
 
 // starting reports whether a pod's CPU metric measures its start instead of its work. In
 // the initialization period, the metric counts only if the pod has been ready for a whole
-// window; after it, only that of a pod that has never been ready does not count.
+// window; after it, the metric counts unless the pod has never been ready.
 func starting(pod *corev1.Pod, metric PodMetric, opts *Options, now time.Time) bool {
 	ready := readyCondition(pod)
 	if ready == nil || pod.Status.StartTime == nil {

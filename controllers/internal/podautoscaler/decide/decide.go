@@ -148,8 +148,8 @@ func (d *decider) byMetrics(b bounds) (desired int32, reason string, ok bool) {
 }
 
 // askMetrics returns the largest size that any metric requires, and that metric's name.
-// With an error, the size is -1, or that of the other metrics if it is not less than the
-// current one.
+// With an error, the size is -1, or the largest size that the other metrics require if it is not
+// less than the current size.
 func (d *decider) askMetrics() (asked int32, metric string, err error) {
 	if err := d.checkSelector(); err != nil {
 		return -1, "", err
@@ -193,8 +193,8 @@ func (d *decider) reading(i int) Reading {
 	return Reading{Err: errors.New("the metric has not been read")}
 }
 
-// checkSelector fails for a target whose pods are unknown, or are also those of other
-// autoscalers.
+// checkSelector fails for a target whose pods are unknown, or which shares pods with the target of
+// another autoscaler.
 func (d *decider) checkSelector() error {
 	selector := d.Scale.Status.Selector
 	if selector == "" {

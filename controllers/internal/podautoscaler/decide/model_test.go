@@ -269,8 +269,8 @@ func alwaysAgain(h *history) string {
 	return ""
 }
 
-// settles keeps the load constant until all windows and periods have passed: the size must
-// then be what the load requires, within the limits.
+// settles keeps the load constant until all windows and periods have passed: the size must then be
+// the one that the load requires, within the limits.
 func settles(h *history) string {
 	for range 200 {
 		h.step(true)

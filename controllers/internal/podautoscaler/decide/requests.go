@@ -7,9 +7,9 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 )
 
-// requestsOf returns each pod's request of a resource, in thousandths: that of all its
-// containers that run concurrently, or of the named one. A pod-level request (KEP-2837)
-// takes precedence over those of containers.
+// requestsOf returns each pod's request of a resource, in thousandths: the request of the named
+// container, or without a name the pod-level request (KEP-2837) if the pod has one, otherwise the
+// sum over its containers that run concurrently.
 func requestsOf(pods []*corev1.Pod, container string, resource corev1.ResourceName) (map[string]int64, error) {
 	requests := make(map[string]int64, len(pods))
 	for _, pod := range pods {

@@ -32,7 +32,7 @@ type proposal struct {
 
 // failure is the reason for which a metric determines no size.
 type failure struct {
-	// reason is that of the event and of the condition ScalingActive, cause their message;
+	// reason is the reason of the event and of the condition ScalingActive, cause their message;
 	// err is the error of the metric in the aggregate over all metrics.
 	reason string
 	cause  error
@@ -103,8 +103,8 @@ func (s *scaling) resource(name corev1.ResourceName, container string, target au
 		autoscalingv2.MetricValueStatus{AverageUtilization: &percent, AverageValue: quantityOf(name, used)}, nil
 }
 
-// quantityOf returns thousandths as a quantity in the format of the metrics API: that of
-// memory is binary.
+// quantityOf returns thousandths as a quantity in the format of the metrics API, which is binary
+// for memory.
 func quantityOf(name corev1.ResourceName, value int64) *resource.Quantity {
 	format := resource.DecimalSI
 	if name == corev1.ResourceMemory {

@@ -1,5 +1,5 @@
-// Package decide decides about PersistentVolumeClaims: whether pods in a snapshot keep one that is
-// being deleted, and what the condition Unused of one should be.
+// Package decide decides whether pods in a snapshot keep a PersistentVolumeClaim that is being
+// deleted, and determines a claim's condition Unused.
 //
 //minikcm:pure
 package decide

@@ -12,12 +12,12 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/holdings"
 )
 
-// Account holds the pods that one owner controls, or those of a namespace that have no
-// controller, and counts them as they change, so that a decision costs what has changed
-// since the last one. Survey counts from scratch; both return the same.
+// Account holds the pods that one owner controls, or the pods of a namespace that have no
+// controller, and counts them as they change, so that the cost of a decision depends only on the
+// changes since the last one. Survey counts from scratch; both return the same.
 //
-// The first Look sets the owner's terms. Look with other terms, or with a time before that of
-// the last one, counts all pods again.
+// The first Look sets the owner's terms. Look with other terms, or with an earlier time than the
+// last Look, counts all pods again.
 type Account struct {
 	holdings.Holdings[place]
 	terms  *terms
@@ -29,7 +29,7 @@ type Account struct {
 
 type entry = holdings.Entry[place]
 
-// place is what an account knows of a pod.
+// place is the state of a pod in an account.
 type place struct {
 	standing standing
 	// due is the time at which a ripening pod becomes available, and at is its index in the
@@ -63,7 +63,7 @@ func (a *Account) Remove(_ types.NamespacedName, e *entry) {
 	}
 }
 
-// Look returns what a decision about the owner reads. orphans holds the pods of its namespace
+// Look summarizes the owner's pods for a decision. orphans holds the pods of its namespace
 // that have no controller.
 func (a *Account) Look(rs *appsv1.ReplicaSet, orphans *Account, now time.Time) (Pods, error) {
 	if a.terms == nil || !a.terms.are(rs) || now.Before(a.asOf) {
@@ -97,7 +97,7 @@ func (a *Account) ripen(now time.Time) {
 	}
 }
 
-// Active returns the active pods, and those of them that are to be adopted.
+// Active returns the active pods, including the active ones in found.Adopt.
 func (a *Account) Active(found Pods) []*corev1.Pod {
 	pods := a.Pods(func(e *entry) bool { return e.Standing.standing&active != 0 })
 	for _, pod := range found.Adopt {

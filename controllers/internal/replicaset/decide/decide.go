@@ -23,12 +23,12 @@ type Snapshot struct {
 	ReplicaSet *appsv1.ReplicaSet
 	// Kind is the actual kind of the owner; the zero value: a ReplicaSet.
 	Kind schema.GroupVersionKind
-	// Pods are what the decision reads of the owner's pods, from an Account or a Survey.
+	// Pods summarizes the owner's pods. An Account or a Survey returns it.
 	Pods Pods
 	// Active are the owner's active pods, including those in Pods.Adopt. It is read only when
 	// pods are to be deleted, as is Crowd.
 	Active []*corev1.Pod
-	// Crowd counts, by node, the active pods of this ReplicaSet and of those with the same
+	// Crowd counts, by node, the active pods of this ReplicaSet and of all others with the same
 	// controller.
 	Crowd map[string]int
 }
@@ -70,7 +70,7 @@ func ReplicaSet(in Snapshot, now time.Time) (Plan, error) {
 	return p, nil
 }
 
-// Lacking returns the number of pods to create; if it is negative, that of pods to delete.
+// Lacking returns the number of pods to create; a negative number is the number of pods to delete.
 func Lacking(rs *appsv1.ReplicaSet, counts Counts) int { return int(replicas(rs) - counts.Active) }
 
 func replicas(rs *appsv1.ReplicaSet) int32 {

@@ -10,9 +10,9 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/holdings"
 )
 
-// Pods are what a decision reads of an owner's pods.
+// Pods summarizes an owner's pods for a decision.
 type Pods struct {
-	// Counts are of the pods that the owner controls and selects, and those in Adopt.
+	// Counts counts the pods that the owner controls and selects, and the pods in Adopt.
 	Counts Counts
 	// Adopt are the orphans that the owner has yet to adopt. Release are the pods that it
 	// controls but does not select. Both are sorted by name.
@@ -21,8 +21,8 @@ type Pods struct {
 	Ripens time.Time
 }
 
-// Survey returns what an Account returns, from all pods at once: those that the owner
-// controls, and those without a controller. active are the active pods. It is the definition
+// Survey returns the same as an Account, from all pods at once: the pods that the owner controls,
+// and the pods without a controller. active are the active pods. It is the definition
 // that accounts are compared with.
 func Survey(rs *appsv1.ReplicaSet, candidates []*corev1.Pod, now time.Time) (found Pods, active []*corev1.Pod, err error) {
 	t, err := newTerms(rs)

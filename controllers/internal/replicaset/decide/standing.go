@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
 )
 
-// Counts are the numbers of pods that an owner controls and selects, by what they contribute
-// to its status.
+// Counts holds the numbers of pods that an owner controls and selects, by their contribution to its
+// status.
 type Counts struct {
 	// Active is the number of pods that have neither ended nor are being deleted. The next
 	// three are of these.
@@ -24,7 +24,7 @@ type Counts struct {
 	Terminating int32
 }
 
-// standing says what a pod contributes to the counts of its owner.
+// standing is a pod's contribution to the counts of its owner.
 type standing uint8
 
 const (
@@ -62,7 +62,7 @@ type terms struct {
 	selector, template labels.Selector
 	minReady           int32
 
-	// selectorFrom and templateFrom are what the selectors were made from.
+	// selectorFrom and templateFrom are the sources that the selectors were made from.
 	selectorFrom *metav1.LabelSelector
 	templateFrom map[string]string
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Release is what is taken from a claim, in the order of its fields.
+// Release holds the writes that release a claim, in the order of its fields.
 type Release struct {
 	// Status is the new status; nil: it does not change.
 	Status *resourcev1.ResourceClaimStatus

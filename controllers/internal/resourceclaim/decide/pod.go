@@ -18,7 +18,7 @@ const PodClaim = "resource.kubernetes.io/pod-claim-name"
 // maxGenerateName leaves room for a hyphen and five random characters in a name of 63.
 const maxGenerateName = 57
 
-// Known is what the caches show of the claims and templates in a pod's namespace. Each function
+// Known looks up the claims and templates of a pod's namespace in the caches. Each function
 // returns nil for an object that does not exist.
 type Known struct {
 	Claim func(name string) *resourcev1.ResourceClaim
@@ -110,8 +110,8 @@ func Statuses(pod *corev1.Pod, generated map[string]string) []corev1.PodResource
 }
 
 // Reserve returns the allocated claims of a pod with a node that are not reserved for it, with the
-// reservation added. The scheduler reserves the claims of the pods that it binds; these are those
-// of pods that were created with a node.
+// reservation added. The scheduler reserves the claims of the pods that it binds; Reserve serves
+// the pods that were created with a node.
 func Reserve(pod *corev1.Pod, known Known) ([]*resourcev1.ResourceClaim, error) {
 	if pod.Spec.NodeName == "" {
 		return nil, nil

@@ -18,13 +18,13 @@ import (
 // maxSummaries is the size of the lists of a summary in the API.
 const maxSummaries = 32
 
-// partitionType identifies the partitions that are alike: those with the same value of an attribute.
+// partitionType identifies the partitions with the same value of an attribute.
 type partitionType struct{ attribute, value string }
 
 // partitions are the devices of one type.
 type partitions struct {
 	total int32
-	// cost is what each consumes of the counters.
+	// cost is the consumption of counters by each device.
 	cost []resourcev1.DeviceCounterConsumption
 	free []*resourcev1.Device
 }
@@ -36,7 +36,7 @@ func (p *pool) partitions(u use, attribute *string) (_ []resourcev1alpha3.Partit
 		return s.Spec.PartitionTypeAttribute != nil && len(s.Spec.Devices) > 0
 	})
 	if declared {
-		attribute = nil // that of the request is for pools without any
+		attribute = nil // the request's attribute applies only to pools that declare none
 	}
 	devices := slices.ContainsFunc(p.slices, func(s *resourcev1.ResourceSlice) bool { return len(s.Spec.Devices) > 0 })
 	counters := slices.ContainsFunc(p.slices, func(s *resourcev1.ResourceSlice) bool { return len(s.Spec.SharedCounters) > 0 })
@@ -133,7 +133,7 @@ func (c counters) clone() counters {
 	return copied
 }
 
-// freeCounters returns what allocated devices leave, each of which consumes once.
+// freeCounters returns the counters less the consumption of allocated devices, each of which counts once.
 func (p *pool) freeCounters(u use) counters {
 	free := counters{}
 	for _, s := range p.slices {

@@ -68,7 +68,7 @@ func (n poolName) String() string { return n.driver + "/" + n.pool }
 type pool struct {
 	name       poolName
 	generation int64
-	// slices are those of the generation that are there, by name, with the taints that rules add.
+	// slices are the existing slices of the generation, by name, with the taints that rules add.
 	slices []*resourcev1.ResourceSlice
 }
 

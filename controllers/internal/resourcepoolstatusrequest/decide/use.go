@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// use is what claims have of a pool.
+// use holds the devices and the capacity of a pool that claims use.
 type use struct {
 	// devices are allocated, each once although claims may share it.
 	devices map[string]bool

@@ -1,5 +1,4 @@
 // Package cache is the scheduler's view of the cluster. It counts a pod on its node from the
 // decision on, before the binding is written, so that no node is given more than it has,
-// whatever is decided in the meantime. Snapshots of it are brought up to date at a cost that
-// depends on what changed.
+// whatever is decided in the meantime. Updating a snapshot costs in proportion to the changes.
 package cache

@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/plugins"
 )
 
-// scoreScale scales the scores of shapes, 0 to 10, to those of plugins.
+// scoreScale scales the scores of shapes, 0 to 10, to plugin scores, 0 to 100.
 const scoreScale = 10
 
 func (p *profileParser) fit(path *field.Path, args *configv1.NodeResourcesFitArgs) {

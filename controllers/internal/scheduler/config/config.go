@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxBytes limits a file, and what its aliases expand to.
+	// maxBytes limits the size of a file, before and after its aliases are expanded.
 	maxBytes = 1 << 20
 	// maxDepth limits the nesting of a document.
 	maxDepth = 50
@@ -32,7 +32,7 @@ const (
 	defaultDeviceTimeout = 600 * time.Second
 )
 
-// Config is what a scheduler runs by.
+// Config is the configuration of a scheduler.
 type Config struct {
 	// Profiles are the profiles by the name of the scheduler that pods ask for.
 	Profiles map[string]*Profile

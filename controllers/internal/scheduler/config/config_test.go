@@ -30,7 +30,7 @@ func mustParse(t *testing.T, content string) *Config {
 	return c
 }
 
-// specOf returns what a configuration with one profile compiles.
+// specOf returns the compiled profile of a configuration with one profile.
 func specOf(t *testing.T, profile string) plugins.ProfileSpec {
 	t.Helper()
 	c, err := decode([]byte(header + "profiles:\n- " + strings.ReplaceAll(strings.TrimSpace(profile), "\n", "\n  ") + "\n"))

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/resourcename"
 )
 
-// extenders compiles the extenders. As in kube-scheduler, those that are ignorable come last. ignored are
+// extenders compiles the extenders. As in kube-scheduler, the ignorable ones come last. ignored are
 // the resources that NodeResourcesFit leaves to extenders.
 func extenders(path *field.Path, all []configv1.Extender) (compiled []*extender.Extender, ignored []string, errs field.ErrorList) {
 	errs = checkExtenders(path, all)

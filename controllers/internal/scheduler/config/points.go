@@ -115,10 +115,10 @@ func (e enabled) has(point, name string) bool {
 	return slices.ContainsFunc(e[point], func(p configv1.Plugin) bool { return p.Name == name })
 }
 
-// expand returns the plugins of each extension point, as kube-scheduler merges them: what is enabled
-// at a point explicitly, and what multiPoint enables and the point does not disable. The plugins of
-// multiPoint are the default ones that it does not disable, with the weights that it gives them,
-// and then its own.
+// expand returns the plugins of each extension point, as kube-scheduler merges them: the plugins
+// that a point enables explicitly, and the plugins that multiPoint enables and the point does not
+// disable. The plugins of multiPoint are the default ones that it does not disable, with the weights
+// that it gives them, and then its own.
 func expand(p *configv1.Plugins) enabled {
 	var everywhere []configv1.Plugin
 	for _, k := range known {

@@ -12,7 +12,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/plugins"
 )
 
-// profileParser compiles one profile, and collects what is wrong with it.
+// profileParser compiles one profile, and collects its errors.
 type profileParser struct {
 	path   *field.Path
 	global *configv1.KubeSchedulerConfiguration

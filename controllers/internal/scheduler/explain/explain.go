@@ -37,7 +37,7 @@ const (
 	nominated = "preemption victim"
 )
 
-// The limits of what is written. The API accepts 256 KiB of annotations for each object.
+// The limits of the annotations. The API accepts 256 KiB of annotations for each object.
 const (
 	maxBytes      = 32 << 10 // of each annotation
 	maxOthers     = 96 << 10 // of the other annotations of a pod that is explained
@@ -45,7 +45,7 @@ const (
 	maxVictims    = 20
 )
 
-// Decision is what the simulator's annotations do not say.
+// Decision holds details that the simulator's annotations lack.
 type Decision struct {
 	// Nodes is how many nodes were tried, of Total. The first of them, Shown, are in the other
 	// annotations.
@@ -54,13 +54,13 @@ type Decision struct {
 	Total int `json:"total"`
 	// Message is why there is no node.
 	Message string `json:"message,omitempty"`
-	// Preemption is what preemption chose; nil: it chose nothing.
+	// Preemption is the candidate that preemption chose; nil: none.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// GroupPreemption is what the pod's PodGroup preempts; nil: nothing.
+	// GroupPreemption is the preemption for the pod's PodGroup; nil: none.
 	GroupPreemption *GroupPreemption `json:"groupPreemption,omitempty"`
 }
 
-// GroupPreemption is what is deleted so that all pods of a PodGroup fit.
+// GroupPreemption describes the pods that are deleted so that all pods of a PodGroup fit.
 type GroupPreemption struct {
 	// Node is the one that the pod is nominated to; empty: none.
 	Node string `json:"node,omitempty"`
@@ -88,8 +88,8 @@ type Candidate struct {
 	Violations int `json:"violations"`
 }
 
-// Trace returns what records the decision on a pod; nil: the pod does not ask for it, or its other
-// annotations leave too little room.
+// Trace returns the trace that records the decision on a pod; nil: the pod does not ask for it, or
+// its other annotations leave too little room.
 func Trace(pod *corev1.Pod) *plugins.Trace {
 	if pod.Annotations[Asked] != "true" {
 		return nil
@@ -114,9 +114,10 @@ type Result struct {
 	Total int
 	// Message is why there is no node.
 	Message string
-	// Preemption is what preemption chose; nil: it was not tried.
+	// Preemption is the result of preemption; nil: it was not tried.
 	Preemption *plugins.Preemption
-	// Group is what the pod's PodGroup preempts, and Nominated the node that the pod gets by that ("": none); nil: nothing.
+	// Group is the preemption for the pod's PodGroup; nil: none. Nominated is the node that the pod gets by
+	// it; "": none.
 	Group     *plugins.GroupPreemption
 	Nominated string
 }

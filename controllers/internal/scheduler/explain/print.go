@@ -65,7 +65,7 @@ func headline(selected string, d *Decision) string {
 	return fmt.Sprintf("%s (%s)", cmp.Or(strings.TrimSuffix(d.Message, "."), "no node was chosen"), tried)
 }
 
-// rejected returns what excluded a node; "": nothing.
+// rejected returns the plugin that excluded a node, and its reason; "": none did.
 func rejected(filters map[string]string) string {
 	for _, plugin := range slices.Sorted(maps.Keys(filters)) {
 		if filters[plugin] != passed {

@@ -18,7 +18,7 @@ import (
 // of one condition.
 const maxMessage = 512
 
-// scoreScale scales the scores of extenders, 0 to 10, to those of plugins.
+// scoreScale scales the scores of extenders, 0 to 10, to plugin scores, 0 to 100.
 const scoreScale = 100 / extenderv1.MaxExtenderPriority
 
 // Exclusion is a node that an extender excludes.
@@ -31,7 +31,8 @@ type Exclusion struct {
 }
 
 // excluded returns the nodes that the answer to filter does not have, in the order of nodes. As in
-// kube-scheduler, a node without a message is final, and a node that was not asked about is an error.
+// kube-scheduler, a node without a message is final, and a node that was not in the request is an
+// error.
 func excluded(name string, cached bool, nodes []*framework.NodeInfo, answer *extenderv1.ExtenderFilterResult) ([]Exclusion, error) {
 	if answer.Error != "" {
 		return nil, errors.New(shortened(answer.Error))
@@ -148,7 +149,7 @@ func preemptions(name string, ignorable bool, answer *extenderv1.ExtenderPreempt
 	return out, nil
 }
 
-// shortened returns the text without what exceeds maxMessage, in valid UTF-8.
+// shortened cuts the text to maxMessage, in valid UTF-8.
 func shortened(text string) string {
 	if len(text) > maxMessage {
 		text = text[:maxMessage] + " ..."

@@ -16,14 +16,14 @@ const (
 	// RequiredAffinity and RequiredAntiAffinity are the required terms.
 	RequiredAffinity TermKind = iota
 	RequiredAntiAffinity
-	// Preferred are the preferred terms of both; those of anti-affinity have negative weights.
+	// Preferred are the preferred terms of both; preferred anti-affinity terms have negative weights.
 	Preferred
 )
 
 // AffinityTerm is a term of a pod's affinity or anti-affinity to other pods.
 type AffinityTerm struct {
 	Kind TermKind
-	// Weight is that of a preferred term. Profiles weigh required ones.
+	// Weight is set for a preferred term. Profiles weigh required ones.
 	Weight      int64
 	TopologyKey string
 	// namespaces are listed by name, sorted; namespaceSelector adds others; nil: none.
@@ -103,7 +103,7 @@ func (t *AffinityTerm) Match(namespaces func() map[string]labels.Set) PodMatch {
 	return PodMatch{append([]string{}, slices.Compact(names)...), t.selector}
 }
 
-// Matches reports whether the term selects the pod. namespaces is that of Match.
+// Matches reports whether the term selects the pod. namespaces is as in Match.
 func (t *AffinityTerm) Matches(pod *corev1.Pod, namespaces func() map[string]labels.Set) bool {
 	return t.selector.Matches(labels.Set(pod.Labels)) && (slices.Contains(t.namespaces, pod.Namespace) ||
 		t.namespaceSelector != nil && (t.namespaceSelector.Empty() || t.namespaceSelector.Matches(namespaces()[pod.Namespace])))

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Group is what preemption heeds of a PodGroup whose pods have nodes (KEP-5710).
+// Group holds the properties, relevant to preemption, of a PodGroup whose pods have nodes (KEP-5710).
 type Group struct {
 	// Priority counts for its pods, in place of their own.
 	Priority int32

@@ -112,7 +112,7 @@ func (n *NodeInfo) WithNode(node *corev1.Node) *NodeInfo {
 	return &m
 }
 
-// imagesOf returns the sizes of a node's images, those of its former state if they are the same.
+// imagesOf returns the sizes of a node's images. It returns the map of old if the images are the same.
 func imagesOf(node *corev1.Node, old *NodeInfo) map[string]int64 {
 	if node == nil || len(node.Status.Images) == 0 {
 		return nil

@@ -25,7 +25,7 @@ type PodInfo struct {
 	Ports                 []HostPort
 	RequiredNodeAffinity  nodeaffinity.RequiredNodeAffinity
 	PreferredNodeAffinity *nodeaffinity.PreferredSchedulingTerms
-	// SoftTolerations are those that can tolerate PreferNoSchedule taints.
+	// SoftTolerations are the tolerations that can tolerate PreferNoSchedule taints.
 	SoftTolerations []corev1.Toleration
 	// NodeNames are the only nodes that the required node affinity can match, by
 	// metadata.name, sorted; nil: any node.
@@ -33,7 +33,7 @@ type PodInfo struct {
 	// HasNodeAffinity is set if the pod has a node selector or node affinity.
 	HasNodeAffinity bool
 
-	// Features are those that the pod's node must declare, sorted; nil: none.
+	// Features are the features that the pod's node must declare, sorted; nil: none.
 	Features []string
 
 	SpreadConstraints []SpreadConstraint

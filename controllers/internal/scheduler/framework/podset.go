@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// PodSet is a set of pods that are counted together: those that match all of its parts. It is
+// PodSet selects the pods that are counted together: the pods that match all of its parts. It is
 // immutable.
 type PodSet struct {
 	parts []PodMatch

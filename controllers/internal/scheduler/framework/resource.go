@@ -105,7 +105,8 @@ func (r Resource) IsZero() bool {
 }
 
 // podRequests returns the resources that a pod occupies on its node: containers, sidecars and
-// init containers, pod-level requests, overhead, and what a resize in progress still holds.
+// init containers, pod-level requests, overhead, and the resources that a resize in progress still
+// holds.
 func podRequests(pod *corev1.Pod) Resource {
 	if isPlain(pod) {
 		var sum Resource

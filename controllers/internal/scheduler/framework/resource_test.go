@@ -10,7 +10,7 @@ import (
 	st "minikcm.dev/minikcm/controllers/internal/scheduler/schedulertest"
 )
 
-// The short way for plain pods gives what the general rules give.
+// The fast path for plain pods gives the same result as the general rules.
 func TestPlainPodsByTheGeneralRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := st.Pod("p")

@@ -122,7 +122,7 @@ func (s *Snapshot) Set(n *NodeInfo) {
 	s.nodes[index] = n
 }
 
-// countNode counts what the snapshot knows of all nodes together.
+// countNode updates the snapshot's totals over all nodes.
 func (s *Snapshot) countNode(n *NodeInfo, sign int) {
 	if len(n.SoftTaints) > 0 {
 		s.softTainted += sign
@@ -160,7 +160,7 @@ func (s *Snapshot) CountsOf(set *PodSet) []int32 { return s.tally.of(set, s.node
 type Domains struct {
 	// at is the number of the node's domain, by index; NoDomain for nodes without the label.
 	at []int32
-	// numbers are those of the domains, by the value of the label.
+	// numbers maps the value of the label to the number of the domain.
 	numbers map[string]int32
 }
 

@@ -16,7 +16,7 @@ type SpreadConstraint struct {
 	Set        *PodSet
 	CountsSelf bool
 	// everyone is set if the selector is empty. It selects none of the pods on nodes, but, as in
-	// kube-scheduler, it does select the pod itself and those that Shifts is about.
+	// kube-scheduler, it does select the pod itself and the pods that Shifts is about.
 	everyone bool
 }
 

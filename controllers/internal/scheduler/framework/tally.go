@@ -10,7 +10,7 @@ import (
 // minSets is the number of sets that are counted before unused ones are dropped.
 const minSets = 256
 
-// tally counts pods by node: those of the sets that recent decisions used, and those that
+// tally counts pods by node: the pods of the sets that recent decisions used, and the pods that
 // have affinity terms. It follows each pod that is added or removed, so that decisions do not
 // iterate over pods. Sets that no decision uses cost nothing.
 type tally struct {
@@ -200,7 +200,7 @@ func (t *tally) of(set *PodSet, nodes []*NodeInfo) []int32 {
 }
 
 // forgetUnused drops the sets that no decision has used since the last call. The new limit
-// keeps the cost of the calls proportional to that of the sets added in between.
+// keeps the cost of the calls proportional to the cost of adding sets in between.
 func (t *tally) forgetUnused() {
 	clear(t.index)
 	for key, c := range t.sets {

@@ -10,7 +10,7 @@ import (
 	st "minikcm.dev/minikcm/controllers/internal/scheduler/schedulertest"
 )
 
-// What is counted along the way equals what is counted anew, whatever the sets.
+// Incremental counts equal counts from scratch, whatever the sets.
 func TestTallyForgetsWhatIsUnused(t *testing.T) {
 	s := SnapshotOf(st.Nodes(2), st.WebOn("node-0", "node-1", "node-1"))
 	web := NewPodSet("default", labels.SelectorFromSet(labels.Set{"app": "web"}))

@@ -33,7 +33,7 @@ func (w *WhatIf) change(index int, p *PodInfo, sign int32) {
 	w.changes = append(w.changes, change)
 }
 
-// Undo takes all changes back: the nodes are those of before, with their pods in the same order.
+// Undo reverts all changes: the nodes are the same as before, with their pods in the same order.
 func (w *WhatIf) Undo() {
 	for index, n := range w.was {
 		w.snapshot.nodes[index] = n

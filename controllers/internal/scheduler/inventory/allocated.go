@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Replace takes back the devices of an allocation that was added before, and adds those of another one; nil: none.
+// Replace removes the devices of was, an allocation that was added before, and adds the devices of now; nil: none.
 // Neither may be changed afterwards.
 func (i *Inventory) Replace(was, now *resourcev1.AllocationResult) {
 	i.change(was, func(id structured.DeviceID, r *resourcev1.DeviceRequestAllocationResult) {

@@ -15,24 +15,25 @@ const maxAnswers = 1 << 15
 type found struct {
 	byRequest map[string]*answers
 	n         int
-	// uses counts the searches, so that the requests that were asked for last are known.
+	// uses counts the searches, to find the request that was least recently used.
 	uses uint64
 }
 
-// answers are those for equal requests, by node.
+// answers holds the answers for equal requests, by node.
 type answers struct {
 	byNode map[string]answer
 	used   uint64
 }
 
-// answer is what a search found: results, or why there are none.
+// answer is the outcome of a search: results, or the reason why there are none.
 type answer struct {
 	node    *corev1.Node
 	results []resourcev1.AllocationResult
 	why     string
 }
 
-// Request identifies what claims ask for: equal requests have equal results, except for the claims that errors name.
+// Request identifies the request of a list of claims: equal requests have equal results, except for the
+// claims that errors name.
 type Request string
 
 // RequestOf returns the request of claims.
@@ -48,8 +49,8 @@ func RequestOf(claims []*resourcev1.ResourceClaim) (Request, error) {
 	return Request(all), nil
 }
 
-// Known returns what the last search with an equal request has found for a node, if it would find the same again:
-// results, or why there are none. The results are read-only.
+// Known returns the answer of the last search with an equal request on a node, if it would be the same again:
+// results, or the reason why there are none. The results are read-only.
 func (i *Inventory) Known(request Request, node *corev1.Node) (results []resourcev1.AllocationResult, why string, ok bool) {
 	i.found.uses++
 	of := i.found.byRequest[string(request)]
@@ -68,7 +69,7 @@ func (i *Inventory) Known(request Request, node *corev1.Node) (results []resourc
 	return a.results, a.why, true
 }
 
-// Keep keeps what a search has found. Results with the ID of a share are not kept: each share has its own.
+// Keep keeps the answer of a search. Results with the ID of a share are not kept: each share has its own.
 func (i *Inventory) Keep(request Request, node *corev1.Node, results []resourcev1.AllocationResult, why string) {
 	for k := range results {
 		for r := range results[k].Devices.Results {
@@ -91,7 +92,7 @@ func (i *Inventory) Keep(request Request, node *corev1.Node, results []resourcev
 	of.byNode[node.Name] = answer{node, results, why}
 }
 
-// makeRoom drops the answers for the request that was asked for longest ago if there are too many.
+// makeRoom drops the answers for the least recently used request if there are too many.
 func (f *found) makeRoom() {
 	if f.n < maxAnswers {
 		return

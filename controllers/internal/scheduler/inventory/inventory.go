@@ -15,11 +15,11 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/framework"
 )
 
-// Config is what an Inventory needs besides the devices.
+// Config holds the dependencies of an Inventory, besides the devices.
 type Config struct {
 	Features structured.Features
 	Classes  structured.DeviceClassLister
-	// Selectors returns what compiles expressions.
+	// Selectors returns the cache of compiled expressions.
 	Selectors func() *cel.Cache
 }
 
@@ -27,7 +27,7 @@ type Config struct {
 type Inventory struct {
 	config Config
 	rules  []*resourcev1.DeviceTaintRule
-	// slices are those of the drivers, by name. The other fields have them with the taints of the rules.
+	// slices are the drivers' slices, by name. The other fields have them with the taints of the rules.
 	slices map[string]*resourcev1.ResourceSlice
 	// onNode are the slices that name a node, by the node, and shared the others, both sorted by name.
 	onNode map[string][]*resourcev1.ResourceSlice
@@ -59,7 +59,7 @@ func New(config Config) *Inventory {
 	return i
 }
 
-// Reset replaces what is allocated.
+// Reset replaces all allocations.
 func (i *Inventory) Reset(all []*resourcev1.AllocationResult) {
 	i.state = structured.AllocatedState{
 		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
@@ -79,7 +79,7 @@ func (i *Inventory) SetRules(rules []*resourcev1.DeviceTaintRule) {
 	i.publish()
 }
 
-// publish builds what follows from the slices and the rules.
+// publish builds the fields that are derived from the slices and the rules.
 func (i *Inventory) publish() {
 	i.onNode, i.shared = map[string][]*resourcev1.ResourceSlice{}, nil
 	i.pools = map[poolID][]*resourcev1.ResourceSlice{}
@@ -151,8 +151,8 @@ func nodeOf(slice *resourcev1.ResourceSlice) string {
 	return *slice.Spec.NodeName
 }
 
-// On returns the slices that may have devices for a node, with their taints: those of the node, and those
-// that name none.
+// On returns the slices that may have devices for a node, with their taints: the slices of the node, and
+// the slices that name none.
 func (i *Inventory) On(node string) []*resourcev1.ResourceSlice {
 	return slices.Concat(i.onNode[node], i.shared)
 }
@@ -178,9 +178,10 @@ func (i *Inventory) IsAllocated(driver, pool, device string) bool {
 	return structured.IsDeviceAllocated(structured.MakeDeviceID(driver, pool, device), &i.state)
 }
 
-// Allocate looks for devices for claims on a node. Errors are those of the structured allocator.
+// Allocate looks for devices for claims on a node. It returns the structured allocator's errors.
 func (i *Inventory) Allocate(ctx context.Context, node *corev1.Node, claims []*resourcev1.ResourceClaim) ([]resourcev1.AllocationResult, error) {
-	// An allocator keeps what it has counted of a pool, and allocations change that: each search has its own.
+	// An allocator keeps its counts of a pool, and allocations change them: each search has its own
+	// allocator.
 	allocator, err := structured.NewAllocator(ctx, i.config.Features, i.state, i.config.Classes, i.visible(node.Name), i.config.Selectors())
 	if err != nil {
 		return nil, err
@@ -188,8 +189,8 @@ func (i *Inventory) Allocate(ctx context.Context, node *corev1.Node, claims []*r
 	return allocator.Allocate(ctx, node, claims)
 }
 
-// visible returns the slices that a search on a node depends on: those of On, and all others of their pools, by which
-// pools are complete or not.
+// visible returns the slices that a search on a node depends on: the slices that On returns, and all others of their
+// pools, which decide whether a pool is complete.
 func (i *Inventory) visible(node string) []*resourcev1.ResourceSlice {
 	var all []*resourcev1.ResourceSlice
 	seen := map[poolID]bool{}

@@ -39,7 +39,7 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 	return nil, fmt.Errorf("no class %s", name)
 }
 
-// world has an Inventory, and what it was given: its model is an Inventory that is made anew for each search.
+// world has an Inventory and its inputs. Its model is an Inventory that is made from scratch for each search.
 type world struct {
 	t     *rapid.T
 	known *Inventory
@@ -91,8 +91,8 @@ func (w *world) step() {
 	}
 }
 
-// publish publishes a slice of a pool: for one node, for all, for those of a label, or for a node for each device. Pools
-// may be incomplete.
+// publish publishes a slice of a pool: for one node, for all nodes, for the nodes with a label, or with a node for
+// each device. Pools may be incomplete.
 func (w *world) publish() {
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("s", w.draw(6, "slice"))}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: driver, Pool: resourcev1.ResourcePool{
@@ -171,7 +171,7 @@ func (w *world) claim() *resourcev1.ResourceClaim {
 	}
 }
 
-// search compares an answer with that of the model, and may allocate what it has found.
+// search compares an answer with the model's, and may allocate the devices that it has found.
 func (w *world) search() {
 	model := New(w.config)
 	for name, slice := range w.slices {
@@ -240,7 +240,7 @@ func withoutShares(results []resourcev1.AllocationResult) []resourcev1.Allocatio
 	return all
 }
 
-// TestModel compares an Inventory with one that is made anew for each search.
+// TestModel compares an Inventory with one that is made from scratch for each search.
 func TestModel(t *testing.T) {
 	answered := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -255,7 +255,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestRoom keeps a bounded number of answers, and those for the requests that were asked for last.
+// TestRoom checks that a bounded number of answers is kept, for the most recently used requests.
 func TestRoom(t *testing.T) {
 	i := New(Config{})
 	node := st.Node("n")

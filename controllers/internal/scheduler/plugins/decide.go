@@ -13,7 +13,7 @@ import (
 type Input struct {
 	Pod      *framework.PodInfo
 	Snapshot *framework.Snapshot
-	// Profile says which plugins decide; nil: kube-scheduler's default profile.
+	// Profile determines the plugins; nil: kube-scheduler's default profile.
 	Profile *Profile
 	// Start is the index of the node in the snapshot that is tried first.
 	Start int
@@ -33,7 +33,7 @@ type Input struct {
 	// Budgets returns the PodDisruptionBudgets of all namespaces; nil: there are none. Only Preempt
 	// calls it, at most once.
 	Budgets func() []*policyv1.PodDisruptionBudget
-	// Groups are the PodGroups of pods; nil: they are not heeded.
+	// Groups are the PodGroups of pods; nil: they are ignored.
 	Groups framework.Groups
 	// Trace records how each plugin filtered and scored; nil: nothing is recorded.
 	Trace *Trace
@@ -64,7 +64,7 @@ type Decision struct {
 	Node string
 	// Next is the Start of the next decision.
 	Next int
-	// Diagnosis says why there is no node; nil if there is one.
+	// Diagnosis has the reasons why there is no node; nil if there is one.
 	Diagnosis *Diagnosis
 	// Err is why there is no decision: something is wrong with the pod's resource claims.
 	Err error

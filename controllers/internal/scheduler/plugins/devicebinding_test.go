@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDevicesReady reads the conditions of a claim's device, and says what a decision makes of them.
+// TestDevicesReady checks the result of a decision for the conditions of a claim's device.
 func TestDevicesReady(t *testing.T) {
 	t.Parallel()
 	allocated := time.Unix(1000, 0)

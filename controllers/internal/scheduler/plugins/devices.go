@@ -23,8 +23,8 @@ const (
 	resourceClaimIsPending = "resource claim %s/%s is in the process of being allocated"
 )
 
-// Devices is what a decision depends on besides nodes and pods if the pod uses resource claims
-// (KEP-4381), or extended resources that DeviceClasses back.
+// Devices holds the inputs of a decision, besides nodes and pods, on a pod that uses resource
+// claims (KEP-4381) or extended resources that DeviceClasses back.
 type Devices struct {
 	// Claims are the pod's claims. Problem is why the pod cannot use them yet; "": it can.
 	Claims  []*resourcev1.ResourceClaim
@@ -53,14 +53,14 @@ type Devices struct {
 	// selectors are the nodes of the allocated claims, by the index of the claim; nil: all nodes.
 	selectors []*nodeaffinity.NodeSelector
 	// failed are the indexes of the allocated claims whose devices cannot be bound: they exclude
-	// all nodes. unavailable are those of the allocated claims that excluded a node.
+	// all nodes. unavailable are the indexes of the allocated claims that excluded a node.
 	failed, unavailable map[int]bool
 	byNode              map[string]deviceResult
 	err                 error
 }
 
-// deviceResult is what Allocate returned for a node: the results of the claims without an allocation, and
-// last that of the claim for extended resources, if there is one.
+// deviceResult is the result of Allocate for a node: the results of the claims without an allocation, and
+// last the result of the claim for extended resources, if there is one.
 type deviceResult struct {
 	results  []resourcev1.AllocationResult
 	extended *extendedClaim
@@ -208,7 +208,7 @@ func (d *Devices) Empty() bool { return d == nil || len(d.Claims) == 0 && d.Exte
 
 // Idle returns an allocated claim that excludes nodes and that no other pod has reserved, so that
 // the loss of its allocation may let the pod in, or the claim that an earlier attempt has left; nil: there
-// is none. It adds to the diagnosis of the decision what kube-scheduler's PostFilter says.
+// is none. It adds the message of kube-scheduler's PostFilter to the diagnosis of the decision.
 func (d *Devices) Idle(pod *corev1.Pod, diagnosis *Diagnosis) *resourcev1.ResourceClaim {
 	if d == nil || diagnosis.Conflict != "" {
 		return nil

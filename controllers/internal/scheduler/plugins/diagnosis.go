@@ -91,8 +91,8 @@ func (d *Diagnosis) FailPostFilter() bool {
 	return true
 }
 
-// AddPreemption adds what preemption found. If it found a node to free, the message about resource claims is
-// dropped, as in kube-scheduler.
+// AddPreemption adds the result of preemption. If it found a node to free, the message about resource claims
+// is dropped, as in kube-scheduler.
 func (d *Diagnosis) AddPreemption(p *Preemption) {
 	d.Preemption = p.Message
 	if p.Node != "" {

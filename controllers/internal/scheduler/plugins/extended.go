@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/internal/resourcename"
 )
 
-// What DynamicResources says of extended resources, in kube-scheduler's words.
+// The messages of DynamicResources about extended resources, in kube-scheduler's words.
 const (
 	reasonClaimLeft  = "cannot schedule extended resource claim"
 	reasonNotOffered = "cannot fit resource"
@@ -33,14 +33,14 @@ func (b Backed) leaves(name corev1.ResourceName, n *framework.NodeInfo) bool {
 	return b[name] != "" && n.Allocatable.Scalar[name] == 0
 }
 
-// Extended is what a decision depends on if DeviceClasses back extended resources of the pod (KEP-5004). On
-// each node, a claim is made for those that no device plugin offers.
+// Extended holds the inputs of a decision on a pod with extended resources that DeviceClasses back
+// (KEP-5004). On each node, a claim is made for the resources that no device plugin offers.
 type Extended struct {
 	Pod *framework.PodInfo
 	// Classes back resources that the pod requests.
 	Classes Backed
-	// Count counts the devices of a class that a node can use, and those of them that are allocated; nil: the
-	// scores of resources leave them out.
+	// Count counts the devices of a class that a node can use, and how many of them are allocated; nil: the
+	// scores of resources leave the devices out.
 	Count func(node *corev1.Node, class string) (all, allocated int64)
 	// Left is the pod's claim that an earlier attempt has created and not deleted; nil: none.
 	Left *resourcev1.ResourceClaim
@@ -106,8 +106,8 @@ func (e *Extended) needsDevice(snapshot *framework.Snapshot) bool {
 	})
 }
 
-// newExtendedClaim returns a claim without a name. Its UID is that of no claim in the API, and not that of
-// another pod's.
+// newExtendedClaim returns a claim without a name in the API. Neither a claim in the API nor another pod's
+// claim has its UID.
 func newExtendedClaim(pod *corev1.Pod, requests []resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{

@@ -12,8 +12,8 @@ import (
 
 // extendedRequests returns the requests of a claim for resources of a pod, sorted by name, and which of them
 // each container uses. Each container has a request of its own, with one exception: an init container that
-// ends before others start uses the devices of those, and adds a request for what is missing only. Such
-// requests of several init containers are one, the greatest.
+// ends before others start uses their devices, and adds a request only for the devices that it needs beyond
+// these. Such requests of several init containers are one, the greatest.
 func extendedRequests(pod *corev1.Pod, names []corev1.ResourceName, classes Backed) ([]resourcev1.DeviceRequest, []corev1.ContainerExtendedResourceRequest) {
 	var requests []resourcev1.DeviceRequest
 	var mappings []corev1.ContainerExtendedResourceRequest
@@ -34,7 +34,7 @@ type containerRequests struct {
 	own []*resourcev1.DeviceRequest
 	// shared is the request that the init containers that end have in common; nil: they need none.
 	shared *resourcev1.DeviceRequest
-	// lasting are the mappings of containers that run on, passing those of the others.
+	// lasting are the mappings of containers that run on, passing the mappings of the others.
 	lasting, passing []corev1.ContainerExtendedResourceRequest
 }
 
@@ -64,8 +64,8 @@ func newContainerRequests(pod *corev1.Pod, name corev1.ResourceName, class strin
 	return r
 }
 
-// addPassing adds the mappings of an init container that ends, and the request for what it needs beyond the
-// devices of the containers that start later.
+// addPassing adds the mappings of an init container that ends, and the request for the devices that it
+// needs beyond the ones of the containers that start later.
 func (r *containerRequests) addPassing(index int, c *corev1.Container, smaller map[string]bool) {
 	missing := amountOf(c, r.name)
 	for _, later := range r.own[index:] {

@@ -89,7 +89,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// The only feature that pods of this release can need is that of the action RestartAllContainers.
+// The only feature that pods of this release can need is the one for the action RestartAllContainers.
 func TestDeclaredFeatures(t *testing.T) {
 	declaring := func(features ...string) st.NodeOption {
 		return func(n *corev1.Node) { n.Status.DeclaredFeatures = features }

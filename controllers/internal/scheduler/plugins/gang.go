@@ -6,7 +6,8 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 )
 
-// Gang is what the plugin GangScheduling looks at while the pods of a PodGroup get nodes one after the other.
+// Gang holds the inputs of the plugin GangScheduling, while the pods of a PodGroup get nodes one after the
+// other.
 type Gang struct {
 	// Min is the number of pods that must have nodes.
 	Min int

@@ -2,8 +2,8 @@ package plugins
 
 import "strings"
 
-// Images of less than minImageBytes for the whole pod do not matter to ImageLocality, nor does what
-// exceeds maxImageBytes for each container.
+// Images of less than minImageBytes for the whole pod do not matter to ImageLocality, nor do bytes
+// beyond maxImageBytes for each container.
 const (
 	minImageBytes = 23 << 20
 	maxImageBytes = 1000 << 20

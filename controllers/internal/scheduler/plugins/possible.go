@@ -9,8 +9,8 @@ import (
 )
 
 // possible returns a set that has all nodes that the pod may fit on by their labels and names alone; nil: all nodes.
-// With it, the search costs what these nodes cost, not what the cluster does. A traced decision tries all nodes,
-// because it records the reasons against each of them.
+// With it, the cost of the search depends on the number of these nodes, not on the size of the cluster. A traced
+// decision tries all nodes, because it records the reasons against each of them.
 func (in *Input) possible() framework.NodeSet {
 	if in.Trace != nil {
 		return nil

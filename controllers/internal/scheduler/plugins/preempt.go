@@ -160,8 +160,8 @@ func (in *Input) victims(n *framework.NodeInfo, index int) (victims []*framework
 	}))
 }
 
-// victimsAcross is victims where units have pods on other nodes, too. These may count for the rules of any node, so the
-// rules are counted anew for each step.
+// victimsAcross is victims where units have pods on other nodes, too. These may count for the rules of any node, so
+// the rules are counted again for each step.
 func (in *Input) victimsAcross(index int, lower []unit) (victims []*framework.PodInfo, violations int, why *rejection) {
 	w := in.Snapshot.WhatIf()
 	defer func() {
@@ -187,7 +187,7 @@ func (in *Input) victimsAcross(index int, lower []unit) (victims []*framework.Po
 	}))
 }
 
-// recount brings what is counted on the snapshot up to date with it.
+// recount updates the counts from the snapshot.
 func (in *Input) recount() {
 	in.prepare()
 	in.rules = in.newRules()

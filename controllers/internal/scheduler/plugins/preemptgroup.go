@@ -11,7 +11,7 @@ import (
 
 // Member is a pod of a PodGroup that preempts.
 type Member struct {
-	// In is what the decision on the pod depends on.
+	// In holds the inputs of the decision on the pod.
 	In Input
 	// Node is the node that the pod gets while all units of lower priority are gone.
 	Node string
@@ -26,9 +26,9 @@ type GroupPreemption struct {
 }
 
 // GroupSearch is the search for the pods to delete for a PodGroup, on all nodes together (KEP-5710). It has three
-// steps: SearchVictims removes all units of lower priority from the snapshot, its caller finds nodes for the group, and
-// Spare puts back what leaves the group its nodes. At the end, Undo restores the snapshot. Between the steps, the
-// snapshot is as before.
+// steps: SearchVictims removes all units of lower priority from the snapshot, its caller finds nodes for the group,
+// and Spare puts back the units without which the group still fits on its nodes. At the end, Undo restores the
+// snapshot. Between the steps, the snapshot is as before.
 type GroupSearch struct {
 	snapshot *framework.Snapshot
 	whatIf   *framework.WhatIf
@@ -55,8 +55,8 @@ func (s *GroupSearch) Empty() bool { return len(s.lower) == 0 }
 // Undo restores the snapshot.
 func (s *GroupSearch) Undo() { s.whatIf.Undo() }
 
-// Spare returns what must be deleted so that each member fits on its node, in the presence of the members before
-// it. As in kube-scheduler, members do not move to other nodes to spare a pod.
+// Spare returns the pods that must be deleted so that each member fits on its node, in the presence of the
+// members before it. As in kube-scheduler, members do not move to other nodes to spare a pod.
 func (s *GroupSearch) Spare(members []Member, all []*policyv1.PodDisruptionBudget) GroupPreemption {
 	check := s.newCheck(members)
 	victims, violations := spare(s.lower, newBudgets(all), func(u *unit) bool {
@@ -74,7 +74,7 @@ func (s *GroupSearch) Spare(members []Member, all []*policyv1.PodDisruptionBudge
 type groupCheck struct {
 	snapshot *framework.Snapshot
 	members  []checkedMember
-	// local is set if what is on a node does not matter to members on others: no rules concern them.
+	// local is set if the pods on a node do not matter to members on other nodes: no rules concern them.
 	local bool
 }
 
@@ -162,7 +162,7 @@ func (c *groupCheck) fitOn(index int) bool {
 	return true
 }
 
-// fitAll reports whether the members fit, each with the counts that it has with those before it.
+// fitAll reports whether the members fit, each with counts that include the members before it.
 func (c *groupCheck) fitAll() bool {
 	w := c.snapshot.WhatIf()
 	defer w.Undo()

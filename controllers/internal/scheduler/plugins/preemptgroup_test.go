@@ -255,13 +255,14 @@ func drawGroupCase(t *rapid.T) *groupCase {
 	return c
 }
 
-// without is the case's cluster, made anew without some pods.
+// without returns a new snapshot of the case's cluster without some pods.
 func (c *groupCase) without(victims map[string]bool) *framework.Snapshot {
 	left := slices.DeleteFunc(slices.Clone(c.on), func(p *corev1.Pod) bool { return victims[p.Name] })
 	return framework.SnapshotOf(c.nodes, left)
 }
 
-// fits reports whether the members fit on their nodes, one after the other, each decided on with a snapshot that is made anew.
+// fits reports whether the members fit on their nodes, one after the other, each decided on with a new
+// snapshot.
 func (c *groupCase) fits(members []Member, victims map[string]bool) bool {
 	w := c.without(victims)
 	for _, m := range members {
@@ -278,8 +279,8 @@ func (c *groupCase) fits(members []Member, victims map[string]bool) bool {
 	return true
 }
 
-// checkGroupCase checks a search for victims against its definition: with all that is lower gone, the group fits; units
-// are put back in order, each if the group fits nevertheless, on a cluster that is made anew for each step.
+// checkGroupCase checks a search for victims against its definition: without all units of lower priority, the group
+// fits; units are put back in order, each if the group fits nevertheless, with a new snapshot for each step.
 func checkGroupCase(t *rapid.T, c *groupCase, spareAs func(*GroupSearch, []Member) GroupPreemption) {
 	snapshot, groups := framework.SnapshotOf(c.nodes, c.on), groupsOf(c.groups)
 	nodes := slices.Clone(snapshot.Nodes())
@@ -339,8 +340,8 @@ func checkGroupCase(t *rapid.T, c *groupCase, spareAs func(*GroupSearch, []Membe
 	}
 }
 
-// TestGroupVictimsFromScratch checks random clusters: the group fits without its victims, whole groups are preempted as such, and what
-// is counted along the way equals what is counted anew.
+// TestGroupVictimsFromScratch checks random clusters: the group fits without its victims, whole groups are preempted
+// as a whole, and incremental counts equal counts from scratch.
 func TestGroupVictimsFromScratch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawGroupCase(t)

@@ -48,7 +48,7 @@ type ProfileSpec struct {
 	// Fit is how NodeResourcesFit scores.
 	Fit ResourceStrategy
 	// VolumeShape is the score of VolumeBinding by the share of the capacity, in percent, that the
-	// pod's claims request: points as those of Fit.
+	// pod's claims request: points as in Fit.
 	VolumeShape []ShapePoint
 	// Balanced are the resources of NodeResourcesBalancedAllocation.
 	Balanced []corev1.ResourceName
@@ -99,7 +99,7 @@ func DefaultSpec() ProfileSpec {
 // Profile is a compiled profile: lists of functions. It is immutable.
 type Profile struct {
 	percentage int
-	// filters are those that depend on one node and its pods. The others depend on more.
+	// filters are the filters that depend on one node and its pods. The others depend on more.
 	filters                                  []nodeFilter
 	binding, zone, spread, affinity, devices bool
 	features, restrictions, nodeAffinity     bool

@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/framework"
 )
 
-// The functions below are those of resourcescore.go for the resources of the default profile, CPU and
+// The functions below specialize resourcescore.go's for the resources of the default profile, CPU and
 // memory of equal weight: nearly all decisions use them, and they look up no names.
 
 // addResources adds the weighted scores of both plugins to total, in one pass over the nodes: a pass
@@ -70,7 +70,7 @@ func isDefaultBalance(resources []corev1.ResourceName) bool {
 	return slices.Equal(resources, []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory})
 }
 
-// balances reports whether the pod requests what NodeResourcesBalancedAllocation compares.
+// balances reports whether the pod requests a resource that NodeResourcesBalancedAllocation compares.
 func balances(p *framework.PodInfo) bool { return p.Requests.MilliCPU > 0 || p.Requests.Memory > 0 }
 
 func scoreBalanced(in *Input, indexes []int) ([]int64, func([]int64)) {

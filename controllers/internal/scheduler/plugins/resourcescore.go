@@ -13,10 +13,10 @@ import (
 type ResourceStrategy struct {
 	// Kind is the strategy.
 	Kind StrategyKind
-	// Resources are those that are compared.
+	// Resources are the resources that are compared.
 	Resources []WeightedResource
-	// Shape is that of RequestedToCapacityRatio: points by ascending utilization, scores of 0 to
-	// maxScore.
+	// Shape is the shape of RequestedToCapacityRatio: points by ascending utilization, scores of 0
+	// to maxScore.
 	Shape []ShapePoint
 }
 
@@ -43,9 +43,9 @@ func defaultResources() []WeightedResource {
 	return []WeightedResource{{corev1.ResourceCPU, 1}, {corev1.ResourceMemory, 1}}
 }
 
-// amounts returns what pods would request of a resource with the pod on the node, and what the node
-// has. With defaults, containers without requests count with kube-scheduler's defaults. An extended
-// resource that the pod does not request counts as 0 of 0, which is left out.
+// amounts returns how much of a resource the pods would request with the pod on the node, and how
+// much the node has. With defaults, containers without requests count with kube-scheduler's
+// defaults. An extended resource that the pod does not request counts as 0 of 0, which is left out.
 func (in *Input) amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev1.ResourceName, defaults bool) (requested, allocatable int64) {
 	switch name {
 	case corev1.ResourceCPU:
@@ -68,8 +68,8 @@ func (in *Input) amounts(p *framework.PodInfo, n *framework.NodeInfo, name corev
 	return requested + p.Requests.Scalar[name], allocatable
 }
 
-// extended returns what is requested of an extended resource on a node, and what the node has. Without a device
-// plugin, that are the devices of the class that backs the resource.
+// extended returns how much of an extended resource is requested on a node, and how much the node has. Without
+// a device plugin, it counts the devices of the class that backs the resource.
 func (in *Input) extended(n *framework.NodeInfo, name corev1.ResourceName) (requested, allocatable int64) {
 	if in.countDevices != nil && n.Node != nil && in.backed.leaves(name, n) {
 		if all, allocated := in.countDevices(n.Node, in.backed[name]); all > 0 {
@@ -116,7 +116,7 @@ func (s ResourceStrategy) scorer() scoreFunc {
 	}
 }
 
-// each returns the score of one resource, of which a node has more than 0.
+// each returns the score of one resource; the node must have more than 0 of it.
 func (s ResourceStrategy) each() func(requested, allocatable int64) int64 {
 	switch s.Kind {
 	case MostAllocated:

@@ -31,9 +31,10 @@ type scorer struct {
 	merged bool
 }
 
-// scoreFunc returns the scores of the nodes at the indexes, in the memory of zeros, and what scales
-// them to 0 to maxScore (nil: they are). It returns no scores if the plugin does not score the pod
-// (kube-scheduler's Skip of PreScore) or, unless the decision is traced, scores all nodes alike.
+// scoreFunc returns the scores of the nodes at the indexes, in the memory of zeros, and a function
+// that scales them to 0 to maxScore (nil: they are scaled already). It returns no scores if the
+// plugin does not score the pod (kube-scheduler's Skip of PreScore) or, unless the decision is
+// traced, scores all nodes equally.
 type scoreFunc func(in *Input, indexes []int) (scores []int64, normalize func(scores []int64))
 
 // scorer returns the function of a plugin; nil: it scores nothing.
@@ -153,7 +154,7 @@ func normalizeHighest(scores []int64) {
 	}
 }
 
-// normalizeLowest is normalizeHighest for scores of which the highest is the worst.
+// normalizeLowest is normalizeHighest for scores where the highest is the worst.
 func normalizeLowest(scores []int64) {
 	normalizeHighest(scores)
 	for i := range scores {

@@ -80,7 +80,7 @@ func TestScores(t *testing.T) {
 }
 
 // checkTraced checks that a traced decision, which asks every plugin on its own, has the same scores,
-// up to what all nodes have in common.
+// up to a constant that is the same for all nodes.
 func checkTraced(t *testing.T, in Input, want []int64) {
 	t.Helper()
 	in.Trace, in.scratch = &Trace{}, nil

@@ -15,8 +15,8 @@ type Search struct {
 	in Input
 	// feasible are the indexes of the nodes that passed the filters.
 	feasible []int
-	// looked is the number of nodes that were looked at, from Input.Start on. possible has those of them that
-	// were tried; nil: all were.
+	// looked is the number of nodes that were looked at, from Input.Start on. possible has the nodes among
+	// them that were tried; nil: all were.
 	looked    int
 	possible  framework.NodeSet
 	next      int

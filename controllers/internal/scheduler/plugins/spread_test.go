@@ -85,8 +85,8 @@ func TestHardSpread(t *testing.T) {
 	}
 }
 
-// An empty selector counts no pods on nodes, but it counts the pod itself, and those that are nominated to the
-// node.
+// An empty selector counts no pods on nodes, but it counts the pod itself, and the pods that are nominated to
+// the node.
 func TestHardSpreadOfAnEmptySelector(t *testing.T) {
 	everyone := func(c *corev1.TopologySpreadConstraint) { c.LabelSelector = &metav1.LabelSelector{} }
 	nominated := map[string][]*framework.PodInfo{"a1": {framework.NewPodInfo(st.Pod("n", st.Priority(9)))}}

@@ -109,7 +109,7 @@ func spreadScore(all []softSpread, index, slot int) int64 {
 	return int64(math.Round(score))
 }
 
-// normalizeSpread scales raw scores, of which the lowest is the best. Nodes with a negative raw
+// normalizeSpread scales raw scores, where the lowest is the best. Nodes with a negative raw
 // score get none.
 func normalizeSpread(scores []int64) {
 	least, most := int64(math.MaxInt64), int64(0)

@@ -22,8 +22,8 @@ type NodeTrace struct {
 	Reasons []string
 }
 
-// PluginScores are the scores of one plugin. Raw are those of the plugin, Final those after
-// normalization, times the weight. Both are in the order of Nodes.
+// PluginScores holds the scores of one plugin. Raw are the scores that it returned, Final the
+// scores after normalization, times the weight. Both are in the order of Nodes.
 type PluginScores struct {
 	Plugin     string
 	Weight     int64

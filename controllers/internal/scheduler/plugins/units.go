@@ -16,10 +16,10 @@ type located struct {
 	index int
 }
 
-// unit is what preemption deletes as a whole: a pod, or all pods of a PodGroup with the disruption mode "all", on
-// whatever nodes they are (KEP-5710).
+// unit is a set of pods that preemption deletes as a whole: a pod, or all pods of a PodGroup with the disruption
+// mode "all", on whatever nodes they are (KEP-5710).
 type unit struct {
-	// priority is that of the PodGroup, if there is one.
+	// priority is the priority of the PodGroup, if there is one, else of the pod.
 	priority int32
 	grouped  bool
 	pods     []located
@@ -59,7 +59,7 @@ type units struct {
 	members map[types.NamespacedName][]located
 }
 
-// priorityOf returns what counts for a pod that may be preempted.
+// priorityOf returns the priority that counts for a pod that may be preempted.
 func (u *units) priorityOf(p *framework.PodInfo) int32 {
 	if g, ok := u.groupOf(p); ok {
 		return g.Priority
@@ -129,7 +129,7 @@ func (u *units) membersOf(key types.NamespacedName) []located {
 	return u.members[key]
 }
 
-// spread reports whether one of the units has pods on other nodes than that at the index.
+// spread reports whether one of the units has pods on nodes other than the one at the index.
 func spread(all []unit, index int) bool {
 	return slices.ContainsFunc(all, func(u unit) bool {
 		return slices.ContainsFunc(u.pods, func(p located) bool { return p.index != index })

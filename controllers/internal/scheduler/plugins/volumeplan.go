@@ -9,12 +9,12 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// VolumePlan is what must be written so that the claims of a pod are bound for a node.
+// VolumePlan holds the writes that bind the claims of a pod for a node.
 type VolumePlan struct {
 	Bind []VolumeForClaim
 	// Provision are the claims for which volumes must be provisioned.
 	Provision []*corev1.PersistentVolumeClaim
-	// capacities are those of the node for the claims of Provision; nil: they are not known.
+	// capacities are the node's storage capacities for the claims of Provision; nil: they are not known.
 	capacities []*storagev1.CSIStorageCapacity
 }
 

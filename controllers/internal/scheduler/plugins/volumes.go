@@ -29,12 +29,12 @@ const (
 	reasonNoSpace          = "node(s) did not have enough free storage"
 )
 
-// Volumes is what a decision depends on besides nodes and pods if the pod uses claims.
+// Volumes holds the inputs of a decision, besides nodes and pods, on a pod that uses claims.
 type Volumes struct {
 	// Claims are the pod's claims, in the order of its volumes.
 	Claims []Claim
-	// Free returns the volumes of a class that the pod's claims may be bound to, sorted by
-	// name: those without a claim, and those that are reserved for one of the claims.
+	// Free returns the volumes of a class that the pod's claims may be bound to, sorted by name:
+	// the volumes without a claim, and the volumes that are reserved for one of the claims.
 	Free func(class string) []*corev1.PersistentVolume
 	// Limits returns how many volumes of each CSI driver a node can have, by its CSINode; nil: any
 	// number.

@@ -9,8 +9,9 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// volumeScorer is the score of VolumeBinding (KEP-4049): the less of the capacity of a node's volumes, or of what
-// its storage systems can create, the pod's unbound claims request, the higher is the score with the default shape.
+// volumeScorer is the score of VolumeBinding (KEP-4049). With the default shape, a node scores higher if the
+// pod's unbound claims request a smaller share of the capacity of its volumes, or of the storage systems that
+// create them.
 func volumeScorer(shape []ShapePoint) scoreFunc {
 	return func(in *Input, indexes []int) ([]int64, func([]int64)) {
 		if in.Volumes == nil || !in.profile.binding || !slices.ContainsFunc(in.Volumes.Claims, func(c Claim) bool { return !Bound(c.Object) }) {

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// zoneLabels are the labels of volumes that must agree with those of their nodes, and the
-// label of a node that stands for an old one.
+// zoneLabels are the labels of volumes that must agree with the labels of their nodes. current is
+// the node's label that replaces a deprecated one.
 var zoneLabels = [...]struct{ label, current string }{
 	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
 	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},

@@ -128,7 +128,8 @@ func (q *Queue) Decided(a *Attempt) bool {
 	return true
 }
 
-// Work returns what counts the attempt of a pod; nil if nothing does. The attempt's requests may pause it.
+// Work returns the work that counts the attempt of a pod; nil: it is not counted. The attempt's requests may
+// pause it.
 func (q *Queue) Work(a *Attempt) *inflight.Work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,7 +168,7 @@ func (q *Queue) Reject(a *Attempt) {
 	q.putBackLocked(p, helped || p.changed)
 }
 
-// keepReasons records what the decision has found to be against the pod.
+// keepReasons records the decision's reasons against the pod.
 func (a *Attempt) keepReasons() {
 	p := a.queuedPod
 	p.byRules, p.byVolumes, p.byResources, p.byExtenders = a.ByRules, a.ByVolumes, a.ByResources, a.ByExtenders

@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/framework"
 )
 
-// Groups knows the PodGroups of pods. Its methods are called under the queue's lock.
+// Groups looks up the PodGroups of pods. Its methods are called under the queue's lock.
 type Groups interface {
 	// Ready reports whether a group may be decided on: its PodGroup exists and, if it is a gang, enough of its
 	// pods do.
@@ -22,7 +22,7 @@ type Groups interface {
 	Priority(group types.NamespacedName) int32
 }
 
-// group is what the entry of a group has in addition to that of a pod.
+// group is the part of an entry that only the entry of a group has.
 //
 //	Set(a), Set(b) --> members a, b of an entry that is gated
 //	Set(c) -----------> the group is ready: active --Pop--> deciding, with a, b and c
@@ -30,7 +30,8 @@ type Groups interface {
 //	                       +-- back-off, event <-- EndGroup ---+ c stays a member
 //	                                                           | EndGroup without members: the entry is removed
 //
-// All members are decided on at once, so two groups never wait for what each other has got a part of.
+// All members are decided on at once, so no two groups each hold a part of the resources that the other one
+// waits for.
 type group struct {
 	key types.NamespacedName
 	// members are the pods of the group without a node.
@@ -50,7 +51,7 @@ func (p *queuedPod) any(f func(p *queuedPod) bool) bool {
 	return slices.ContainsFunc(p.group.members, f)
 }
 
-// joinLocked makes a pod a member of its group, and the group ready if that was what it lacked.
+// joinLocked makes a pod a member of its group, and makes the group ready if it lacked only this pod.
 func (q *Queue) joinLocked(p *queuedPod) {
 	key := framework.GroupOf(p.info.Pod)
 	entry := q.groups[key]
@@ -169,8 +170,8 @@ func (q *Queue) EndGroup(a *Attempt, outcome Outcome) {
 	}
 }
 
-// backoffOfGroup is backoffOf for a group: the longest back-off is that of a pod times the square root of the
-// number of pods.
+// backoffOfGroup is backoffOf for a group: the longest back-off is a pod's longest one times the square root
+// of the number of pods.
 func (q *Queue) backoffOfGroup(attempts, pods int) time.Duration {
 	longest := time.Duration(float64(q.longest) * math.Sqrt(float64(pods)))
 	return backoff(q.initial, longest, attempts)

@@ -54,8 +54,8 @@ const (
 	parked
 )
 
-// counted reports whether the ledger counts pods in this state: those that wait neither for
-// time nor for an event.
+// counted reports whether the ledger counts pods in this state: it does unless they wait for time
+// or for an event.
 func (p state) counted() bool {
 	return p == active || p == backingOff || p == deciding || p == binding
 }
@@ -149,7 +149,7 @@ func (p *queuedPod) waiting() Waiting {
 }
 
 // before is PrioritySort: the highest priority first, then the oldest. Pods of the same
-// instant are ordered by name, so that the order does not depend on that of the events.
+// instant are ordered by name, so that the order does not depend on the order of events.
 func before(a, b *queuedPod) bool {
 	if a.priority != b.priority {
 		return a.priority > b.priority

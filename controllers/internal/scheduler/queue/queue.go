@@ -42,8 +42,8 @@ type Queue struct {
 	byRules map[types.UID]*queuedPod // those among them
 	// withClaims are the unschedulable pods that use claims.
 	withClaims map[types.UID]*queuedPod
-	// withDevices are the unschedulable and gated pods that use resource claims, and those that devices were
-	// a reason against.
+	// withDevices are the unschedulable and gated pods that use resource claims or were rejected because of
+	// devices.
 	withDevices map[types.UID]*queuedPod
 	inFlight    inFlightEvents
 	flush       utilclock.Timer
@@ -59,7 +59,7 @@ type Options struct {
 	// Ready approves pods that use resource claims: they are popped only while it does. It is asked
 	// under the queue's lock.
 	Ready func(p *framework.PodInfo) bool
-	// Groups knows the PodGroups of pods; nil: pods are decided on without regard to them.
+	// Groups looks up the PodGroups of pods; nil: pods are decided on without regard to them.
 	Groups Groups
 	// InitialBackoff is the back-off after one unsuccessful attempt, MaxBackoff the longest; 0 means
 	// kube-scheduler's default.

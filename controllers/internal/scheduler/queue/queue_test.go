@@ -74,7 +74,7 @@ func (tq *testQueue) advance(d time.Duration) {
 	}
 }
 
-// expectAfter pops what a timer that is due after d makes active. The returned
+// expectAfter pops the pods that a timer due after d makes active. The returned
 // function is called when the popped pod has been put back or done.
 func (tq *testQueue) expectAfter(d time.Duration, name string) (a *Attempt, ended func()) {
 	tq.t.Helper()

@@ -13,7 +13,7 @@ import (
 func level(l string) *corev1.SELinuxOptions { return &corev1.SELinuxOptions{Level: l} }
 
 // pod returns a pod whose containers mount the volumes data (of the claim), scratch and own (of an
-// ephemeral claim) with SELinux options of their own; nil: with those of the pod.
+// ephemeral claim) with SELinux options of their own; nil: with the pod's.
 func pod(ofPod *corev1.SELinuxOptions, policy corev1.PodSELinuxChangePolicy, containers ...*corev1.SELinuxOptions) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxOptions: ofPod}

@@ -22,7 +22,7 @@ func NewUsers() *Users {
 // Conflict is one for a pod; another one is for the other pod.
 type Conflict struct {
 	Pod, Other types.NamespacedName
-	// Property is what is different: SELinuxLabel or SELinuxChangePolicy.
+	// Property is the property that differs: SELinuxLabel or SELinuxChangePolicy.
 	Property          string
 	Value, OtherValue string
 }
@@ -40,8 +40,8 @@ func (c *Conflict) Message() string {
 	return fmt.Sprintf("%s%q conflicts with another pod that uses the same volume as this pod with a different %s%s", c.Property, c.Value, c.Property, end)
 }
 
-// Set records the uses of a pod, in place of earlier ones, and returns the conflicts of those that
-// have changed.
+// Set records the uses of a pod, in place of earlier ones, and returns the conflicts of the uses
+// that have changed.
 func (u *Users) Set(pod types.NamespacedName, uses []Use) []Conflict {
 	before := u.pods[pod]
 	u.Remove(pod)
@@ -71,7 +71,7 @@ func (u *Users) Remove(pod types.NamespacedName) {
 	delete(u.pods, pod)
 }
 
-// conflicts returns the conflicts of a use with those of other pods, in the order of their names.
+// conflicts returns the conflicts of a use with the uses of other pods, in the order of the pods' names.
 func (u *Users) conflicts(pod types.NamespacedName, use Use) []Conflict {
 	var others []types.NamespacedName
 	for other := range u.volumes[use.Volume] {

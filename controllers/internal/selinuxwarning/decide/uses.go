@@ -9,15 +9,15 @@ import (
 
 // Use is how a pod uses a volume that is mounted with an SELinux label.
 type Use struct {
-	// Volume identifies the volume among those of all pods.
+	// Volume identifies the volume among the volumes of all pods.
 	Volume string
-	// Label is user:role:type:level, of which parts may be empty; empty: the volume is not mounted
+	// Label is user:role:type:level, where parts may be empty; empty: the volume is not mounted
 	// with a label.
 	Label  string
 	Policy corev1.PodSELinuxChangePolicy
 }
 
-// Cluster is what the uses depend on beside the pod.
+// Cluster holds the inputs of the uses, besides the pod.
 type Cluster struct {
 	// VolumeOf returns the volume that a claim of the pod's namespace is bound to, or nil.
 	VolumeOf func(claim string) *corev1.PersistentVolume

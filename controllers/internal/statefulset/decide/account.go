@@ -16,9 +16,8 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
 )
 
-// Plain are pods of which a decision needs only the number: each is one that the set wants, has
-// the newest revision and is available, and nothing has to be done about it. The zero value
-// has no pods.
+// Plain counts the pods of which a decision needs only the number: the set wants each of them, it
+// has the newest revision and is available, and needs no action. The zero value has no pods.
 type Plain struct {
 	Count int
 	// Others are the ordinals that the set wants and that no plain pod has, sorted. They are
@@ -26,9 +25,9 @@ type Plain struct {
 	Others []int
 }
 
-// Account holds the pods that one set controls, or those of a namespace that have no
-// controller, and keeps the plain ones apart, so that a decision costs what has changed and
-// what is still to be done.
+// Account holds the pods that one set controls, or the pods of a namespace that have no controller,
+// and keeps the plain ones apart, so that the cost of a decision depends only on the changes and on
+// the pending work.
 //
 // The claims of a set can change without its pods: the pods of a set with claim templates
 // are never plain.
@@ -36,7 +35,7 @@ type Account struct {
 	terms *terms
 	asOf  time.Time
 	pods  map[string]*corev1.Pod
-	// plain has the names of plain pods by ordinal, and rest those of the others.
+	// plain has the names of plain pods by ordinal, and rest the names of the others.
 	plain map[int]string
 	rest  map[string]bool
 	// named has the names of the pods that a set of that name could have given them.
@@ -107,8 +106,8 @@ func (a *Account) sort(pod *corev1.Pod) {
 	a.rest[pod.Name] = true
 }
 
-// Look returns the plain pods of the set, and the other pods that a decision reads, sorted by
-// name: those that the set controls, and the orphans that have a name of the set.
+// Look returns the plain pods of the set, and the other pods that a decision reads, sorted by name:
+// the pods that the set controls, and the orphans that have a name of the set.
 func (a *Account) Look(set *appsv1.StatefulSet, revision string, orphans *Account, now time.Time) (Plain, []*corev1.Pod, error) {
 	if !a.terms.are(set, revision) || now.Before(a.asOf) {
 		t, err := newTerms(set, revision)
@@ -136,8 +135,8 @@ func (a *Account) Look(set *appsv1.StatefulSet, revision string, orphans *Accoun
 	return Plain{Count: len(a.plain), Others: a.others()}, rest, nil
 }
 
-// others returns the ordinals that the set wants and that no plain pod has. It looks at all
-// ordinals only if pods are missing.
+// others returns the ordinals that the set wants and that no plain pod has. It checks all ordinals
+// only if pods are missing.
 func (a *Account) others() []int {
 	t, found := a.terms, []int{}
 	if len(a.plain) == 0 {

@@ -18,7 +18,7 @@ var Kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 // Snapshot is the input of a decision besides the time. The decision does not change it.
 type Snapshot struct {
 	Set *appsv1.StatefulSet
-	// Pods and Revisions are those that the set controls, and those in its namespace
+	// Pods and Revisions are the objects that the set controls, and the objects in its namespace
 	// without a controller. Pods that Plain counts are not listed.
 	Pods      []*corev1.Pod
 	Plain     Plain

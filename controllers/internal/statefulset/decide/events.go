@@ -33,7 +33,7 @@ func (s *step) claimEvents(claim string) (succeeded, failed *plan.Event) {
 	return succeeded, failed
 }
 
-// retentionEvents returns the events of a change of a claim's owners, which are those of an
+// retentionEvents returns the events of a change of a claim's owners. They are the same as for an
 // update of its pod.
 func (s *step) retentionEvents(r retention, claim plan.Object) (succeeded, failed *plan.Event) {
 	what := fmt.Sprintf("Update Pod %s in StatefulSet %s", r.pod, s.set.Name)

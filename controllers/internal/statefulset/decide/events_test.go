@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// eventsOf returns the plan's own events, followed by those of the actions' objects.
+// eventsOf returns the plan's own events, followed by the events of the actions' objects.
 func eventsOf(p Plan) []string {
 	var all []string
 	text := func(e *plan.Event) string { return e.Type + " " + e.Reason + ": " + e.Message }

@@ -20,8 +20,8 @@ type step struct {
 	now  time.Time
 	// ordered is true if the pod management policy is OrderedReady.
 	ordered bool
-	// replicas are the set's range of ordinals, without those of plain pods; condemned are the
-	// pods beyond it, the highest ordinal first.
+	// replicas has the ordinals of the set's range that no plain pod has; condemned are the pods
+	// beyond the range, the highest ordinal first.
 	replicas  []replica
 	condemned []*corev1.Pod
 	// taken are the names of all pods, owned or not.
@@ -66,7 +66,7 @@ func newStep(in Snapshot, pods []*corev1.Pod, revs *revisions, now time.Time) *s
 	return s
 }
 
-// ordinals returns those of the set's range that no plain pod has.
+// ordinals returns the ordinals of the set's range that no plain pod has.
 func (s *step) ordinals() []int {
 	if s.in.Plain.Count > 0 {
 		return s.in.Plain.Others

@@ -18,7 +18,7 @@ func Suspects(v *apiserverinternalv1alpha1.StorageVersion, known func(server str
 	return suspects
 }
 
-// Decision is what is to be done with a StorageVersion.
+// Decision is the change to make to a StorageVersion.
 type Decision struct {
 	// Status, if not nil, replaces the status.
 	Status *apiserverinternalv1alpha1.StorageVersionStatus

@@ -1,4 +1,4 @@
-// Package decide decides which entries of StorageVersions are those of API servers that no longer exist.
+// Package decide decides which entries of StorageVersions belong to API servers that no longer exist.
 //
 //minikcm:pure
 package decide

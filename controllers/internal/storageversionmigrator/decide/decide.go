@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Step is what a migration needs next.
+// Step is the next step of a migration.
 type Step int
 
 // The steps, in their order.

@@ -24,7 +24,7 @@ type Decision struct {
 }
 
 // TrustBundles returns the writes after which only the bundle for the certificates in ca is
-// there. existing are all bundles of the cluster; those of other signers are ignored.
+// there. existing are all bundles of the cluster; bundles of other signers are ignored.
 func TrustBundles(existing []*certificatesv1.ClusterTrustBundle, ca string) Decision {
 	name := nameOf(ca)
 	var d Decision

@@ -14,7 +14,7 @@ import (
 )
 
 // The annotations of a claim, its volume or its StorageClass that make attaching and detaching
-// slow or fail. Those of the claim come first, then those of the volume.
+// slow or fail. The claim's take precedence over the volume's, and the volume's over the class's.
 const (
 	AttachDelayAnnotation = "minikcm.dev/attach-delay"
 	AttachErrorAnnotation = "minikcm.dev/attach-error"
@@ -22,7 +22,7 @@ const (
 	DetachErrorAnnotation = "minikcm.dev/detach-error"
 )
 
-// Subject is an attachment with what it belongs to. Objects that do not exist are nil.
+// Subject is an attachment with the objects that it depends on. Objects that do not exist are nil.
 type Subject struct {
 	Attachment *storagev1.VolumeAttachment
 	Volume     *corev1.PersistentVolume
@@ -31,7 +31,7 @@ type Subject struct {
 	Driver     *storagev1.CSIDriver
 }
 
-// Verb is what has to be done with an attachment.
+// Verb is the action to take on an attachment.
 type Verb int
 
 // The verbs.
@@ -41,7 +41,7 @@ const (
 	Detach
 )
 
-// Due returns what has to be done with an attachment.
+// Due returns the action to take on an attachment.
 func Due(s *Subject) Verb {
 	a := s.Attachment
 	switch held := slices.Contains(a.Finalizers, Finalizer(a.Spec.Attacher)); {

@@ -39,8 +39,8 @@ func ExpandedVolume(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	return changed
 }
 
-// ExpandingClaim returns the claim with a status that says that its volume is being expanded to
-// what the claim requests; nil: it says so.
+// ExpandingClaim returns the claim with a status that reports the expansion of its volume to the
+// requested size; nil: the status reports it already.
 func ExpandingClaim(claim *corev1.PersistentVolumeClaim, now time.Time) *corev1.PersistentVolumeClaim {
 	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	resizes := slices.ContainsFunc(claim.Status.Conditions, isResizing)

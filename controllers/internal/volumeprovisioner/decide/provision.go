@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/internal/quantity"
 )
 
-// Provisioner is the name of the simulated provisioner in StorageClasses, and Driver that of its
-// CSI driver: the API allows no slash in it.
+// Provisioner is the name of the simulated provisioner in StorageClasses, and Driver the name of
+// its CSI driver, in which the API allows no slash.
 const (
 	Provisioner = "minikcm.dev/simulated"
 	Driver      = "simulated.minikcm.dev"
@@ -74,7 +74,7 @@ func Limit(class *storagev1.StorageClass) (*resource.Quantity, error) {
 }
 
 // Fits returns an error if a class has not enough capacity left for a claim. volumes are all
-// volumes; those of other classes do not count.
+// volumes; volumes of other classes do not count.
 func Fits(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, volumes []*corev1.PersistentVolume) error {
 	limit, err := Limit(class)
 	if err != nil || limit == nil {

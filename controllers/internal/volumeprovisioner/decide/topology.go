@@ -10,7 +10,7 @@ import (
 
 // topology returns the node affinity of a volume of a class; nil: all nodes can use it. With a
 // selected node it requires that node's values of the labels that are topology keys of the
-// class; without one it requires what the class allows.
+// class; without one it requires the topologies that the class allows.
 func topology(class *storagev1.StorageClass, node *corev1.Node) (*corev1.VolumeNodeAffinity, error) {
 	if node == nil {
 		return allowed(class.AllowedTopologies), nil

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the package's kinds.
+// GroupVersion is the group and version of the package's kinds.
 var GroupVersion = schema.GroupVersion{Group: "data.clients.example.com", Version: "v1"}
 
 // Database is a ConfigMap with connection settings.

@@ -13,7 +13,7 @@ import (
 	v1 "minikcm.dev/minikcm/test/clients/database/v1"
 )
 
-// GroupVersion is that of the package's kinds.
+// GroupVersion is the group and version of the package's kinds.
 var GroupVersion = schema.GroupVersion{Group: v1.GroupVersion.Group, Version: "v1alpha1"}
 
 // Database is a Database whose size is a number of gibibytes.

@@ -11,7 +11,7 @@ import (
 	"minikcm.dev/minikcm/test/clients/thirdparty"
 )
 
-// dns is what the examples expect in kube-system.
+// dns holds the objects that the examples expect in kube-system.
 const dns = `
 apiVersion: apps/v1
 kind: Deployment
