@@ -303,6 +303,11 @@ class Cluster:
         """Returns what is in the informers, queues and workers of a controller."""
         return self._ask("GET", "/loops/" + urllib.parse.quote(controller, safe=""))["loops"]
 
+    def reach(self, source, to, namespace=None, to_namespace=None, protocol=None):
+        """Says whether a connection in the cluster arrives, on which way, and what decides. source
+        is a pod, deploy/NAME and the like, node/NAME or an address."""
+        return self._ask("GET", "/reach", {"from": source, "to": to, "namespace": namespace, "toNamespace": to_namespace, "protocol": protocol})
+
     # What was written, and why.
 
     def writes(self, resource=None, namespace=None, name=None, since=None):

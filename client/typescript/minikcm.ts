@@ -222,6 +222,25 @@ export interface ScenarioRun {
   report?: ScenarioReport;
 }
 
+/** Whether a connection arrives, and why. */
+export interface Reach {
+  from: string;
+  to: string;
+  protocol: string;
+  reached: boolean;
+  outcome: string;
+  /** What the source sees if it does not arrive, and the reason. */
+  error?: string;
+  why?: string;
+  service?: string;
+  endpoint?: string;
+  pod?: string;
+  node?: string;
+  candidates?: string[];
+  /** The way in words. */
+  steps: { step: string; text: string }[];
+}
+
 /** What is in one loop of a controller. */
 export interface Loop {
   name: string;
@@ -567,6 +586,11 @@ export class Cluster {
   /** Returns what is in the loops of a controller. */
   async loops(controller: string): Promise<Loop[]> {
     return (await this.#ask<{ loops: Loop[] }>("GET", `/loops/${encodeURIComponent(controller)}`)).loops;
+  }
+
+  /** Says whether a connection in the cluster arrives, on which way, and what decides. */
+  reach(of: { from: string; to: string; namespace?: string; toNamespace?: string; protocol?: string }): Promise<Reach> {
+    return this.#ask("GET", "/reach", { ...of });
   }
 
   /**
