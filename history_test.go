@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/clock"
@@ -66,6 +67,11 @@ func TestHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			then := metav1.ListOptions{ResourceVersion: list.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+			// A revision is forgotten only if there is a later one: an idle cluster makes none.
+			later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
+			if _, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
 			if err := c.Advance(t.Context(), test.kept); err != nil {
 				t.Fatal(err)
 			}
