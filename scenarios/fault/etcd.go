@@ -33,7 +33,7 @@ type Etcd struct {
 	Delay Duration `yaml:"delay,omitempty"`
 	// Operations are reads, writes or both; default both.
 	Operations []string `yaml:"operations,omitempty"`
-	// Prefix selects keys by how they begin, such as /registry/pods/; default all.
+	// Prefix is the beginning of the keys, such as /registry/pods/; default all.
 	Prefix string `yaml:"prefix,omitempty"`
 	// Percent is the percentage of these operations that are affected; default 100.
 	Percent int `yaml:"percent,omitempty"`

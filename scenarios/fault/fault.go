@@ -32,8 +32,8 @@ type Fault struct {
 	// During is the time after which no occurrence begins. Without it and Times, the last one
 	// is at the end of the scenario, or when the fault is stopped.
 	During Duration `yaml:"during,omitempty"`
-	// Within bounds the time that the fault may take, such as a drain until the nodes are drained;
-	// default: no bound.
+	// Within is the longest time that the fault may take, such as a drain until the nodes are drained;
+	// default: no limit.
 	Within Duration `yaml:"within,omitempty"`
 
 	// Line is the line where it is written.

@@ -59,7 +59,7 @@ type Nodes struct {
 	Share `yaml:",inline"`
 	// Delay is the delay of the start of pods.
 	Delay Duration `yaml:"delay,omitempty"`
-	// Pressure names the scarce resource: memory, disk or pid; default memory.
+	// Pressure is the scarce resource: memory, disk or pid; default memory.
 	Pressure string `yaml:"pressure,omitempty"`
 	// Force says that a drain also evicts pods that no controller replaces. Without it, nodes with such
 	// pods are not drained.
