@@ -55,6 +55,20 @@ func TestAdvanceEndsExactly(t *testing.T) {
 	}
 }
 
+func TestBegin(t *testing.T) {
+	ledger := clock.NewLedger()
+	end := clock.Begin(ledger)
+	if ledger.Idle() {
+		t.Error("the ledger is idle while work is in flight")
+	}
+	end()
+	end()
+	if !ledger.Idle() {
+		t.Errorf("after its end, the work is in flight: %s", ledger)
+	}
+	clock.Begin(nil)() // a nil ledger counts nothing
+}
+
 func TestTimeStandsStillWhileInFlight(t *testing.T) {
 	for kind := clock.Request; kind <= clock.Tick; kind++ {
 		t.Run(kind.String(), func(t *testing.T) {

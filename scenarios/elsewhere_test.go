@@ -31,7 +31,7 @@ func newElsewhere(t *testing.T, change ...minikcmtest.Option) *elsewhere {
 	c := minikcmtest.New(t, append([]minikcmtest.Option{minikcmtest.WithNodes(3), minikcmtest.WithHTTPS(), minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.Clock.Mode, o.Clock.Speed = clock.ModeScaled, 240
 		o.Faults.API, o.Faults.Store = true, true
-		o.API.Extensions = []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{User}})}
+		o.API.Extensions = []minikcm.Extension{FaultExtension(User)}
 	})}, change...)...)
 	config, err := c.HTTPSConfig()
 	if err != nil {

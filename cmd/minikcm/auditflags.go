@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/apiserver"
 )
 
 // registerAudit registers kube-apiserver's flags for auditing.
-func registerAudit(flags *pflag.FlagSet, o *apiserver.AuditOptions) {
-	*o = apiserver.DefaultAuditOptions()
+func registerAudit(flags *pflag.FlagSet, o *minikcm.Audit) {
+	*o = minikcm.DefaultAudit()
 	flags.StringVar(&o.PolicyFile, "audit-policy-file", "", "file with the audit.k8s.io/v1 Policy that selects the requests to record; without it, none are")
 	flags.StringVar(&o.Log.Path, "audit-log-path", "", "append audit events to this file; - is standard output")
 	flags.StringVar(&o.Log.Format, "audit-log-format", o.Log.Format, "format of the audit log: "+strings.Join(apiserver.AuditFormats(), ", "))

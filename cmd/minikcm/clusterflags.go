@@ -21,7 +21,6 @@ import (
 	"minikcm.dev/minikcm/internal/loopapi"
 	"minikcm.dev/minikcm/internal/reachapi"
 	"minikcm.dev/minikcm/internal/releases"
-	"minikcm.dev/minikcm/internal/scenario/faultapi"
 	"minikcm.dev/minikcm/internal/scenarioapi"
 	"minikcm.dev/minikcm/scenarios"
 )
@@ -95,7 +94,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 
 // ownExtensions are the extensions of every cluster that a command starts, and of its forks.
 func ownExtensions() []minikcm.Extension {
-	return []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), reachapi.Extension(), scenarioapi.Extension()}
+	return []minikcm.Extension{scenarios.FaultExtension(scenarios.User), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), reachapi.Extension(), scenarioapi.Extension()}
 }
 
 // options returns the cluster options that the flags describe. Its errors are badInput.

@@ -21,7 +21,7 @@ type serverFlags struct {
 	authorization    []string
 	admission        admissionFlags
 	authentication   authFlags
-	audit            apiserver.AuditOptions
+	audit            minikcm.Audit
 	encryption       string
 	reloadEncryption bool
 	// authorizationConfig excludes authorization.

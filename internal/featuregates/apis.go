@@ -88,20 +88,6 @@ func ParseRuntimeConfig(items []string) (RuntimeConfig, error) {
 	return c, nil
 }
 
-// With returns the configuration with more versions served.
-func (c RuntimeConfig) With(versions ...string) RuntimeConfig {
-	both := RuntimeConfig{set: maps.Clone(c.set)}
-	if both.set == nil {
-		both.set = map[string]bool{}
-	}
-	for _, v := range versions {
-		if _, given := both.set[v]; !given {
-			both.set[v] = true
-		}
-	}
-	return both
-}
-
 // Versions returns the versions that are turned on one by one.
 func (c RuntimeConfig) Versions() []schema.GroupVersion {
 	var versions []schema.GroupVersion

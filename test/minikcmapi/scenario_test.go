@@ -36,7 +36,7 @@ func newBench(t *testing.T, nodes int) *bench {
 	return &bench{t: t, Cluster: minikcmtest.New(t, minikcmtest.WithNodes(nodes), minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.Clock.Mode, o.Clock.Speed = clock.ModeVirtual, fast
 		o.Faults.API, o.Faults.Store = true, true
-		o.API.Extensions = []minikcm.Extension{faultapi.Extension(faultapi.Options{Exempt: []string{scenarios.User}}), scenarioapi.Extension()}
+		o.API.Extensions = []minikcm.Extension{scenarios.FaultExtension(scenarios.User), scenarioapi.Extension()}
 	}))}
 }
 
