@@ -91,8 +91,12 @@ func Protocol(text string) (corev1.Protocol, error) {
 
 // Get asks a running cluster.
 func Get(ctx context.Context, client rest.Interface, ask *reach.Ask) (*reach.Report, error) {
-	data, err := client.Get().AbsPath(Path).SetHeader("Accept", "application/json").
-		Param("namespace", ask.Namespace).Param("toNamespace", ask.ToNamespace).Param("from", ask.From).Param("to", ask.To).Param("protocol", string(ask.Protocol)).DoRaw(ctx)
+	result := client.Get().AbsPath(Path).SetHeader("Accept", "application/json").
+		Param("namespace", ask.Namespace).Param("toNamespace", ask.ToNamespace).Param("from", ask.From).Param("to", ask.To).Param("protocol", string(ask.Protocol)).Do(ctx)
+	if err := result.Error(); err != nil { // the Status of the response, which Raw does not decode
+		return nil, err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return nil, err
 	}

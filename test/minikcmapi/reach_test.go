@@ -1,6 +1,8 @@
 package minikcmapi
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +54,9 @@ func TestReach(t *testing.T) {
 	if err != nil || got.Reached || got.Outcome != reach.TimedOut || len(got.Ingress.Denials) != 1 || got.Ingress.Denials[0].Policy.String() != "default/deny" {
 		t.Errorf("with a policy: %+v, %v", got, err)
 	}
-	if _, err := ask("nosuch", "web"); !apierrors.IsNotFound(err) {
+	// The Status arrives as it was sent: by its kind, the command line knows that the cluster has this path.
+	var status *apierrors.StatusError
+	if _, err := ask("nosuch", "web"); !errors.As(err, &status) || !apierrors.IsNotFound(err) || status.ErrStatus.Details.Kind != reachapi.Feature || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("from a pod that is not there: %v", err)
 	}
 	if _, err := ask("pvc/x", "web"); !apierrors.IsBadRequest(err) {
