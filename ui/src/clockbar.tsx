@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { useChanges } from "./changes.ts";
 import type { Clock, ClockState } from "./clock.ts";
 import type { Store } from "./store.ts";
 import { time } from "./words.ts";
@@ -11,6 +12,7 @@ export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string;
   const [, render] = useState(0);
   useEffect(() => {
     const again = () => render((n) => n + 1);
+    again();
     const stop = clock.listen(again);
     const timer = setInterval(again, 500);
     return () => {
@@ -57,8 +59,7 @@ export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string;
 
 /** Stall says for which work the time stands still although it is not paused. */
 export function Stall({ clock }: { clock: Clock }) {
-  const [, render] = useState(0);
-  useEffect(() => clock.listen(() => render((n) => n + 1)), [clock]);
+  useChanges(clock);
   if (!clock.stalled) return null;
   return (
     <p class="notice" role="status" aria-label="Time">
@@ -69,8 +70,7 @@ export function Stall({ clock }: { clock: Clock }) {
 
 /** StepWork pauses the cluster's work, too, and shows which piece of it the next step does. */
 export function StepWork({ clock, store, report }: { clock: Clock; store: Store; report: (error: unknown) => void }) {
-  const [, render] = useState(0);
-  useEffect(() => clock.listen(() => render((n) => n + 1)), [clock]);
+  useChanges(clock);
   const { state } = clock;
   if (!clock.controllable || !state) return null;
   if (!state.pausedWork) {

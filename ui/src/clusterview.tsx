@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useChanges } from "./changes.ts";
 import type { Actions } from "./actions.ts";
 import { onTheme, palette } from "./colors.ts";
-import { FaultMenu, Lasting, useFaults } from "./faultmenu.tsx";
+import { FaultMenu, Lasting } from "./faultmenu.tsx";
 import { belief, concerning, type Faults, lasting, nodeActions, podActions } from "./faults.ts";
 import { type Filter, matcher, noFilter } from "./filter.ts";
 import { go } from "./route.ts";
@@ -24,7 +25,7 @@ export function ClusterView({ store, faults, at, actions, report }: { store: Sto
   const [selection, select] = useState<Selection>({ node: "", pod: "" });
   const scene = useMemo(() => new Scene(), []);
   useTopics([store.nodes, store.pods]);
-  useFaults(faults);
+  useChanges(faults);
   const matches = matcher(filter);
   const look: Look = {
     by, matches: matches ?? (() => true), filtered: Object.values(filter).some(Boolean), selectedNode: selection.node, selectedPod: selection.pod,

@@ -1,11 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
-import { type Action, durations, type Faults, type Injection } from "./faults.ts";
-
-/** useFaults renders a component again when the faults change. */
-export function useFaults(faults: Faults): void {
-  const [, render] = useState(0);
-  useEffect(() => faults.listen(() => render((n) => n + 1)), [faults]);
-}
+import { useState } from "preact/hooks";
+import { type Action, durations, type Injection } from "./faults.ts";
 
 /** Lasting lists faults where they work, each with a button to stop it. */
 export function Lasting({ faults, stop, report }: { faults: Injection[]; stop: (id: string) => Promise<void>; report: (error: unknown) => void }) {

@@ -1,7 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { useChanges } from "./changes.ts";
 import type { Actions } from "./actions.ts";
 import { download } from "./download.ts";
-import { Duration, FaultMenu, useFaults } from "./faultmenu.tsx";
+import { Duration, FaultMenu } from "./faultmenu.tsx";
 import { type FaultDocument, type Faults, type Injection, isDone, lasting, nodeActions, serverActions } from "./faults.ts";
 import { naturally } from "./layout.ts";
 import type { Done } from "./recording.ts";
@@ -12,7 +13,7 @@ type Report = (error: unknown) => void;
 
 /** FaultsView breaks things, lists what is broken, and records what the user does. */
 export function FaultsView({ store, faults: all, actions, report }: { store: Store; faults: Faults; actions: Actions; report: Report }) {
-  useFaults(all);
+  useChanges(all);
   const faults = all.known ? all.items : undefined;
   return (
     <div class="faults scroll">
@@ -137,8 +138,7 @@ function FaultTable({ faults, stop }: { faults: Injection[]; stop: (id: string) 
 
 /** RecordingPanel begins a recording, shows it, and saves it as a scenario. */
 function RecordingPanel({ actions, report }: { actions: Actions; report: Report }) {
-  const [, render] = useState(0);
-  useEffect(() => actions.listen(() => render((n) => n + 1)), [actions]);
+  useChanges(actions);
   const recording = actions.recording;
   const save = async () => download("recorded.yaml", new Blob([await actions.scenario("recorded")], { type: "application/yaml" }));
   return (

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useChanges } from "./changes.ts";
 import type { Actions } from "./actions.ts";
 import { getJSON } from "./api.ts";
 import type { Clock } from "./clock.ts";
 import { StepWork } from "./clockbar.tsx";
-import { FaultMenu, Lasting, useFaults } from "./faultmenu.tsx";
+import { FaultMenu, Lasting } from "./faultmenu.tsx";
 import { concerning, controllerActions, type Faults, lasting } from "./faults.ts";
 import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
 import { go, type Route } from "./route.ts";
@@ -23,7 +24,7 @@ export function LoopView({ route, clock, store, faults, actions, report }: { rou
   const [, render] = useState(0);
   const [stages, setStages] = useState<"all" | "writes">("all");
   const name = route.query.get("controller") ?? preferred;
-  useFaults(faults);
+  useChanges(faults);
   useEffect(() => {
     getJSON<{ name: string; state: string }[]>("/minikcm/v1/controllers").then((all) => setNames(all.filter((c) => c.state === "Running").map((c) => c.name)), report);
   }, []);

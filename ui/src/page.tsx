@@ -7,7 +7,7 @@ import { Clock } from "./clock.ts";
 import { ClockBar, Stall } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
 import { CompareView } from "./compareview.tsx";
-import { useFaults } from "./faultmenu.tsx";
+import { useChanges } from "./changes.ts";
 import { Faults } from "./faults.ts";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
@@ -135,15 +135,14 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
 
 /** FaultCount is the number of faults that last. */
 function FaultCount({ faults }: { faults: Faults }) {
-  useFaults(faults);
+  useChanges(faults);
   const count = faults.lasting().length;
   return count > 0 ? <span class="count" aria-label={`${count} last`}>{count}</span> : null;
 }
 
 /** RecordingSign shows in every view that what the user does is recorded. */
 function RecordingSign({ actions }: { actions: Actions }) {
-  const [, render] = useState(0);
-  useEffect(() => actions.listen(() => render((n) => n + 1)), [actions]);
+  useChanges(actions);
   if (!actions.recording) return null;
   return (
     <a class="recording" href="#faults" title="What you do is recorded: steps so far">

@@ -130,6 +130,7 @@ export function useTopics(topics: Topic<never>[] | Topic<any>[], ms = 250): void
       }, ms);
     };
     const stops = topics.map((t) => t.listen(soon));
+    soon(); // for a change between the render and this effect
     return () => {
       window.clearTimeout(timer);
       for (const stop of stops) stop();

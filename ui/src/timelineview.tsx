@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJSON } from "./api.ts";
 import type { Clock } from "./clock.ts";
-import { useFaults } from "./faultmenu.tsx";
+import { useChanges } from "./changes.ts";
 import { endOf, type Faults, type Injection } from "./faults.ts";
 import { onTheme, type Palette, palette } from "./colors.ts";
 import type { KubeObject, Page } from "./reflector.ts";
@@ -34,7 +34,7 @@ const noise = { leases: "heartbeats (Leases)", events: "Events" };
 export function TimelineView({ clock, faults, report }: { clock: Clock; faults: Faults; report: (error: unknown) => void }) {
   const [shown, show] = useState<Record<string, boolean>>({ leases: false, events: true });
   const [chosen, choose] = useState<Axis>();
-  useFaults(faults);
+  useChanges(faults);
   const suited = useAxis(clock);
   const axis = chosen ?? suited;
   // After a reset, the cluster is another one, whose revisions begin again.
@@ -121,7 +121,11 @@ export function TimelineView({ clock, faults, report }: { clock: Clock; faults: 
 function useAxis(clock: Clock): Axis {
   const of = () => (clock.state?.mode === "virtual" ? "revision" : "time");
   const [axis, set] = useState<Axis>(of);
-  useEffect(() => clock.listen(() => set(of())), [clock]);
+  useEffect(() => {
+    const again = () => set(of());
+    again(); // for a change between the render and this effect
+    return clock.listen(again);
+  }, [clock]);
   return axis;
 }
 
