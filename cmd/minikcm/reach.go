@@ -16,13 +16,6 @@ import (
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
-const (
-	// exitNotReached is the exit code of a connection that does not arrive, and exitUnknown of one that leads out of what is
-	// simulated, as those of whatif and fit.
-	exitNotReached = exitCode(1)
-	exitUnknown    = exitCode(3)
-)
-
 func newReach() *cobra.Command {
 	var kubeconfig, objects, namespace, toNamespace, protocol, output string
 	cmd := &cobra.Command{
@@ -135,7 +128,7 @@ func printReach(out io.Writer, report *reach.Report, output string) error {
 	case report.Reached:
 		return nil
 	case report.Outcome == reach.Unknown:
-		return exitUnknown
+		return exitCode(uncertain)
 	}
-	return exitNotReached
+	return exitCode(1)
 }
