@@ -39,7 +39,7 @@ type Info struct {
 type ForkInfo struct {
 	// ID is its name in the forked cluster.
 	ID string `json:"id"`
-	// Revision is that of the forked cluster whose objects it began with, and Time when that was.
+	// The fork began with the objects of this revision of the forked cluster, which was the newest at Time.
 	Revision int64     `json:"revision"`
 	Time     time.Time `json:"time"`
 }

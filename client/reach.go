@@ -11,7 +11,8 @@ type ReachOf struct {
 	// From is a pod (NAME), a pod of a workload (deploy/NAME), a node (node/NAME) or an address. To is a name, an address,
 	// svc/NAME or a form of From, with or without a port.
 	From, To string
-	// Namespace is that of From, and of To unless ToNamespace is set. Default default.
+	// Namespace is the namespace of From, "default" if it is empty. ToNamespace is the namespace of To; if it is
+	// empty, To is in Namespace, too.
 	Namespace, ToNamespace string
 	// Protocol is TCP, UDP or SCTP. Default TCP.
 	Protocol string
@@ -22,8 +23,8 @@ type Reach struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Reached bool   `json:"reached"`
-	// Outcome is how it ends, such as "connected" and "timed out". Error is what the source sees if it does not arrive, and
-	// Why the reason.
+	// Outcome names the end of the attempt to connect, such as "connected" or "timed out". If the connection does
+	// not arrive, Error is the error that the program in From gets, and Why says which rule or object causes it.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error"`
 	Why     string `json:"why"`

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Kind is what a heartbeat is written to.
+// Kind says which object a heartbeat writes: the Lease of a node, or the Node.
 type Kind int
 
 // The kinds of heartbeats.
@@ -26,8 +26,8 @@ func Kinds() []Kind { return []Kind{Leases, Nodes} }
 
 // Source sends the heartbeats: the kubelets.
 type Source interface {
-	// Settle writes the heartbeats of a kind that were due by now and were not written: those of
-	// one node, or of all if node is empty. It reports whether it wrote any.
+	// Settle writes the heartbeats of a kind that were due by now and were not written, of one node or,
+	// if node is empty, of all nodes. It reports whether it wrote any.
 	Settle(ctx context.Context, kind Kind, node string) (wrote bool)
 	// Resume makes one node, or all if node is empty, write the next heartbeats of a kind when they
 	// are due.
@@ -87,8 +87,8 @@ func (e *Elision) Announce(node string) {
 // Unobserved reports whether heartbeats of a kind need not be written.
 func (e *Elision) Unobserved(kind Kind) bool { return e != nil && e.observers[kind].Load() == 0 }
 
-// Look brings the heartbeats of a kind up to date for a read: those of one node, or of all if node is
-// empty. It reports whether it wrote any.
+// Look brings the heartbeats of a kind up to date for a read of one node or, if node is empty, of all. It
+// reports whether it wrote any.
 func (e *Elision) Look(ctx context.Context, kind Kind, node string) (wrote bool) {
 	return e.Unobserved(kind) && e.source.Settle(ctx, kind, node)
 }
@@ -123,8 +123,8 @@ func (e *Elision) Attend(ctx context.Context, of ...Kind) (end func()) {
 	})
 }
 
-// Disturb makes the next heartbeat of a kind be written, whose outcome may have changed: that of one node,
-// or of all if node is empty.
+// Disturb makes one node or, if node is empty, every node write its next heartbeat of a kind, because the
+// write may have another outcome now.
 func (e *Elision) Disturb(kind Kind, node string) {
 	if e.Unobserved(kind) {
 		e.source.Resume(kind, node)

@@ -16,7 +16,7 @@ import (
 
 // Ask is a question of a person, as minikcm reach takes it.
 type Ask struct {
-	// Namespace is that of From, and of To if ToNamespace is empty.
+	// Namespace is the namespace of From. ToNamespace is the namespace of To; if it is empty, To is in Namespace, too.
 	Namespace, ToNamespace string
 	// From is a pod, a workload (deploy/NAME), a node (node/NAME) or an address outside of the cluster.
 	From string
