@@ -31,7 +31,7 @@ func (k *Kubelets) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, er
 // ReachIn is Reach for the objects of a cluster that does not run here. What runs in their containers is what their statuses show. If
 // there are no EndpointSlices among them, the ready pods that a Service selects are its endpoints.
 func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*reach.Report, error) {
-	of := &dumped{cluster: reach.New()}
+	of := &dumped{cluster: reach.New(), spaces: map[string]bool{}}
 	for object := range objects {
 		if err := of.add(object); err != nil {
 			return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
@@ -58,9 +58,6 @@ func read[T any](from *unstructured.Unstructured) (*T, error) {
 }
 
 func (d *dumped) add(o *unstructured.Unstructured) error {
-	if d.spaces == nil {
-		d.spaces = map[string]bool{}
-	}
 	d.spaces[o.GetNamespace()] = true
 	switch gvk := o.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "/Namespace":
@@ -125,39 +122,48 @@ func (d *dumped) complete() {
 	}
 }
 
-// addEndpoints makes slices of the ready pods that a Service selects, one for each pod and family.
+// addEndpoints makes slices of the pods that a Service selects, one for each pod and family.
 func (d *dumped) addEndpoints(s *corev1.Service) {
 	selector := labels.SelectorFromSet(s.Spec.Selector)
 	for _, pod := range d.pods {
-		ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
 		if pod.Namespace != s.Namespace || !selector.Matches(labels.Set(pod.Labels)) || pod.Spec.NodeName == "" {
 			continue
 		}
 		for _, address := range reach.PodAddresses(pod) {
-			slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
-			slice.Namespace, slice.Name = s.Namespace, pod.Name+"-"+strings.ReplaceAll(address.String(), ":", "-")
-			slice.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
-			if address.Is6() {
-				slice.AddressType = discoveryv1.AddressTypeIPv6
-			}
-			ready := (ready || s.Spec.PublishNotReadyAddresses) && pod.DeletionTimestamp == nil
-			slice.Endpoints = []discoveryv1.Endpoint{{
-				Addresses: []string{address.String()}, NodeName: &pod.Spec.NodeName, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-				TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
-			}}
-			if pod.Spec.Hostname != "" && pod.Spec.Subdomain == s.Name {
-				slice.Endpoints[0].Hostname = &pod.Spec.Hostname
-			}
-			for i := range s.Spec.Ports {
-				p := &s.Spec.Ports[i]
-				number, protocol := hostaddress.TargetPort(&pod.Spec, p), cmp.Or(p.Protocol, corev1.ProtocolTCP)
-				if number != 0 {
-					slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &number, Protocol: &protocol})
-				}
-			}
-			d.cluster.Services.SetSlice(slice)
+			d.cluster.Services.SetSlice(sliceOf(s, pod, address))
 		}
 	}
+}
+
+// sliceOf returns an EndpointSlice of a Service with one address of a pod.
+func sliceOf(s *corev1.Service, pod *corev1.Pod, address netip.Addr) *discoveryv1.EndpointSlice {
+	isReady := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	serves := (isReady || s.Spec.PublishNotReadyAddresses) && pod.DeletionTimestamp == nil
+	endpoint := discoveryv1.Endpoint{
+		Addresses: []string{address.String()}, NodeName: &pod.Spec.NodeName, Conditions: discoveryv1.EndpointConditions{Ready: &serves},
+		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
+	}
+	if pod.Spec.Hostname != "" && pod.Spec.Subdomain == s.Name {
+		endpoint.Hostname = &pod.Spec.Hostname
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: pod.Name + "-" + strings.ReplaceAll(address.String(), ":", "-"),
+			Labels: map[string]string{discoveryv1.LabelServiceName: s.Name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{endpoint},
+	}
+	if address.Is6() {
+		slice.AddressType = discoveryv1.AddressTypeIPv6
+	}
+	for i := range s.Spec.Ports {
+		p := &s.Spec.Ports[i]
+		number, protocol := hostaddress.TargetPort(&pod.Spec, p), cmp.Or(p.Protocol, corev1.ProtocolTCP)
+		if number != 0 {
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &number, Protocol: &protocol})
+		}
+	}
+	return slice
 }
