@@ -177,11 +177,8 @@ func (k *Kubelets) resumeOne(n *nodes.Node, kind heartbeats.Kind) {
 // next ones.
 func (k *Kubelets) rouse(n *nodes.Node) {
 	for _, kind := range heartbeats.Kinds() {
-		if k.catchUp(n, kind).IsZero() {
-			k.resumeOne(n, kind)
-			continue
-		}
-		k.settleOne(n, kind)
+		k.catchUp(n, kind)
+		k.settleOne(n, kind) // nothing, if nothing is owed
 		k.resumeOne(n, kind)
 	}
 }
