@@ -54,7 +54,10 @@ func (s *Server) resolver() services.Resolver {
 		if err != nil {
 			return nil
 		}
-		return listener(port)
+		if handler, known := listener(port); known { // a page is no answer to a review
+			return handler
+		}
+		return nil
 	}}
 }
 

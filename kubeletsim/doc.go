@@ -46,15 +46,15 @@
 //
 // OpenExec runs commands in containers, in a simulated shell on files in memory (package
 // box). OpenAttach connects to a container's output, or to its shell if it has stdin.
-// OpenPorts returns what listens on a pod's ports, as minikcm.dev/http declares, and
+// OpenPorts returns what listens on a pod's ports (package listeners), and
 // NodeHandler the endpoints of a kubelet, with the CPU counters of containers. File systems and processes are created on first use.
 //
 // # Life
 //
 // Probes follow upstream's prober: thresholds, periods, delays and timeouts, one Unhealthy
 // event for each failure, a restart for liveness and startup. Probe commands run as exec
-// does; minikcm.dev/http has the answers to httpGet and tcpSocket, minikcm.dev/grpc the answers
-// to grpc. A probe without a declared answer succeeds, and so does an unknown command.
+// does; the others get the answers of what listens on the pod's port, by minikcm.dev/http and
+// minikcm.dev/grpc. A probe without a declared answer succeeds, and so does an unknown command.
 // A container exits with 0 when it is stopped, at once or after its stop-delay and a preStop
 // hook that sleeps; after the grace period it is killed with 137. It is restarted by the
 // rules of restartPolicy (the pod's and its own), first at once, then with Backoff. A rule with the

@@ -77,7 +77,8 @@ func TestImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		open(tt.port).ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
+		handler, _ := open(tt.port)
+		handler.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
 		body, _ := io.ReadAll(w.Result().Body)
 		if got := fmt.Sprintf("%d %s", w.Code, body); got != tt.want {
 			t.Errorf("%s of %s: %q, want %q", tt.path, tt.pod, got, tt.want)

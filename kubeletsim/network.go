@@ -42,7 +42,10 @@ func Listens(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Liste
 		running := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil }
 		return slices.ContainsFunc(pod.Status.ContainerStatuses, running) || slices.ContainsFunc(pod.Status.InitContainerStatuses, running)
 	}
-	return listeners.Of(pod, runs, port, protocol)
+	if at := listeners.Of(pod, runs, port, protocol); at != nil {
+		return &at.Listener
+	}
+	return nil
 }
 
 // cut returns why packets between two nodes are lost, which may be one node; empty if they are not.

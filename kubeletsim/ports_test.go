@@ -198,8 +198,12 @@ func TestProxy(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)
 	c.run(httpPod("web"))
-	c.run(podNamed("mute", func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "mute"} }))
-	for _, name := range []string{"web", "mute", "none"} {
+	c.run(podNamed("plain", func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "plain"} }))
+	c.run(podNamed("mute", func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{"app": "mute"}
+		pod.Spec.Containers[0].Command = []string{"sleep", "infinity"}
+	}))
+	for _, name := range []string{"web", "plain", "mute", "none"} {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}},
 		}}
@@ -208,7 +212,7 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	c.Eventually("the services to have endpoints", func(ctx context.Context, client kubernetes.Interface) error {
-		for _, name := range []string{"web", "mute"} {
+		for _, name := range []string{"web", "plain", "mute"} {
 			endpoints, err := client.CoreV1().Endpoints("default").Get(ctx, name, metav1.GetOptions{}) // the proxy reads them
 			if err != nil {
 				return err
@@ -232,6 +236,8 @@ func TestProxy(t *testing.T) {
 		{"pods", "web:81", "/", refused},
 		{"pods", "web", "/healthz", "not yet"},
 		{"pods", "mute", "/", refused},
+		{"pods", "plain", "/a", "pod: plain\nnamespace: default\nnode: node-0\n"},
+		{"services", "plain", "/a", "request: GET /a\n"},
 		{"pods", "nope", "/", `pods "nope" not found`},
 		{"services", "web", "/api/x", "made"},
 		{"services", "web:80", "/", "hello"},
@@ -240,7 +246,7 @@ func TestProxy(t *testing.T) {
 		{"services", "none", "/", `no endpoints available for service "none"`},
 		{"services", "nope", "/", `no endpoints available for service "nope"`},
 		{"nodes", "node-0", "/healthz", "ok"},
-		{"nodes", "node-0:10250", "/metrics", "kubelet_running_pods 2"},
+		{"nodes", "node-0:10250", "/metrics", "kubelet_running_pods 3"},
 		{"nodes", "node-0", "/pods", `"name":"mute"`},
 		{"nodes", "node-0", "/nope", "404"},
 		{"nodes", "node-0:1", "/", refused},

@@ -172,12 +172,13 @@ func TestGRPCProbes(t *testing.T) {
 		"9090 shop.Cart MAYBE":                    "",
 		"\n 9090  shop.Cart   NOT_SERVING \n  \n": `service unhealthy (responded with "NOT_SERVING")`,
 	} {
-		pod := podtest.Pod("web", "node-0")
-		if text != "" {
-			pod.Annotations = map[string]string{responses.AnnotationGRPC: text}
-		}
+		pod := podtest.Pod("web", "node-0", podtest.Annotated("grpc", text))
 		probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 9090, Service: &service}}, TimeoutSeconds: 2}
-		if got := responses.GRPCFailure(pod, podspec.Containers(pod)[0], probe, "10.0.0.1"); got != want {
+		got := ""
+		if answers := responses.GRPCOf(pod, "app", podspec.AppContainer); answers != nil {
+			got = responses.GRPCFailure(answers, probe, "10.0.0.1")
+		}
+		if got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

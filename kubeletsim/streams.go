@@ -63,9 +63,9 @@ func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containers
 	return k.containers.Running(n, e, name)
 }
 
-// OpenPorts returns the handlers of a running pod's ports; nil for a port without a listener.
-// responses.AnnotationHTTP declares them for each running container.
-func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, error) {
+// OpenPorts returns a function that returns the handler of a running pod's TCP port, and whether the pod declares its
+// answers; nil for a port without a listener.
+func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) (handler http.Handler, known bool), error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:
@@ -80,5 +80,5 @@ func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) http.Handler, er
 	if shown := e.See(); shown.Gone || !shown.State.Sandbox || shown.State.Ended {
 		return nil, fmt.Errorf("pod not found (%q)", pod.Name+"_"+pod.Namespace)
 	}
-	return func(port int32) http.Handler { return k.containers.Port(n, e, port) }, nil
+	return func(port int32) (http.Handler, bool) { return k.containers.Port(n, e, port) }, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // ImageProblem says, in the words of upstream's kubelet, why it cannot read the name of an image; empty if it can.
@@ -40,4 +41,12 @@ func ImageID(image string) string {
 		digest = "sha256:" + hex.EncodeToString(hash[:])
 	}
 	return repository + "@" + digest
+}
+
+// Pauses reports whether the program of a container is that of Kubernetes' pause image, which only waits for a signal.
+func Pauses(c *corev1.Container) bool {
+	name := c.Image[strings.LastIndexByte(c.Image, '/')+1:]
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	return len(c.Command)+len(c.Args) == 0 && name == "pause"
 }

@@ -37,8 +37,8 @@ type Kubelets interface {
 // StreamFunc serves the streams of one client. It returns when ctx ends, at the latest.
 type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions) error
 
-// PortFunc returns the handler that listens on a port of a pod; nil if there is none.
-type PortFunc = func(port int32) http.Handler
+// PortFunc returns the handler that listens on a port of a pod, and whether the pod declares its answers; nil if there is none.
+type PortFunc = func(port int32) (handler http.Handler, known bool)
 
 // textError is a kubelet's plain-text error, which upstream's apiserver passes on
 // unchanged.

@@ -57,7 +57,7 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 			if address != "" {
 				return forwardOut(ctx, conn, address)
 			}
-			handler := listener(int32(port))
+			handler, _ := listener(int32(port))
 			if handler == nil {
 				return fmt.Errorf("failed to connect to localhost:%d inside namespace %q, IPv4: dial tcp4 127.0.0.1:%d: connect: connection refused IPv6 dial tcp6 [::1]:%d: connect: connection refused",
 					port, pod.UID, port, port)

@@ -68,7 +68,7 @@ func (s *Server) ProxyToNode(ctx context.Context, rq *Request) error {
 }
 
 func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
-	// The scheme only matters outside of the cluster: pods have no network.
+	// The scheme only matters outside of the cluster: TLS is not simulated.
 	scheme, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", t.kind, rq.Name))
@@ -173,7 +173,7 @@ func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, po
 		return to, nil
 	}
 	if listener, err := s.opts.Kubelets.OpenPorts(pod); err == nil {
-		to.handler = listener(int32(number))
+		to.handler, _ = listener(int32(number))
 	}
 	return to, nil
 }

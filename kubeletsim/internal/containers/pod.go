@@ -30,6 +30,9 @@ type Shown struct {
 	Changed <-chan struct{}
 }
 
+// runs reports whether a container runs.
+func (s *Shown) runs(name string) bool { return s.RunOf(name) != "" }
+
 // RunOf returns the container ID of the present run; empty if there is none.
 func (s *Shown) RunOf(name string) string {
 	if s.Gone {

@@ -1,12 +1,14 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"path"
 	"strings"
 	"syscall"
@@ -20,28 +22,45 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 )
 
-// Port returns the handler of a port of the pod; nil if no running container listens on it.
-// responses.AnnotationHTTP declares the ports of each container.
-func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) http.Handler {
-	if !responses.Listens(answers(e), port) {
-		return nil
+// Port returns the handler of a TCP port of the pod; nil if nothing listens on it. known reports that the pod declares its answers.
+func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) (handler http.Handler, known bool) {
+	shown := e.See()
+	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
+	if at == nil {
+		return nil, false
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.serveHTTP(w, r, n, e, port) })
+	address := shown.State.Address
+	if shown.Pod.Spec.HostNetwork {
+		address, _ = netip.ParseAddr(first(n.HostIPs()))
+	}
+	path := &reach.Path{Pod: shown.Pod, Listener: &at.Listener, Target: netip.AddrPortFrom(address, uint16(port))}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.Answer(n, e, path, w, r) }), !at.Unknown
 }
 
 // Listens returns what listens at a port of the pod; nil if nothing does.
 func Listens(e Pod, port int32, protocol corev1.Protocol) *reach.Listener {
 	shown := e.See()
-	return listeners.Of(shown.Pod, func(name string) bool { return shown.RunOf(name) != "" }, port, protocol)
+	if at := listeners.Of(shown.Pod, shown.runs, port, protocol); at != nil {
+		return &at.Listener
+	}
+	return nil
 }
 
 // Answer answers a request at the end of a path to the pod: as the pod declares, or with a page that says which pod it is.
 func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.ResponseWriter, r *http.Request) {
-	if port := int32(path.Target.Port()); !path.Listener.Unknown {
-		rt.serveHTTP(w, r, n, e, port)
+	port := int32(path.Target.Port())
+	if path.Listener.Unknown {
+		ServePage(path, w, r)
 		return
 	}
-	ServePage(path, w, r)
+	shown := e.See() // the answers may have changed since the connection was made
+	in, err := rt.Running(n, e, path.Listener.Container)
+	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
+	if err != nil || at == nil {
+		http.Error(w, "the container does not listen any more", http.StatusBadGateway)
+		return
+	}
+	in.serveHTTP(w, r, responses.HTTPTo(at.HTTP, port, r.URL.Path))
 }
 
 // ServePage answers a request at the end of a path to a server of which nothing is known: the page says which pod, image and node
@@ -60,31 +79,14 @@ func ServePage(path *reach.Path, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "pod: %s\nnamespace: %s\nnode: %s\nimage: %s\naddress: %s\nclient: %s\nrequest: %s %s\n",
-		pod.Name, pod.Namespace, pod.Spec.NodeName, image, path.Target, client, r.Method, r.URL.RequestURI())
+		pod.Name, pod.Namespace, pod.Spec.NodeName, image, path.Target, cmp.Or(client, "127.0.0.1"), r.Method, r.URL.RequestURI())
 }
 
-// answers returns the answers of the containers that run.
-func answers(e Pod) []responses.HTTP {
-	shown := e.See()
-	var all []responses.HTTP
-	for _, ref := range podspec.Containers(shown.Pod) {
-		if shown.RunOf(ref.Name) == "" {
-			continue
-		}
-		answers, _ := responses.HTTPOf(shown.Pod, ref.Name, ref.Kind)
-		for i := range answers {
-			answers[i].Container = ref.Name
-			if strings.Contains(answers[i].Body, "$") {
-				answers[i].Body, _ = podspec.KnownVariables(shown.Pod, ref.Container).Expand(answers[i].Body)
-			}
-		}
-		all = append(all, answers...)
+// serveHTTP sends an answer that the container declares.
+func (in *Ref) serveHTTP(w http.ResponseWriter, r *http.Request, a responses.HTTP) {
+	if strings.Contains(a.Body, "$") {
+		a.Body, _ = podspec.KnownVariables(in.pod, in.spec).Expand(a.Body)
 	}
-	return all
-}
-
-func (rt *Runtime) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.Node, e Pod, port int32) {
-	a := responses.HTTPTo(answers(e), port, r.URL.Path)
 	if a.Review != "" && r.Method == http.MethodPost {
 		serveReview(w, r, a)
 		return
@@ -95,11 +97,8 @@ func (rt *Runtime) serveHTTP(w http.ResponseWriter, r *http.Request, n *nodes.No
 	}
 	body := []byte(text)
 	if a.Root != "" {
-		in, err := rt.Running(n, e, a.Container)
-		if err == nil {
-			a.Status, body, err = in.serveFile(r.Context(), a, r.URL.Path)
-		}
-		if err != nil {
+		var err error
+		if a.Status, body, err = in.serveFile(r.Context(), a, r.URL.Path); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 )
@@ -116,10 +117,19 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// probeFile serves an HTTP probe from the container's files.
+// probeFile serves an HTTP probe from the files of the container that listens on its port.
 func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
-	a, _, _ := responses.ProbedHTTP(in.pod, ref, probe.HTTPGet)
-	status, _, err := in.serveFile(ctx, a, responses.ProbePath(probe.HTTPGet))
+	shown := in.entry.See()
+	at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, probe.HTTPGet.Port)
+	if at == nil {
+		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		return
+	}
+	path, status := responses.ProbePath(probe.HTTPGet), 0
+	server, err := in.runtime.Running(in.node, in.entry, at.Container)
+	if err == nil {
+		status, _, err = server.serveFile(ctx, responses.HTTPTo(at.HTTP, port, path), path)
+	}
 	why := responses.HTTPFailure(status)
 	switch {
 	case err != nil:

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +37,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 	b, predicted := behaviour{runs: span.Forever, stops: lat.ContainerStop}, false
 	b.runs = defaultRun(pod, kind, lat)
 	if len(c.Command)+len(c.Args) == 0 {
-		if pauses(c.Image) {
+		if podspec.Pauses(c) {
 			b.runs = span.Forever
 		}
 	} else {
@@ -106,20 +105,6 @@ func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duratio
 		return lat.JobRun
 	}
 	return span.Forever
-}
-
-// Pauses reports whether the program of a container is that of Kubernetes' pause image, which only waits for a signal.
-func Pauses(c *corev1.Container) bool {
-	return len(c.Command)+len(c.Args) == 0 && pauses(c.Image)
-}
-
-// pauses reports whether an image is Kubernetes' pause image, whose process only waits for a
-// signal.
-func pauses(image string) bool {
-	name := image[strings.LastIndexByte(image, '/')+1:]
-	name, _, _ = strings.Cut(name, "@")
-	name, _, _ = strings.Cut(name, ":")
-	return name == "pause"
 }
 
 // preStop returns the duration of the container's preStop hook.

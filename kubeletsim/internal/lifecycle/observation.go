@@ -304,8 +304,7 @@ func (w *observer) declares(ref podspec.Container) bool {
 		return false
 	}
 	if probe.GRPC != nil {
-		_, declared := podspec.Annotations{Pod: w.pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(responses.AnnotationGRPC)
-		return declared
+		return responses.GRPCOf(w.pod, ref.Name, ref.Kind) != nil
 	}
 	_, declared := responses.HTTPOf(w.pod, ref.Name, ref.Kind)
 	return declared

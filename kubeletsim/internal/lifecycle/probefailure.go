@@ -2,11 +2,14 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
 )
@@ -30,22 +33,27 @@ func ProbedAddress(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe) 
 
 // needsRun reports whether a probe has to be run, because its result depends on a command's
 // effects, on a file, or on a process outside of the cluster.
-func needsRun(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe) bool {
-	if ProbedAddress(pod, ref, probe) != "" {
+func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
+	if ProbedAddress(s.Pod, ref, probe) != "" {
 		return true
 	}
 	switch {
 	case probe.Exec != nil:
-		return podspec.KnownContent(pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
+		return podspec.KnownContent(s.Pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
 	case probe.HTTPGet != nil:
-		a, _, ok := responses.ProbedHTTP(pod, ref, probe.HTTPGet)
-		return ok && a.Root != ""
+		at, port, _ := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
+		return at != nil && at.HTTP != nil && responses.HTTPTo(at.HTTP, port, responses.ProbePath(probe.HTTPGet)).Root != ""
 	}
 	return false
 }
 
+// runs reports whether a container runs.
+func (s *stepper) runs(name string) bool {
+	return slices.ContainsFunc(s.State.Containers, func(c Container) bool { return c.Name == name && c.Phase == Running })
+}
+
 // failure returns why a probe fails whose result follows from the pod, in the words of
-// upstream's prober; empty if it succeeds. Probes without an annotation succeed.
+// upstream's prober; empty if it succeeds, as it does unless an annotation declares the answers.
 func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 	address := "127.0.0.1"
 	if s.State.Address.IsValid() {
@@ -53,20 +61,37 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 	}
 	switch {
 	case probe.GRPC != nil:
-		return responses.GRPCFailure(s.Pod, ref, probe, address)
+		at, _, _ := listeners.OfProbe(s.Pod, s.runs, ref, intstr.FromInt32(probe.GRPC.Port))
+		answers := responses.GRPCOf(s.Pod, ref.Name, ref.Kind)
+		if at != nil && at.GRPC != nil {
+			answers = at.GRPC
+		}
+		if answers != nil {
+			return responses.GRPCFailure(answers, probe, address)
+		}
 	case probe.TCPSocket != nil:
-		answers, declared := responses.HTTPOf(s.Pod, ref.Name, ref.Kind)
-		if port := responses.PortNumber(ref.Container, probe.TCPSocket.Port); declared && !responses.Listens(answers, port) {
+		if _, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.TCPSocket.Port); refused {
 			return fmt.Sprintf("dial tcp %s:%d: connect: connection refused", address, port)
 		}
 	case probe.HTTPGet != nil:
-		a, port, declared := responses.ProbedHTTP(s.Pod, ref, probe.HTTPGet)
-		if declared && a.Port == 0 {
-			return fmt.Sprintf("Get \"http://%s:%d%s\": dial tcp %s:%d: connect: connection refused", address, port, responses.ProbePath(probe.HTTPGet), address, port)
+		at, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
+		path := responses.ProbePath(probe.HTTPGet)
+		if refused {
+			return fmt.Sprintf("Get \"http://%s:%d%s\": dial tcp %s:%d: connect: connection refused", address, port, path, address, port)
 		}
-		if declared {
-			return responses.HTTPFailure(a.Status)
+		if at != nil && at.HTTP != nil {
+			return responses.HTTPFailure(responses.HTTPTo(at.HTTP, port, path).Status)
 		}
 	}
 	return ""
+}
+
+// hookFails reports whether the HTTP request of a hook is refused. As upstream's kubelet, it does not look at the status of an
+// answer.
+func (s *stepper) hookFails(ref podspec.Container, hook *corev1.LifecycleHandler) bool {
+	if hook == nil || hook.HTTPGet == nil || hook.HTTPGet.Host != "" {
+		return false
+	}
+	_, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, hook.HTTPGet.Port)
+	return refused
 }

@@ -66,7 +66,7 @@ func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 		p.due = latest(c.startedAt.Add(time.Duration(probe.InitialDelaySeconds)*time.Second), s.Now)
 	}
 	seen := s.Observed.of(c.Name)
-	if (seen.Course == 0 || probe.Exec == nil) && needsRun(s.Pod, ref, probe) {
+	if (seen.Course == 0 || probe.Exec == nil) && s.needsRun(ref, probe) {
 		if s.due(p.due) {
 			p.asked = true
 			s.probesDue = append(s.probesDue, ProbeRequest{i, kind})

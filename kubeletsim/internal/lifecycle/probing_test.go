@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/kubeletsim/internal/podtest"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
@@ -67,5 +68,63 @@ func TestUnhealthyContainersAreRestarted(t *testing.T) {
 				t.Errorf("it was restarted %d times, want %d:\n%s", restarts, want, log)
 			}
 		})
+	}
+}
+
+// Probes and hooks reach what listens on the port of the pod, in whichever container it runs.
+func TestProbesOfOtherContainers(t *testing.T) {
+	get := func(port int32) *corev1.HTTPGetAction {
+		return &corev1.HTTPGetAction{Path: "/", Port: intstr.FromInt32(port)}
+	}
+	type annotations map[string]string
+	for name, tt := range map[string]struct {
+		of    annotations
+		probe corev1.ProbeHandler
+		hooks corev1.Lifecycle
+		want  string // an event; empty: the pod is ready and stays so
+	}{
+		"another one's answer":     {of: annotations{"http.side": "8080 / 503"}, probe: corev1.ProbeHandler{HTTPGet: get(8080)}, want: "Readiness probe failed: HTTP probe failed with statuscode: 503"},
+		"another one's port":       {of: annotations{"http.app": "80 / 200", "http.side": "8080 / 200"}, probe: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}}},
+		"a declared port":          {of: annotations{"http.app": "80 / 200"}, probe: corev1.ProbeHandler{HTTPGet: get(9000)}},
+		"another one's checks":     {of: annotations{"grpc.side": "7000 NOT_SERVING"}, probe: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 7000}}, want: `Readiness probe failed: service unhealthy (responded with "NOT_SERVING")`},
+		"an unknown server":        {of: annotations{"http.side": "8080 / 503"}, probe: corev1.ProbeHandler{HTTPGet: get(80)}},
+		"a hook with an error":     {of: annotations{"http.app": "80 / 500"}, hooks: corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get(80)}}},
+		"a hook that is refused":   {of: annotations{"http.app": "80 / 200"}, hooks: corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get(81)}}, want: "Warning spec.containers{app} FailedPostStartHook: PostStartHook failed"},
+		"a hook without a program": {hooks: corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get(81)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := podtest.Pod("web", "node-0")
+			for key, value := range tt.of {
+				podtest.Annotated(key, value)(pod)
+			}
+			pod.CreationTimestamp = metav1.NewTime(podtest.Epoch)
+			side := corev1.Container{Name: "side", Image: "nginx", Ports: []corev1.ContainerPort{{ContainerPort: 9000}}}
+			pod.Spec.Containers = append([]corev1.Container{side}, pod.Spec.Containers...)
+			app := &pod.Spec.Containers[1]
+			app.Lifecycle = &tt.hooks
+			if tt.probe != (corev1.ProbeHandler{}) {
+				app.ReadinessProbe = &corev1.Probe{ProbeHandler: tt.probe, FailureThreshold: 1}
+			}
+			w := newWorld(pod)
+			w.step()
+			log := w.log.String()
+			if tt.want == "" && (strings.Contains(log, "Warning") || !w.pod.Status.ContainerStatuses[1].Ready) || !strings.Contains(log, tt.want) {
+				t.Errorf("want %q:\n%s", tt.want, log)
+			}
+		})
+	}
+}
+
+// A preStop hook that is refused is reported, and delays nothing.
+func TestRefusedPreStop(t *testing.T) {
+	pod := podtest.Pod("web", "node-0", podtest.Annotated("http", "80 / 200"))
+	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(81)}}}
+	w := newWorld(pod)
+	w.step()
+	w.now = w.now.Add(time.Second)
+	w.pod.DeletionTimestamp, w.pod.DeletionGracePeriodSeconds = &metav1.Time{Time: w.now}, ptr.To[int64](30)
+	w.step()
+	if want := "FailedPreStopHook: PreStopHook failed"; !strings.Contains(w.log.String(), want) || !w.state.Ended {
+		t.Errorf("want %q:\n%s", want, w.log.String())
 	}
 }

@@ -79,6 +79,11 @@ func (s *stepper) start(i int) bool {
 		does.runs = span.Forever
 	}
 	c.plan(s.Pod, ref.Container, does)
+	if ref.Lifecycle != nil && s.hookFails(ref, ref.Lifecycle.PostStart) {
+		s.report(&ref, corev1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
+		s.report(&ref, corev1.EventTypeNormal, "Killing", "FailedPostStartHook")
+		s.signal(c, ref, s.Now.Add(s.grace()))
+	}
 	return true
 }
 

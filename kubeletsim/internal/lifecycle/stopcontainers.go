@@ -138,6 +138,9 @@ func (s *stepper) stop(i int) bool {
 
 // signal sends a container the termination signal. It is killed at killAt at the latest.
 func (s *stepper) signal(c *Container, ref podspec.Container, killAt time.Time) {
+	if killAt.After(s.Now) && ref.Lifecycle != nil && s.hookFails(ref, ref.Lifecycle.PreStop) {
+		s.report(&ref, corev1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+	}
 	if c.traps {
 		s.signals = append(s.signals, c.Name)
 		c.StopAt, c.stopCode = latest(killAt, s.Now), ExitKilled

@@ -4,41 +4,67 @@ import (
 	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/podspec"
-	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
 )
 
+// Server is what listens at a port of a pod.
+type Server struct {
+	reach.Listener
+	// HTTP and GRPC are the answers of the container that it declares for any of its ports; nil if it declares none for this one.
+	HTTP []responses.HTTP
+	GRPC []responses.GRPC
+}
+
 // Of returns what listens at a port of a pod; nil if nothing does. The pod has the annotations of its images' profiles, and
 // running reports whether a container runs.
-func Of(pod *corev1.Pod, running func(container string) bool, port int32, protocol corev1.Protocol) *reach.Listener {
-	declares, assumed := false, (*reach.Listener)(nil)
+func Of(pod *corev1.Pod, running func(container string) bool, port int32, protocol corev1.Protocol) *Server {
+	declares, assumed := false, (*Server)(nil)
 	for _, ref := range podspec.Containers(pod) {
 		declares = declares || len(ref.Container.Ports) > 0
 		if !running(ref.Name) {
 			continue
 		}
 		answers, annotated := responses.HTTPOf(pod, ref.Name, ref.Kind)
-		if protocol == corev1.ProtocolTCP && annotated && responses.Listens(answers, port) {
-			return &reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}
+		if protocol == corev1.ProtocolTCP && responses.Listens(answers, port) {
+			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}, HTTP: answers}
 		}
-		if annotated || !mayListen(pod, ref) {
-			continue
+		if checks := responses.GRPCOf(pod, ref.Name, ref.Kind); protocol == corev1.ProtocolTCP && responses.Checks(checks, port) {
+			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/grpc has answers for the port", Unknown: true}, GRPC: checks}
 		}
-		if declared(ref.Container, port, protocol) {
-			return &reach.Listener{Container: ref.Name, Why: "it declares the port", Unknown: true}
-		}
-		if assumed == nil && isUnknown(pod, ref) {
-			assumed = &reach.Listener{Container: ref.Name, Why: "assumed: the pod declares no ports, and what its program does is unknown", Assumed: true, Unknown: true}
+		switch {
+		case annotated:
+		case declared(ref.Container, port, protocol):
+			if mayListen(pod, ref) {
+				return &Server{Listener: reach.Listener{Container: ref.Name, Why: "it declares the port", Unknown: true}}
+			}
+		case assumed == nil && !declares && mayListen(pod, ref) && isUnknown(pod, ref):
+			assumed = &Server{Listener: reach.Listener{Container: ref.Name, Why: "assumed: the pod declares no ports, and what its program does is unknown", Assumed: true, Unknown: true}}
 		}
 	}
 	if declares {
 		return nil
 	}
 	return assumed
+}
+
+// OfProbe returns what a probe or a hook of a container reaches, and the number of its port. refused means that nothing listens
+// there: the container declares answers, and none for the port. One that declares none, and whose port no other container serves,
+// is assumed to have a program that answers.
+func OfProbe(pod *corev1.Pod, running func(container string) bool, ref podspec.Container, port intstr.IntOrString) (s *Server, number int32, refused bool) {
+	number = responses.PortNumber(ref.Container, port)
+	if !responses.Declared(pod) { // most pods: spare them the look-up
+		return nil, number, false
+	}
+	if s = Of(pod, running, number, corev1.ProtocolTCP); s != nil {
+		return s, number, false
+	}
+	_, refused = responses.HTTPOf(pod, ref.Name, ref.Kind)
+	return nil, number, refused
 }
 
 // declared reports whether a container declares a port.
@@ -54,7 +80,7 @@ func declared(c *corev1.Container, port int32, protocol corev1.Protocol) bool {
 // mayListen reports whether the program of a container may listen: not if all that its command does is known, and for an init
 // container only if it is a sidecar.
 func mayListen(pod *corev1.Pod, ref podspec.Container) bool {
-	if ref.Kind == podspec.InitContainer || lifecycle.Pauses(ref.Container) {
+	if ref.Kind == podspec.InitContainer || podspec.Pauses(ref.Container) {
 		return false
 	}
 	if len(ref.Container.Command)+len(ref.Container.Args) == 0 {

@@ -18,14 +18,14 @@ import (
 // every check succeeds.
 const AnnotationGRPC = "minikcm.dev/grpc"
 
-// grpc is one line of AnnotationGRPC.
-type grpc struct {
+// GRPC is one line of AnnotationGRPC.
+type GRPC struct {
 	port            int32
 	service, status string
 }
 
-func ParseGRPC(text string) ([]grpc, error) {
-	var answers []grpc
+func ParseGRPC(text string) ([]GRPC, error) {
+	var answers []GRPC
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -35,7 +35,7 @@ func ParseGRPC(text string) ([]grpc, error) {
 		if err != nil || number < 1 || number > maxPort {
 			return nil, fmt.Errorf("%q does not begin with a port", strings.TrimSpace(line))
 		}
-		a := grpc{port: int32(number), status: words[len(words)-1]}
+		a := GRPC{port: int32(number), status: words[len(words)-1]}
 		if len(words) > 3 || len(words) < 2 || !slices.Contains([]string{"SERVING", "NOT_SERVING", "UNKNOWN"}, a.status) {
 			return nil, fmt.Errorf("%q does not end with SERVING, NOT_SERVING or UNKNOWN", strings.TrimSpace(line))
 		}
@@ -50,24 +50,32 @@ func ParseGRPC(text string) ([]grpc, error) {
 	return answers, nil
 }
 
-// GRPCFailure returns why a health check fails, in the words of upstream's prober; empty if it
+// GRPCOf parses the annotation for a container; nil if there is none or it is invalid.
+func GRPCOf(pod *corev1.Pod, container string, kind podspec.Kind) []GRPC {
+	if len(pod.Annotations) == 0 {
+		return nil
+	}
+	text, ok := podspec.Annotations{Pod: pod, Container: container, NamedOnly: kind == podspec.InitContainer}.Get(AnnotationGRPC)
+	if !ok {
+		return nil
+	}
+	answers, _ := ParseGRPC(text) // an event reports an error
+	return answers
+}
+
+// Checks reports whether any answer is for the port.
+func Checks(answers []GRPC, port int32) bool {
+	return slices.ContainsFunc(answers, func(a GRPC) bool { return a.port == port })
+}
+
+// GRPCFailure returns why a health check that gets one of the answers fails, in the words of upstream's prober; empty if it
 // succeeds.
-func GRPCFailure(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe, address string) string {
-	text, declared := podspec.Annotations{Pod: pod, Container: ref.Name, NamedOnly: ref.Kind == podspec.InitContainer}.Get(AnnotationGRPC)
-	if !declared {
-		return ""
-	}
-	answers, err := ParseGRPC(text)
-	if err != nil {
-		return ""
-	}
+func GRPCFailure(answers []GRPC, probe *corev1.Probe, address string) string {
 	service := ""
 	if probe.GRPC.Service != nil {
 		service = *probe.GRPC.Service
 	}
-	listens := false
 	for _, a := range answers {
-		listens = listens || a.port == probe.GRPC.Port
 		if a.port != probe.GRPC.Port || a.service != service {
 			continue
 		}
@@ -76,7 +84,7 @@ func GRPCFailure(pod *corev1.Pod, ref podspec.Container, probe *corev1.Probe, ad
 		}
 		return fmt.Sprintf("service unhealthy (responded with %q)", a.status)
 	}
-	if listens {
+	if Checks(answers, probe.GRPC.Port) {
 		return "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
 	}
 	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second

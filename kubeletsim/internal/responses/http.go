@@ -32,8 +32,6 @@ type HTTP struct {
 	Review Review
 	// Root is the directory whose files are served; empty if none are.
 	Root string
-	// Container is the name of the container that answers. Callers set it; ParseHTTP does not.
-	Container string
 }
 
 // Review is an answer to an AdmissionReview.
@@ -108,6 +106,16 @@ func HTTPOf(pod *corev1.Pod, container string, kind podspec.Kind) (answers []HTT
 	}
 	answers, err := ParseHTTP(text)
 	return answers, err == nil
+}
+
+// Declared reports whether any annotation of a pod declares answers.
+func Declared(pod *corev1.Pod) bool {
+	for key := range pod.Annotations {
+		if strings.HasPrefix(key, AnnotationHTTP) || strings.HasPrefix(key, AnnotationGRPC) {
+			return true
+		}
+	}
+	return false
 }
 
 // Listens reports whether any answer is for the port.
