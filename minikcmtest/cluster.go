@@ -37,7 +37,7 @@ func WithNodes(n int) Option {
 	}
 }
 
-// WithNodePools adds the nodes of a file with documents of kind NodePools (docs/simulation.md). Unless
+// WithNodePools adds the nodes of a file with documents of kind NodePools (docs/simulation/nodes.md). Unless
 // WithNodes follows, there are no others. It fails the test if the file cannot be read.
 func WithNodePools(t testing.TB, file string) Option {
 	t.Helper()

@@ -88,7 +88,7 @@ func discoveryOf(table *Table) []string {
 }
 
 // notServed are resources of former releases, or of features that are off, whose versions are not served.
-// docs/limits.md lists them.
+// docs/envtest.md lists them.
 var notServed = []string{
 	"authentication.k8s.io/v1alpha1 ", "authentication.k8s.io/v1beta1 ",
 	"certificates.k8s.io/v1alpha1 podcertificaterequests",

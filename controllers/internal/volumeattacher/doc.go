@@ -7,7 +7,7 @@
 //
 // The annotations minikcm.dev/attach-delay, minikcm.dev/attach-error, minikcm.dev/detach-delay and
 // minikcm.dev/detach-error, of a claim, a volume or a class, make it slow or fail
-// (docs/simulation.md).
+// (docs/simulation/volumes.md).
 //
 // Upstream has no such controller, and no role of upstream's allows an attacher's writes: a driver
 // brings its own. Within a cluster the package's account is privileged.

@@ -8,7 +8,7 @@
 // A StorageClass of another provisioner is simulated if it has the annotation
 // minikcm.dev/simulated: "true". The annotations minikcm.dev/provision-delay,
 // minikcm.dev/provision-error and minikcm.dev/delete-error, of a claim, a volume or a class,
-// make the provisioner slow or fail (docs/simulation.md).
+// make the provisioner slow or fail (docs/simulation/volumes.md).
 //
 // Upstream has no such controller. The package acts as the service account of the binder,
 // whose role contains the permissions of upstream's former provisioners.
