@@ -17,12 +17,12 @@ import (
 func (k *Kubelets) newFabric() *fabric.Fabric {
 	return fabric.New(fabric.Options{
 		Informers: k.informers, Start: func() { k.informers.Start(k.ended) }, Now: k.opts.Clock.Now, Listens: k.listens, Cut: k.cut,
-		Handle: func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.InformerSynced, error) {
+		Handle: func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.DoneChecker, error) {
 			registration, err := k.attend(informer, seen, lost)
 			if err != nil {
 				return nil, err
 			}
-			return registration.HasSynced, nil
+			return registration.HasSyncedChecker(), nil
 		},
 	})
 }

@@ -33,6 +33,7 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 	k.rouse(n)
 	n.Stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
+	k.fabric.Changed()
 	return nil
 }
 
@@ -94,6 +95,7 @@ func (k *Kubelets) wakeNode(name string) {
 	k.loop.Add(pressureKey(name))
 	k.offerStatic(name)
 	k.wakePods(name)
+	k.fabric.Changed()
 }
 
 func (k *Kubelets) wakePods(name string) {

@@ -28,6 +28,11 @@ func (k *Kubelets) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, er
 	return k.fabric.Answer(ctx, ask)
 }
 
+// FollowReach calls changed after each change on which answers of Reach may depend, until ctx ends. Calls may overlap.
+func (k *Kubelets) FollowReach(ctx context.Context, changed func()) error {
+	return k.fabric.Follow(ctx, changed)
+}
+
 // ReachIn is Reach for the objects of a cluster that does not run here. What runs in their containers is what their statuses show. If
 // there are no EndpointSlices among them, the ready pods that a Service selects are its endpoints.
 func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*reach.Report, error) {

@@ -23,7 +23,7 @@ import (
 
 // checks returns the cluster as checks need it.
 func (r *run) checks() *check.Cluster {
-	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions, Known: r.known}
+	return &check.Cluster{Follower: r.follower, Kinds: r.kinds, World: r.expressions, Known: r.known, Reacher: r.reacher()}
 }
 
 // expressions returns the values that CEL expressions may name.
@@ -99,6 +99,11 @@ func expectTitle(e *spec.Expect) string { return "expect " + e.Title() }
 func expectedObjects(e *spec.Expect) []spec.Object { return slices.Concat(e.Objects, e.Absent) }
 
 func (b *branch) expect(ctx context.Context, e *spec.Expect) error {
+	if len(e.Reachable) > 0 { // what the steps before have done is delivered first
+		if err := b.Yield(ctx); err != nil {
+			return err
+		}
+	}
 	return b.within(ctx, time.Duration(e.Within), false, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().Follow(ctx, e, b.Raise)
 	})

@@ -124,6 +124,7 @@ func TestLibrary(t *testing.T) {
 
 var (
 	generatedName = regexp.MustCompile(`web-[0-9a-f]+(-[0-9a-z]{5})?`)
+	generatedDB   = regexp.MustCompile(`db-[0-9a-f]{8,}-[0-9a-z]{5}`)
 	uid           = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	measured      = regexp.MustCompile(`(before|polling|informer|shared|custom) is [\d.]+`)
 	nearestEvent  = regexp.MustCompile(`the nearest of \d+ is event \S+:`)
@@ -132,6 +133,7 @@ var (
 // withoutNames replaces names and numbers that depend on earlier random choices.
 func withoutNames(text string) string {
 	text = measured.ReplaceAllString(text, "$1 is N")
+	text = generatedDB.ReplaceAllString(text, "db-XXX")
 	text = generatedName.ReplaceAllString(uid.ReplaceAllString(text, "UID"), "web-XXX")
 	return nearestEvent.ReplaceAllString(text, "the nearest is an event:")
 }
@@ -143,6 +145,8 @@ func TestMutations(t *testing.T) {
 	for name, test := range map[string]struct{ scenario, old, new string }{
 		"pod-kill-without-replicasets":       {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -replicaset-controller]"},
 		"pod-kill-without-endpointslices":    {"pod-kill", "nodes: 3", "nodes: 3\n    controllers: ['*', -endpointslice-controller]"},
+		"default-deny-that-denies-nothing":   {"default-deny", "spec: {podSelector: {}, policyTypes: [Ingress, Egress]}", "spec: {podSelector: {matchLabels: {app: other}}, policyTypes: [Ingress, Egress]}"},
+		"default-deny-of-another-port":       {"default-deny", "ports: [{port: sql}]", "ports: [{port: 5433}]"},
 		"pod-kill-without-nodes":             {"pod-kill", "nodes: 3", "nodes: 0"},
 		"pod-kill-of-two":                    {"pod-kill", "replicas: 3\n              sel", "replicas: 2\n              sel"},
 		"pod-kill-of-more-than-there-are":    {"pod-kill", "selector: app=web\n    - name: a replacement", "selector: app=web\n          count: 4\n    - name: a replacement"},
@@ -219,6 +223,8 @@ func TestFailures(t *testing.T) {
 		"count-unknown-kind":  `  steps: [{expect: {counts: [{target: widgets, equals: 0}]}}]`,
 		"count-bad-field":     `  steps: [{expect: {counts: [{target: pods, fieldSelector: spec.mood=good, equals: 0}]}}]`,
 		"kill-none":           `  steps: [{kill: {pods: {selector: app=web}}}]`,
+		"reachable":           `  steps: [{apply: {objects: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: a, image: nginx}]}}, {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny, namespace: default}, spec: {podSelector: {}}}]}}, {reachable: {from: node/node-1, to: pod/a}}, {reachable: {from: node/node-0, to: pod/a, expect: refused, within: 3s}}]`,
+		"reachable-missing":   `  steps: [{reachable: {from: deploy/web, to: web, within: 3s}}]`,
 		"timeout":             "  timeout: 2m\n  steps: [{expect: {within: 1m, counts: [{target: nodes, equals: 3}]}}, {sleep: 30s}, {name: the step that is too long, wait: {target: pod/a, for: create, within: 2m}}, {kill: {node: node-0}}]",
 	} {
 		t.Run(name, func(t *testing.T) {

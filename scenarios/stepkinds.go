@@ -54,7 +54,11 @@ func stepKinds() []*kind {
 		}),
 		row("expect", def[spec.Expect]{
 			check: checkExpect, title: expectTitle, run: (*branch).expect,
-			typed: expectedObjects, span: runrecord.Check,
+			typed: expectedObjects, possible: expectPossible, span: runrecord.Check,
+		}),
+		row("reachable", def[AwaitReachable]{
+			check: (*AwaitReachable).check, title: (*AwaitReachable).title, run: (*branch).reachable,
+			possible: (*AwaitReachable).possible, span: runrecord.Check,
 		}),
 		row("remember", def[check.Remember]{check: (*check.Remember).Check, title: rememberTitle, run: (*branch).remember}),
 	}

@@ -55,7 +55,7 @@ be read, and 3 if TO is outside of the cluster.`,
 			}
 			ask := &reach.Ask{Namespace: namespace, ToNamespace: toNamespace, From: args[0], To: args[1]}
 			var err error
-			if ask.Protocol, err = reachapi.Protocol(protocol); err != nil {
+			if ask.Protocol, err = reach.ParseProtocol(protocol); err != nil {
 				return badInput{fmt.Errorf("--protocol: %w", err)}
 			}
 			var report *reach.Report

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -47,15 +46,47 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if r.Method != http.MethodGet {
 		return openrequests.NotAllowed(w, r, resource, http.MethodGet)
 	}
-	query, err := openrequests.Parameters(r, "namespace", "toNamespace", "from", "to", "protocol")
+	query, err := openrequests.Parameters(r, "namespace", "toNamespace", "from", "to", "protocol", "port", "follow")
 	if err != nil {
 		return err
 	}
-	ask := &reach.Ask{Namespace: query.Get("namespace"), ToNamespace: query.Get("toNamespace"), From: query.Get("from"), To: query.Get("to")}
-	if ask.Protocol, err = Protocol(query.Get("protocol")); err != nil {
+	port, err := portOf(query.Get("port"))
+	if err != nil {
+		return err
+	}
+	follow, err := openrequests.Boolean(query, "follow")
+	if err != nil {
+		return err
+	}
+	ask := &reach.Ask{Namespace: query.Get("namespace"), ToNamespace: query.Get("toNamespace"), From: query.Get("from"), To: query.Get("to"), Port: port}
+	if ask.Protocol, err = reach.ParseProtocol(query.Get("protocol")); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
+	if follow {
+		return s.follow(ctx, w, ask)
+	}
 	report, err := s.cluster.Kubelets().Reach(ctx, ask)
+	if err != nil {
+		return refusal(err)
+	}
+	openrequests.Answer(w, http.StatusOK, report)
+	return nil
+}
+
+// portOf reads a port; 0 if the text is empty.
+func portOf(text string) (int32, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("port=%q is not a port from 1 to 65535", text))
+	}
+	return int32(n), nil
+}
+
+// refusal returns the Status for a question that has no answer.
+func refusal(err error) error {
 	var invalid *reach.InvalidError
 	var missing *reach.NotFoundError
 	switch {
@@ -65,11 +96,8 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		status := apierrors.NewNotFound(resource, "")
 		status.ErrStatus.Message = err.Error()
 		return status
-	case err != nil:
-		return err
 	}
-	openrequests.Answer(w, http.StatusOK, report)
-	return nil
+	return err
 }
 
 // Close implements minikcm.ExtensionHandler.
@@ -78,21 +106,19 @@ func (s *service) Close() error {
 	return nil
 }
 
-// Protocol reads the name of a protocol; empty is TCP.
-func Protocol(text string) (corev1.Protocol, error) {
-	switch p := corev1.Protocol(strings.ToUpper(text)); p {
-	case "":
-		return corev1.ProtocolTCP, nil
-	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
-		return p, nil
+// request asks a running cluster.
+func request(client rest.Interface, ask *reach.Ask) *rest.Request {
+	r := client.Get().AbsPath(Path).SetHeader("Accept", "application/json").
+		Param("namespace", ask.Namespace).Param("toNamespace", ask.ToNamespace).Param("from", ask.From).Param("to", ask.To).Param("protocol", string(ask.Protocol))
+	if ask.Port != 0 {
+		r.Param("port", strconv.Itoa(int(ask.Port)))
 	}
-	return "", fmt.Errorf("%q is none of the protocols TCP, UDP and SCTP", text)
+	return r
 }
 
 // Get asks a running cluster.
 func Get(ctx context.Context, client rest.Interface, ask *reach.Ask) (*reach.Report, error) {
-	result := client.Get().AbsPath(Path).SetHeader("Accept", "application/json").
-		Param("namespace", ask.Namespace).Param("toNamespace", ask.ToNamespace).Param("from", ask.From).Param("to", ask.To).Param("protocol", string(ask.Protocol)).Do(ctx)
+	result := request(client, ask).Do(ctx)
 	if err := result.Error(); err != nil { // the Status of the response, which Raw does not decode
 		return nil, err
 	}

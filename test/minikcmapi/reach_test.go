@@ -1,8 +1,10 @@
 package minikcmapi
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +56,7 @@ func TestReach(t *testing.T) {
 	if err != nil || got.Reached || got.Outcome != reach.TimedOut || len(got.Ingress.Denials) != 1 || got.Ingress.Denials[0].Policy.String() != "default/deny" {
 		t.Errorf("with a policy: %+v, %v", got, err)
 	}
+	followReach(t, c)
 	// The Status arrives as it was sent: by its kind, the command line knows that the cluster has this path.
 	var status *apierrors.StatusError
 	if _, err := ask("nosuch", "web"); !errors.As(err, &status) || !apierrors.IsNotFound(err) || status.ErrStatus.Details.Kind != reachapi.Feature || !strings.Contains(err.Error(), "nosuch") {
@@ -61,5 +64,35 @@ func TestReach(t *testing.T) {
 	}
 	if _, err := ask("pvc/x", "web"); !apierrors.IsBadRequest(err) {
 		t.Errorf("from a claim: %v", err)
+	}
+}
+
+// A stream has the answer again each time it is another one.
+func followReach(t *testing.T, c *minikcmtest.Cluster) {
+	t.Helper()
+	news := make(chan struct{}, 100)
+	var reading sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer reading.Wait()
+	defer cancel()
+	answer, err := reachapi.Follow(ctx, c.Client().CoreV1().RESTClient(), &reach.Ask{From: "client", To: "svc/late", Port: 80}, reading.Go, func() { news <- struct{}{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing *reach.NotFoundError
+	if _, err := answer(); !errors.As(err, &missing) || missing.What != "service default/late" {
+		t.Errorf("before the Service is there: %v", err)
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "late"}, Ports: []corev1.ServicePort{{Port: 80}}}}
+	if _, err := c.Client().CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-news:
+	case <-t.Context().Done():
+		t.Fatal("no news of the Service")
+	}
+	if got, err := answer(); err != nil || got.Outcome != reach.Refused {
+		t.Errorf("without endpoints: %+v, %v", got, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,9 @@ type Ask struct {
 	// From is a pod, a workload (deploy/NAME), a node (node/NAME) or an address outside of the cluster.
 	From string
 	// To is a name as a program in From would use it, an address, svc/NAME, or one of From's forms, and may have a port.
-	To       string
+	To string
+	// Port is the port; 0: that in To.
+	Port     int32
 	Protocol corev1.Protocol
 }
 
@@ -42,7 +45,7 @@ func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
 		return nil, err
 	}
 	q := &Query{From: from, Protocol: cmp.Or(a.Protocol, corev1.ProtocolTCP)}
-	to, err := c.target(q, cmp.Or(a.ToNamespace, a.Namespace, metav1.NamespaceDefault), a.To)
+	to, err := c.target(q, cmp.Or(a.ToNamespace, a.Namespace, metav1.NamespaceDefault), a)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +70,24 @@ func workload(kind string) string {
 	return ""
 }
 
+// CheckEnd returns an *InvalidError if a text cannot be the source of a connection.
+func CheckEnd(text string) error {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return nil
+	}
+	kind, name, ok := strings.Cut(text, "/")
+	if !ok {
+		kind, name = "pod", text
+	}
+	switch {
+	case name == "" || strings.Contains(name, "/"):
+		return &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME and an address", text)}
+	case slices.Contains([]string{"node", "nodes", "no", "pod", "pods", "po"}, strings.ToLower(kind)) || workload(kind) != "":
+		return nil
+	}
+	return &InvalidError{fmt.Sprintf("%q is none of pod, deploy, sts, ds, rs, job and node", kind)}
+}
+
 // end returns one end of a connection, and its name.
 func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 	if address, err := netip.ParseAddr(text); err == nil {
@@ -76,13 +97,14 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 		}
 		return policy.Peer{Address: address, Node: c.byAddress[address]}, text, nil
 	}
+	if err := CheckEnd(text); err != nil {
+		return policy.Peer{}, "", err
+	}
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok {
 		kind, name = "pod", text
 	}
 	switch lower := strings.ToLower(kind); {
-	case name == "" || strings.Contains(name, "/"):
-		return policy.Peer{}, "", &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME and an address", text)}
 	case lower == "node" || lower == "nodes" || lower == "no":
 		if c.nodes[name] == nil {
 			return policy.Peer{}, "", &NotFoundError{"node " + name}
@@ -99,9 +121,6 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 		return policy.Peer{Pod: pod}, podName(pod), nil
 	}
 	of := workload(kind)
-	if of == "" {
-		return policy.Peer{}, "", &InvalidError{fmt.Sprintf("%q is none of pod, deploy, sts, ds, rs, job and node", kind)}
-	}
 	pods := c.Pods(namespace, func(pod *corev1.Pod) bool { return belongs(pod, of, name) && len(PodAddresses(pod)) > 0 })
 	if len(pods) == 0 {
 		return policy.Peer{}, "", &NotFoundError{fmt.Sprintf("a pod of %s %s/%s", of, namespace, name)}
@@ -128,11 +147,15 @@ func belongs(pod *corev1.Pod, kind, name string) bool {
 const defaultPort = 80
 
 // target fills in the query's destination, and returns its name.
-func (c *Cluster) target(q *Query, namespace, text string) (string, error) {
-	host, port, err := splitPort(text)
-	if err != nil {
+func (c *Cluster) target(q *Query, namespace string, a *Ask) (string, error) {
+	host, port, err := splitPort(a.To)
+	switch {
+	case err != nil:
 		return "", err
+	case port != 0 && a.Port != 0 && port != a.Port:
+		return "", &InvalidError{fmt.Sprintf("%q names another port than %d", a.To, a.Port)}
 	}
+	port = cmp.Or(port, a.Port)
 	q.Host, q.Port = host, port
 	kind, name, isObject := strings.Cut(host, "/")
 	switch {
@@ -174,6 +197,17 @@ func (c *Cluster) target(q *Query, namespace, text string) (string, error) {
 		return fmt.Sprintf("%s:%d", called, q.Port), nil
 	}
 	return fmt.Sprintf("%s:%d", host, q.Port), nil
+}
+
+// ParseProtocol reads the name of a protocol; empty is TCP.
+func ParseProtocol(text string) (corev1.Protocol, error) {
+	switch p := corev1.Protocol(strings.ToUpper(text)); p {
+	case "":
+		return corev1.ProtocolTCP, nil
+	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+		return p, nil
+	}
+	return "", fmt.Errorf("%q is none of the protocols TCP, UDP and SCTP", text)
 }
 
 // splitPort splits HOST:PORT; the port is 0 if there is none. An IPv6 address with a port is in brackets.

@@ -37,6 +37,18 @@ const (
 	Unknown Outcome = "unknown"
 )
 
+// OutcomeNames returns the outcomes in words.
+func OutcomeNames() []string {
+	var names []string
+	for _, o := range []Outcome{Connected, Refused, TimedOut, NoRoute, Unreachable, NoSuchHost, NoNameServer, Unknown} {
+		names = append(names, string(o))
+	}
+	return names
+}
+
+// Known reports whether there is such an outcome.
+func (o Outcome) Known() bool { return slices.Contains(OutcomeNames(), string(o)) }
+
 // Error returns the error that Linux, or the C library's resolver, reports; empty if there is none.
 func (o Outcome) Error() string {
 	switch o {

@@ -18,6 +18,8 @@ import (
 type Cluster struct {
 	Follower *Follower
 	Kinds    Kinds
+	// Reacher answers whether connections arrive; nil if that is not known.
+	Reacher Reacher
 	// World returns the variables of expressions, for each evaluation; metrics says whether the
 	// expression reads metrics.
 	World func(ctx context.Context, metrics bool) (*World, error)
@@ -74,6 +76,9 @@ func (c *Cluster) Follow(ctx context.Context, e *spec.Expect, changed func()) (*
 		lacking := shortageOf(q)
 		x.clauses = append(x.clauses, func(context.Context) error { return counted(n, count(), view, lacking) })
 		x.matching = append(x.matching, func(context.Context) []*unstructured.Unstructured { return view.matching(n.Where) })
+	}
+	if err := c.reachable(ctx, e, x, changed); err != nil {
+		return nil, err
 	}
 	return x, c.expressions(ctx, e, x, changed)
 }

@@ -66,6 +66,9 @@ func NewFollower(config *rest.Config, ledger *clock.Ledger) (*Follower, error) {
 // Wait returns when all views have ended. Their contexts must have ended.
 func (f *Follower) Wait() { f.ended.Wait() }
 
+// Go calls do in a goroutine for which Wait waits. It has to end with the context of what it follows.
+func (f *Follower) Go(do func()) { f.ended.Go(do) }
+
 // Query says which objects are followed.
 type Query struct {
 	Resource schema.GroupVersionResource

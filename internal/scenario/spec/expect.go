@@ -19,6 +19,8 @@ type Expect struct {
 	Given map[string]Given `yaml:"given"`
 	// CEL are expressions that must be true.
 	CEL []string `yaml:"cel"`
+	// Reachable are connections that must arrive, or must not.
+	Reachable []Reachable `yaml:"reachable"`
 
 	// Line is where it is written.
 	Line int `yaml:"-"`
@@ -91,6 +93,9 @@ func (e *Expect) Title() string {
 	}
 	for _, expression := range e.CEL {
 		parts = append(parts, FirstLine(expression))
+	}
+	for i := range e.Reachable {
+		parts = append(parts, e.Reachable[i].Title())
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,8 +8,8 @@ import (
 )
 
 func (d *decoder) checkExpect(e *Expect, field string) {
-	if len(e.Objects)+len(e.Absent)+len(e.Counts)+len(e.CEL) == 0 {
-		d.problem(e.Line, field, "needs objects, absent, counts or cel")
+	if len(e.Objects)+len(e.Absent)+len(e.Counts)+len(e.CEL)+len(e.Reachable) == 0 {
+		d.problem(e.Line, field, "needs objects, absent, counts, cel or reachable")
 	}
 	for name, objects := range map[string][]Object{"objects": e.Objects, "absent": e.Absent} {
 		for i := range objects {
@@ -29,6 +29,9 @@ func (d *decoder) checkExpect(e *Expect, field string) {
 		if d.options.CEL != nil {
 			d.check(e.Line, fmt.Sprintf("%s.cel[%d]", field, i), d.options.CEL(expression, names, true))
 		}
+	}
+	for i := range e.Reachable {
+		e.Reachable[i].Check(func(name string, err error) { d.check(e.Line, fmt.Sprintf("%s.reachable[%d].%s", field, i, name), err) })
 	}
 	d.checkWithin(e.Within, e.Line, field)
 }

@@ -3,7 +3,9 @@ package fabric
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +26,7 @@ import (
 type Options struct {
 	Informers informers.Kinds
 	// Handle registers functions for an informer's objects. synced reports whether they have seen all that there are.
-	Handle func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (synced cache.InformerSynced, err error)
+	Handle func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (synced cache.DoneChecker, err error)
 	// Start starts the informers that were requested and do not run yet.
 	Start func()
 	Now   func() time.Time
@@ -41,18 +43,21 @@ type Fabric struct {
 	// beginning holds back questions until the informers have synced. begun and synced belong to its holder.
 	beginning sync.Mutex
 	begun     bool
-	synced    []cache.InformerSynced
+	synced    []cache.DoneChecker
 	ready     bool
 
 	mu      sync.Mutex
 	cluster *reach.Cluster
 	// affinities are what each node remembers of clients.
 	affinities map[string]*services.Affinities
+	// followers are called after changes, by their numbers.
+	followers map[int]func()
+	last      int
 }
 
 // New returns a network without objects.
 func New(opts Options) *Fabric {
-	return &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}}
+	return &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}, followers: map[int]func(){}}
 }
 
 // begin starts the informers on the first call, and returns when they have synced.
@@ -69,8 +74,12 @@ func (f *Fabric) begin(ctx context.Context) error {
 		f.begun = true
 		f.opts.Start()
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), f.synced...) {
-		return fmt.Errorf("waiting for the network's objects: %w", context.Cause(ctx))
+	for _, synced := range f.synced {
+		select {
+		case <-synced.Done():
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the network's objects: %w", context.Cause(ctx))
+		}
 	}
 	f.ready = true
 	return nil
@@ -103,14 +112,46 @@ func (f *Fabric) watch() error {
 	return nil
 }
 
-// on returns a function for an informer's objects of one type, which holds the lock.
+// on returns a function for an informer's objects of one type. It calls do with the lock held.
 func on[T any](f *Fabric, do func(*T)) func(obj any) {
 	return func(obj any) {
 		if o, ok := obj.(*T); ok {
 			f.mu.Lock()
-			defer f.mu.Unlock()
 			do(o)
+			f.mu.Unlock()
+			f.Changed()
 		}
+	}
+}
+
+// Follow calls changed after each change on which answers may depend, until ctx ends. Calls may overlap.
+func (f *Fabric) Follow(ctx context.Context, changed func()) error {
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	id := f.last
+	f.followers[id] = changed
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.followers, id)
+	})
+	return nil
+}
+
+// Changed calls the followers. The kubelets call it after a change that no object shows, such as a node that is cut off.
+func (f *Fabric) Changed() {
+	f.mu.Lock()
+	var all []func()
+	for _, id := range slices.Sorted(maps.Keys(f.followers)) {
+		all = append(all, f.followers[id])
+	}
+	f.mu.Unlock()
+	for _, changed := range all {
+		changed()
 	}
 }
 
