@@ -6,6 +6,8 @@ import (
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/accessrecord"
+	"minikcm.dev/minikcm/internal/assembly/bootstrap"
+	"minikcm.dev/minikcm/internal/assembly/kubeconfig"
 	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/internal/faults"
 	"minikcm.dev/minikcm/internal/faulty"
@@ -18,6 +20,21 @@ import (
 
 // The types of the options and methods of a Cluster have names in this package, so that its users need no
 // other, and so that the other packages can change.
+
+const (
+	// AdminUser is the user of the kubeconfig and of Config, in the group system:masters.
+	AdminUser = "kubernetes-admin"
+	// ContextName is the name of the cluster, the context and the user in the kubeconfigs that
+	// clusters write.
+	ContextName = kubeconfig.ContextName
+	// ConfigExtension is the name of the extension that marks a cluster in a kubeconfig as one
+	// of minikcm: {"version": VERSION}.
+	ConfigExtension = kubeconfig.Extension
+	// DefaultStorageClass is the name of the default StorageClass that a cluster without any
+	// StorageClass gets if its controllers include the simulated-volume-provisioner. Its volumes
+	// are created when a pod uses their claim, and every node can use them.
+	DefaultStorageClass = bootstrap.DefaultStorageClass
+)
 
 // Pool is a group of identical nodes.
 type Pool = kubeletsim.Pool

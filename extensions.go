@@ -126,7 +126,7 @@ func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
 	}
 	service := c.services.get(name)
 	if service == nil {
-		WriteError(w, apierrors.NewServiceUnavailable("the cluster is starting: try again in a moment"))
+		WriteError(w, errStarting)
 		return true
 	}
 	service.ServeHTTP(w, r)

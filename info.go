@@ -1,17 +1,12 @@
 package minikcm
 
 import (
-	"encoding/json"
-	"net/http"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"minikcm.dev/minikcm/clock"
 )
-
-// ownPath is the root of the paths that only minikcm serves. GET returns an Info.
-const ownPath = "/minikcm/v1"
 
 // module is the path of the module that this package belongs to.
 const module = "minikcm.dev/minikcm"
@@ -68,7 +63,7 @@ func (c *Cluster) Info() Info {
 	slices.Sort(features)
 	info := Info{
 		Version: Version(), Kubernetes: c.opts.kubernetesVersion(), Features: features, Seed: c.opts.Seed, Roles: c.Roles(), History: c.opts.Storage.History.text(), Fork: c.opts.Fork,
-		Clock: ClockInfo{Mode: c.opts.Clock.Mode, Now: c.clock.Now().UTC()},
+		Clock: ClockInfo{Mode: c.opts.Clock.Mode, Now: c.Clock().Now().UTC()},
 	}
 	switch info.Clock.Mode {
 	case "":
@@ -76,17 +71,12 @@ func (c *Cluster) Info() Info {
 	case clock.ModeScaled:
 		info.Clock.Factor = c.opts.Clock.Speed
 	case clock.ModeVirtual:
-		if c.pace.pacer != nil {
-			now, _ := c.pace.pacer.Pace()
+		if pacer := c.Pacer(); pacer != nil {
+			now, _ := pacer.Pace()
 			info.Clock.Factor, info.Clock.Paused = now.Speed, now.Paused
 		}
 	}
 	return info
-}
-
-func (c *Cluster) serveInfo(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(c.Info()) // fails only if the client is gone
 }
 
 // releasedVersion is the version of a released program; the linker sets it.

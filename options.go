@@ -1,6 +1,8 @@
 package minikcm
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,8 +10,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/assembly/bootstrap"
 	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/internal/featuregates"
+	"minikcm.dev/minikcm/internal/kwok"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -245,6 +249,93 @@ type FaultOptions struct {
 	// Store allows faults of the store: Cluster.StoreFaults.
 	Store bool
 }
+
+// ServingCertificate names the files, in PEM, of the certificate that the API server serves
+// HTTPS with.
+type ServingCertificate struct {
+	// CertFile has the certificate, followed by its intermediate authorities and, if clients
+	// are to trust it by the cluster's kubeconfigs, the root authority.
+	CertFile string
+	KeyFile  string
+}
+
+// ServiceAccountTokens configures the tokens of service accounts as kube-apiserver's flags do.
+// The zero value means the cluster's own key and auth.DefaultIssuer.
+type ServiceAccountTokens struct {
+	// SigningKeyFile has the private key, in PEM, that signs tokens (--service-account-signing-key-file).
+	SigningKeyFile string
+	// KeyFiles have the keys, in PEM, that verify tokens: public or private keys, or
+	// certificates (--service-account-key-file). Empty means the signing key.
+	KeyFiles []string
+	// Issuers are the accepted issuers of bound tokens, of which the first issues the new ones
+	// (--service-account-issuer).
+	Issuers []string
+	// Audiences are the API server's own (--api-audiences); empty means Issuers.
+	Audiences []string
+}
+
+// DefaultClusterCIDR is PodNetworks.ClusterCIDR by default.
+const DefaultClusterCIDR = "10.192.0.0/10"
+
+// PodNetworks are the networks that the addresses of pods are from.
+type PodNetworks struct {
+	// Allocate makes the node-ipam-controller give each Node its networks, as in a cluster with
+	// --allocate-node-cidrs: a node is not ready before it has them. Without it, each simulated
+	// kubelet registers with a network of each IP family of Options.API.ServiceRanges, of 10.192.0.0/10
+	// and fd00:10::/32, and the fields below must be empty.
+	Allocate bool
+	// ClusterCIDR is the range of all networks, or one of IPv4 and one of IPv6, separated by a
+	// comma. Empty means DefaultClusterCIDR.
+	ClusterCIDR string
+	// MaskSize is the prefix length of the nodes' networks with one range, IPv4MaskSize and IPv6MaskSize the
+	// prefix length of the networks of a family. 0 means 24 for IPv4 and 64 for IPv6.
+	MaskSize, IPv4MaskSize, IPv6MaskSize int
+}
+
+// Stages configure which of kwok's Stages, ResourceUsages, ClusterResourceUsages and Metrics
+// (kwok.x-k8s.io/v1alpha1) have effect. The zero value means none. Processes that share an etcd on
+// real time play no Stages.
+type Stages struct {
+	// Watch makes the objects of these kinds in the API take effect, as soon as their
+	// CustomResourceDefinition is installed.
+	Watch bool
+	// Manifests are written to the API before the nodes start, with a definition if there is none.
+	// They imply Watch.
+	Manifests []StageManifest
+}
+
+// ParseStages returns the objects of these kinds in a file, which has YAML or JSON documents. It fails
+// if one of them is invalid, or of another kind.
+func ParseStages(file []byte) ([]StageManifest, error) { return kwok.Split(file) }
+
+// ReadStages returns the objects of kwok's kinds in files, and in the files of folders that end in .yaml, .yml or
+// .json, for Stages.Manifests. It fails if one of them is invalid, of another kind, or there twice. Errors begin with the path.
+func ReadStages(paths []string) ([]StageManifest, error) { return bootstrap.ReadStages(paths) }
+
+// History is how much of the store's history is kept, so that clients can list and watch from
+// earlier revisions. At most one of its fields is set. Each revision takes the size of the object
+// that it wrote.
+type History struct {
+	// Duration is the cluster's time whose revisions are kept, and up to five minutes more.
+	Duration time.Duration
+	// Revisions is the number of the newest revisions that are kept; the revisions of up to five
+	// minutes more are there.
+	Revisions int64
+}
+
+// ParseHistory reads a duration, such as 1h30m, or a number of revisions.
+func ParseHistory(text string) (History, error) {
+	if revisions, err := strconv.ParseInt(text, 10, 64); err == nil && revisions > 0 {
+		return History{Revisions: revisions}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= minHistory {
+		return History{Duration: d}, nil
+	}
+	return History{}, fmt.Errorf("%q is neither a duration of at least %v, such as 1h30m, nor a number of revisions, such as 20000", text, minHistory)
+}
+
+// minHistory is the shortest time that can be kept: clients need some of it to resume watches.
+const minHistory = 10 * time.Second
 
 // gatedKinds has, for feature gates whose kinds are in a version that is off by default, one of these kinds.
 var gatedKinds = map[string]schema.GroupVersionResource{

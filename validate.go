@@ -1,32 +1,30 @@
 package minikcm
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"slices"
-	"strings"
-	"time"
 
 	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers"
-	"minikcm.dev/minikcm/internal/featuregates"
-	"minikcm.dev/minikcm/internal/simulatedcloud"
+	"minikcm.dev/minikcm/internal/assembly/storage"
+	"minikcm.dev/minikcm/internal/stages"
 )
 
 // Validate returns an error for options that cannot work together. Start calls it before
 // it starts anything.
 func (o *Options) Validate() error {
-	if o.Storage.DataDir != "" && len(o.Sharing.Etcd.Endpoints) > 0 {
+	if o.Storage.DataDir != "" && o.sharesStore() {
 		return fmt.Errorf("a data directory (%s) and an external etcd were both given: choose one", o.Storage.DataDir)
 	}
 	if o.Security.Identity != nil && o.Storage.DataDir != "" {
 		return fmt.Errorf("an identity and a data directory (%s), which has its own, were both given: choose one", o.Storage.DataDir)
 	}
-	if o.Storage.Snapshot != "" && (o.Storage.DataDir != "" || len(o.Sharing.Etcd.Endpoints) > 0) {
+	if o.Storage.Snapshot != "" && (o.Storage.DataDir != "" || o.sharesStore()) {
 		return fmt.Errorf("only a cluster of its own begins with a snapshot (%s), none with a data directory or an external etcd: restore the snapshot to it first", o.Storage.Snapshot)
 	}
 	if err := errors.Join(o.validateObjects(), o.Storage.History.validate()); err != nil {
@@ -41,10 +39,7 @@ func (o *Options) Validate() error {
 	if _, err := o.network(); err != nil {
 		return err
 	}
-	if _, _, err := o.API.Certificate.read(); err != nil {
-		return err
-	}
-	if _, _, err := o.Security.ServiceAccountTokens.read(); err != nil {
+	if err := o.identityFiles().Check(); err != nil {
 		return err
 	}
 	if o.Storage.ReloadEncryptionConfig && o.Storage.EncryptionConfig == "" {
@@ -92,6 +87,9 @@ func (o *Options) validateParts() error {
 	if o.Sharing.LeaderElection && o.shares() {
 		return errors.New("processes on one etcd divide the controllers and the scheduler among them, and elect no leaders: leave out the leader election")
 	}
+	if o.shares() && slices.ContainsFunc(o.Nodes.Stages.Manifests, func(m StageManifest) bool { return m.Kind == stages.Kind }) {
+		return errors.New("Stages were given and other processes may share the etcd: their clocks do not agree, so no Stage would have effect")
+	}
 	if err := validateExtensions(o.API.Extensions); err != nil {
 		return err
 	}
@@ -105,25 +103,6 @@ func (o *Options) validateParts() error {
 		return err
 	}
 	return o.Nodes.Manage.Validate()
-}
-
-// inCloud reports whether the nodes are in the simulated cloud.
-func (o *Options) inCloud() bool { return o.Nodes.Cloud == simulatedcloud.Provider }
-
-// admission returns the options of the admission plugins.
-func (o *Options) admission() apiserver.AdmissionOptions {
-	options := apiserver.AdmissionOptions{Enable: o.Security.EnableAdmissionPlugins, Disable: o.Security.DisableAdmissionPlugins, ConfigFile: o.Security.AdmissionConfig}
-	const taints = "TaintNodesByCondition"
-	selected, err := o.selectedControllers()
-	if err == nil && !slices.Contains(selected, controllers.NodeLifecycle) && !slices.Contains(options.Enable, taints) {
-		options.Disable = append(slices.Clone(options.Disable), taints)
-	}
-	return options
-}
-
-// selectedControllers returns the names of the controllers that run.
-func (o *Options) selectedControllers() ([]string, error) {
-	return controllers.ParseSelection(strings.Join(o.Controllers.Selected, ","), o.gates())
 }
 
 func (o *Options) validateAuthorization() error {
@@ -147,45 +126,126 @@ func (o *Options) validateAuthorization() error {
 	return o.Security.AuthorizationWebhook.Validate()
 }
 
-// schedulerOptions reads the configuration of the scheduler.
-func (o *Options) schedulerOptions() (controllers.SchedulerOptions, error) {
-	opts := controllers.SchedulerOptions{PodGroups: o.gates().Enabled(featuregates.GenericWorkload)}
-	if o.Controllers.SchedulerConfig == "" {
-		return opts, nil
+// validateObjects returns an error if objects would be loaded into a store that may
+// already have a state.
+func (o *Options) validateObjects() error {
+	switch {
+	case o.Storage.Objects == nil:
+		return nil
+	case o.Storage.Snapshot != "":
+		return fmt.Errorf("a snapshot (%s) and objects to begin with were both given: choose one", o.Storage.Snapshot)
+	case o.sharesStore():
+		return errors.New("objects to begin with and an external etcd were both given: only a new cluster can begin with objects")
+	case o.Storage.DataDir == "":
+		return nil
 	}
-	if o.Controllers.NoScheduler {
-		return opts, fmt.Errorf("a configuration of the scheduler (%s) was given, but no scheduler runs: leave out one of them", o.Controllers.SchedulerConfig)
+	if storage.HasState(o.Storage.DataDir) {
+		return fmt.Errorf("the data directory %s has a cluster already: leave out the objects to begin with, or choose another directory", o.Storage.DataDir)
 	}
-	var err error
-	opts.Config, err = controllers.ReadSchedulerConfig(o.Controllers.SchedulerConfig)
-	return opts, err
+	return nil
 }
 
-// containerStop is the default of Latencies.ContainerStop: a client that deletes a pod and
-// reads it at once finds it terminating, as in any cluster.
-const containerStop = 50 * time.Millisecond
+// validatePace returns an error for a speed at which a virtual clock cannot run.
+func (o *Options) validatePace() error {
+	if !o.timing().IsPaced() {
+		return nil
+	}
+	if o.sharesStore() {
+		return errors.New("a virtual clock that runs by itself and an external etcd were both given: processes that share an etcd have no clock in common, so choose a real or scaled one")
+	}
+	if o.Clock.Driven {
+		return errors.New("a virtual clock cannot both run by itself and be driven: choose one")
+	}
+	return clock.ValidateSpeed(o.Clock.Speed)
+}
 
-func (o *Options) complete() {
+// network holds the addresses in the options, parsed and checked.
+type network struct {
+	advertise netip.Addr
+	ranges    []netip.Prefix
+	nodePorts apiserver.PortRange
+}
+
+// The limits of upstream's apiserver for the size of a range, in bits of the host part.
+const (
+	fewestHostBits = 3
+	mostHostBits   = 64
+)
+
+func (o *Options) network() (network, error) {
+	var n network
+	var err error
+	if o.API.AdvertiseAddress != "" {
+		n.advertise, err = netip.ParseAddr(o.API.AdvertiseAddress)
+		if err != nil || n.advertise.IsLoopback() || n.advertise.IsUnspecified() || n.advertise.IsMulticast() || n.advertise.IsLinkLocalUnicast() {
+			return n, fmt.Errorf("advertise address %q is not an IP address that Endpoints may name", o.API.AdvertiseAddress)
+		}
+	}
+	if len(o.API.ServiceRanges) > 2 {
+		return n, fmt.Errorf("%d ranges of cluster IPs were given: there may be one of each IP family", len(o.API.ServiceRanges))
+	}
+	for _, text := range o.API.ServiceRanges {
+		prefix, err := parseRange(text)
+		if err != nil {
+			return n, err
+		}
+		n.ranges = append(n.ranges, prefix)
+	}
+	if len(n.ranges) == 2 && n.ranges[0].Addr().Is4() == n.ranges[1].Addr().Is4() {
+		return n, fmt.Errorf("the ranges of cluster IPs %s and %s are of one IP family", n.ranges[0], n.ranges[1])
+	}
+	if n.advertise.IsValid() && len(n.ranges) > 0 && n.advertise.Is4() != n.ranges[0].Addr().Is4() {
+		return n, fmt.Errorf("the advertise address %s is not of the IP family of the first range of cluster IPs, %s", n.advertise, n.ranges[0])
+	}
+	if o.API.NodePorts != "" {
+		if n.nodePorts, err = apiserver.ParsePortRange(o.API.NodePorts); err != nil {
+			return n, fmt.Errorf("reading the range of node ports: %w", err)
+		}
+	}
+	return n, nil
+}
+
+func parseRange(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || prefix.Addr().Is4In6() {
+		return prefix, fmt.Errorf("the range of cluster IPs %q is not a network such as 10.96.0.0/16", text)
+	}
+	host := prefix.Addr().BitLen() - prefix.Bits()
+	if host > mostHostBits || host < fewestHostBits {
+		return prefix, fmt.Errorf("the range of cluster IPs %s must have 8 addresses at least, and a prefix of 64 bits at least if it is of IPv6", prefix)
+	}
+	return prefix.Masked(), nil
+}
+
+// errNotAllocated is the error of options for networks that nothing allocates.
+var errNotAllocated = errors.New("--cluster-cidr and --node-cidr-mask-size have no effect without --allocate-node-cidrs")
+
+// check returns an error for networks that cannot be allocated, or not to so many nodes.
+func (p *PodNetworks) check(count int) error {
+	if !p.Allocate {
+		if *p != (PodNetworks{}) {
+			return errNotAllocated
+		}
+		return nil
+	}
+	opts := controllers.NodeNetworks{ClusterCIDR: p.clusterCIDR(), MaskSize: p.MaskSize, IPv4MaskSize: p.IPv4MaskSize, IPv6MaskSize: p.IPv6MaskSize}
+	room, err := opts.Room()
+	if err != nil {
+		return err
+	}
+	if count > room {
+		return fmt.Errorf("%d nodes need more than the %d networks of --cluster-cidr=%s", count, room, opts.ClusterCIDR)
+	}
+	return nil
+}
+
+// validate returns an error for a history that cannot be kept.
+func (h History) validate() error {
 	switch {
-	case o.Nodes.Count == 0:
-		o.Nodes.Count = 1
-	case o.Nodes.Count < 0:
-		o.Nodes.Count = 0
+	case h.Duration < 0, h.Revisions < 0:
+		return errors.New("the history to keep must not be negative")
+	case h.Duration > 0 && h.Revisions > 0:
+		return errors.New("both a duration and a number of revisions of history were given: choose one")
 	}
-	if o.Notices.GetSink() == nil {
-		o.Notices = o.Logger
-	}
-	if o.Clock.Start.IsZero() {
-		o.Clock.Start = DefaultClockStart
-	}
-	o.Nodes.Latencies.ContainerStop = max(cmp.Or(o.Nodes.Latencies.ContainerStop, containerStop), 0)
-	if o.Seed == 0 {
-		o.Seed = clock.NewSeed()
-	}
-	if o.Sharing.Etcd.DialTimeout == 0 {
-		o.Sharing.Etcd.DialTimeout = etcdDialTimeout
-	}
-	if len(o.Controllers.Selected) == 0 {
-		o.Controllers.Selected = []string{"*"}
-	}
+	return nil
 }
