@@ -40,6 +40,22 @@ var ErrClosed = errors.New("the virtual clock is closed")
 //     what a receiver does with the value, unless the receiver's work is in the ledger.
 //   - A timer with d <= 0 fires at once, even outside Advance and Wait.
 //
+// Two functions of AfterFunc, A and B, are due at 10:02, and A queues a key for a worker:
+//
+//	time   Advance(1h)              the clock's queue      a worker            the ledger counts
+//	10:00  step: jump to 10:02                                                 nothing
+//	10:02  waits for idle           A and B are due                            A and B, which wait
+//	                                A runs: adds the key                       A, the key; B waits
+//	                                A returns              gets the key        the key; B waits
+//	                                waits for quiet        writes, ends        B, which waits
+//	                                B runs, returns                            nothing: idle
+//	10:02  step: no timer is due
+//	       before 11:00: Rest
+//	11:00  returns                                                             nothing
+//
+// If B did not wait for the worker, whether it saw the worker's write would depend on the machine. If the
+// jump did not wait for the worker, the write would be made at 11:00.
+//
 // A function of AfterFunc may create, stop and reset timers. It must not wait for time to
 // pass, nor for the function of another timer.
 //

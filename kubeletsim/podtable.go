@@ -40,7 +40,28 @@ func (t *podTable) newEntry(pod *corev1.Pod) *podEntry {
 	return &podEntry{pod: pod, node: pod.Spec.NodeName, images: t.images, sync: t.sync}
 }
 
-// podEntry is one pod: its object in the API and the state of its runtime.
+// podEntry is one pod: its object in the API and the state of its runtime. Informers, faults and other readers
+// use the fields under mu. The worker that has the pod's key is the only one that takes steps:
+//
+//	time   the informer's goroutine     the worker with the pod's key             others
+//	10:00  pod at revision 7:
+//	       observe, Offer
+//	                                    look: revision 7. Step: a sandbox, until
+//	                                    10:02. UpdateStatus: revision 8; observe
+//	       revision 8 is known: an
+//	       echo, nothing is queued
+//	                                    settled = 8; an alarm at 10:02
+//	10:02                                                                         the alarm: Add
+//	                                    look: revision 8, and wake has come.
+//	                                    Step: containers run. Revision 9
+//	10:05                                                                         CrashContainer: occur, Add
+//	                                    look: 1 occurrence. Step: a container
+//	10:05                               has ended ...                             OOMKillContainer: occur, Add
+//	                                    ... dropOccurrences(1): the second stays,
+//	                                    and its Add gives the key one more round
+//
+// If the informer delivers revision 8 before the worker has the response to UpdateStatus, the worker still has
+// the key: Offer records it, and Done finds that the pod rests at revision 8. Either way the echo is no step.
 type podEntry struct {
 	// node is the name of the pod's node.
 	node string

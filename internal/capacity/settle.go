@@ -46,7 +46,22 @@ type activity interface {
 // awaiter is an activity that may wait for something that is sure to come, such as a node to be Ready.
 type awaiter interface{ awaits() bool }
 
-// settling is one wait until a fork has settled.
+// settling is one wait until a fork has settled. Only it moves the fork's time: the controllers, the scheduler
+// and the kubelets act during Advance, and between two calls of it the fork stands still. A drain of the node of web-1, whose container
+// takes 30 s to stop:
+//
+//	time      settling                                    the fork, during Advance
+//	12:00:00  step: evicts web-1
+//	          look: quiet at :15 at the soonest;
+//	          Advance to :15                              :00 web-1 stops; web-2 is created and bound
+//	                                                      :01 web-2 is ready: the last change
+//	12:00:15  look: quiet at :16; Advance
+//	12:00:16  look: quiet, but a kubelet waits
+//	          for :30; Advance to :30                     :30 web-1 is deleted: the last change
+//	12:00:30  look: quiet at :45; Advance
+//	12:00:45  look: quiet, and nothing waits: settled
+//
+// A timer that comes due inVain times without a change, such as one that only checks something, is not waited for.
 type settling struct {
 	fork       *Fork
 	begun, end time.Time

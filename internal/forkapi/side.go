@@ -25,7 +25,19 @@ import (
 // maxWrites caps the newest writes of a cluster that a comparison shows.
 const maxWrites = 20
 
-// side follows the objects of one cluster: a list, and then each write.
+// side follows the objects of one cluster: a list, and then each write. It observes writes before it lists, so
+// that it misses none; a write that the list shows already is dropped:
+//
+//	requests that write           the comparison
+//	                              newSide: observes
+//	web at revision 41: changed
+//	                              list: web at revision 41
+//	web at revision 43: changed
+//	                              apply: sets web as listed, then as of 43
+//	web at revision 42 ends last
+//	(it was stored before 43):
+//	changed
+//	                              apply: 42 is older than what the last apply set: dropped
 type side struct {
 	cluster *minikcm.Cluster
 	wake    func()

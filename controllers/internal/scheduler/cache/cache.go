@@ -17,13 +17,24 @@ import (
 // pods, which have a decision that the informers do not show yet. It is safe for concurrent
 // use.
 //
-// Without assumed pods a node could be overcommitted:
+// Pods a and b both want the last free CPU, on node n:
 //
-//	decide:   pod a -> n, the last free CPU            API worker: POST binding of a
-//	decide:   pod b -> n, as the informer still shows a pending
+//	the deciding goroutine             an API worker                   the informer's goroutine
+//	UpdateSnapshot: n has 1 CPU
+//	a -> n; AssumePod(a, n)            POST the binding of a
+//	UpdateSnapshot: a is on n
+//	b fits on no node: it waits
+//	                                                                   a is on n: SetPod(a) confirms it
+//	                                   201: the attempt is done
 //
-// AssumePod(a, n) before the request makes the second decision count a on n. If the request
-// fails, ForgetPod(a) removes it again; if the informer shows the binding, SetPod confirms it.
+// Without AssumePod, the second snapshot would show n with a free CPU, because the informer still shows a
+// as pending, and n would be overcommitted. If the request fails:
+//
+//	503: ForgetPod(a): n is free;
+//	Notify tries b again; a gets a back-off
+//
+// If it fails although the API server has stored the binding (a time-out), SetPod may come first. Then a is
+// no longer assumed, and ForgetPod leaves it on n.
 type Cache struct {
 	mu    sync.Mutex
 	nodes map[string]*cachedNode
