@@ -32,7 +32,7 @@ type breaking struct {
 	up    chan *restart
 	downs int
 	// awake means that supervise receives from up before time passes. It does not while the
-	// controller rests.
+	// controller waits to be restarted after a failure.
 	awake bool
 	// skew is how far the clock of the next instance is ahead of the cluster's.
 	skew time.Duration
@@ -134,8 +134,8 @@ func (c *member) isDown() bool {
 }
 
 // bringUp ends a downtime that began with up. The end of the last one brings the controller up: the
-// restart is in flight from here on, unless the controller rests: it is made again after its rest
-// anyway, and virtual time must be able to reach that.
+// restart is in flight from here on, unless the controller waits to be restarted after a failure: it is made
+// again after that delay anyway, and virtual time must be able to reach its end.
 //
 //	Crash      the run ends; rest sets the restart timer for now+1s
 //	TakeDown   there is no run to end

@@ -163,7 +163,7 @@ func (c *member) failed(err error, wait time.Duration) {
 	c.lastError, c.lastTime = err.Error(), c.since
 }
 
-// rest lets d pass, and returns the work that is in flight from then on; nil if ctx has ended.
+// rest waits for the delay before a restart, and returns the work that is in flight from then on; nil if ctx has ended.
 func (c *member) rest(ctx context.Context, d time.Duration) *restart {
 	work := inflight.Begin(c.env.Ledger, inflight.Action)
 	c.hasCrashed()
@@ -182,7 +182,7 @@ type restart struct{ work *inflight.Work }
 // makeAgain rebuilds the controller after rest or stayDown. Without an error, the work that they
 // returned is in flight until the new instance has begun.
 func (c *member) makeAgain(ctx context.Context, r *restart) error {
-	err := errTakenDown // by a fault, while it rested
+	err := errTakenDown // by a fault, during the delay
 	if !c.isDown() {
 		err = c.make(ctx)
 	}

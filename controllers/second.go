@@ -61,7 +61,7 @@ func (m *Manager) noLauncher() {
 }
 
 // Skew offsets a controller's clock by the duration by (0: not at all). The controller is
-// restarted at once to take the new clock. One that is down, or that rests after a failure, takes
+// restarted at once to take the new clock. One that is down, or waits to be restarted after a failure, takes
 // it when it is made again.
 func (m *Manager) Skew(name string, by time.Duration) error {
 	c, err := m.member(name)

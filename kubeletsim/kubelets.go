@@ -207,7 +207,7 @@ func (k *Kubelets) makeNodes(ctx context.Context) error {
 }
 
 // takeOver first adds the nodes that an earlier process or a client left in the API, then the
-// nodes of the options, so that addresses in use are held before new ones are assigned.
+// nodes of the options, so that addresses in use are allocated before new ones are assigned.
 func (k *Kubelets) takeOver() error {
 	existing, err := k.nodeLister.List(labels.Everything())
 	if err != nil {
@@ -252,8 +252,8 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 	return loop.Result{}, nil
 }
 
-// settled reports whether the last sync of a pod has seen everything since, so that the loop
-// may skip another one.
+// settled reports whether the last sync of a pod has seen the current state, so that another one may be
+// skipped.
 func (k *Kubelets) settled(key key) bool {
 	if key.kind != ofPod {
 		return false

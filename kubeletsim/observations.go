@@ -17,12 +17,12 @@ import (
 // observations holds what the pods of another cluster showed about themselves and about their
 // templates (Options.Observe). A new pod continues what an earlier one of its template did:
 //
-//	web-a serves, web-b crashes          observed when the kubelets begin
+//	web-a is healthy, web-b crashes      observed when the kubelets begin
 //	web-b is evicted, web-c is created   web-c takes the place of web-b, and crashes
-//	web-a is evicted, web-d is created   web-d serves
+//	web-a is evicted, web-d is created   web-d is healthy
 //
-// A new pod takes the place of one deleted pod that ailed for a reason in its template or image; no
-// two pods replace the same one. If no pod of a template served, all further ones ail as these did.
+// A new pod takes the place of one deleted pod that was unhealthy for a reason in its template or image; no
+// two pods replace the same one. If no pod of a template was healthy, all further ones are unhealthy as these were.
 type observations struct {
 	mu sync.Mutex
 	// templates have the pods that were observed.
@@ -38,7 +38,7 @@ type template struct {
 }
 
 type observedTemplate struct {
-	// serving is a pod that served; nil: none did.
+	// serving is a healthy pod; nil: there was none.
 	serving *lifecycle.Observation
 	ailing  []*observedPod
 }
@@ -53,7 +53,7 @@ type observedPod struct {
 	going, succeeded bool
 }
 
-// Assumption says that a pod goes on to ail as it, or the pod that it replaces, was observed to.
+// Assumption says that a pod stays unhealthy as it, or the pod that it replaces, was observed to be.
 type Assumption struct {
 	Pod types.NamespacedName
 	// Replaces is the name of the observed pod; empty: the pod itself was observed.
@@ -140,7 +140,7 @@ func (o *observations) of(pod *corev1.Pod) *lifecycle.Observation {
 	return t.serving
 }
 
-// predecessorOf returns the pod whose place a new one takes, if that pod ails for a reason in its
+// predecessorOf returns the pod whose place a new one takes, if that pod is unhealthy for a reason in its
 // template: the one of the same name, of the same node for pods of DaemonSets, or else the first.
 func (t *observedTemplate) predecessorOf(pod *corev1.Pod) *observedPod {
 	left := slices.DeleteFunc(slices.Clone(t.ailing), func(p *observedPod) bool {

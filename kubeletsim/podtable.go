@@ -61,7 +61,7 @@ func (t *podTable) newEntry(pod *corev1.Pod) *podEntry {
 //	                                    and its Add gives the key one more round
 //
 // If the informer delivers revision 8 before the worker has the response to UpdateStatus, the worker still has
-// the key: Offer records it, and Done finds that the pod rests at revision 8. Either way the echo is no step.
+// the key: Offer records it, and Done finds that the pod is settled at revision 8. Either way the echo is no step.
 type podEntry struct {
 	// node is the name of the pod's node.
 	node string
@@ -254,8 +254,8 @@ func (e *podEntry) announce() {
 	}
 }
 
-// holding reports, for a node that takes over the pod, whether the pod is admitted and has not
-// ended, and its address; not valid if it has none of its own.
+// holding returns, for a node that takes over the pod, the pod's address, and whether the pod is admitted and has
+// not ended. The address is not valid if the pod has none of its own.
 func (e *podEntry) holding() (pod *corev1.Pod, address netip.Addr, holds bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -25,7 +25,7 @@ type shards struct {
 	of func(node string) int
 
 	mu sync.Mutex
-	// held are the fences of the shards that this process has.
+	// held are the fences of this process's shards.
 	held map[int]Fence
 	// leaving are the keys of lost shards that have not been dropped yet.
 	leaving map[int]*departure

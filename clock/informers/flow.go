@@ -28,7 +28,7 @@ type flow struct {
 	mu sync.Mutex
 	// A stopped flow counts nothing.
 	started, stopped bool
-	// held means that the informer itself is counted, because it has not synced or has no watch.
+	// held is counted in the ledger while the informer has not synced or has no watch.
 	held              inflight.Flag
 	synced, connected bool
 	// paused means that its request waits for time to pass.

@@ -58,7 +58,7 @@ func (w *watch) end(err error) {
 }
 
 // run forwards the batches. It waits while holding returns a channel that is not closed; a batch
-// that was held when the watch ended is dropped.
+// that waits when the watch ends is dropped.
 func (w *watch) run(ctx, innerCtx context.Context, closed <-chan struct{}, holding func() <-chan struct{}) {
 	defer close(w.batches)
 	for batch := range w.inner.Batches() {

@@ -27,7 +27,7 @@ type cpuDemand struct {
 	asks, limit float64
 	// wants is the demand within the limit.
 	wants float64
-	// sure is served before anything else: the container's request, or all of a demand that
+	// sure is allocated before anything else: the container's request, or all of a demand that
 	// nothing declares, which is half of the request or next to nothing.
 	sure   float64
 	shares float64

@@ -58,21 +58,21 @@ func (b *Budget) Rejected() int64 {
 	return b.rejected.Load()
 }
 
-// String returns the bytes held and the limit, for messages.
+// String returns the reserved bytes and the limit, for messages.
 func (b *Budget) String() string {
 	const mebibyte = 1 << 20
 	return fmt.Sprintf("%d of %d MiB", b.Held()/mebibyte, b.Limit()/mebibyte)
 }
 
-// Share is the part of a Budget that one response holds. It is used by one goroutine. The nil
+// Share is the part of a Budget that one response has reserved. It is used by one goroutine. The nil
 // Share has no limit.
 type Share struct {
 	budget *Budget
-	// asked is the sum of the bytes asked for, held the part of it that counts.
+	// asked is the sum of the bytes asked for, held the part of it that is reserved.
 	asked, held int64
 }
 
-// Share returns a share that holds nothing yet.
+// Share returns a share that has reserved nothing yet.
 func (b *Budget) Share() *Share {
 	if b == nil {
 		return nil

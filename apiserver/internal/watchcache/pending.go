@@ -60,7 +60,7 @@ func (p *pending) add(w *Write) {
 }
 
 // forget removes a failed write w. take matches by bytes only, so the object of w may
-// have served another write of the same bytes; that write's own object then remains,
+// have been used for another write of the same bytes; that write's own object then remains,
 // and forget removes it instead:
 //
 //	T1 A and B both announce a write of the same bytes to one key

@@ -179,7 +179,7 @@ func (c *Controller) confirm(ctx context.Context, name string, cached *corev1.No
 	return node, nil
 }
 
-// free gives back the networks that are held under a name, and enqueues the Nodes that wait.
+// free releases the networks that are allocated under a name, and enqueues the Nodes that wait.
 func (c *Controller) free(name string) {
 	c.mu.Lock()
 	c.networks.Free(name)

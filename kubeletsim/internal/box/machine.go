@@ -316,7 +316,7 @@ func newLockedWriter(w io.Writer) *lockedWriter {
 	return &lockedWriter{w: unknown.NewWriter(w)}
 }
 
-// end writes what is held back.
+// end writes the buffered text.
 func (l *lockedWriter) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -129,7 +129,7 @@ func (g guessWriter) Write(data []byte) (int, error) {
 type guessReader struct {
 	guess *guess
 	r     io.Reader
-	// last are the last bytes read, with which unknown text may begin; held are bytes to pass on.
+	// last are the last bytes read, with which unknown text may begin; held are buffered bytes to pass on.
 	last, held []byte
 }
 

@@ -234,7 +234,7 @@ func (l *LogReader) wanted() int {
 	return script.KeepLines
 }
 
-// flush writes the held lines.
+// flush writes the buffered lines.
 func (l *LogReader) flush() error {
 	l.passAssumptions(l.runtime.opts.Clock.Now())
 	if n := l.wanted(); len(l.ring) > n {

@@ -41,7 +41,7 @@ func (k *Kind) resource() schema.GroupVersionResource {
 
 // Options configure Sources. All fields but Ledger and Recorder are needed.
 type Options struct {
-	// Name is the name of the loop that reads, in the order of turns.
+	// Name is the name of the work queue, in the order of turns.
 	Name string
 	// Client has a transport that the ledger counts (informers.Wrap).
 	Client   dynamic.Interface
@@ -78,7 +78,7 @@ func (k key) String() string {
 
 type reference struct{ kind, name string }
 
-// source is one kind. The loop's worker owns definition and objects, but for readers of objects.
+// source is one kind. The worker of its key owns definition and objects; objects has other readers, too.
 type source struct {
 	Kind
 	definition *Watched
@@ -196,7 +196,7 @@ func (s *Sources) readDefinition(ctx context.Context, of *source) error {
 	watching := of.watching()
 	switch {
 	case serves && watching == nil:
-		// The kind is served only some time after its definition is established: the loop retries.
+		// The kind is served only some time after its definition is established: the key is retried.
 		if _, err := s.opts.Client.Resource(of.resource()).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 			return fmt.Errorf("listing objects of the kind %s: %w", of.Name, err)
 		}

@@ -12,7 +12,7 @@ import (
 
 // Observation holds the facts from the status of a pod that the kubelet of another cluster wrote. The
 // images and commands of such a pod are not known, so the observation takes the place of their
-// simulation: containers that served go on to serve, and containers that failed go on to fail in the
+// simulation: healthy containers stay healthy, and containers that failed go on to fail in the
 // same way. A nil Observation has no facts.
 type Observation struct {
 	// Containers has the observations of containers, by their names.

@@ -22,7 +22,7 @@ func offsetOf(a netip.Addr) uint32 {
 // nodeAddresses assigns the nodes' own addresses. Like blocks, it reuses a released address
 // last.
 type nodeAddresses struct {
-	// held counts the nodes of each address: Nodes that clients create may state the same one.
+	// held counts the nodes that use each address: Nodes that clients create may state the same one.
 	held map[netip.Addr]int
 	next uint32
 }

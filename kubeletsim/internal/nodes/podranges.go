@@ -29,7 +29,7 @@ var ErrTooManyNodes = fmt.Errorf("at most %d nodes can be simulated: each has 25
 // blocks assigns pod ranges. It reuses a released range last, because pods of the node that had
 // it may outlive the node.
 type blocks struct {
-	// held counts the nodes that hold addresses of each unit.
+	// held counts the nodes to which addresses of each unit are allocated.
 	held [MaxNodes]uint16
 	// next is the unit at which the search for the next range begins, counted from firstUnit.
 	next int

@@ -105,7 +105,7 @@ func (t *Table) addLocked(spec Spec) error {
 	return nil
 }
 
-// putLocked adds a node whose addresses are held, in place of one with its name.
+// putLocked adds a node whose addresses are allocated, in place of one with its name.
 func (t *Table) putLocked(n *Node) {
 	if t.byName[n.Name] == nil {
 		t.order = append(t.order, n.Name)
@@ -254,7 +254,7 @@ func (t *Table) overlapsLocked(said *statement) bool {
 	return false
 }
 
-// makeLocked makes a node from a statement and a held range.
+// makeLocked makes a node from a statement and an allocated range.
 func (t *Table) makeLocked(said *statement, object *corev1.Node, block netip.Prefix, managed bool) *Node {
 	address := said.address
 	if address.IsValid() {

@@ -81,7 +81,7 @@ type Shell struct {
 	random             *rand.Rand
 	began              time.Time
 	optind             int
-	// held is the memory for expansions of the commands under way, owned the memory of variables and functions.
+	// held is the memory reserved for expansions of the commands under way, owned the memory of variables and functions.
 	held, owned int64
 	dirs        []string
 	// limits are the values that ulimit has set, by letter. The map is not modified.
@@ -344,7 +344,7 @@ func (s *Shell) dropParams() {
 	s.paramBytes = 0
 }
 
-// release gives back what was held since mark, a former value of held.
+// release releases the memory reserved since mark, a former value of held.
 func (s *Shell) release(mark int64) {
 	s.Container.Release(s.held - mark)
 	s.held = mark

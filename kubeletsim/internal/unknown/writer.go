@@ -6,10 +6,10 @@ import (
 )
 
 // Writer passes on a command's output to people and other programs: a line of unknown text alone is left
-// out, and Text within a line becomes Shown. Close writes the text that is still held back.
+// out, and Text within a line becomes Shown. Close writes the text that is still buffered.
 type Writer struct {
 	w io.Writer
-	// held is the beginning of a Text, or a Text that may be alone on its line.
+	// held is the buffered text: the beginning of a Text, or a Text that may be alone on its line.
 	held []byte
 	// within reports that the line has begun.
 	within bool
@@ -31,7 +31,7 @@ func (u *Writer) Write(p []byte) (int, error) {
 	return len(p), u.pass(data, false)
 }
 
-// Close writes what is held back. It does not close w.
+// Close writes the buffered text. It does not close w.
 func (u *Writer) Close() error {
 	data := u.held
 	u.held = nil

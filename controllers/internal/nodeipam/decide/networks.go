@@ -24,7 +24,7 @@ type Networks struct {
 	holders map[string]holding
 }
 
-// holding holds the networks of one Node.
+// holding is the allocation of one Node.
 type holding struct {
 	uid      types.UID
 	networks []netip.Prefix
@@ -55,8 +55,8 @@ func (n *Networks) Holder(name string) (types.UID, bool) {
 	return h.uid, ok
 }
 
-// Hold records the networks that a Node has in its spec, in place of the networks held under its
-// name. What overlaps none of the cluster's ranges has no effect.
+// Hold records the networks that a Node has in its spec, in place of the networks allocated under its
+// name. A network that overlaps none of the cluster's ranges has no effect.
 func (n *Networks) Hold(name string, uid types.UID, podCIDRs []string) error {
 	if h := n.holders[name]; h.stated && h.uid == uid {
 		return nil
@@ -101,7 +101,7 @@ func (n *Networks) Take(name string, uid types.UID) ([]netip.Prefix, bool) {
 	return slices.Clone(taken), true
 }
 
-// Free releases the networks held under a name; false if there are none.
+// Free releases the networks allocated under a name; false if there are none.
 func (n *Networks) Free(name string) bool {
 	h, ok := n.holders[name]
 	if ok {

@@ -7,14 +7,14 @@ import (
 )
 
 // pool is one of the cluster's ranges, divided into networks of one size. Its memory follows
-// from the networks that are held, not from the size of the range.
+// from the networks that are allocated, not from the size of the range.
 type pool struct {
 	cluster netip.Prefix
 	bits    int
 	// size is the number of networks, and next the index at which the search for the next one
 	// begins.
 	size, next uint64
-	// held counts the holders of each network, by its index; wide counts the holders of prefixes
+	// held counts the Nodes to which each network is allocated, by its index; wide counts the owners of prefixes
 	// that span several networks, such as the Service range.
 	held map[uint64]int
 	wide map[netip.Prefix]int
@@ -37,7 +37,7 @@ func newPool(c Cluster) (*pool, error) {
 	}, nil
 }
 
-// take returns the next free network. It does not count it as held.
+// take returns the next free network. It does not count it as allocated.
 func (p *pool) take() (netip.Prefix, bool) {
 	if uint64(len(p.held)) >= p.size {
 		return netip.Prefix{}, false

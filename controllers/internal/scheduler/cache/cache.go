@@ -28,13 +28,9 @@ import (
 //	                                   201: the attempt is done
 //
 // Without AssumePod, the second snapshot would show n with a free CPU, because the informer still shows a
-// as pending, and n would be overcommitted. If the request fails:
-//
-//	503: ForgetPod(a): n is free;
-//	Notify tries b again; a gets a back-off
-//
-// If it fails although the API server has stored the binding (a time-out), SetPod may come first. Then a is
-// no longer assumed, and ForgetPod leaves it on n.
+// as pending, and n would be overcommitted. If the request fails, the API worker
+// calls ForgetPod(a): n is free, the queue tries b again, and a gets a back-off. If it fails although the API server
+// has stored the binding (a time-out), SetPod may come first. Then a is no longer assumed, and ForgetPod leaves it on n.
 type Cache struct {
 	mu    sync.Mutex
 	nodes map[string]*cachedNode

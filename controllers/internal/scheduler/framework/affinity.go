@@ -23,7 +23,7 @@ const (
 // AffinityTerm is a term of a pod's affinity or anti-affinity to other pods.
 type AffinityTerm struct {
 	Kind TermKind
-	// Weight is set for a preferred term. Profiles weigh required ones.
+	// Weight is set for a preferred term. The weight of required terms is in the profile.
 	Weight      int64
 	TopologyKey string
 	// namespaces are listed by name, sorted; namespaceSelector adds others; nil: none.
