@@ -3,11 +3,9 @@ package streaming
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,18 +17,11 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/slowclient"
 	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/relay"
 )
 
-// Durations of real time, as for everything on sockets.
-const (
-	hostDialTimeout = 5 * time.Second
-	hostTLSTimeout  = 10 * time.Second
-)
-
-func dialHost(ctx context.Context, address string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: hostDialTimeout}
-	return dialer.DialContext(ctx, "tcp", address)
-}
+// hostTLSTimeout is a duration of real time, as for everything on sockets.
+const hostTLSTimeout = 10 * time.Second
 
 // passOut sends the request to a process outside of the cluster (the annotation
 // minikcm.dev/host), with another path, and its response to the client, whose links it adapts as upstream's proxy does. Like upstream's, it
@@ -54,7 +45,7 @@ func (s *Server) passOut(ctx context.Context, rq *Request, scheme, address, path
 	auth.DropCredentials(inner.Header) // meant for the apiserver only
 	responder := &unreached{}
 	transport := &http.Transport{
-		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dialHost(ctx, address) },
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return relay.Dial(ctx, address) },
 		// The connection would outlive the request, and with it the server.
 		DisableKeepAlives: true, TLSHandshakeTimeout: hostTLSTimeout,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
@@ -82,29 +73,4 @@ func (s *Server) hostOf(ctx context.Context, pod *corev1.Pod, port int32) (strin
 		return "", err
 	}
 	return hostaddress.OfPod(services, pod, port), nil
-}
-
-// forwardOut connects a forwarded port with a process outside of the cluster, until either side
-// closes the connection, or ctx ends.
-func forwardOut(ctx context.Context, stream io.ReadWriteCloser, address string) error {
-	conn, err := dialHost(ctx, address)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	var copying sync.WaitGroup
-	copying.Go(func() {
-		_, _ = io.Copy(conn, stream)
-		if half, ok := conn.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite() // the process may still answer
-		}
-	})
-	copying.Go(func() {
-		_, _ = io.Copy(stream, conn)
-		_ = stream.Close()
-	})
-	copying.Wait()
-	_ = conn.Close()
-	return nil
 }

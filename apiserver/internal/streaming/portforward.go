@@ -17,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/response"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/peers"
+	"minikcm.dev/minikcm/internal/relay"
 )
 
 // PortForward connects the client to ports of the pod.
@@ -55,7 +56,12 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 				return err
 			}
 			if address != "" {
-				return forwardOut(ctx, conn, address)
+				process, err := relay.Dial(ctx, address)
+				if err != nil {
+					return err
+				}
+				relay.Join(ctx, conn, process, 0)
+				return nil
 			}
 			handler, _ := listener(int32(port))
 			if handler == nil {
