@@ -25,6 +25,7 @@ func TestNetworkOptions(t *testing.T) {
 		"two of one family":   {Options{API: APIOptions{ServiceRanges: []string{"10.0.0.0/24", "10.0.1.0/24"}}}, "are of one IP family"},
 		"too small":           {Options{API: APIOptions{ServiceRanges: []string{"10.0.0.0/30"}}}, "must have 8 addresses at least"},
 		"too large":           {Options{API: APIOptions{ServiceRanges: []string{"fd00::/48"}}}, "a prefix of 64 bits at least"},
+		"load balancers":      {Options{API: APIOptions{LoadBalancers: "2001:db8::/64"}}, `the network of load balancers "2001:db8::/64" is not a network of IPv4`},
 		"node ports reversed": {Options{API: APIOptions{NodePorts: "5-4"}}, `port range "5-4" ends before it begins`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -154,6 +154,8 @@ type APIOptions struct {
 	ServiceRanges []string
 	// NodePorts is the range of node ports; empty means 30000-32767.
 	NodePorts string
+	// LoadBalancers is the network of the IPv4 addresses of Services of type LoadBalancer; empty means 198.18.0.0/15.
+	LoadBalancers string
 
 	// Version is the minor release of Kubernetes whose API is served, such as "1.33": its groups, versions,
 	// kinds and fields, the defaults of its feature gates, and its version. Controllers, scheduler and nodes

@@ -74,11 +74,15 @@ func (a *assembly) partOptions(f foundation, local *apiserver.Local) (parts.Opti
 	if err != nil {
 		return parts.Options{}, err
 	}
+	network, err := o.network()
+	if err != nil {
+		return parts.Options{}, err
+	}
 	p := parts.Options{
 		Timing: f.timing, Identity: f.identity, Local: local, Group: a.group, Gates: o.gates(), Heartbeats: f.heartbeats, Metrics: f.metrics,
 		Logger: o.Logger, Notices: o.Notices,
 		Selected: selected, Settings: o.controllerSettings(), LeaderElection: o.Sharing.LeaderElection,
-		Shares: o.shares(), AdvertiseAddress: o.API.AdvertiseAddress, Nodes: o.kubelets(), InCloud: o.inCloud(), Stages: o.Nodes.Stages.watches(),
+		Shares: o.shares(), AdvertiseAddress: o.API.AdvertiseAddress, LoadBalancers: network.balancers, Nodes: o.kubelets(), InCloud: o.inCloud(), Stages: o.Nodes.Stages.watches(),
 		// Without the mode Node, no role allows a kubelet anything, as upstream.
 		Admins: len(o.Security.AuthorizationModes) > 0 && !slices.Contains(o.Security.AuthorizationModes, apiserver.AuthorizeNode),
 	}

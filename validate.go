@@ -164,6 +164,7 @@ type network struct {
 	advertise netip.Addr
 	ranges    []netip.Prefix
 	nodePorts apiserver.PortRange
+	balancers netip.Prefix
 }
 
 // The limits of upstream's apiserver for the size of a range, in bits of the host part.
@@ -201,6 +202,13 @@ func (o *Options) network() (network, error) {
 		if n.nodePorts, err = apiserver.ParsePortRange(o.API.NodePorts); err != nil {
 			return n, fmt.Errorf("reading the range of node ports: %w", err)
 		}
+	}
+	if o.API.LoadBalancers != "" {
+		n.balancers, err = netip.ParsePrefix(o.API.LoadBalancers)
+		if err != nil || !n.balancers.Addr().Is4() || n.balancers.Addr().BitLen()-n.balancers.Bits() < fewestHostBits {
+			return n, fmt.Errorf("the network of load balancers %q is not a network of IPv4 with 8 addresses at least, such as 198.18.0.0/15", o.API.LoadBalancers)
+		}
+		n.balancers = n.balancers.Masked()
 	}
 	return n, nil
 }

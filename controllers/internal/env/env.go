@@ -3,6 +3,7 @@ package env
 import (
 	"crypto/tls"
 	"fmt"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,8 @@ type Env struct {
 	Metrics workqueue.MetricsProvider
 	// Registry has the metrics of controllers; nil: they are not read.
 	Registry prometheus.Registerer
+	// LoadBalancers is the network of the IPv4 addresses of load balancers; not valid: the default.
+	LoadBalancers netip.Prefix
 	// Workers overrides the number of workers of a loop, by the loop's name.
 	Workers map[string]int
 	// Loops, if not nil, registers every loop that is made.

@@ -13,6 +13,9 @@ import (
 
 // balancer is the simulated cloud: the load balancers of this process and their addresses.
 type balancer struct {
+	// network has the IPv4 addresses; not valid: the default.
+	network netip.Prefix
+
 	mu     sync.Mutex
 	owners map[netip.Addr]types.UID
 	// balanced holds the load balancers by the UID of their Service.
@@ -28,11 +31,11 @@ type balanced struct {
 	nodes   string
 }
 
-func newBalancer() *balancer {
-	return &balancer{owners: map[netip.Addr]types.UID{}, balanced: map[types.UID]*balanced{}}
+func newBalancer(network netip.Prefix) *balancer {
+	return &balancer{network: network, owners: map[netip.Addr]types.UID{}, balanced: map[types.UID]*balanced{}}
 }
 
-// adopt records the addresses that an earlier process has assigned to a Service.
+// adopt records the addresses that an earlier process has assigned to a Service, unless they are to be of a certain network.
 func (b *balancer) adopt(service *corev1.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +45,7 @@ func (b *balancer) adopt(service *corev1.Service) {
 	var addresses []netip.Addr
 	for _, point := range service.Status.LoadBalancer.Ingress {
 		ip, err := netip.ParseAddr(point.IP)
-		if err != nil || b.owners[ip] != "" {
+		if err != nil || b.owners[ip] != "" || b.network.IsValid() && ip.Is4() && !b.network.Contains(ip) && service.Spec.LoadBalancerIP != point.IP {
 			return
 		}
 		addresses = append(addresses, ip)
@@ -179,29 +182,41 @@ func (b *balancer) ofFamily(uid types.UID, family corev1.IPFamily) (netip.Addr, 
 	return netip.Addr{}, false
 }
 
-// usable is the number of assignable addresses in each range: as many as in 198.18.0.0/15 without
-// the first and the last.
-const usable = 1<<17 - 2
+// defaultNetwork is a network for tests of network devices, and network6 one for documentation: neither is in use anywhere.
+var (
+	defaultNetwork = netip.MustParsePrefix("198.18.0.0/15")
+	network6       = netip.MustParsePrefix("2001:db8::/111")
+)
 
-// freeLocked returns an address that no load balancer has. There are more addresses than a
-// cluster has Services.
+// networkOf returns the network that addresses of a family are from. A cluster has fewer Services than these have addresses.
+func (b *balancer) networkOf(family corev1.IPFamily) netip.Prefix {
+	switch {
+	case family != corev1.IPv4Protocol:
+		return network6
+	case b.network.IsValid():
+		return b.network
+	}
+	return defaultNetwork
+}
+
+// freeLocked returns an address that no load balancer has.
 func (b *balancer) freeLocked(service *corev1.Service, family corev1.IPFamily) netip.Addr {
+	network := b.networkOf(family)
+	usable := uint32(1)<<(network.Addr().BitLen()-network.Bits()) - 2 // without the first and the last
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s/%s", service.Namespace, service.Name) // a write to a hash never fails
 	for i := h.Sum32() % usable; ; i = (i + 1) % usable {
-		if ip := addressAt(family, i+1); b.owners[ip] == "" {
+		if ip := addressAt(network, i+1); b.owners[ip] == "" {
 			return ip
 		}
 	}
 }
 
-func addressAt(family corev1.IPFamily, i uint32) netip.Addr {
-	if family == corev1.IPv4Protocol {
-		var b [4]byte
-		binary.BigEndian.PutUint32(b[:], 198<<24|18<<16+i)
-		return netip.AddrFrom4(b)
-	}
-	b := [16]byte{0x20, 0x01, 0x0d, 0xb8}
-	binary.BigEndian.PutUint32(b[12:], i)
-	return netip.AddrFrom16(b)
+// addressAt returns an address of a network that begins with a multiple of its size.
+func addressAt(network netip.Prefix, i uint32) netip.Addr {
+	bytes := network.Addr().AsSlice()
+	last := bytes[len(bytes)-4:]
+	binary.BigEndian.PutUint32(last, binary.BigEndian.Uint32(last)+i)
+	ip, _ := netip.AddrFromSlice(bytes)
+	return ip
 }

@@ -46,7 +46,7 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 		client:   client,
 		services: e.Informers.Services().Lister(),
 		nodes:    e.Informers.Nodes().Lister(),
-		balancer: newBalancer(),
+		balancer: newBalancer(e.LoadBalancers),
 		events:   e.Recorder.For(eventSource),
 	}
 	c.loop = loop.New(e.Loop(Name, workers), c)

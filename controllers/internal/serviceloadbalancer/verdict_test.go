@@ -85,7 +85,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestBalancerGivesEachItsOwn(t *testing.T) {
-	b := newBalancer()
+	b := newBalancer(netip.Prefix{})
 	seen := map[netip.Addr]bool{}
 	for i := range 3000 {
 		service := balancedService(func(s *corev1.Service) {
@@ -109,8 +109,28 @@ func TestBalancerGivesEachItsOwn(t *testing.T) {
 	}
 }
 
+// Addresses that are not of the network that was asked for are replaced, unless the Service asks for them.
+func TestBalancerNetwork(t *testing.T) {
+	network := netip.MustParsePrefix("127.64.0.0/16")
+	for name, tt := range map[string]struct {
+		has, asks string
+		keeps     bool
+	}{"of the network": {"127.64.9.9", "", true}, "another": {"198.18.0.7", "", false}, "asked for": {"198.18.0.7", "198.18.0.7", true}} {
+		service := balancedService(func(s *corev1.Service) {
+			s.UID, s.Finalizers, s.Spec.LoadBalancerIP = "u", []string{finalizer}, tt.asks
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: tt.has}}
+		})
+		b := newBalancer(network)
+		b.adopt(service)
+		addresses, err := b.ensure(service)
+		if err != nil || (addresses[0].String() == tt.has) != tt.keeps || !tt.keeps && !network.Contains(addresses[0]) {
+			t.Errorf("%s: %v, %v", name, addresses, err)
+		}
+	}
+}
+
 func TestBalancerWhatWasAskedFor(t *testing.T) {
-	b := newBalancer()
+	b := newBalancer(netip.Prefix{})
 	asking := func(uid, ip string) *corev1.Service {
 		return balancedService(func(s *corev1.Service) { s.UID, s.Spec.LoadBalancerIP = types.UID(uid), ip })
 	}

@@ -35,6 +35,7 @@ func (p *Parts) newEnv() (*controllers.Env, error) {
 		Clock: t.Clock, Ledger: t.Ledger, Random: t.Random.Fork(), Config: config, Informers: kinds, Logger: p.opts.Logger,
 		Recorder:  events.NewRecorder(client.CoreV1(), t.Clock, t.Ledger, t.Random.Fork(), "minikcm"),
 		MintToken: p.opts.Identity.Signing.IssueLegacy, Account: p.accountConfig, Registry: p.opts.Metrics, Heartbeats: p.opts.Heartbeats,
+		LoadBalancers: p.opts.LoadBalancers,
 	}, nil
 }
 

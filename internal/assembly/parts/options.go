@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"net/netip"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
@@ -38,6 +40,8 @@ type Options struct {
 	// which they reach this one; empty: the one that the API server listens on.
 	Shares           bool
 	AdvertiseAddress string
+	// LoadBalancers is the network of load balancers' addresses; not valid: the default.
+	LoadBalancers netip.Prefix
 
 	// Nodes are the options of the kubelets, without the fields of the rest of the cluster.
 	Nodes kubeletsim.Options
