@@ -50,3 +50,31 @@ func (c *Cluster) Reach(ctx context.Context, of ReachOf) (*Reach, error) {
 	reach := &Reach{}
 	return reach, c.ask(ctx, http.MethodGet, "/minikcm/v1/reach", query, nil, reach)
 }
+
+// Entrances are the ways into a cluster's network from its machine.
+type Entrances struct {
+	// Proxy is the address of the proxy, which speaks HTTP and SOCKS5; empty: there is none.
+	Proxy string `json:"proxy"`
+	// Publishes reports whether Services are published, and Services are their ports.
+	Publishes bool            `json:"publishes"`
+	Services  []PublishedPort `json:"services"`
+}
+
+// PublishedPort is a port of a Service on the machine.
+type PublishedPort struct {
+	Namespace string `json:"namespace"`
+	Service   string `json:"service"`
+	Port      int32  `json:"port"`
+	PortName  string `json:"portName"`
+	// NodePort means that Address stands for the node port, otherwise for the load balancer.
+	NodePort bool `json:"nodePort"`
+	// Address is the address and port that listens; empty if nothing does, because of Problem.
+	Address string `json:"address"`
+	Problem string `json:"problem"`
+}
+
+// Entrances returns the ways into the cluster's network that "minikcm up --proxy" and "--publish" open.
+func (c *Cluster) Entrances(ctx context.Context) (*Entrances, error) {
+	entrances := &Entrances{}
+	return entrances, c.ask(ctx, http.MethodGet, "/minikcm/v1/entrances", nil, nil, entrances)
+}

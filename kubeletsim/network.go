@@ -1,6 +1,7 @@
 package kubeletsim
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -16,7 +17,7 @@ import (
 // newFabric returns the network of the cluster.
 func (k *Kubelets) newFabric() *fabric.Fabric {
 	return fabric.New(fabric.Options{
-		Informers: k.informers, Start: func() { k.informers.Start(k.ended) }, Now: k.opts.Clock.Now, Listens: k.listens, Cut: k.cut,
+		Informers: k.informers, Seed: k.opts.Seed, Start: func() { k.informers.Start(k.ended) }, Now: k.opts.Clock.Now, Listens: k.listens, Cut: k.cut,
 		Handle: func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.DoneChecker, error) {
 			registration, err := k.attend(informer, seen, lost)
 			if err != nil {
@@ -61,6 +62,22 @@ func (k *Kubelets) cut(from, to string) string {
 		}
 	}
 	return ""
+}
+
+// Enter says where a TCP connection goes that a program of this machine makes from outside of the cluster.
+func (k *Kubelets) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
+	return k.fabric.Enter(ctx, host, port)
+}
+
+// ServeEntered answers a request over a connection whose path Enter returned. ok is false, and there is no answer, if its end does
+// not listen any more.
+func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http.Request) (ok bool) {
+	pod, err := k.podLister.Pods(path.Pod.Namespace).Get(path.Pod.Name)
+	if err != nil || pod.UID != path.Pod.UID || k.listens(pod, int32(path.Target.Port()), path.Protocol) == nil || k.cut("", path.Node) != "" {
+		return false
+	}
+	k.serve(path, w, r)
+	return true
 }
 
 // serve answers a request at the end of a path.

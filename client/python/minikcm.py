@@ -308,6 +308,11 @@ class Cluster:
         is a pod, deploy/NAME and the like, node/NAME or an address."""
         return self._ask("GET", "/reach", {"from": source, "to": to, "namespace": namespace, "toNamespace": to_namespace, "protocol": protocol})
 
+    def entrances(self):
+        """Returns the ways into the cluster's network from its machine, which up --proxy and
+        --publish open: the address of the proxy, and the published ports of Services."""
+        return self._ask("GET", "/entrances")
+
     # What was written, and why.
 
     def writes(self, resource=None, namespace=None, name=None, since=None):

@@ -241,6 +241,15 @@ export interface Reach {
   steps: { step: string; text: string }[];
 }
 
+/** The ways into a cluster's network from its machine. */
+export interface Entrances {
+  /** The address of the proxy, which speaks HTTP and SOCKS5. */
+  proxy?: string;
+  publishes: boolean;
+  /** The published ports of Services. Without an address, nothing listens, because of the problem. */
+  services: { namespace: string; service: string; port: number; portName?: string; nodePort?: boolean; address?: string; problem?: string }[];
+}
+
 /** What is in one loop of a controller. */
 export interface Loop {
   name: string;
@@ -591,6 +600,11 @@ export class Cluster {
   /** Says whether a connection in the cluster arrives, on which way, and what decides. */
   reach(of: { from: string; to: string; namespace?: string; toNamespace?: string; protocol?: string }): Promise<Reach> {
     return this.#ask("GET", "/reach", { ...of });
+  }
+
+  /** Returns the ways into the cluster's network from its machine, which up --proxy and --publish open. */
+  entrances(): Promise<Entrances> {
+    return this.#ask("GET", "/entrances");
   }
 
   /**

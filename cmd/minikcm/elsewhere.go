@@ -21,7 +21,7 @@ func written(cmd *cobra.Command) []string {
 var elsewhere = map[string]string{
 	"start": "up", "run": "up", "serve": "up", "create-cluster": "up", "init": "up",
 	"stop": "down", "kill": "down", "halt": "down", "shutdown": "down", "quit": "down", "destroy": "down",
-	"restart": "reset", "ps": "list", "ls": "list", "clusters": "list", "open": "ui", "dashboard": "ui",
+	"restart": "reset", "ps": "list", "ls": "list", "clusters": "list", "dashboard": "ui",
 	"pause": "clock pause", "resume": "clock resume", "advance": "clock advance", "step": "clock step", "speed": "clock speed", "time": "clock",
 	"crash": "fault", "chaos": "fault", "break": "fault", "snapshot": "etcd-snapshot", "save": "etcd-snapshot save",
 	"test": "exec", "shell": "exec", "tour": "demo", "tours": "demo", "scenarios": "scenario list", "faults": "fault list", "nodes": "kubectl get nodes",

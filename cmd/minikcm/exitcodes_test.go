@@ -81,6 +81,7 @@ var exitCodes = map[string]exits{
 	"node add":              {"the nodes are Ready", "a node is not Ready in time", "2: a node exists already"},
 	"node remove":           {"the nodes are gone, and their pods", "a pod is left in time", ""},
 	"rbac record":           {"the command ended with 0", noReply, "otherwise the code of the command"},
+	"open":                  {"it is in the browser, or its URL has been printed", noReply + ", or the Service is not published", ""},
 	"reach":                 {"the connection arrives", "it does not, or the cluster does not answer", "3: it leads out of what is simulated"},
 	"reset":                 {"the cluster is ready again", "it cannot be reset", ""},
 	"run-deployment":        {"it was stopped", "the Deployment has no pod, or the command cannot be started", ""},

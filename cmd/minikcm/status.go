@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/controllers"
+	"minikcm.dev/minikcm/internal/outside"
 	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
 
@@ -68,6 +69,8 @@ type clusterStatus struct {
 	Controllers controllerCounts `json:"controllers"`
 	// Faults are the faults that are not over.
 	Faults []faultapi.Injection `json:"faults"`
+	// Entrances are the ways into the cluster's network that --proxy and --publish open.
+	Entrances *outside.Entrances `json:"entrances,omitempty"`
 }
 
 // nodeCounts counts Nodes. NotReady and Cordoned are names.
@@ -107,6 +110,11 @@ func statusOf(ctx context.Context, kubeconfig string) (*clusterStatus, error) {
 	status := &clusterStatus{Name: chosen.name, Kubeconfig: chosen.kubeconfig, Server: config.Host, Info: *info, Faults: []faultapi.Injection{}}
 	if info.Has(faultapi.Feature) {
 		if status.Faults, err = activeFaults(ctx, faults); err != nil {
+			return nil, err
+		}
+	}
+	if info.Has(outside.Feature) {
+		if status.Entrances, err = outside.Get(ctx, client.Discovery().RESTClient()); err != nil {
 			return nil, err
 		}
 	}

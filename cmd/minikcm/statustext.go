@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,9 @@ func (s *clusterStatus) print(w io.Writer) error {
 	line("NODES", s.Nodes.String())
 	line("PODS", inOrder(s.Pods, []string{"Running", "Pending", "Succeeded", "Failed", "Terminating"}))
 	line("CONTROLLERS", s.Controllers.String())
+	if s.Entrances != nil {
+		s.printEntrances(line)
+	}
 	if len(s.Faults) == 0 {
 		line("FAULTS", "none")
 	}
@@ -36,6 +40,22 @@ func (s *clusterStatus) print(w io.Writer) error {
 		line(name, fmt.Sprintf("%s %s (%s, for %s, left: %s)", f.ID, f.Title, f.State, duration.HumanDuration(s.Clock.Now.Sub(f.Since)), left(f, s.Clock.Now)))
 	}
 	return table.Flush()
+}
+
+// printEntrances prints the proxy, and the published ports of each Service.
+func (s *clusterStatus) printEntrances(line func(name, value string)) {
+	if s.Entrances.Proxy != "" {
+		line("PROXY", "http://"+s.Entrances.Proxy)
+	}
+	name := "PUBLISHED"
+	for i := range s.Entrances.Services {
+		p := &s.Entrances.Services[i]
+		line(name, fmt.Sprintf("%s/%s:%d %s", p.Namespace, p.Service, p.Port, cmp.Or(p.Address, "not: "+p.Problem)))
+		name = ""
+	}
+	if name != "" && s.Entrances.Publishes {
+		line(name, "none")
+	}
 }
 
 func (c *nodeCounts) String() string {

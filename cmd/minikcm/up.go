@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/outside"
 )
 
 func newUp() *cobra.Command {
@@ -62,6 +63,8 @@ func (f *upFlags) register(cmd *cobra.Command) {
 	flags.BoolVarP(&f.detach, "detach", "d", false, "run in the background, and return when the cluster is ready")
 	flags.BoolVar(&f.with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, Schedule and Workflow kinds, and run their objects")
 	flags.BoolVar(&f.with.ui, "ui", false, "serve a live page of the cluster to browsers on this machine, and print a link that opens it once")
+	flags.BoolVar(&f.with.entrances.Proxy, "proxy", false, "serve a proxy (HTTP, CONNECT and SOCKS5) on a port of 127.0.0.1, which connects programs on this machine with the pods and Services of the cluster, from outside")
+	flags.BoolVar(&f.with.entrances.Publish, "publish", false, "let Services of type LoadBalancer listen on addresses of 127.0.0.0/8 (on Linux; elsewhere on ports of 127.0.0.1), and node ports on 127.0.0.1")
 	flags.BoolVar(&f.open, "open", false, "open the live page in a browser; implies --ui")
 	flags.StringVar(&f.history, "history", "", "keep the history of this much of the cluster's time, such as 1h, or this number of revisions, so that the page can look back and lists at earlier resourceVersions work (default 5m)")
 	flags.BoolVar(&f.stopWithStdin, "stop-with-stdin", false, "also stop at the end of standard input, so that the cluster does not outlive the program that started it")
@@ -134,6 +137,7 @@ func isDirectory(path string) bool {
 // it registers.
 type upExtras struct {
 	chaosMesh, ui, open bool
+	entrances           outside.Options
 	name, clock         string
 }
 

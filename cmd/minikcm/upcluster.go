@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/controllers"
 	"minikcm.dev/minikcm/internal/controllerprocess/serving"
 	"minikcm.dev/minikcm/internal/forkapi"
+	"minikcm.dev/minikcm/internal/outside"
 	"minikcm.dev/minikcm/internal/scenario/report"
 	"minikcm.dev/minikcm/internal/ui"
 )
@@ -45,6 +47,7 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 	opts.Notices, opts.API.Flags = notices(cmd.ErrOrStderr()), flagValues(cmd)
 	u := &upCluster{opts: opts, with: with, resets: newResets(&opts), stops: newStops()}
 	u.opts.API.Extensions = append(u.opts.API.Extensions, u.resets.extension(), u.stops.extension())
+	u.openEntrances()
 	u.opts.API.Gatherer = serving.Gatherer(func() []controllers.Status {
 		if cluster := u.current.Load(); cluster != nil {
 			return cluster.Controllers()
@@ -73,6 +76,17 @@ func up(cmd *cobra.Command, opts minikcm.Options, with upExtras) (err error) {
 		return err
 	}
 	return u.serve(cmd)
+}
+
+// openEntrances adds the ways into the cluster's network.
+func (u *upCluster) openEntrances() {
+	with := u.with.entrances
+	with.Logger = u.opts.Logger
+	u.opts.API.Extensions = append(u.opts.API.Extensions, outside.Extension(with))
+	if with.Publish {
+		u.opts.Seed = cmp.Or(u.opts.Seed, clock.NewSeed())
+		u.opts.API.LoadBalancers = outside.LoadBalancers(u.opts.Seed)
+	}
 }
 
 // startShowing is start with its progress on a terminal.
@@ -106,6 +120,9 @@ func (u *upCluster) announce(cmd *cobra.Command, elapsed time.Duration) error {
 	if u.with.ui {
 		r.Link = u.page.Link()
 		r.Err += fmt.Sprintf("Open the live page at %s (once; \"minikcm ui\" prints another link).\n", r.Link)
+	}
+	if s, ok := cluster.Service(outside.Feature).(*outside.Service); ok && s.Entrances().Proxy != "" {
+		r.Err += fmt.Sprintf("The proxy to the cluster's network is http://%s (HTTP and SOCKS5).\n", s.Entrances().Proxy)
 	}
 	if _, err := fmt.Fprint(cmd.OutOrStdout(), r.Out); err != nil {
 		return err

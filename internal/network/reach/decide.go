@@ -207,7 +207,7 @@ func nodeOf(p *policy.Peer) string {
 // connect follows a connection to an address.
 func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path) *Path {
 	p.Destination, p.Target, p.Source = to, to, from
-	if to.Addr().IsLoopback() {
+	if to.Addr().IsLoopback() && !c.published(from, to.Addr()) {
 		return c.loopback(q, from, p)
 	}
 	if !from.Address.IsValid() {
@@ -231,6 +231,13 @@ func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path
 	return c.toPod(q, from, p)
 }
 
+// published reports whether a loopback address is none of the source's own: a load balancer has it or, outside of the cluster, it
+// stands for those of the nodes (minikcm up --publish).
+func (c *Cluster) published(from policy.Peer, to netip.Addr) bool {
+	_, owned := c.Services.Owner(to)
+	return owned || nodeOf(&from) == ""
+}
+
 // loopback connects a pod or node to itself.
 func (c *Cluster) loopback(q *Query, from policy.Peer, p *Path) *Path {
 	if from.Pod == nil {
@@ -244,9 +251,9 @@ func (c *Cluster) loopback(q *Query, from policy.Peer, p *Path) *Path {
 func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	at := nodeOf(&from)
 	f := c.Services.Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
-	if node := c.byAddress[p.Target.Addr()]; f == nil && node != "" {
+	if node := c.byAddress[p.Target.Addr()]; f == nil && (node != "" || p.Target.Addr().IsLoopback()) {
 		if f = c.Services.FindNodePort(p.Target.Addr().Is6(), int32(p.Target.Port()), p.Protocol); f != nil {
-			at = node // the rules of that node apply, unless it is the source's
+			at = node // the rules of that node apply, unless it is the source's; empty: of any
 		}
 	}
 	if f == nil {
@@ -368,7 +375,8 @@ func (c *Cluster) forbidden(from policy.Peer, p *Path, to policy.Peer) bool {
 		f.From = p.Source
 		seen := c.Policies.Decide(&f)
 		v.Ingress, v.Exempt = seen.Ingress, ""
-		if seen.Exempt != "" { // the destination's side is exempt, the source's is not
+		// The destination's side is exempt, the source's is not. What a node only forwards from outside is not its own.
+		if seen.Exempt != "" && nodeOf(&from) != "" {
 			v.Ingress = policy.Side{}
 		}
 	}

@@ -17,7 +17,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/internal/hash"
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/services"
 )
@@ -30,6 +32,8 @@ type Options struct {
 	// Start starts the informers that were requested and do not run yet.
 	Start func()
 	Now   func() time.Time
+	// Seed determines which endpoints connections from outside get.
+	Seed uint64
 	// Listens returns what listens at a port of a pod; nil if nothing does.
 	Listens func(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener
 	// Cut returns why packets between two nodes are lost; empty if they are not.
@@ -53,6 +57,8 @@ type Fabric struct {
 	// followers are called after changes, by their numbers.
 	followers map[int]func()
 	last      int
+	// entered counts the connections from outside.
+	entered uint64
 }
 
 // New returns a network without objects.
@@ -164,6 +170,34 @@ func (f *Fabric) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error
 	defer f.mu.Unlock()
 	f.complete(q)
 	return f.cluster.Decide(q), nil
+}
+
+// outside returns the addresses of the machine that the cluster runs on, as the cluster sees them: the first of the networks that
+// nodes have their addresses from.
+func outside() []netip.Addr {
+	return []netip.Addr{netip.AddrFrom4([4]byte{172, 18, 0, 1}), netip.MustParseAddr("fd00:18::1")}
+}
+
+// Enter says where a TCP connection goes that a program outside of the cluster makes. It has the name server and the search list of
+// a pod of the namespace default, and reaches the addresses that such a pod reaches.
+func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entered++
+	var path *reach.Path
+	for _, own := range outside() {
+		q := &reach.Query{From: policy.Peer{Address: own}, Host: host, Port: port, Protocol: corev1.ProtocolTCP, Random: hash.Mix(f.opts.Seed, f.entered)}
+		f.complete(q)
+		resolver := f.cluster.ResolverOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}})
+		q.Resolver = &resolver
+		if path = f.cluster.Decide(q); path.Outcome != reach.Unreachable { // the destination is of the other family
+			break
+		}
+	}
+	return path, nil
 }
 
 // complete fills in what a query lacks. It requires the lock.

@@ -1,0 +1,59 @@
+package outside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// privileged is the number of ports that need privileges, and shift what is added to such a port without them: 80 becomes 8080, and
+// 443 becomes 8443.
+const (
+	privileged = 1024
+	shift      = 8000
+)
+
+// listen opens a TCP port of an IPv4 address; 0 is a free one.
+type listen func(port int32) (net.Listener, error)
+
+func listenAt(ctx context.Context, address string) listen {
+	var config net.ListenConfig
+	return func(port int32) (net.Listener, error) {
+		return config.Listen(ctx, "tcp4", net.JoinHostPort(address, strconv.Itoa(int(port))))
+	}
+}
+
+// bind listens on a port or, if that is not possible and movable allows it, on another one. why says why it is not the port that was
+// asked for; the listener is nil if there is none.
+func bind(open listen, address string, port int32, movable bool) (listener net.Listener, why error) {
+	listener, err := open(port)
+	if err == nil {
+		return listener, nil
+	}
+	why = fmt.Errorf("it cannot be opened: %w", err)
+	at := net.JoinHostPort(address, strconv.Itoa(int(port)))
+	next := int32(0)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		why = fmt.Errorf("%s of this machine is taken", at)
+		if who := holder(address, port); who != "" {
+			why = fmt.Errorf("%s of this machine is taken by %s", at, who)
+		}
+	case errors.Is(err, syscall.EACCES) && port < privileged:
+		why = fmt.Errorf("%s needs privileges, as all ports below %d do on this machine", at, privileged)
+		next = port + shift
+	}
+	if !movable {
+		return nil, why
+	}
+	if listener, err = open(next); err != nil && next != 0 {
+		listener, err = open(0)
+	}
+	if err != nil {
+		return nil, why
+	}
+	return listener, why
+}

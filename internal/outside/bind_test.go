@@ -1,0 +1,66 @@
+package outside
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestBind(t *testing.T) {
+	t.Parallel()
+	failing := &net.OpError{Op: "listen", Err: syscall.EADDRNOTAVAIL}
+	for name, tt := range map[string]struct {
+		port    int32
+		movable bool
+		errs    map[int32]error
+		want    string // the ports that are tried, and the beginning of the reason
+	}{
+		"free":                      {port: 80, want: "[80]"},
+		"taken":                     {port: 1, errs: map[int32]error{1: syscall.EADDRINUSE}, want: "[1] nothing: 127.9.9.9:1 of this machine is taken"},
+		"taken, movable":            {port: 1, movable: true, errs: map[int32]error{1: syscall.EADDRINUSE}, want: "[1 0] 127.9.9.9:1 of this machine is taken"},
+		"privileged":                {port: 80, movable: true, errs: map[int32]error{80: syscall.EACCES}, want: "[80 8080] 127.9.9.9:80 needs privileges"},
+		"privileged and taken":      {port: 80, movable: true, errs: map[int32]error{80: syscall.EACCES, 8080: syscall.EADDRINUSE}, want: "[80 8080 0] 127.9.9.9:80 needs privileges"},
+		"privileged, not movable":   {port: 80, errs: map[int32]error{80: syscall.EACCES}, want: "[80] nothing: 127.9.9.9:80 needs privileges"},
+		"no such address, movable":  {port: 80, movable: true, errs: map[int32]error{80: failing, 0: failing}, want: "[80 0] nothing: it cannot be opened: "},
+		"forbidden above the limit": {port: 8080, movable: true, errs: map[int32]error{8080: syscall.EACCES}, want: "[8080 0] it cannot be opened: "},
+	} {
+		var tried []int32
+		open := func(port int32) (net.Listener, error) {
+			tried = append(tried, port)
+			if err := tt.errs[port]; err != nil {
+				return nil, err
+			}
+			return &net.TCPListener{}, nil
+		}
+		listener, why := bind(open, "127.9.9.9", tt.port, tt.movable)
+		got := fmt.Sprint(tried)
+		if listener == nil {
+			got += " nothing:"
+		}
+		if why != nil {
+			got += " " + why.Error()
+		}
+		if got != tt.want && (tt.want == "[80]" || !strings.HasPrefix(got, tt.want)) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// FuzzReadSocks reads what a client may send.
+func FuzzReadSocks(f *testing.F) {
+	for _, seed := range []string{"\x05\x01\x00\x05\x01\x00\x01\x0a\x60\x00\x01\x00\x50", "\x05\x01\x00\x05\x01\x00\x03\x03web\x00\x50", "\x05\x00", "\x05\x01\x02", "\x04\x01", "\x05\x01\x00\x05\x02\x00\x04"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sent string) {
+		var answered strings.Builder
+		host, port, code, ok := readSocks(struct {
+			*strings.Reader
+			*strings.Builder
+		}{strings.NewReader(sent), &answered})
+		if ok && code == socksSucceeded && (host == "" || port < 0 || port > 65535) || !ok && code != 0 {
+			t.Errorf("%q: %q, %d, %d, %v", sent, host, port, code, ok)
+		}
+	})
+}
