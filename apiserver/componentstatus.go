@@ -14,8 +14,8 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/request"
 )
 
-// ComponentHealth returns what is wrong with a component of the cluster, or nil if it
-// is healthy.
+// ComponentHealth returns the reason why a component of the cluster is unhealthy; nil: it is
+// healthy.
 type ComponentHealth func() error
 
 // errNotHere is the state of a component for which the server has no ComponentHealth.

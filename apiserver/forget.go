@@ -26,7 +26,7 @@ func (s *Server) ForgetHistory(ctx context.Context) error {
 	return nil
 }
 
-// forgetKinds drops what the server keeps for custom kinds that are not served any more.
+// forgetKinds drops the state that the server keeps for custom kinds that are not served any more.
 func (s *Server) forgetKinds(rows []*resources.Resource) {
 	for _, row := range rows {
 		if s.current().Table.Lookup(row.GVR()) == nil {

@@ -44,7 +44,7 @@ func (s *Server) observeHeartbeats(rq *verbs.Call) (end func()) {
 	return end
 }
 
-// heartbeatOf returns what heartbeats a request is about.
+// heartbeatOf returns the kind of heartbeats that a request concerns.
 func heartbeatOf(info *request.Info) (kind heartbeats.Kind, concerns bool) {
 	switch info.GVR.GroupResource() {
 	case coordinationv1.Resource("leases"):

@@ -29,8 +29,8 @@ func MayRegister(node *corev1.Node) bool {
 	return len(admission.ForbiddenNodeLabels(node.Labels, nil)) == 0
 }
 
-// kubeletsRole allows KubeletsUser what it needs, in every mode of authorization: on a cluster of
-// machines, an administrator and the machines themselves do that.
+// kubeletsRole gives KubeletsUser its permissions, in every mode of authorization. On a cluster of
+// machines, an administrator and the machines themselves make these requests.
 type kubeletsRole struct{ rules *rbac.Rules }
 
 func newKubeletsRole() kubeletsRole {

@@ -91,7 +91,7 @@ func (s *Server) settleFlows(ctx context.Context) error {
 }
 
 // AwaitRegistered waits until the objects that describe the server have been written once, so that
-// the revisions of what the caller writes next do not depend on how fast that was. It returns the
+// the revisions of the caller's next writes do not depend on how fast that was. It returns the
 // cause if ctx ends first.
 func (s *Server) AwaitRegistered(ctx context.Context) error {
 	select {

@@ -15,7 +15,7 @@ import (
 )
 
 // serveWrites serves GET /minikcm/v1/writes: the write record as one JSON array, in the order
-// of revisions. The parameters since (what a reader of that revision may have missed: Log.Since),
+// of revisions. The parameters since (the writes that a reader of that revision may have missed: Log.Since),
 // resource (the plural name), namespace and name filter it.
 func (s *Server) serveWrites(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()

@@ -73,7 +73,7 @@ func (p *Pacer) Pace() (pace Pace, changed <-chan struct{}) {
 // Pause makes time stand still, except during Advance and Step. It ends a pause of the work.
 func (p *Pacer) Pause() { p.pause(true, false) }
 
-// PauseWork is Pause for the cluster's work, too: what a write sets off, such as the reconcile of a key,
+// PauseWork is Pause for the cluster's work, too: the work that a write causes, such as the reconcile of a key,
 // waits until Step takes it. Requests are served, and their events reach the caches.
 func (p *Pacer) PauseWork() { p.pause(true, true) }
 
@@ -130,7 +130,7 @@ func (p *Pacer) advance(calls int) {
 
 // Step moves the clock to its next timer, and returns when nothing is in flight. It returns
 // ErrNoTimer if no timer is set. While the work is paused, it does the piece of work that waits
-// longest instead, and moves the clock only if none waits; what follows from the step waits.
+// longest instead, and moves the clock only if none waits; the work that follows from the step waits.
 func (p *Pacer) Step(ctx context.Context) error {
 	defer p.move()()
 	if pace, _ := p.Pace(); pace.Work {

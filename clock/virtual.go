@@ -207,8 +207,8 @@ func (v *Virtual) step(ctx context.Context, done <-chan struct{}, own *stop) (fi
 	return v.stopLocked(own, limit)
 }
 
-// fireNext moves the time to the next timer, and returns when nothing is in flight but what the ledger
-// holds. It returns ErrNoTimer if no timer is set.
+// fireNext moves the time to the next timer, and returns when nothing is in flight but the work that
+// waits for steps. It returns ErrNoTimer if no timer is set.
 func (v *Virtual) fireNext(ctx context.Context) error {
 	for {
 		v.mu.Lock()

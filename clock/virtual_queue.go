@@ -41,7 +41,7 @@ func call(f func(), work *inflight.Due) {
 	f()
 }
 
-// nextTurn returns the function that is next and may run, and what counts it; nil once
+// nextTurn returns the function that is next and may run, and its count in the ledger; nil once
 // the queue is empty. A timer with a channel is offered on the way.
 func (v *Virtual) nextTurn() (f func(), work inflight.Due) {
 	for {

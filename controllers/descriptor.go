@@ -38,7 +38,7 @@ type Descriptor struct {
 	// controller uses its own, as upstream names it. Empty: the manager's own credentials.
 	Account string
 	// OwnCredentials reports that the controller nevertheless acts as the manager itself, as
-	// upstream: it issues what the others authenticate with.
+	// upstream: it issues the credentials of the others.
 	OwnCredentials bool
 	// About completes the sentence "This controller ..." in a few words.
 	About string

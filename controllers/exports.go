@@ -94,7 +94,7 @@ func PrintScheduling(w io.Writer, annotations map[string]string) error {
 }
 
 // IsDriver reports whether the controllers with a service account stand for drivers and the cloud, which
-// are installed with roles of their own: no role of upstream's allows what they do.
+// are installed with roles of their own: no role of upstream's allows their requests.
 func IsDriver(account string) bool {
 	return account == volumeattacher.Account || account == devicedriver.Account || account == cloud.Account
 }

@@ -31,7 +31,7 @@ func (a *assigner) get() (*nodes.Table, Fence) {
 }
 
 // StartAssigning makes this process assign the addresses of nodes, in place of any other. It
-// reads from the API what others have assigned: their later writes fail by their fence.
+// reads from the API the addresses that others have assigned: their later writes fail by their fence.
 func (k *Kubelets) StartAssigning(ctx context.Context, fence Fence) error {
 	select {
 	case <-k.begun:
@@ -133,7 +133,8 @@ func (k *Kubelets) freeAddresses(node string) {
 	}
 }
 
-// observeShared queues what this process has to do for a Node of several processes.
+// observeShared queues what a Node makes due in this process, one of several: the assignment of its addresses, or its
+// kubelet.
 func (k *Kubelets) observeShared(object *corev1.Node) {
 	_, assigned := nodes.AssignmentOf(object)
 	if table, _ := k.assigner.get(); !assigned && table != nil {

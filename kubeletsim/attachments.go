@@ -83,8 +83,8 @@ type attachable struct {
 	name corev1.UniqueVolumeName
 }
 
-// syncVolumes puts the attachable volumes of a pod in use on its node, and returns what the pod
-// misses while one of them is not attached.
+// syncVolumes puts the attachable volumes of a pod in use on its node, and returns the pod's missing
+// needs while one of them is not attached.
 func (k *Kubelets) syncVolumes(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	if e.state.Ended || e.released || lifecycle.Finished(pod) || pod.DeletionTimestamp != nil && !e.state.Sandbox {
 		return nil, nil

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// observeConfigMap reads what a ConfigMap declares, which may be image profiles, static pods or an
-// instance of the simulated cloud.
+// observeConfigMap reads the image profiles, static pods or instance of the simulated cloud that a
+// ConfigMap declares.
 func (k *Kubelets) observeConfigMap(obj any) {
 	if c, ok := obj.(*corev1.ConfigMap); ok {
 		k.observeImages(c)

@@ -72,8 +72,8 @@ func (c *meteredContainer) labels(metric string) string {
 		c.used.Name, total, group+"/pod"+string(c.pod.UID)+"/"+id, image, id, c.pod.Namespace, c.pod.Name)
 }
 
-// writeContainerMetrics writes what the containers of a node use, with the names that cAdvisor gives
-// it in upstream's kubelet.
+// writeContainerMetrics writes the usage of a node's containers, under the names of cAdvisor's metrics in
+// upstream's kubelet.
 func (k *Kubelets) writeContainerMetrics(ctx context.Context, w http.ResponseWriter, n *nodes.Node) {
 	metered, err := k.meter(ctx, n)
 	if err != nil {

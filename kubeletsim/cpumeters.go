@@ -21,8 +21,8 @@ import (
 )
 
 // cpuMeters count the CPU that containers use, by node. A node is only counted when its counters are
-// read: what has happened since is then computed in steps of usage.Window, and a long time in
-// maxCPUSteps longer ones.
+// read: the usage since the last reading is then computed in steps of usage.Window, and of a long time in
+// maxCPUSteps longer steps.
 type cpuMeters struct {
 	mu     sync.Mutex
 	byNode map[string]*cpuMeter
@@ -194,7 +194,7 @@ func (k *Kubelets) podObjects(node string) []*corev1.Pod {
 	return pods
 }
 
-// usedAt returns what each of the pods on a node uses at a time, as the metrics API shows it.
+// usedAt returns the usage of each pod on a node at a time, as the metrics API shows it.
 func (k *Kubelets) usedAt(n *nodes.Node, pods []*corev1.Pod, carriers map[string][]usage.Object, at time.Time) ([][]usage.Container, error) {
 	model := k.model()
 	shares := map[string]*usage.Shares{}

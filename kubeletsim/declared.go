@@ -19,7 +19,7 @@ type ruleSet struct {
 	generation int
 }
 
-// SetUsages makes usages the rules for what containers use; nil: there are none. Nodes then look at
+// SetUsages sets the rules for the usage of containers; nil: there are none. Nodes then look at
 // their resources again.
 func (k *Kubelets) SetUsages(usages *kwok.Usages) {
 	last := k.rules.Load()
@@ -56,7 +56,7 @@ func (k *Kubelets) Started(node string) int64 {
 	return 0
 }
 
-// Rules returns the rules for what containers use; nil if there are none.
+// Rules returns the rules for the usage of containers; nil if there are none.
 func (k *Kubelets) Rules() usage.Rules {
 	if set := k.rules.Load(); set != nil && set.usages != nil {
 		return set.usages
@@ -64,7 +64,7 @@ func (k *Kubelets) Rules() usage.Rules {
 	return nil
 }
 
-// model returns the model of what containers use.
+// model returns the model of the usage of containers.
 func (k *Kubelets) model() usage.Model {
 	return usage.Model{Seed: k.opts.Seed, Rules: k.Rules(), Node: func(name string) *corev1.Node {
 		node, _ := k.nodeLister.Get(name) // nil until the informer has it
@@ -72,7 +72,7 @@ func (k *Kubelets) model() usage.Model {
 	}}
 }
 
-// withDeclared serves the Metrics at the paths of the node's kubelet, and what next serves at others.
+// withDeclared serves kwok's Metrics at their paths on the node's kubelet, and passes other requests to next.
 func (k *Kubelets) withDeclared(kubelet string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if metric, node := k.metrics.Load().Find(r.URL.Path, kubelet); metric != nil {
@@ -83,7 +83,7 @@ func (k *Kubelets) withDeclared(kubelet string, next http.Handler) http.Handler 
 	})
 }
 
-// serveMetric writes what a Metric says of a simulated node.
+// serveMetric writes the values of a Metric for a simulated node.
 func (k *Kubelets) serveMetric(w http.ResponseWriter, r *http.Request, metric *kwok.Metric, node string) {
 	n := k.nodes.Get(node)
 	object, err := k.nodeLister.Get(node)
@@ -112,8 +112,8 @@ func (k *Kubelets) serveMetric(w http.ResponseWriter, r *http.Request, metric *k
 	}
 }
 
-// usage returns what the node, or a pod, or a container of it uses of a resource, or has used of it
-// until the reading, multiplied by the seconds.
+// usage returns the usage of a resource by the node, a pod or a container, or the sum of that usage over the seconds
+// until the reading.
 func (r *reading) usage(node string, of kwokcel.Subject, name corev1.ResourceName, cumulative bool) float64 {
 	switch {
 	case of.Node != "" && of.Node != node:

@@ -68,7 +68,7 @@
 // applied in place, or by a restart if resizePolicy requires one; a resize that does not fit
 // is deferred (KEP-1287).
 //
-// A ConfigMap with images.LabelImage declares what the containers of an image do. Pulling an
+// A ConfigMap with images.LabelImage declares the behavior of an image's containers. Pulling an
 // image takes no time unless minikcm.dev/pull-duration declares one. A node has the images of the containers that it started; with
 // imagePullPolicy Never, an image counts as present. Container, image, machine and boot IDs
 // are derived from names and UIDs. Unused images are removed when the disk of a node fills up, and

@@ -24,7 +24,7 @@ func elided(n *nodes.Node, kind heartbeats.Kind) *nodes.Elided {
 	return &n.Elided
 }
 
-// skip elides what is due before a time.
+// skip elides the heartbeats that are due before a time.
 func (k *Kubelets) skip(n *nodes.Node, kind heartbeats.Kind, before time.Time) {
 	if kind == heartbeats.Leases {
 		n.Renewal.Skip(before, func(sent time.Time) time.Time { return k.gathered(sent.Add(k.jittered(n, leasePeriod))) })
@@ -33,7 +33,7 @@ func (k *Kubelets) skip(n *nodes.Node, kind heartbeats.Kind, before time.Time) {
 	n.Skip(before, statusPeriod, reportPeriod)
 }
 
-// catchUp elides what has become due by now, and returns when the last of it that is not written was sent.
+// catchUp elides the heartbeats that have become due by now, and returns when the last elided one was sent.
 // It returns the zero time for a node whose heartbeats are written.
 func (k *Kubelets) catchUp(n *nodes.Node, kind heartbeats.Kind) time.Time {
 	e := elided(n, kind)

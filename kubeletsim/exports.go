@@ -67,7 +67,7 @@ func CheckNodes(count int, spec NodeSpec, pools []Pool) error { return nodes.Che
 // they are made.
 func NodeNames(count int, pools []Pool) []string { return nodes.Names(count, pools) }
 
-// NodeSpecLike describes nodes like an existing one, without what is unique to that Node or follows from its
+// NodeSpecLike describes nodes like an existing one, without the values that are unique to that Node or follow from its
 // conditions.
 func NodeSpecLike(node *corev1.Node) NodeSpec { return nodes.SpecLike(node) }
 

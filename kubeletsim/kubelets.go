@@ -71,7 +71,7 @@ type Kubelets struct {
 	// begun is closed once Run manages the nodes, or has ended.
 	begun     chan struct{}
 	beginOnce sync.Once
-	// cpuMeters count what containers use.
+	// cpuMeters count the CPU that containers use.
 	cpuMeters cpuMeters
 	staging   staging
 	// rules are the usages, and metrics the Metrics that kwok's objects declare.

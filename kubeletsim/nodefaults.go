@@ -38,7 +38,7 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 }
 
 // StartNode brings back a node that was stopped or crashed, or whose Node was deleted. The node
-// registers if necessary, possibly with other addresses, and acts on what has become due. The
+// registers if necessary, possibly with other addresses, and does the actions that have become due. The
 // error is ErrNoNode if no node has the name, or if a client had created its Node, which was
 // deleted.
 func (k *Kubelets) StartNode(name string) error {

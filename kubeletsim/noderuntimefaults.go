@@ -29,7 +29,7 @@ func (k *Kubelets) HangNode(name string) error {
 	return nil
 }
 
-// UnhangNode ends HangNode. The kubelet then does what has become due.
+// UnhangNode ends HangNode. The kubelet then does the actions that have become due.
 func (k *Kubelets) UnhangNode(name string) error {
 	n := k.nodes.Get(name)
 	if n == nil {

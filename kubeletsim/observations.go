@@ -31,7 +31,7 @@ type observations struct {
 	assumed   []Assumption
 }
 
-// template identifies what pods are made of: their controller, and its revision.
+// template identifies a template of pods: their controller, and its revision.
 type template struct {
 	owner    types.UID
 	revision string
@@ -58,7 +58,7 @@ type Assumption struct {
 	Pod types.NamespacedName
 	// Replaces is the name of the observed pod; empty: the pod itself was observed.
 	Replaces string
-	// Container is empty for what concerns the pod.
+	// Container is empty if the assumption concerns the pod.
 	Container string
 	Observed  lifecycle.Observed
 	// Stuck means that the pod does not get ready to start its containers.
@@ -73,7 +73,7 @@ func templateOf(pod *corev1.Pod) (template, bool) {
 	return template{owner.UID, cmp.Or(pod.Labels[appsv1.ControllerRevisionHashLabelKey], pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])}, true
 }
 
-// observe records what a pod shows that has a status when it is first seen.
+// observe records the observation of a pod that has a status when it is first seen.
 func (o *observations) observe(pod *corev1.Pod, seen *lifecycle.Observation) {
 	if seen == nil {
 		return
@@ -114,7 +114,7 @@ func (o *observations) leave(uid types.UID) {
 	}
 }
 
-// of returns what was observed of a pod, or what is assumed of a new one; nil: nothing.
+// of returns the observation of a pod, or the assumed one of a new pod; nil: there is none.
 func (o *observations) of(pod *corev1.Pod) *lifecycle.Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -174,7 +174,7 @@ func (o *observations) assumeLocked(pod *corev1.Pod, replaces string, seen *life
 	}
 }
 
-// Assumptions returns what is assumed of pods because of what was observed, by pod and container. It is
+// Assumptions returns the assumptions about pods that follow from observations, by pod and container. It is
 // empty without Options.Observe.
 func (k *Kubelets) Assumptions() []Assumption {
 	k.observations.mu.Lock()
@@ -186,14 +186,14 @@ func (k *Kubelets) Assumptions() []Assumption {
 	return all
 }
 
-// Observe is Options.Observe for what is loaded into the cluster from now on.
+// Observe is Options.Observe for objects that are loaded into the cluster from now on.
 func (k *Kubelets) Observe() {
 	k.observing.Store(true)
 	k.nodes.KeepHealth()
 }
 
-// observeHealth records what a pod of another cluster shows when it is first seen, and that an observed
-// pod goes.
+// observeHealth records the observation of a pod of another cluster when it is first seen, and that an observed
+// pod is being deleted.
 func (k *Kubelets) observeHealth(pod *corev1.Pod) {
 	if !k.observing.Load() {
 		return

@@ -107,7 +107,7 @@ type podEntry struct {
 	// has.
 	released, returned bool
 	failures           int
-	// weight is a digest of what the pod's use of resources follows from, if its node has counted
+	// weight is a digest of the inputs of the pod's usage, if its node has counted
 	// it; 0 if nothing runs.
 	weight uint64
 	// watched means that changes of the pod's files queue its node.

@@ -20,7 +20,7 @@ import (
 )
 
 // weigh queues the node of a pod for a look at its resources if the pod's use of them may have
-// changed. That costs nothing on a node where no pod declares what it uses.
+// changed. That costs nothing on a node where no pod declares its usage.
 func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	model := k.model()
 	declares := (len(pod.Annotations) > 0 || model.Rules != nil) && model.DeclaresDemand(pod)
@@ -59,7 +59,7 @@ func (k *Kubelets) watchFiles(n *nodes.Node, e *podEntry, pod *corev1.Pod) (stor
 	return e.stores.Load()
 }
 
-// digestOfDemand hashes what a pod's use of resources follows from; 0 if nothing runs.
+// digestOfDemand hashes the inputs of a pod's usage; 0 if nothing runs.
 func (k *Kubelets) digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
 	if len(runs) == 0 {
 		return 0
@@ -82,8 +82,8 @@ func (k *Kubelets) digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 
 	return h.Sum64()
 }
 
-// syncPressure does what is due on a node that may run short of a resource, and plans what comes
-// next (package eviction).
+// syncPressure does the due actions on a node that may run short of a resource, and sets the time of the
+// next ones (package eviction).
 func (k *Kubelets) syncPressure(key key) {
 	n := k.nodes.Get(key.id)
 	if n == nil || !n.Active() {
@@ -127,8 +127,8 @@ func (k *Kubelets) configure(n *nodes.Node) {
 	}
 }
 
-// pressureOn returns what the pods on a node use. Without any that declares it, that is nothing but
-// the files that they have limits for: what the others are taken to use is no reason to evict one.
+// pressureOn returns the usage of the pods on a node. If no pod declares its usage, only files count for which pods have
+// limits: the default usage of a pod is no reason to evict one.
 func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	view := eviction.Node{Capacity: n.Capacity(), Allocatable: n.Allocatable}
 	declared, model := n.Demanding(), k.model()
@@ -148,8 +148,8 @@ func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
 	return view
 }
 
-// demand returns what a pod uses; false if nothing of it runs. Without declared, only what it has
-// stored counts. A container that is about to be killed uses nothing.
+// demand returns the usage of a pod; false if nothing of it runs. Without declared, only its files
+// count. A container that is about to be killed uses nothing.
 func (e *podEntry) demand(model usage.Model, declared bool) (eviction.Pod, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,7 +226,7 @@ func processID(v eviction.Victim) uint32 {
 	return 1000 + crc32.ChecksumIEEE([]byte(string(v.Pod)+"/"+v.Container))%30000
 }
 
-// evict does what the kubelet decided.
+// evict executes the kubelet's decision.
 func (k *Kubelets) evict(n *nodes.Node, view *eviction.Node, out eviction.Outcome) {
 	if out.Reclaim != "" {
 		k.reportNode(n, []lifecycle.Event{{

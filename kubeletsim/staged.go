@@ -237,7 +237,7 @@ func (k *Kubelets) takeBack(e *podEntry) {
 	}
 }
 
-// syncStaged does what is left to the kubelet of a pod that Stages have taken, and reports whether
+// syncStaged does the kubelet's part for a pod that Stages have taken, and reports whether
 // they have: it holds the node's resources until the pod has ended, and deletes a terminating pod
 // that no Stage matches.
 func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) bool {

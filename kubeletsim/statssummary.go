@@ -9,7 +9,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/summary"
 )
 
-// serveSummary writes what the node and its pods use, as upstream's kubelet does at /stats/summary.
+// serveSummary writes the usage of the node and its pods, as upstream's kubelet does at /stats/summary.
 func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes.Node) {
 	metered, err := k.meter(r.Context(), n)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes
 	writeJSON(w, out)
 }
 
-// addWritten adds what the containers of a pod have written.
+// addWritten adds the files that the containers of a pod have written.
 func (k *Kubelets) addWritten(pod *summary.Pod) {
 	e := k.pods.get(pod.Object.UID)
 	if e == nil {

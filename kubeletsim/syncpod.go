@@ -113,7 +113,7 @@ func startedBy(events []lifecycle.Event) int {
 	return started
 }
 
-// gather returns what the pod's containers wait for, and when its certificates are due.
+// gather returns the missing needs of the pod's containers, and when its certificates are due.
 func (k *Kubelets) gather(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (missing []lifecycle.Need, certified time.Time, err error) {
 	if certified, err = k.syncCertificates(ctx, n, e, pod); err != nil {
 		return nil, time.Time{}, err
@@ -160,7 +160,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 	return missing, err
 }
 
-// step runs lifecycle.Step with what the node has, and releases the address that the pod had
+// step runs lifecycle.Step with the state of the node, and releases the address that the pod had
 // before, if the step gave it another one or none.
 func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	in.Now, in.TakeAddress, in.NetworkError = k.opts.Clock.Now(), n.TakeAddress, n.NetworkError()
@@ -182,7 +182,7 @@ func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod,
 		if err := k.noteMaker(ctx, e, pod); err != nil {
 			return "", err
 		}
-		// Once the status says so, the scheduler may bind a pod to what this one had.
+		// Once the status says so, the scheduler may bind another pod to this one's resources.
 		e.released = true
 		k.release(n, pod)
 		k.releaseVolumes(n, pod.UID)

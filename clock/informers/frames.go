@@ -85,8 +85,8 @@ func (b *body) count(data []byte) {
 }
 
 // whole is called with each complete frame. Bookmarks, and whatever else is not an
-// object, reach no handler. In a streamed list, a deletion only takes away from what
-// has been collected. An error stays counted until the reflector has sent its next
+// object, reach no handler. In a streamed list, a deletion only removes an object from the
+// collected ones. An error stays counted until the reflector has sent its next
 // request.
 func (b *body) whole(f frame) {
 	initial := b.initial

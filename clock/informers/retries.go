@@ -89,7 +89,7 @@ func (r *retries) next() time.Duration {
 }
 
 // rest waits for the delay before the reflector's next request. The reflector has dropped
-// what it received and has not stored.
+// the objects that it received and has not stored.
 func (f *flow) rest(ctx context.Context) error {
 	f.request()
 	d := f.retries.next()

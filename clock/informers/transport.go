@@ -17,8 +17,8 @@ func withFlow(ctx context.Context, f *flow) context.Context {
 	return context.WithValue(ctx, flowKey{}, f)
 }
 
-// Wrap lets clients that are made from config count what they are handed, when a
-// Factory's informers use them. Other requests pass as they are.
+// Wrap makes clients of config count the watch events that they receive for a Factory's
+// informers. Other requests pass as they are.
 func Wrap(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next} })
 }

@@ -219,7 +219,7 @@ func completeKindName(cmd *cobra.Command, args []string, toComplete string, offe
 	return names, noFiles
 }
 
-// completeFault completes the actions of a part, then the names of what they affect.
+// completeFault completes the actions of a part, then the names of their targets.
 func completeFault(part fault.Part) completer {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {

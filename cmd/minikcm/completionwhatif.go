@@ -13,7 +13,7 @@ import (
 	"minikcm.dev/minikcm/internal/capacity"
 )
 
-// completeChange completes a change of "minikcm whatif": its verb, then what it names.
+// completeChange completes a change of "minikcm whatif": its verb, then the names of its objects.
 func completeChange(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	for i := len(args) - 1; i >= 0; i-- { // words after the last comma
 		if strings.HasSuffix(args[i], ",") {

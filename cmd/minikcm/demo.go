@@ -138,7 +138,7 @@ func (f *demoFlags) findExamples(tour *scenarios.Scenario) error {
 
 func (f *demoFlags) programIn(name string) string { return asPath(filepath.Join(f.examples, name)) }
 
-// example returns what runs an example: this executable, or a program of --examples.
+// example returns the command line that runs an example: this executable, or a program of --examples.
 func (f *demoFlags) example(self string) func(name string) []string {
 	return func(name string) []string {
 		if f.examples != "" {

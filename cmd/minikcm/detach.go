@@ -47,7 +47,7 @@ var reports = sync.OnceValues(func() (*os.File, error) {
 	return os.NewFile(uintptr(descriptor), "ready"), nil
 })
 
-// report sends what the process that started this one waits for. It is the last report.
+// report sends the readiness for which the parent process waits. It is the last report.
 func (r *readiness) report() error {
 	file, err := reports()
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *readiness) report() error {
 	return errors.Join(json.NewEncoder(file).Encode(r), file.Close())
 }
 
-// reportProgress sends what this process is doing until end is called.
+// reportProgress sends texts about the progress of this process until end is called.
 func reportProgress(ctx context.Context, text progressText) (end func()) {
 	return repeat(ctx, clock.Stopwatch(), text, func(line string) {
 		if file, err := reports(); err == nil { // report returns the error
@@ -128,7 +128,7 @@ func detach(cmd *cobra.Command, name, kubeconfig string, open bool) error {
 	return err
 }
 
-// awaitReady returns what the process reports. If it ends before, the error has its exit code. If ctx
+// awaitReady returns the readiness that the process reports. If it ends before, the error has its exit code. If ctx
 // ends, the process is stopped.
 func awaitReady(ctx context.Context, errOut io.Writer, child *exec.Cmd, from io.Reader) (*readiness, error) {
 	var progress atomic.Pointer[string]
@@ -154,7 +154,7 @@ func awaitReady(ctx context.Context, errOut io.Writer, child *exec.Cmd, from io.
 	return nil, exitCode(1)
 }
 
-// readReports calls progressed with what the process in the background is doing, and returns its last
+// readReports calls progressed with the texts about the progress of the process in the background, and returns its last
 // report; nil: it has ended without one.
 func readReports(from io.Reader, progressed func(text string)) *readiness {
 	for decoder := json.NewDecoder(from); ; {

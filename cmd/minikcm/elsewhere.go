@@ -17,7 +17,7 @@ func written(cmd *cobra.Command) []string {
 	return args
 }
 
-// elsewhere has the words that people try as commands of minikcm, and what does that.
+// elsewhere maps words that people try as commands of minikcm to the commands that have that effect.
 var elsewhere = map[string]string{
 	"start": "up", "run": "up", "serve": "up", "create-cluster": "up", "init": "up",
 	"stop": "down", "kill": "down", "halt": "down", "shutdown": "down", "quit": "down", "destroy": "down",

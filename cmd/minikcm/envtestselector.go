@@ -52,7 +52,7 @@ type versionSelector struct {
 	patchVersion
 	// anyPatch is true for X.Y and X.Y.x, any for all versions.
 	anyPatch, any bool
-	// newest ignores what is installed: latest, and a selector that ends with "!".
+	// newest ignores the installed versions: latest, and a selector that ends with "!".
 	newest bool
 	// installed looks at nothing else: latest-on-disk.
 	installed bool

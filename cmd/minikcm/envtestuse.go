@@ -294,7 +294,7 @@ func cleanEnvtest(f *envtestFlags, out io.Writer, selector versionSelector) erro
 	return nil
 }
 
-// removeVersion removes what prepareVersion has made, and the folder if nothing else is in it.
+// removeVersion removes the files that prepareVersion has made, and the folder if nothing else is in it.
 func removeVersion(dir string) error {
 	for _, name := range append(programFiles(), copiesFile, versionFile) {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -155,7 +155,7 @@ func (p *faultPrinter) last(i *faultapi.Injection) {
 	_ = write(p.out, append(data, '\n'), err) // fails only if the reader is gone
 }
 
-// hold injects faults and prints what they do until all are over.
+// hold injects faults and prints their effects until all are over.
 func (p *faultPrinter) hold(ctx context.Context, client *faultapi.Client, faults []*fault.Fault) error {
 	failures := make([]error, len(faults))
 	var all sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 // called concurrently.
 type forkProgress struct {
 	cmd *cobra.Command
-	// elapsed is the time since the command started: what is over before progressAfter shows nothing.
+	// elapsed is the time since the command started: a command that is over before progressAfter shows nothing.
 	elapsed func() time.Duration
 	hide    func()
 }
@@ -48,5 +48,5 @@ func (p *forkProgress) show(text progressText) {
 	p.hide = showProgressSince(p.cmd.Context(), p.cmd.ErrOrStderr(), p.elapsed, text)
 }
 
-// end removes what is shown. Others may write afterwards.
+// end clears the line. Others may write afterwards.
 func (p *forkProgress) end() { p.hide() }

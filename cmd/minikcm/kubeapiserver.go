@@ -220,7 +220,7 @@ func (f *apiServerFlags) servingCertificate() (minikcm.ServingCertificate, error
 	return found, nil
 }
 
-// extrasFromEnv sets what runs besides the API server, from the environment.
+// extrasFromEnv sets the parts that run besides the API server, from the environment.
 func extrasFromEnv(opts *minikcm.Options, lookup func(string) (string, bool)) error {
 	if text, ok := lookup("MINIKCM_CONTROLLERS"); ok && strings.TrimSpace(text) != "" {
 		opts.Controllers.Selected = selection(text)

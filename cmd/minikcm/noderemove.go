@@ -173,7 +173,7 @@ func waitGone(ctx context.Context, client kubernetes.Interface, node string, pod
 	return err
 }
 
-// afterwards describes what replaces a deleted pod, as the end of a sentence.
+// afterwards describes the replacement of a deleted pod, as the end of a sentence.
 func afterwards(pod *corev1.Pod) string {
 	owner := metav1.GetControllerOf(pod)
 	switch {

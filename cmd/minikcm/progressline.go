@@ -20,17 +20,17 @@ const (
 	progressInterval = 200 * time.Millisecond
 )
 
-// progressText returns what a command is doing. It gets the elapsed time, and may make requests with the
+// progressText returns a text about the progress of a command. It gets the elapsed time, and may make requests with the
 // context.
 type progressText func(ctx context.Context, elapsed time.Duration) string
 
-// showProgress shows on a terminal what a command is doing, in a line that is replaced, from
+// showProgress shows the progress of a command on a terminal, in a line that is replaced, from
 // progressAfter on until end is called. Other writers get nothing.
 func showProgress(ctx context.Context, w io.Writer, text progressText) (end func()) {
 	return showProgressSince(ctx, w, clock.Stopwatch(), text)
 }
 
-// showProgressSince is showProgress for a part of what a command is doing since an earlier start.
+// showProgressSince is showProgress for a part of a command that has started earlier.
 func showProgressSince(ctx context.Context, w io.Writer, elapsed func() time.Duration, text progressText) (end func()) {
 	if !isTerminal(w) {
 		return func() {}

@@ -55,7 +55,7 @@ func (a *accessReport) print(out io.Writer) error {
 	return err
 }
 
-// compare prints what the grants lack, and what they allow beyond the requests.
+// compare prints the permissions that the grants lack, and the ones that they have beyond the requests.
 func (a *accessReport) compare(text *bytes.Buffer) {
 	var missing []string
 	for i := range a.Requests {

@@ -111,7 +111,7 @@ func (o *outputs) writeRuns(out io.Writer, runs []*runrecord.Run) error {
 	return err
 }
 
-// toFile creates or truncates a file, writes what it has to it, and says to out that it did. It does
+// toFile creates or truncates a file, calls write with it, and reports that on out. It does
 // nothing for an empty name.
 func toFile(out io.Writer, what, name string, write func(io.Writer) error) error {
 	if name == "" {

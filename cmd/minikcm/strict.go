@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/store"
 )
 
-// badInput is an error in what the user has written: a command, a flag, an argument, or a file that one of
+// badInput is an error in the user's input: a command, a flag, an argument, or a file that one of
 // them names. The exit code is 2, and nothing has been done.
 type badInput struct{ error }
 

@@ -58,7 +58,7 @@ type Authorizer interface {
 	// Authorize decides about a request; reason is for people. The decision is valid
 	// even with an error.
 	Authorize(ctx context.Context, a Attributes) (decision Decision, reason string, err error)
-	// RulesFor returns what a user may do in a namespace.
+	// RulesFor returns the permissions of a user in a namespace.
 	RulesFor(ctx context.Context, user *User, namespace string) (Rules, error)
 }
 

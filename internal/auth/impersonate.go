@@ -207,7 +207,7 @@ func (m impersonationMode) check(ctx context.Context, authorizer Authorizer, a A
 	return Forbidden(a, reason)
 }
 
-// forbids returns an error for what only the older rule may allow.
+// forbids returns an error for impersonations that only the older rule may allow.
 func (impersonationMode) forbids(a Attributes) error {
 	switch {
 	case a.Plural == "groups" && a.Name == "":

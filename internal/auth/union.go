@@ -18,7 +18,7 @@ func (Masters) Authorize(_ context.Context, a Attributes) (Decision, string, err
 	return NoOpinion, "", nil
 }
 
-// RulesFor implements Authorizer. As upstream, reviews list what bindings allow only.
+// RulesFor implements Authorizer. As upstream, reviews list only the permissions that bindings give.
 func (Masters) RulesFor(context.Context, *User, string) (Rules, error) { return Rules{}, nil }
 
 // AlwaysDeny denies everything.

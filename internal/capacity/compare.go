@@ -16,7 +16,7 @@ import (
 )
 
 // compare fills in the differences between two states. It does not change them.
-// warning returns what explains that a pod does not start.
+// warning returns the event that explains why a pod does not start.
 func (r *Report) compare(before, after *state, warning func(types.UID) *reasons.Event) {
 	gone, came := differences(before.pods, after.pods)
 	heirs := r.pair(gone, came, after.preempted)

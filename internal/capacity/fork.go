@@ -57,7 +57,7 @@ type Options struct {
 	Logger   klog.Logger
 }
 
-// DefaultFor is the default time in which a fork must settle. It bounds what changes again and again: a
+// DefaultFor is the default time in which a fork must settle. It bounds changes that repeat without end: a
 // fork in which nothing more can change settles before.
 const DefaultFor = 24 * time.Hour
 

@@ -248,7 +248,7 @@ func loadsOf(h *autoscalingv2.HorizontalPodAutoscaler, of loaded) (loads map[str
 	return loads, unseen
 }
 
-// resourceLoad returns what each pod uses of a resource.
+// resourceLoad returns each pod's usage of a resource.
 func resourceLoad(h *autoscalingv2.HorizontalPodAutoscaler, m *autoscalingv2.ResourceMetricSource, requests corev1.ResourceList) (each float64, known bool) {
 	wants := requests[m.Name]
 	for i := range h.Status.CurrentMetrics {

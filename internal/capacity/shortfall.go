@@ -29,7 +29,7 @@ type controller struct {
 	failure string
 }
 
-// controllers lists what controls a number of pods.
+// controllers lists the objects that control a number of pods.
 func (f *Fork) controllers(ctx context.Context) ([]controller, error) {
 	var all []controller
 	add := func(kind string, o metav1.Object, wants *int32, failure string) {

@@ -1,4 +1,4 @@
-// Package cellimits limits what single functions of CEL expressions cost. Kubernetes' cost
+// Package cellimits limits the cost of single functions of CEL expressions. Kubernetes' cost
 // limit counts what a function returns after it has returned, and estimates a pattern by its
 // text: replace and join of two strings of 1 MB each can return a terabyte, which ends the
 // process, and a pattern of 30 bytes with nested repeats can take half a minute with one of

@@ -49,7 +49,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Serve serves a request for the clock of a cluster until ctx ends: for its state if verb is
-// empty, and else for what the path of the verb does. It returns the API error that is the
+// empty, and otherwise for the verb at the end of the path. It returns the API error that is the
 // response.
 func Serve(ctx context.Context, w http.ResponseWriter, r *http.Request, cluster *minikcm.Cluster, verb string) error {
 	read, known := verbs[verb]

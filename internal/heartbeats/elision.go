@@ -46,7 +46,7 @@ type Source interface {
 // Elision decides whether heartbeats have to be written. Its methods may be called concurrently. All
 // heartbeats are written if it is nil.
 type Elision struct {
-	// observers count what needs every heartbeat of a kind.
+	// observers count the observers that need every heartbeat of a kind.
 	observers [kinds]atomic.Int64
 
 	mu       sync.Mutex

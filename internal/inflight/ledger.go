@@ -59,8 +59,8 @@ type Ledger struct {
 	takes   turns
 	// holding is takes.holds, for callers that do not lock.
 	holding atomic.Bool
-	// idle and quiet are closed when nothing is in flight, and when nothing is but
-	// what waits for its turn.
+	// idle and quiet are closed when nothing is in flight, and when all work in flight
+	// waits for its turn.
 	idle, quiet []chan struct{}
 	retries     *Retries
 }

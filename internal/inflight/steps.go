@@ -6,7 +6,7 @@ import (
 )
 
 // Hold makes work that joins a Line from now on wait until Step takes it or Release is called. Work
-// that is in flight goes on, and what it hands on waits. No time passes on a virtual clock while work
+// that is in flight goes on, and the work that it hands on waits. No time passes on a virtual clock while work
 // waits. The work of the ledger must not take turns.
 //
 //	a client            the ledger                       the caller of Step
@@ -56,7 +56,7 @@ func (l *Ledger) Step(ctx context.Context) (name string, err error) {
 	return name, l.WaitHeld(ctx)
 }
 
-// WaitHeld returns when nothing is in flight but what Hold makes wait, or with the context's error.
+// WaitHeld returns when all work in flight waits because of Hold, or with the context's error.
 func (l *Ledger) WaitHeld(ctx context.Context) error {
 	for {
 		l.mu.Lock()

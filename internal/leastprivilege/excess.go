@@ -25,7 +25,7 @@ type Excess struct {
 	Used []string
 }
 
-// Beyond returns what grants allow beyond requests, in the order of the grants' rules.
+// Beyond returns the permissions that grants have beyond requests, in the order of the grants' rules.
 func Beyond(grants []Grant, requests []Request) []Excess {
 	var all []Excess
 	for i := range grants {
@@ -37,7 +37,7 @@ func Beyond(grants []Grant, requests []Request) []Excess {
 	return all
 }
 
-// excess returns what a rule allows beyond requests. It looks at each combination of group,
+// excess returns the permissions that a rule has beyond requests. It looks at each combination of group,
 // resource and verb, since a rule allows all of them.
 func (g *Grant) excess(rule *rbacv1.PolicyRule, requests []Request) []Excess {
 	var found []Excess

@@ -193,7 +193,7 @@ func joined(names []string) string {
 	return text
 }
 
-// dropCovered removes what a wildcard allows as well.
+// dropCovered removes permissions that a wildcard includes.
 func dropCovered(allowed map[target]map[string]bool) {
 	for t, verbs := range allowed {
 		for verb := range verbs {

@@ -36,7 +36,7 @@ const (
 	Release
 )
 
-// Decide returns what the member does about a role. A single role stays with a live holder, so
+// Decide returns the member's decision about a role. A single role stays with a live holder, so
 // that a new member interrupts nothing. A shard moves to the member that wins the rendezvous, so
 // that shards spread over all members, and only a member's own shards move when it comes or goes.
 func Decide(v *View, role string) Decision {

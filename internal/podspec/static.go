@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AnnotationManifest of a mirror pod names what declares its static pod: the namespace and the
+// AnnotationManifest of a mirror pod names the manifest of its static pod: the namespace and the
 // name of a ConfigMap, and a key.
 const AnnotationManifest = "minikcm.dev/manifest"
 

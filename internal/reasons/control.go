@@ -82,7 +82,7 @@ func (x *Index) scalerOf(o *unstructured.Unstructured) *unstructured.Unstructure
 	return nil
 }
 
-// scaling says what an autoscaler wants, and what it has measured.
+// scaling describes the size that an autoscaler wants, and its measurements.
 func scaling(f fields) string {
 	text := fmt.Sprintf("it wants %d, of %d to %d", f.number("status", "desiredReplicas"), f.numberOr(1, "spec", "minReplicas"), f.number("spec", "maxReplicas"))
 	wanted := map[string]int64{}

@@ -81,7 +81,7 @@ func (r *runner) mark(ctx context.Context, pod *corev1.Pod) error {
 	return r.annotatePod(ctx, pod, annotations)
 }
 
-// unmark takes back what mark wrote.
+// unmark removes the annotations that mark wrote.
 func (r *runner) unmark(ctx context.Context, pod *corev1.Pod) error {
 	annotations := map[string]*string{ProcessAnnotation: nil}
 	if value, led := pod.Annotations[hostaddress.Annotation]; led && value == r.probedAt(pod) {

@@ -53,7 +53,7 @@ func Contends(containers []Container) bool {
 }
 
 // ShareCPU divides the CPU of a node among the containers of its pods, as the kernel does, and lowers
-// their usage to what they get. It changes nothing while they want no more than capacity. Otherwise,
+// their usage to their shares. It changes nothing while they want no more than capacity. Otherwise,
 // each container gets its request, and the rest is divided by CPU shares among the containers that
 // want more. If one of them wants less than its part, the others share the remainder in the same way.
 func ShareCPU(capacity resource.Quantity, pods [][]Container) {

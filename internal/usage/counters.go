@@ -11,7 +11,7 @@ import (
 // kubelet configures it. In each, a container may run for its quota: its limit times the period.
 const CFSPeriod = 100 * time.Millisecond
 
-// Counters count what one run of a container has used of the CPU, as the control group of a real one
+// Counters count the CPU that one run of a container has used, as the control group of a real one
 // does.
 type Counters struct {
 	// CPU is the time that the container has run, on all CPUs together.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Rules declare what containers use, where no annotation does. They are safe for concurrent use.
+// Rules declare the usage of containers without an annotation for it. They are safe for concurrent use.
 type Rules interface {
 	// Rule returns the rule for a container's use of a resource; nil if there is none.
 	Rule(pod *corev1.Pod, container string, name corev1.ResourceName) Rule

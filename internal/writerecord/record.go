@@ -33,7 +33,7 @@ type Write struct {
 	Verb        string                      `json:"verb"`
 	Resource    metav1.GroupVersionResource `json:"resource"`
 	Subresource string                      `json:"subresource,omitempty"`
-	// Kind is the object's kind, Effect what the write did to it.
+	// Kind is the object's kind, Effect the effect of the write on it.
 	Kind      string    `json:"kind,omitempty"`
 	Effect    Effect    `json:"effect,omitempty"`
 	Namespace string    `json:"namespace,omitempty"`

@@ -95,7 +95,7 @@ func (r *release) imageFor(a *archive) (v1.Image, error) {
 	return mutate.ConfigFile(image, r.configOf(image, a))
 }
 
-// configOf returns the configuration of an image: what it runs, and as whom.
+// configOf returns the configuration of an image: its command and its user.
 func (r *release) configOf(image v1.Image, a *archive) *v1.ConfigFile {
 	present, err := image.ConfigFile()
 	if err != nil {

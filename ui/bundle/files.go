@@ -2,7 +2,7 @@ package bundle
 
 import "embed"
 
-// Files has index.html and what it refers to.
+// Files has index.html and the files that it refers to.
 //
 //go:embed index.html icon.svg page.js page.css worker.js
 var Files embed.FS

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Epochs do for the processes that share a store what charges do for one process: no count
+// Epochs are for processes that share a store, as charges are for one process: no count
 // of a quota lowers its usage while a write that it may have missed can still be stored.
 // A process cannot know the open charges of another, which may be paused for any time, so
 // it makes them invalid: a write is charged in an epoch and stored only in that epoch.

@@ -106,7 +106,7 @@ func giveDefaults(pod *corev1.Pod, limits *corev1.LimitRange) {
 	pod.Annotations[limitRangerAnnotation] = "LimitRanger plugin set: " + strings.Join(changes, "; ")
 }
 
-// giveContainer sets a container's missing requests and limits, and describes what it
+// giveContainer sets a container's missing requests and limits, and returns a description of each that it
 // has set.
 func giveContainer(c *corev1.Container, defaults corev1.ResourceRequirements, kind string) []string {
 	var changes []string

@@ -206,7 +206,7 @@ func checkClaimStatus(node string, a *Attributes) error {
 	return nil
 }
 
-// withoutReport returns a copy of a claim without what a node may change.
+// withoutReport returns a copy of a claim without the fields that a node may change.
 func withoutReport(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim = claim.DeepCopy()
 	claim.ResourceVersion, claim.ManagedFields = "", nil

@@ -111,7 +111,7 @@ func (p NodeRestriction) checkOwner(ctx context.Context, node string, a *Attribu
 	return nil
 }
 
-// checkPodStatus lets a node report the status of its pods, but not what others report there.
+// checkPodStatus lets a node write the status of its pods, except for the fields that others write.
 func checkPodStatus(node string, a *Attributes) error {
 	if a.Operation != Update {
 		return denied(a, fmt.Errorf("unexpected operation %q", a.Operation))
@@ -263,7 +263,7 @@ func (p NodeRestriction) driverNeeds(ctx context.Context, name, audience string)
 	return slices.ContainsFunc(driver.Spec.TokenRequests, func(r storagev1.TokenRequest) bool { return r.Audience == audience }), nil
 }
 
-// checkPodCertificate compares what a PodCertificateRequest says of the node, the pod and its
+// checkPodCertificate compares the fields of a PodCertificateRequest about the node, the pod and its
 // service account with these objects (KEP-4317).
 func (p NodeRestriction) checkPodCertificate(ctx context.Context, node string, a *Attributes) error {
 	if a.Operation != Create {

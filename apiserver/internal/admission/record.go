@@ -9,7 +9,7 @@ import (
 )
 
 // Record returns the write in the form of upstream's libraries. It returns the same
-// value each time, because the libraries record in it what they have done.
+// value each time, because the libraries record their decisions in it.
 func (a *Attributes) Record() upstream.Attributes {
 	if a.upstream != nil {
 		return a.upstream

@@ -87,7 +87,7 @@ func (p *ResourceQuota) Check(ctx context.Context, a *Attributes) error {
 	for try := 1; ; try++ {
 		fresh := p.Epochs != nil && try > 1
 		err := p.use(ctx, a, evaluator, fresh)
-		// The cache may not have what another process has given back.
+		// The cache may not show usage that another process has released.
 		stale := p.Epochs != nil && !fresh && apierrors.IsForbidden(err)
 		if !apierrors.IsConflict(err) && !stale || try == quotaTries {
 			return err

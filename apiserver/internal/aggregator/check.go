@@ -29,7 +29,7 @@ const (
 	checkTimeout = 5 * time.Second
 )
 
-// check checks the server of an APIService, and reads what discovery shows of it.
+// check checks the server of an APIService, and reads its discovery document.
 func (a *Aggregator) check(ctx context.Context, name string) {
 	if _, err := a.servers(ctx); err != nil {
 		a.alarms.Set(name, a.opts.Clock.Now().Add(retryInterval))

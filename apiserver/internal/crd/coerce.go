@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// coerce does for a custom object what decoding into a Go type does for others: the
+// coerce has the effect on a custom object that decoding into a Go type has on others: the
 // metadata is well-formed, and unknown fields and forbidden nulls are removed. A stored
 // object, which may follow an older schema, also gets the defaults of the version that it
 // is stored in, and is then converted to this version, whose defaults it does not get
@@ -84,7 +84,7 @@ func (v *oneVersion) storedVersion(u *unstructured.Unstructured) (*oneVersion, e
 	return was, nil
 }
 
-// shape prunes and coerces an object; if lenient, it drops what it would otherwise
+// shape prunes and coerces an object; if lenient, it drops values that it would otherwise
 // reject.
 func (v *oneVersion) shape(u *unstructured.Unstructured, lenient bool) ([]string, error) {
 	s, err := v.structural()

@@ -93,7 +93,7 @@ func (k versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersio
 	}
 	u, ok := in.(*unstructured.Unstructured)
 	if !ok || k.versions[to.Version] == nil || to.Group != k.definition.Spec.Group {
-		// Not a runtime.NotRegisteredError, which would make the library drop what a manager owns in this version: an
+		// Not a runtime.NotRegisteredError, which would make the library drop the fields that a manager owns in this version: an
 		// apply beside it fails, as upstream.
 		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", to.GroupVersion())
 	}

@@ -15,11 +15,11 @@ type Level int
 const (
 	// Normal means that there is memory for everything.
 	Normal Level = iota
-	// High means that 55 % of the limit are in use: what takes memory
+	// High means that 55 % of the limit are in use: requests that take memory
 	// and can wait should wait.
 	High
-	// Critical means that 65 % of the limit are in use: only what frees memory, or
-	// takes none, should go on.
+	// Critical means that 65 % of the limit are in use: only requests that free memory, or
+	// take none, should go on.
 	Critical
 )
 

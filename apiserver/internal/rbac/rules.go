@@ -9,7 +9,7 @@ import (
 // Rules decide by fixed rules, without bindings.
 type Rules struct{ scope scope }
 
-// NewRules returns Rules that allow what policy allows.
+// NewRules returns the Rules of a policy.
 func NewRules(policy []rbacv1.PolicyRule) *Rules {
 	r := &Rules{}
 	for i := range policy {

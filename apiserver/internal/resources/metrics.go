@@ -23,7 +23,7 @@ func MetricsRows() []*Resource {
 		podMetricsRow(),
 		// In these groups resources are named by metrics, so each version has one row
 		// for all of them. "metrics" is the resource of a namespace's own metrics,
-		// "externalmetrics" what adapters list instead.
+		// "externalmetrics" the resource that adapters list instead.
 		customMetricsRow(custommetricsv1beta2.SchemeGroupVersion,
 			func() runtime.Object { return &custommetricsv1beta2.MetricValueList{} }),
 		customMetricsRow(custommetricsv1beta1.SchemeGroupVersion,

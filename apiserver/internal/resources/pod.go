@@ -141,8 +141,8 @@ func keepObservedGenerations(now, was *corev1.PodStatus) {
 	}
 }
 
-// podGracePeriod returns how long a pod may take to terminate, in seconds: what was
-// requested, else what its spec says. It is 0 if the pod was never scheduled or has
+// podGracePeriod returns how long a pod may take to terminate, in seconds: the requested
+// period, else the period in its spec. It is 0 if the pod was never scheduled or has
 // terminated.
 func podGracePeriod(obj runtime.Object, asked *int64) int64 {
 	pod := obj.(*corev1.Pod)

@@ -47,7 +47,7 @@ func Bytes(w http.ResponseWriter, r *http.Request, code int, contentType string,
 	}
 }
 
-// BodyTaker is a response writer for a client in this process, which reads what the handler has
+// BodyTaker is a response writer for a client in this process, which reads the handler's data
 // in memory. GiveBody is Write without a copy: data must not be modified afterwards. ok is false
 // if data must be written instead.
 type BodyTaker interface {

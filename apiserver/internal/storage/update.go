@@ -44,7 +44,7 @@ type Result struct {
 	// Old is the state before, which must not be modified; nil if there was none.
 	Old      runtime.Object
 	Revision int64
-	// Created and Deleted report what the Update did, Unchanged that nothing had to be
+	// Created and Deleted report that the Update created or deleted the object, Unchanged that nothing had to be
 	// written.
 	Created, Deleted, Unchanged bool
 

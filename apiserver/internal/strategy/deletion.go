@@ -21,7 +21,7 @@ type Deletion struct {
 	Marked, Gone bool
 }
 
-// Delete decides what a delete does. now is the cluster's time.
+// Delete decides the outcome of a delete. now is the cluster's time.
 func Delete(row *resources.Resource, old runtime.Object, opts *metav1.DeleteOptions, now metav1.Time) (Deletion, error) {
 	obj := old.DeepCopyObject()
 	m, err := meta.Accessor(obj)

@@ -65,7 +65,7 @@ func copyField(to, from runtime.Object, name string) {
 	}
 }
 
-// Update restores what an update may not change, and raises the generation if
+// Update restores the fields that an update may not change, and raises the generation if
 // the desired state differs. subresource is the subresource that the update is made through.
 // It does not modify old.
 func (p *Preparer) Update(row *resources.Resource, subresource string, obj, old runtime.Object) error {

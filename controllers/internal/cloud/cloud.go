@@ -18,8 +18,8 @@ import (
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
-// Account is the service account that the cloud itself acts as. No role of upstream's allows what
-// it does: a cloud has credentials of its own.
+// Account is the service account that the cloud itself acts as. No role of upstream's allows
+// its requests: a cloud has credentials of its own.
 const Account = "simulated-cloud"
 
 // NoCloud is the reason why the controllers of a cloud are idle.

@@ -5,5 +5,5 @@
 // pass, of which there is one every five minutes.
 //
 // Upstream runs it in a cloud-controller-manager, whose flags for the period and the number of
-// workers there are none of here. The package decide decides what a Node gets.
+// workers there are none of here. The package decide decides on the labels, addresses and taints of a Node.
 package cloudnode

@@ -34,7 +34,7 @@ type Expectations struct {
 // expected holds the expectations of one owner.
 type expected struct {
 	since time.Time
-	// waiting holds, by UID, what the events of an object have to show.
+	// waiting holds, by UID, the change that an event of the object has to show.
 	waiting map[types.UID]want
 	// writing counts the plans being executed. While it is not 0, seen remembers the events
 	// of the owner's objects, because an event may arrive before the response to the write:

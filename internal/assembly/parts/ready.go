@@ -17,7 +17,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
-// ReadyOptions say what AwaitReady waits for.
+// ReadyOptions select the conditions that AwaitReady waits for.
 type ReadyOptions struct {
 	// Until calls look after every write, until it returns true or an error.
 	Until func(ctx context.Context, look func(context.Context) (bool, error)) error

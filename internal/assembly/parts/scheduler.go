@@ -55,7 +55,7 @@ func (p *Parts) runScheduler(ctx context.Context, token fence.Token) error {
 	return s.Run(ctx)
 }
 
-// schedules is a scheduler.Scheduler. Packages that read a Cluster do not compile what that leads to.
+// schedules is a scheduler.Scheduler. Packages that read a Cluster do not compile the scheduler's packages.
 type schedules interface {
 	Run(ctx context.Context) error
 }

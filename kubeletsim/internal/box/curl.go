@@ -45,11 +45,11 @@ type curling struct {
 	began         time.Time
 	// limit is --max-time; 0: there is none.
 	limit time.Duration
-	// last is what -w shows.
+	// last is the report that -w shows.
 	last curlReport
 }
 
-// curlReport is what is known of the last transfer.
+// curlReport has the known values of the last transfer.
 type curlReport struct {
 	status                  int
 	address                 string

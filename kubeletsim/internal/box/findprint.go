@@ -45,7 +45,7 @@ func unprintable(format string) string {
 	return ""
 }
 
-// formatted returns what -printf writes for a file.
+// formatted returns the output of -printf for a file.
 func (f *finding) formatted(format string, at *foundFile) string {
 	var b strings.Builder
 	for {
@@ -74,7 +74,7 @@ func timeOf(at *foundFile, letter string) string {
 	return text
 }
 
-// property returns what a directive of -printf stands for.
+// property returns the value of a directive of -printf.
 func (f *finding) property(directive byte, at *foundFile) string {
 	switch directive {
 	case 'p':

@@ -12,7 +12,7 @@ import (
 // followEvery is the period of tail -f, as in BusyBox.
 const followEvery = time.Second
 
-// follows returns what tail -f or -F does after writing the ends of files: it writes what is
+// follows returns the function of tail -f or -F that runs after the ends of files are written: it writes the text that is
 // appended to them. It is nil without these flags.
 func (p *proc) follows(names []string) func(ctx context.Context) int {
 	flags, _, _ := options(p.args[1:], "fFqv_0123456789", "ncs", longOptions("tail"))

@@ -12,7 +12,7 @@ import (
 // inputLimit is the number of unread bytes at which the sender has to wait.
 const inputLimit = 1 << 20
 
-// input buffers what a command has not read yet.
+// input buffers the bytes that a command has not read yet.
 type input struct {
 	attention *attention
 
@@ -47,7 +47,7 @@ func (in *input) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end makes readers see the end of input after what is buffered.
+// end makes readers see the end of input after the buffered bytes.
 func (in *input) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

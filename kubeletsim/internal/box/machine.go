@@ -40,7 +40,7 @@ type Machine struct {
 	Output func(fd string) io.Writer
 	// Certgen is the program minikcm-certgen, which uses the API; nil: it fails.
 	Certgen func(ctx context.Context, args []string, out, errOut io.Writer) int
-	// Network is what programs reach; nil: nothing is known of it.
+	// Network connects programs; nil: nothing is known of it.
 	Network Network
 	// Unknown means that nothing describes the content of the container's image: a program that is not here
 	// may be there. Assumed is called with what is assumed of it; it may be nil.
@@ -158,7 +158,7 @@ func (s *session) protected(ctx context.Context, run program, p *proc) (code int
 	return p.execute(ctx, run), nil
 }
 
-// result returns what Main.Ended is given.
+// result returns the arguments of Main.Ended.
 func (s *session) result(code int, err error) (int, error) {
 	if s.killed.Load() {
 		return exitKilled, ErrOutOfMemory

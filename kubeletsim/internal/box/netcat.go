@@ -102,7 +102,7 @@ func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string) (cod
 	return p.converse(ctx, c), true
 }
 
-// maxSent bounds what nc reads of its input, in bytes.
+// maxSent bounds the bytes that nc reads of its input.
 const maxSent = 1 << 20
 
 // converse sends the input, and writes the answer. A server of HTTP answers a request, and one of which nothing is known anything.

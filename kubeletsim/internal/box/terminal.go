@@ -33,7 +33,7 @@ type terminal struct {
 	escape int // how far an escape sequence has come
 }
 
-// Write takes what is typed.
+// Write takes typed input.
 func (t *terminal) Write(p []byte) (int, error) {
 	for _, c := range p {
 		if err := t.key(c); err != nil {
@@ -121,7 +121,7 @@ func (t *terminal) eraseWord() {
 
 func (t *terminal) show(text string) { _, _ = io.WriteString(t.echo, text) }
 
-// interrupts holds what an interrupt from the terminal calls: the last func that was pushed and
+// interrupts holds the functions for an interrupt from the terminal, which calls the last one that was pushed and
 // not removed.
 type interrupts struct {
 	mu    sync.Mutex

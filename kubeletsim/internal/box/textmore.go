@@ -184,7 +184,7 @@ func characters(set string) []rune {
 	return list
 }
 
-// maxArguments bounds what xargs gives to one command.
+// maxArguments bounds the arguments that xargs gives to one command.
 const maxArguments = 5000
 
 func xargs(ctx context.Context, p *proc) int {

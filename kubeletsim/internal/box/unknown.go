@@ -181,7 +181,7 @@ func (p *proc) unsupported(option string) int {
 	return p.fail("unrecognized option: %s", strings.TrimLeft(option, "-"))
 }
 
-// maxDrained bounds what is read of the input of an unknown program, in bytes.
+// maxDrained bounds the bytes that are read of the input of an unknown program.
 const maxDrained = 1 << 20
 
 // foreign is a program that the image may have. It is assumed to succeed, at once unless it is a background

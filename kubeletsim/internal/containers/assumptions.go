@@ -44,7 +44,7 @@ func (a *assumptions) from(n int) []logs.Line {
 	return append([]logs.Line(nil), a.lines[min(n, len(a.lines)):]...)
 }
 
-// assumed returns what records an assumption about the container's image.
+// assumed returns a function that records an assumption about the container's image.
 func (in *Ref) assumed(list *assumptions) func(what string) {
 	image, now := in.spec.Image, in.runtime.opts.Clock.Now
 	return func(what string) {

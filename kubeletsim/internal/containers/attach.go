@@ -44,7 +44,7 @@ func (in *Ref) attachLog(ctx context.Context, streams remotecommand.StreamOption
 	return errors.Join(err, errOut)
 }
 
-// follow copies what the container writes to one of its streams from now on.
+// follow copies the further output of the container on one of its streams.
 func (in *Ref) follow(ctx context.Context, from string, w io.Writer) error {
 	if w == nil {
 		w = io.Discard

@@ -143,7 +143,7 @@ func (in *Ref) start(c *console) {
 	}
 }
 
-// whileServing returns a context that ends with what Serve was given.
+// whileServing returns a context that ends with the context of Serve.
 func (rt *Runtime) whileServing() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup

@@ -36,7 +36,7 @@ type Files struct {
 	credentials *[]*podcertificates.Credential
 }
 
-// containerRoot holds what the commands of one run of a container share.
+// containerRoot holds the state that the commands of one run of a container share.
 type containerRoot struct {
 	id   string
 	tree *memfs.Tree

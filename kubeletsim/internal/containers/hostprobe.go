@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxProbedBody bounds what a probe reads of a response, in bytes.
+	// maxProbedBody bounds the bytes that a probe reads of a response.
 	maxProbedBody = 10 << 10
 	// maxProbeRedirects bounds the redirects that a probe follows.
 	maxProbeRedirects = 10

@@ -98,8 +98,8 @@ func (in *Ref) memory() *shell.Budget {
 	return shell.NewBudget(limit, in.runtime.memory)
 }
 
-// seed returns what random numbers of a command follow from: the run's ID, and so the cluster's seed. The
-// commands of one run differ in what names them.
+// seed returns the seed of a command's random numbers. It follows from the run's ID, and so from the cluster's seed, and
+// from the command's name.
 func (in *Ref) seed(command string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(in.id + "/" + command))

@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 )
 
-// Options are what containers need of the kubelets. All fields but ConfigOf, Network and Ledger are required.
+// Options have the functions and objects that containers need of the kubelets. All fields but ConfigOf, Network and Ledger are required.
 type Options struct {
 	// Client reads what volumes and environments refer to.
 	Client kubernetes.Interface

@@ -77,7 +77,7 @@ func compileReference(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
-// splitReference returns the repository of a reference, and its tag or digest with what precedes it.
+// splitReference returns the repository of a reference, and its tag or digest with the separator before it.
 func splitReference(reference string) (repository, tag string) {
 	if i := strings.IndexByte(reference, '@'); i >= 0 {
 		repository, tag = splitReference(reference[:i])

@@ -10,7 +10,7 @@ import (
 // MaxObjects caps the objects of one kind that have effect.
 const MaxObjects = 1000
 
-// Parsed remembers what was parsed of the objects of one kind, until they change.
+// Parsed keeps the parsed forms of the objects of one kind, until they change.
 type Parsed[T any] struct {
 	kind  string
 	parse func(object map[string]any) (T, error)

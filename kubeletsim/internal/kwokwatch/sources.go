@@ -105,7 +105,7 @@ func New(opts Options, kinds ...Kind) *Sources {
 		s.kinds[kind.Name] = &source{Kind: kind}
 	}
 	s.loop = loop.NewTyped(loop.TypedOptions[key]{
-		// What nodes and pods do depends on what it reads.
+		// The behavior of nodes and pods depends on the objects that it reads.
 		Name: opts.Name, KeyName: key.String, First: true, Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger,
 	}, loop.TypedFunc[key](s.read))
 	return s

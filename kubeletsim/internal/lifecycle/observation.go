@@ -55,7 +55,7 @@ type Observed struct {
 	Image string
 	// Reason and Message are the termination's, for a run that Crashes, or the waiting container's.
 	Reason, Message string
-	// Steady means that the container has outlived what is predicted of its command.
+	// Steady means that the container has run longer than its command is predicted to.
 	Steady bool
 }
 

@@ -56,7 +56,7 @@ func checkPool(pool *Pool) error {
 	return pool.Node.Validate()
 }
 
-// Validate returns an error for what the API would reject in a Node.
+// Validate returns an error for values that the API would reject in a Node.
 func (s *Spec) Validate() error {
 	if err := checkLabels(s.Labels); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// checkMachine checks what is on the node's machine, and how it starts.
+// checkMachine checks the delay until the node is ready, the version of its kubelet, and its images.
 func (s *Spec) checkMachine() error {
 	if _, err := ReadyDelay(s.Annotations); err != nil {
 		return err

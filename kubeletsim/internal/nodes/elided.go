@@ -23,7 +23,7 @@ type Elided struct {
 	// Real is the first comparison of the status that is made, because something may have changed before;
 	// zero: there is none.
 	Real time.Time
-	// Stirs counts what may have changed the content of the next heartbeat.
+	// Stirs counts the events that may have changed the content of the next heartbeat.
 	Stirs atomic.Uint64
 	// Late is the last heartbeat that was written late; nil: none was.
 	Late atomic.Pointer[Late]

@@ -89,7 +89,7 @@ func (n *Node) StopUsing(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// ImageBytes returns what the images take of the node's disk.
+// ImageBytes returns the bytes that the images take on the node's disk.
 func (n *Node) ImageBytes() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

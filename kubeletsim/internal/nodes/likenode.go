@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SpecLike describes nodes like an existing one, without what is unique to that Node or follows
+// SpecLike describes nodes like an existing one, without the values that are unique to that Node or follow
 // from its conditions.
 func SpecLike(node *corev1.Node) Spec {
 	spec := Spec{

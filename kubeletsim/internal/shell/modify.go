@@ -27,7 +27,7 @@ func (x *expansion) modify(ctx context.Context, pe *syntax.ParamExp, v *value) e
 	return nil
 }
 
-// each replaces every item by what do makes of it.
+// each replaces every item by the result of do.
 func (x *expansion) each(v *value, do func(item string) (string, error)) error {
 	items := make([]string, len(v.items))
 	for i, item := range v.items {

@@ -20,7 +20,7 @@ type process struct {
 	*job
 	fd   int
 	pipe *Pipe
-	// reads means that the job reads what the shell writes.
+	// reads means that the job reads the shell's output.
 	reads bool
 }
 

@@ -15,7 +15,7 @@ import (
 // maxFD bounds the descriptors of a shell.
 const maxFD = 255
 
-// redirect opens what redirections name. It saves the streams that they replace. It reports an error of a
+// redirect opens the targets of redirections. It saves the streams that they replace. It reports an error of a
 // file, and returns false for it.
 func (s *Shell) redirect(ctx context.Context, redirs []*syntax.Redirect, saved map[int]*stream) (ok bool, err error) {
 	for _, r := range redirs {
@@ -80,7 +80,7 @@ func (s *Shell) descriptor(r *syntax.Redirect) (fd int, name string) {
 	return 1, ""
 }
 
-// target opens what one redirection names.
+// target opens the target of one redirection.
 func (s *Shell) target(ctx context.Context, r *syntax.Redirect) (*stream, error) {
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:

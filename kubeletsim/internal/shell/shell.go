@@ -296,7 +296,7 @@ func (s *Shell) source(ctx context.Context, text, name string) error {
 	return s.nested(func() error { return s.stmts(ctx, file.Stmts) })
 }
 
-// nested does what nests, if it does not nest too deeply.
+// nested calls do one level deeper, unless that is too deep.
 func (s *Shell) nested(do func() error) error {
 	if s.depth >= maxDepth {
 		s.complain("commands are nested too deeply")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resourceLimit is a limit that ulimit shows: what a container runtime gives to containers.
+// resourceLimit is a limit that ulimit shows, with the value that a container runtime sets.
 type resourceLimit struct {
 	letter byte
 	title  string

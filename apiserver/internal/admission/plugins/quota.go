@@ -64,7 +64,7 @@ func (h *Host) newQuota() *admission.ResourceQuota {
 	return plugin
 }
 
-// backing reads the caches. A quota counts what they do not show as if it did not exist.
+// backing reads the caches. A quota ignores objects that they do not show.
 func (h *Host) backing() quota.Backing {
 	device := func(plural string) *storage.Objects {
 		return h.Objects(resourcev1.SchemeGroupVersion.WithResource(plural))

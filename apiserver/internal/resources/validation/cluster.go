@@ -91,7 +91,7 @@ func validateTaints(p *field.Path, taints []corev1.Taint) field.ErrorList {
 }
 
 // NodeUpdate allows an update to change labels, taints and unschedulable, and
-// to set once what the network or cloud provider assigns.
+// to set once the fields that the network or cloud provider assigns.
 func NodeUpdate(n, old *corev1.Node) field.ErrorList {
 	var errs field.ErrorList
 	p := field.NewPath("spec")

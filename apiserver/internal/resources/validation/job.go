@@ -80,7 +80,7 @@ func validateJobSelector(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	return errs
 }
 
-// validateJobSpec validates what a job and a cron job's template share.
+// validateJobSpec validates the fields that a job and a cron job's template share.
 func validateJobSpec(p *field.Path, spec *batchv1.JobSpec) field.ErrorList {
 	errs := nonNegativePointer(p.Child("parallelism"), spec.Parallelism)
 	errs = append(errs, nonNegativePointer(p.Child("completions"), spec.Completions)...)

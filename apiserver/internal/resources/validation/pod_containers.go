@@ -93,7 +93,7 @@ func namesContainer(spec *corev1.PodSpec, name string) bool {
 	return slices.ContainsFunc(spec.Containers, is) || slices.ContainsFunc(spec.InitContainers, is)
 }
 
-// container validates what all sorts of containers share.
+// container validates the fields that all sorts of containers share.
 func (c *podCheck) container(p *field.Path, ctr *corev1.Container) field.ErrorList {
 	errs := requiredOr(p.Child("name"), ctr.Name, isDNSLabel)
 	if len(errs) == 0 {

@@ -120,7 +120,7 @@ func validateDeviceRequest(p *field.Path, r *resourcev1.DeviceRequest) field.Err
 		})...)
 }
 
-// validateDeviceNeed validates what the two forms of a request share.
+// validateDeviceNeed validates the fields that the two forms of a request share.
 func validateDeviceNeed(p *field.Path, class string, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, devices int64, tolerations []resourcev1.DeviceToleration) field.ErrorList {
 	errs := requiredOr(p.Child("deviceClassName"), class, isDNSSubdomain)
 	errs = append(errs, validateDeviceSelectors(p.Child("selectors"), selectors)...)

@@ -35,7 +35,7 @@ func Service(s *corev1.Service) field.ErrorList {
 	return append(errs, validateTrafficPolicies(p, spec)...)
 }
 
-// validateServiceType validates what a service must or may not have by its type.
+// validateServiceType validates the fields that a type of services requires or forbids.
 func validateServiceType(p *field.Path, spec *corev1.ServiceSpec) field.ErrorList {
 	headless := spec.ClusterIP == corev1.ClusterIPNone
 	at := p.Child("clusterIPs").Index(0)

@@ -29,7 +29,7 @@ func StatefulSet(s *appsv1.StatefulSet) field.ErrorList {
 	return append(errs, validateStatefulTemplate(p.Child("template"), selector, spec)...)
 }
 
-// StatefulSetCreate validates what an update cannot change.
+// StatefulSetCreate validates the fields that an update cannot change.
 func StatefulSetCreate(s *appsv1.StatefulSet) field.ErrorList {
 	p := field.NewPath("spec")
 	errs := optional(p.Child("serviceName"), s.Spec.ServiceName, isDNSLabel)
