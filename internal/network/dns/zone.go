@@ -103,18 +103,29 @@ func (z *Zone) Query(name string, t Type) Answer {
 	if !valid(name) {
 		return Answer{Code: NXDomain}
 	}
-	var answer Answer
-	for range maxAliases {
-		next := z.query(name, t)
-		answer.Code = next.Code
-		answer.Records = append(answer.Records, next.Records...)
-		if len(next.Records) != 1 || next.Records[0].Type != CNAME || t == CNAME {
-			return answer
-		}
-		name = next.Records[0].Target
-	}
-	return answer
+	return z.follow(name, t, nil)
 }
+
+// follow answers a query, and then for the name that an alias leads to. As with CoreDNS, an alias within the domain that leads to no
+// record of the type, or back to a name that was asked for before, is not part of the answer.
+func (z *Zone) follow(name string, t Type, before []string) Answer {
+	answer := z.query(name, t)
+	if t == CNAME || len(answer.Records) != 1 || answer.Records[0].Type != CNAME {
+		return answer
+	}
+	target, asked := answer.Records[0].Target, append(before, name)
+	if len(asked) > maxAliases || slices.Contains(asked, target) {
+		return Answer{Code: NoError}
+	}
+	next := z.follow(target, t, asked)
+	if len(next.Records) == 0 && next.Code != Outside && z.contains(target) {
+		return Answer{Code: NoError}
+	}
+	return Answer{next.Code, append(answer.Records, next.Records...)}
+}
+
+// contains reports whether a name is in the cluster's domain.
+func (z *Zone) contains(name string) bool { return strings.HasSuffix(name, "."+z.DomainName()) }
 
 func valid(name string) bool {
 	if name == "" || len(name) > maxName {
