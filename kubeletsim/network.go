@@ -82,6 +82,9 @@ func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http
 
 // serve answers a request at the end of a path.
 func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	if path.Pod == nil {
+		return // what a name server answers to a request is unknown
+	}
 	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
 	if n == nil || e == nil {
 		containers.ServePage(path, w, r)

@@ -146,7 +146,8 @@ type Path struct {
 	Pod    *corev1.Pod
 	Node   string
 	// Verdict is what the policies say.
-	Verdict  *policy.Verdict
+	Verdict *policy.Verdict
+	// Listener is what accepts the connection. The name server is one without a pod.
 	Listener *Listener
 }
 
@@ -216,7 +217,7 @@ func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path
 	if to.Port() == 0 {
 		return p.end(Refused, "0 is no port")
 	}
-	if done := c.translate(q, from, p); done {
+	if c.toNameServer(q, from, p) || c.translate(q, from, p) {
 		return p
 	}
 	to = p.Target

@@ -150,3 +150,15 @@ func TestPodsGiveUpTheirAddresses(t *testing.T) {
 func podKey(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
+
+// The name server is a pod of kube-system for policies: one that isolates all pods there denies names to the whole cluster.
+func TestIsolatedNameServer(t *testing.T) {
+	c := load(t, "testdata/cluster.yaml")
+	add(t, c, "kind: NetworkPolicy\nmetadata: {namespace: kube-system, name: isolate}\nspec: {podSelector: {}}\n")
+	if got := ask(t, c, "shop/client web:80"); got.Outcome != reach.NoNameServer || !strings.Contains(got.Why, "deny the ingress") {
+		t.Errorf("%s: %s", got.Outcome, got.Why)
+	}
+	if got := ask(t, c, "shop/client 10.96.0.7:80"); !got.Reached {
+		t.Errorf("by address: %s: %s", got.Outcome, got.Why)
+	}
+}

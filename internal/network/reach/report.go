@@ -69,7 +69,11 @@ func (p *Path) Report(q *Query, from, to string) *Report {
 		}
 	}
 	if l := p.Listener; l != nil {
-		r.step("listener", "container "+l.Container+": "+l.Why)
+		text := l.Why
+		if l.Container != "" {
+			text = "container " + l.Container + ": " + text
+		}
+		r.step("listener", text)
 	}
 	return r
 }

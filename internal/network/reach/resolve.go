@@ -89,25 +89,34 @@ func (c *Cluster) Server(q *Query) (*dns.Zone, *dns.Config, Outcome, string) {
 	return c.zone(), config, Connected, ""
 }
 
-// askable returns why the source's queries do not reach the cluster's name server; empty if they do. A cluster without a
-// Service kube-dns has one that no object shows. It is for policies what it is in every cluster: a pod of kube-system with
-// the label k8s-app=kube-dns.
+// askable returns why the source's queries do not reach the cluster's name server; empty if they do.
 func (c *Cluster) askable(q *Query, server netip.Addr) string {
-	from := sourceFor(c, q.From, server)
-	if s := c.dnsService(); s != nil && len(s.Spec.Selector) > 0 {
-		inner := *q
-		inner.Affinities = nil
-		inner.Listens = func(*corev1.Pod, int32, corev1.Protocol) *Listener { return &Listener{} }
-		p := c.connect(&inner, from, netip.AddrPortFrom(server, dnsPort), &Path{Protocol: corev1.ProtocolUDP})
-		if p.Outcome != Connected {
-			return "the name server " + server.String() + " does not answer: " + p.Why
-		}
-		return ""
-	}
-	virtual := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "name server", Labels: map[string]string{dnsLabel: dnsService}}}
-	v := c.Policies.Decide(&policy.Flow{From: from, To: policy.Peer{Address: server, Pod: virtual}, Protocol: corev1.ProtocolUDP, Port: dnsPort})
-	if !v.Egress.Allowed() {
-		return "the name server " + server.String() + " does not answer: NetworkPolicies deny the egress to UDP 53"
+	inner := *q
+	inner.Affinities = nil
+	inner.Listens = func(*corev1.Pod, int32, corev1.Protocol) *Listener { return &Listener{} }
+	p := c.connect(&inner, sourceFor(c, q.From, server), netip.AddrPortFrom(server, dnsPort), &Path{Protocol: corev1.ProtocolUDP})
+	if p.Outcome != Connected {
+		return "the name server " + server.String() + " does not answer: " + p.Why
 	}
 	return ""
+}
+
+// nameServerPod is for policies what the name server is in every cluster: a pod of kube-system with the label k8s-app=kube-dns.
+var nameServerPod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "name server", Labels: map[string]string{dnsLabel: dnsService}}}
+
+// toNameServer connects to the name server of a cluster without a Service kube-dns that selects pods. done is false if the path
+// leads elsewhere.
+func (c *Cluster) toNameServer(q *Query, from policy.Peer, p *Path) (done bool) {
+	if s := c.dnsService(); p.Target.Addr() != c.NameServer() || s != nil && len(s.Spec.Selector) > 0 {
+		return false
+	}
+	if p.Target.Port() != dnsPort || p.Protocol == corev1.ProtocolSCTP {
+		p.end(TimedOut, "the name server has no port "+portName(p.Protocol, p.Target.Port()))
+		return true
+	}
+	if !c.forbidden(from, p, policy.Peer{Address: p.Target.Addr(), Pod: nameServerPod}) && !c.cut(q, from, p) {
+		p.Listener = &Listener{Why: "it is the cluster's name server", Unknown: true}
+		p.end(Connected, "")
+	}
+	return true
 }
