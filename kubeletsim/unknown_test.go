@@ -32,7 +32,7 @@ func TestUnknownContent(t *testing.T) {
 		"probe-file":    probed("sh", "-c", "[ -f /opt/bitnami/x/.initialized ]"),
 		"init-copy":     initially("sh", "-c", "cp /usr/local/bin/argocd /shared/ && /shared/argocd version"),
 		"init-wait":     initially("sh", "-c", "until pg_isready -h db; do sleep 2; done; while ! redis-cli -h db ping; do sleep 1; done"),
-		"init-bash":     initially("bash", "-euo", "pipefail", "-c", ". /opt/lib.sh; timeout 5 bash -c '</dev/tcp/db/5432'; sysctl -w vm.max_map_count=262144"),
+		"init-bash":     initially("bash", "-euo", "pipefail", "-c", ". /opt/lib.sh; timeout 5 bash -c '</dev/tcp/db.example.com/5432'; sysctl -w vm.max_map_count=262144"),
 		"init-tini":     initially("tini", "--", "sh", "-c", "unknown-tool || exit 1"),
 		"server":        podtest.Command("sh", "-c", "setup --quick; exec server --port 80"),
 		"wrapped":       podtest.Command("sh", "-c", "server & wait $!; exit 3"),
@@ -41,6 +41,7 @@ func TestUnknownContent(t *testing.T) {
 	for name, change := range pods {
 		c.create(podtest.Pod(name, "node-0", change))
 	}
+	c.advance(time.Second) // a connection takes time
 	for name := range pods {
 		c.until(name+" is ready", func() bool { return isReady(c.pod(name)) })
 	}
@@ -55,7 +56,7 @@ func TestUnknownContent(t *testing.T) {
 		{"probe-file", "app", "assumed that /opt/bitnami/x/.initialized exists\n"},
 		{"probe-direct", "app", "minikcm: started its program of image nginx, whose output is unknown\n"},
 		{"init-copy", "init", "the content of image nginx is unknown: assumed that /usr/local/bin/argocd exists\n"},
-		{"init-bash", "init", "assumed that db accepts connections at port 5432\n"},
+		{"init-bash", "init", "assumed that db.example.com accepts connections at port 5432\n"},
 		{"server", "app", "assumed that server succeeds\n"},
 		{"script", "app", "over\n"},
 	} {

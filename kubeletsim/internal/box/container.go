@@ -45,9 +45,6 @@ func (s *session) Open(name string, flag int, perm fs.FileMode) (shell.File, err
 		}
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	if c := s.connect(name); c != nil {
-		return c, nil
-	}
 	f, err := s.machine.Files.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err

@@ -151,7 +151,7 @@ func (c *curling) transfer(ctx context.Context, text string) int {
 	switch {
 	case err != nil:
 		return c.report(curlMalformed, "URL rejected: Malformed input to a URL function")
-	case l.Scheme != "http" && l.Scheme != "https":
+	case l.Scheme != "http" && l.Scheme != "https" && l.Scheme != "telnet":
 		return c.report(curlUnsupported, "Protocol %q not supported", l.Scheme)
 	}
 	c.last.url = l.String()
@@ -198,6 +198,9 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 		c.last.address, c.last.port = d.Destination.Addr().String(), d.Destination.Port()
 	}
 	switch o := d.Outcome; {
+	case o == reach.Connected && l.Scheme == "telnet":
+		c.connected(l, d)
+		return c.converse(ctx, d), false
 	case o == reach.Connected:
 		return c.exchange(ctx, l, d)
 	case o == reach.Unknown:
@@ -286,12 +289,20 @@ func (c *curling) body(ctx context.Context) (body []byte, ok bool) {
 	return body, true
 }
 
-// verbose writes what -v shows.
+// connected writes what -v shows of a connection.
+func (c *curling) connected(l *link, d *dialed) {
+	if has(c.flags, 'v') {
+		_, _ = fmt.Fprintf(c.err, "*   Trying %s...\n* Connected to %s (%s) port %d\n", d.Destination, l.host, d.Destination.Addr(), l.port)
+	}
+}
+
+// verbose writes what -v shows of a request and its answer.
 func (c *curling) verbose(l *link, d *dialed, r *http.Request, lines []string) {
 	if !has(c.flags, 'v') {
 		return
 	}
-	_, _ = fmt.Fprintf(c.err, "*   Trying %s...\n* Connected to %s (%s) port %d\n> %s %s HTTP/1.1\n> Host: %s\n", d.Destination, l.host, d.Destination.Addr(), l.port, r.Method, r.RequestURI, r.Host)
+	c.connected(l, d)
+	_, _ = fmt.Fprintf(c.err, "> %s %s HTTP/1.1\n> Host: %s\n", r.Method, r.RequestURI, r.Host)
 	for _, name := range []string{"User-Agent", "Accept"} {
 		_, _ = fmt.Fprintf(c.err, "> %s: %s\n", name, r.Header.Get(name))
 	}

@@ -121,22 +121,28 @@ func (p *proc) converse(ctx context.Context, c *dialed) int {
 			}
 		}
 	}
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
-	if err != nil {
-		if c.Listener != nil && c.Listener.Unknown {
-			_, _ = p.out.Write([]byte(unknown.Line))
-			return 0
-		}
-		if len(sent) > 0 {
-			p.print("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request")
-		}
-		return 0
-	}
-	a, err := p.ask(c, r.WithContext(ctx))
+	answer, err := p.answerOf(ctx, c, sent)
 	if err != nil {
 		return exitKilled
 	}
-	p.print("%s\r\n\r\n", strings.Join(headerLines(a, r), "\r\n"))
-	_, _ = p.out.Write(a.body)
+	_, _ = p.out.Write(answer)
 	return 0
+}
+
+// answerOf returns what the other end of a connection answers to what was sent.
+func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, error) {
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+	switch {
+	case err == nil:
+		a, err := p.ask(c, r.WithContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return append([]byte(strings.Join(headerLines(a, r), "\r\n")+"\r\n\r\n"), a.body...), nil
+	case c.Listener != nil && c.Listener.Unknown:
+		return []byte(unknown.Line), nil
+	case len(sent) > 0:
+		return []byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"), nil
+	}
+	return nil, nil
 }

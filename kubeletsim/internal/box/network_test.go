@@ -117,6 +117,7 @@ func TestNetworkPrograms(t *testing.T) {
 		{script: "nslookup web", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\tweb.default.svc.cluster.local\nAddress: 10.96.0.20\n\n"},
 		{script: "nslookup nosuch", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\n** server can't find nosuch: NXDOMAIN\n\n", code: 1},
 		{script: "nslookup 10.96.0.20 | tail -n 2", out: "20.0.96.10.in-addr.arpa\tname = web.default.svc.cluster.local\n\n"},
+		{script: "nc -zv -w 1 10.96.0.10 53; nc -zv -u 10.96.0.10 53; nc -z -w 1 10.96.0.10 80", err: "10.96.0.10 (10.96.0.10:53) open\n10.96.0.10 (10.96.0.10:53) open\n", code: 1},
 		{script: "getent hosts web; getent hosts nosuch", out: "10.96.0.20      web.default.svc.cluster.local\n", code: 2},
 		{script: "echo 10.96.0.20 other > /etc/hosts; wget -qO- other", out: "GET /\n"},
 	} {
@@ -135,6 +136,9 @@ func TestCurl(t *testing.T) {
 	}{
 		{script: "curl web", out: "GET /\n"},
 		{script: "curl -s http://web:80/a", out: "GET /a\n"},
+		{script: "curl -v telnet://web:80", err: "*   Trying 10.96.0.20:80...\n* Connected to web (10.96.0.20) port 80\n"},
+		{script: "curl -s telnet://empty:80", code: 7},
+		{script: "curl -m 2 telnet://shut:80", err: "curl: (28) Connection timed out after 2000 milliseconds\n", code: 28},
 		{script: "curl -si web", out: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nContent-Type: text/plain\r\n\r\nGET /\n"},
 		{script: "curl -s -o /dev/null -w '%{http_code} %{remote_ip}:%{remote_port}\\n' web", out: "200 10.96.0.20:80\n"},
 		{script: "curl -s --output /tmp/x web && cat /tmp/x", out: "GET /\n"},
@@ -162,6 +166,32 @@ func TestCurl(t *testing.T) {
 }
 
 // runOnNetwork runs a script on virtual time, in an image of which everything is known or nothing.
+// Paths such as /dev/tcp/HOST/PORT are connections in a shell that may be bash.
+func TestConnectionsOfBash(t *testing.T) {
+	for _, c := range []struct {
+		script   string
+		out, err string
+		code     int
+	}{
+		{script: "bash -c '</dev/tcp/web/80' && echo open", out: "open\n"},
+		{script: "timeout 2 bash -c '</dev/tcp/web/81' || echo $?", out: "124\n"},
+		{script: "bash -c '</dev/tcp/empty/80'", err: "bash: /dev/tcp/empty/80: Connection refused\n", code: 1},
+		{script: "bash -c ': >/dev/tcp/nosuch/80'", err: "bash: /dev/tcp/nosuch/80: Name or service not known\n", code: 1},
+		{script: "bash -c '</dev/tcp/shut/80'", err: "bash: /dev/tcp/shut/80: Connection timed out\n", code: 1},
+		{script: "until (echo > /dev/tcp/web/80) 2>/dev/null; do sleep 1; done; echo up", out: "up\n"},
+		{script: "exec 3<>/dev/tcp/web/80; printf 'GET /x HTTP/1.0\\r\\n' >&3; printf '\\r\\n' >&3; cat <&3", out: "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Type: text/plain\r\n\r\nGET /x\n"},
+		{script: "exec 3<>/dev/tcp/web/80; echo ruok >&3; head -n 1 <&3", out: "HTTP/1.1 400 Bad Request\r\n"},
+		{script: "echo x >/dev/udp/shut/80 && echo sent", out: "sent\n"},
+		{script: "echo x >/dev/udp/nosuch/80", err: "sh: /dev/udp/nosuch/80: Name or service not known\n", code: 1},
+		{script: "</dev/tcp/203.0.113.1/80 && echo assumed", out: "assumed\n"},
+	} {
+		out, errOut, code := runOnNetwork(t, true, c.script)
+		if out != c.out || errOut != c.err || code != c.code {
+			t.Errorf("%s:\ngot  %q %q %d\nwant %q %q %d", c.script, out, errOut, code, c.out, c.err, c.code)
+		}
+	}
+}
+
 func runOnNetwork(t *testing.T, unknown bool, script string) (out, errOut string, code int) {
 	t.Helper()
 	ledger := clock.NewLedger()

@@ -12,7 +12,6 @@ import (
 
 	"minikcm.dev/minikcm/internal/span"
 	"minikcm.dev/minikcm/kubeletsim/internal/applets"
-	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
@@ -244,32 +243,3 @@ func (p *proc) obscure() {
 type backgroundKey struct{}
 
 func inBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
-
-// connection is an end of a network connection, of whose other end nothing is known.
-type connection struct{ sent bool }
-
-func (c *connection) Read(data []byte) (int, error) {
-	if c.sent || len(data) < len(unknown.Line) {
-		return 0, io.EOF
-	}
-	c.sent = true
-	return copy(data, unknown.Line), nil
-}
-
-func (*connection) Write(data []byte) (int, error) { return len(data), nil }
-func (*connection) Close() error                   { return nil }
-
-// connect opens a path such as /dev/tcp/HOST/PORT, which bash takes for a connection; nil if it is none.
-func (s *session) connect(name string) shell.File {
-	if !s.machine.Unknown {
-		return nil
-	}
-	for _, prefix := range []string{"/dev/tcp/", "/dev/udp/"} {
-		if rest, ok := strings.CutPrefix(name, prefix); ok {
-			host, port, _ := strings.Cut(rest, "/")
-			s.Assume(unknown.Show(host) + " accepts connections at port " + unknown.Show(port))
-			return &connection{}
-		}
-	}
-	return nil
-}

@@ -32,8 +32,11 @@ func parseLink(text string) (*link, error) {
 		return nil, fmt.Errorf("%q has no host", text)
 	}
 	l.port = 80
-	if u.Scheme == "https" {
+	switch u.Scheme {
+	case "https":
 		l.port = 443
+	case "telnet":
+		l.port = 23
 	}
 	if given := u.Port(); given != "" {
 		n, err := strconv.ParseUint(given, 10, 16)

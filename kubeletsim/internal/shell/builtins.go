@@ -204,7 +204,7 @@ func sourceBuiltin(s *Shell, ctx context.Context, args []string) (int, error) {
 	if !strings.Contains(name, "/") {
 		name = s.findSourced(name)
 	}
-	f, err := s.open(name, 0)
+	f, err := s.open(ctx, name, 0)
 	if errors.Is(err, errReported) {
 		return 2, nil
 	}

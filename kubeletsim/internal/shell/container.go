@@ -28,6 +28,9 @@ type Container interface {
 	Memory
 	// Open opens a file with the flags of os.OpenFile.
 	Open(name string, flag int, perm fs.FileMode) (File, error)
+	// Connect opens a path that names a network connection, such as /dev/tcp/HOST/PORT; nil if it names a file. The error
+	// is the reason that a program shows, unless the context has ended.
+	Connect(ctx context.Context, name string) (File, error)
 	Stat(name string) (fs.FileInfo, error)
 	Lstat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)

@@ -125,7 +125,7 @@ func (s *Shell) target(ctx context.Context, r *syntax.Redirect) (*stream, error)
 			return nil, errReported
 		}
 	}
-	return s.open(name, flag)
+	return s.open(ctx, name, flag)
 }
 
 func (s *Shell) duplicate(fd int) (*stream, error) {
@@ -140,7 +140,7 @@ func (s *Shell) duplicate(fd int) (*stream, error) {
 }
 
 // open opens a file, or one of the shell's own streams by its name.
-func (s *Shell) open(name string, flag int) (*stream, error) {
+func (s *Shell) open(ctx context.Context, name string, flag int) (*stream, error) {
 	full := s.absolute(name)
 	for _, prefix := range []string{"/dev/fd/", "/proc/self/fd/"} {
 		if text, ok := strings.CutPrefix(full, prefix); ok {
@@ -160,6 +160,16 @@ func (s *Shell) open(name string, flag int) (*stream, error) {
 	if name == "" {
 		full = ""
 	}
+	connection, err := s.Container.Connect(ctx, full)
+	switch {
+	case connection != nil:
+		return newStream(connection, flag), nil
+	case ctx.Err() != nil && err != nil:
+		return nil, err
+	case err != nil:
+		s.complain("%s: %v", name, err)
+		return nil, errReported
+	}
 	f, err := s.Container.Open(full, flag, 0o666&^0o022)
 	if err != nil {
 		writes := flag&os.O_CREATE != 0
@@ -177,6 +187,11 @@ func (s *Shell) open(name string, flag int) (*stream, error) {
 		}
 		return nil, errReported
 	}
+	return newStream(f, flag), nil
+}
+
+// newStream returns a stream of a file that was opened with flags of os.OpenFile.
+func newStream(f File, flag int) *stream {
 	opened := &stream{file: f}
 	if flag&os.O_WRONLY == 0 {
 		opened.in = fileStream{f}
@@ -184,7 +199,7 @@ func (s *Shell) open(name string, flag int) (*stream, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
 		opened.out = fileStream{f}
 	}
-	return opened, nil
+	return opened
 }
 
 // reason returns the C library's text for an error.

@@ -1,0 +1,116 @@
+package box
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/shell"
+	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
+)
+
+// Connect implements shell.Container: it opens a path such as /dev/tcp/HOST/PORT, which bash takes for a connection. Only a shell of
+// unknown content may be bash.
+func (s *session) Connect(ctx context.Context, name string) (shell.File, error) {
+	host, port, protocol := socketPath(name)
+	if protocol == "" || !s.machine.Unknown {
+		return nil, nil
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || s.machine.Network == nil {
+		return s.connectedTo(host, port), nil
+	}
+	p := s.newProc(ctx, []string{"bash"}, nil, "/")
+	d, err := p.connect(ctx, dial{host: host, port: int32(number), protocol: protocol})
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Outcome == reach.Unknown:
+		return s.connectedTo(host, port), nil
+	case d.Outcome == reach.Connected, protocol == corev1.ProtocolUDP && d.Destination.IsValid(): // a datagram needs no answer
+		return &connection{proc: p, to: d}, nil
+	}
+	return nil, errors.New(d.Outcome.Error())
+}
+
+// socketPath splits a path such as /dev/tcp/HOST/PORT. The protocol of other paths is empty.
+func socketPath(name string) (host, port string, protocol corev1.Protocol) {
+	for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+		if rest, ok := strings.CutPrefix(name, "/dev/"+strings.ToLower(string(protocol))+"/"); ok {
+			host, port, _ = strings.Cut(rest, "/")
+			return host, port, protocol
+		}
+	}
+	return "", "", ""
+}
+
+// connectedTo assumes a connection.
+func (s *session) connectedTo(host, port string) shell.File {
+	s.Assume(unknown.Show(host) + " accepts connections at port " + unknown.Show(port))
+	return &connection{}
+}
+
+// connection is an end of a network connection. The other end answers once, when the answer is read.
+type connection struct {
+	proc *proc
+	// to is the other end; nil: nothing is known of it.
+	to *dialed
+
+	// mu guards what follows: jobs of a shell share its files.
+	mu       sync.Mutex
+	sent     []byte
+	answered bool
+	answer   []byte
+}
+
+// Read implements shell.File.
+func (c *connection) Read(data []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.answered {
+		c.answered, c.answer = true, []byte(unknown.Line)
+		if c.to != nil {
+			answer, err := c.proc.answerOf(context.Background(), c.to, c.sent)
+			if err != nil {
+				return 0, err
+			}
+			c.answer = answer
+		}
+	}
+	if len(c.answer) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(data, c.answer)
+	c.answer = c.answer[n:]
+	return n, nil
+}
+
+// Write implements shell.File.
+func (c *connection) Write(data []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.to != nil && !c.answered && len(c.sent)+len(data) <= maxSent {
+		if err := c.proc.keep(len(data)); err != nil {
+			return 0, err
+		}
+		c.sent = append(c.sent, bytes.Clone(data)...)
+	}
+	return len(data), nil
+}
+
+// Close implements shell.File.
+func (c *connection) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.proc != nil {
+		c.proc.drop(int(c.proc.held))
+	}
+	return nil
+}
