@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// keyHistory follows the records of a database, in the order of their revisions, and finds those
+// keyHistory follows the records of a database, in the order of their revisions, and finds records
 // that contradict an earlier one.
 type keyHistory struct {
 	value func(key string, value []byte) error
@@ -22,10 +22,10 @@ type keyHistory struct {
 	contradictions []contradiction
 }
 
-// contradiction is a revision that does not follow the one before of its key.
+// contradiction is a revision of a key that does not follow the key's previous revision.
 type contradiction struct {
 	revision int64
-	// err is nil if that is due to a damaged value.
+	// err is nil if a damaged value is the cause.
 	err error
 }
 
@@ -36,7 +36,7 @@ func newKeyHistory(value func(string, []byte) error) *keyHistory {
 	return &keyHistory{value: value, keys: map[string]record{}, dropped: map[string]bool{}}
 }
 
-// found adds the revision of a record that is not in its place.
+// found adds the revision of a record that was found outside the order of revisions.
 func (h *keyHistory) found(r record) {
 	h.revisions = append(h.revisions, interval{r.revision, r.revision})
 	h.unsorted = true

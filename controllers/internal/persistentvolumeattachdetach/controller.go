@@ -32,7 +32,7 @@ const workers = 1
 
 // Options configure the controller.
 type Options struct {
-	// NoForce means that the time does not make a node lose a volume that it has in use.
+	// NoForce disables the forced detachment of a volume that a node has had in use for too long.
 	NoForce bool
 }
 

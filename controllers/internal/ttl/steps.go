@@ -14,7 +14,8 @@ type step struct {
 	seconds            int
 }
 
-// steps are upstream's. Each begins below the end of the one before.
+// steps are upstream's. Each begins below the end of the previous one, so that a cluster at a bound does not switch
+// to and fro.
 var steps = [...]step{
 	{0, 100, 0},
 	{90, 500, 15},
@@ -23,8 +24,7 @@ var steps = [...]step{
 	{1800, math.MaxInt, 300},
 }
 
-// next returns the index of the step for a cluster of that many nodes whose step has been
-// current.
+// next returns the index of the step for a cluster of that many nodes, whose present step is current.
 func next(current, nodes int) int {
 	for nodes > steps[current].maxNodes {
 		current++

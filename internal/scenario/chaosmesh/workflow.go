@@ -54,7 +54,7 @@ func newFlow(c *Controller, object *unstructured.Unstructured, spec *WorkflowSpe
 	return w
 }
 
-// check refuses a workflow that cannot be run, before any of it runs.
+// check returns an error for a workflow that cannot be run, before its first node runs.
 func (w *flow) check(name string, within []string) error {
 	t := w.templates[name]
 	if t == nil {
@@ -97,21 +97,21 @@ func (w *flow) run(ctx context.Context, n *node) error {
 		err = w.breaks(ctx, n)
 	}
 	if err == nil && n.Deadline != "" {
-		err = &deadlineExceeded{n.object.GetName()} // which is how these end
+		err = &deadlineExceeded{n.object.GetName()} // Suspend, PodChaos and Schedule end with their deadline
 	}
 	return n.end(ctx, err)
 }
 
-// sleep returns after so much of the cluster's time, or with the cause of ctx's end.
+// sleep waits for the duration in text on the cluster's clock, or returns the cause of ctx's end.
 func (w *flow) sleep(ctx context.Context, text string) error {
-	d, _ := duration(text) // it was checked
+	d, _ := duration(text) // check has parsed it
 	if err := w.controller.sleep(ctx, d); err != nil {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// breaks creates the object of a node that breaks something, and deletes it at the end.
+// breaks creates the PodChaos or Schedule of a node, and deletes it at the node's end.
 func (w *flow) breaks(ctx context.Context, n *node) error {
 	_, spec, err := n.chaos()
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *flow) breaks(ctx context.Context, n *node) error {
 	}
 	err = w.sleep(ctx, text)
 	if text == "" {
-		return err // what it has made stays, as it has no end
+		return err // without a deadline, the object stays
 	}
 	last := context.WithoutCancel(ctx)
 	if failure := w.controller.remove(last, made); failure != nil {
@@ -145,7 +145,7 @@ func (w *flow) breaks(ctx context.Context, n *node) error {
 	return err
 }
 
-// children runs the parts of a node, until its deadline.
+// children runs the child nodes of a node, until its deadline.
 func (w *flow) children(ctx context.Context, n *node) error {
 	if deadline, _ := duration(n.Deadline); deadline > 0 {
 		limited, stop := inflight.WithTimeoutCause(ctx, w.controller.cluster.Clock(), deadline, &deadlineExceeded{n.object.GetName()})

@@ -20,14 +20,14 @@ const (
 	lastRetry  = 2*time.Minute + 2*time.Second
 )
 
-// Volume is a volume of a CSI driver with the nodes that have to do with it.
+// Volume is a volume of a CSI driver with the nodes that use it or to which it is attached.
 type Volume struct {
 	// PersistentVolume is nil if it was deleted.
 	PersistentVolume *corev1.PersistentVolume
 	// MayAttach is false for a volume whose claim is not bound or whose driver does not require
 	// attachment: it is not attached to any further node.
 	MayAttach bool
-	// NoForce means that the time does not make a node lose a volume that it has in use.
+	// NoForce disables the forced detachment of a volume that a node has had in use for too long.
 	NoForce bool
 	// Nodes are sorted by name.
 	Nodes []Node
@@ -61,8 +61,8 @@ type Progress struct {
 	Blocked bool
 }
 
-// Detach is a decision to detach a volume from a node. With Force, that the node has it in use
-// does not matter.
+// Detach is a decision to detach a volume from a node. With Force, it is detached although the node has it in
+// use.
 type Detach struct {
 	Node       string
 	Attachment *storagev1.VolumeAttachment
@@ -116,7 +116,7 @@ func (d *deciding) keep(n *Node, p Progress) {
 	}
 }
 
-// wake makes the next decision come by at.
+// wake moves the next decision to at, unless it is earlier.
 func (d *deciding) wake(at time.Time) {
 	if d.Next.IsZero() || at.Before(d.Next) {
 		d.Next = at
@@ -168,7 +168,7 @@ func (d *deciding) wanted(n *Node) {
 	d.keep(n, p)
 }
 
-// absent attaches the volume unless another node has it that must be the only one.
+// absent attaches the volume, unless it is attached to another node and may be attached to one only.
 func (d *deciding) absent(n *Node, p Progress) Progress {
 	if !d.MayAttach {
 		return Progress{Blocked: p.Blocked}
