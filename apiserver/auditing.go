@@ -31,8 +31,7 @@ const (
 	reasonAnnotation   = "authorization.k8s.io/reason"
 )
 
-// authorizeAudited is authorize for the request itself, whose audit event has the decision
-// and its reason.
+// authorizeAudited authorizes a request, and adds the decision and its reason to the request's audit event.
 func (s *Server) authorizeAudited(ctx context.Context, user *auth.User, info *apirequest.RequestInfo) error {
 	reason, refused := s.decide(ctx, attributesOf(user, info))
 	if s.opts.Audit == nil {

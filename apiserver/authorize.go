@@ -13,8 +13,8 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// decide returns the reason of the authorizer's decision, and upstream's error unless it
-// allows the request. Every request passes it, before fault injection and routing.
+// decide asks the authorizer about a request. It returns the reason of the decision and, unless the request is
+// allowed, upstream's error. Every request passes it, before fault injection and routing.
 func (s *Server) decide(ctx context.Context, a auth.Attributes) (reason string, refused error) {
 	decision, reason, err := s.opts.Authorizer.Authorize(ctx, a)
 	switch {
@@ -36,7 +36,7 @@ func (s *Server) noteDenied(ctx context.Context, user *auth.User, err error) {
 	if !transport.IsLocal(ctx) || !own && !transport.IsActor(ctx) {
 		return
 	}
-	// A kubelet loses what a pod gives it when the pod is deleted, which it learns later.
+	// A kubelet may read the objects that a pod refers to only until the pod is deleted, and gets that event later.
 	if transport.IsActor(ctx) && auth.IsUnrelated(err) {
 		return
 	}

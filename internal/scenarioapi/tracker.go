@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// maxNotes caps the notes that are kept of a step, and maxText the bytes of one text.
+	// maxNotes caps the notes that are kept for a step, and maxText the bytes of one text.
 	maxNotes = 50
 	maxText  = 4 << 10
 )
 
-// tracker is a run as it is shown. It implements scenarios.Progress and CheckProgress.
+// tracker keeps the state of a run for the API. It implements scenarios.Progress and CheckProgress.
 type tracker struct {
 	clock clock.Clock
 	// changed is called after each change; it must not block.
@@ -24,9 +24,9 @@ type tracker struct {
 
 	mu    sync.Mutex
 	shown Run
-	// next is the step that begins next, and own the number of the steps that are not last.
+	// next is the index of the step that begins next, and own the number of steps without those of "finally".
 	next, own int
-	// page is the report as a page, compressed; nil: there is none.
+	// page is the report as a compressed HTML page; nil: there is none.
 	page []byte
 }
 
@@ -46,7 +46,7 @@ func newTracker(id, user string, s *scenarios.Scenario, seed uint64, c clock.Clo
 	return t
 }
 
-// look returns the run as it is now; summary leaves out what lists do not show.
+// look returns the present state of the run; a summary has only the fields that lists show.
 func (t *tracker) look(summary bool) Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *tracker) look(summary bool) Run {
 	return shown
 }
 
-// keptPage returns the name of the scenario, and the report as a page, compressed; nil if there is
+// keptPage returns the name of the scenario, and the report as a compressed HTML page; nil if there is
 // none.
 func (t *tracker) keptPage() (scenario string, page []byte) {
 	t.mu.Lock()
@@ -90,8 +90,8 @@ func (t *tracker) stopping() {
 // Begin implements scenarios.Progress.
 func (t *tracker) Begin(*scenarios.Scenario) {}
 
-// StepBegins implements scenarios.Progress. Steps begin in their order; after a failure, the last
-// ones follow.
+// StepBegins implements scenarios.Progress. Steps begin in their order; after a failure, the steps of "finally"
+// follow.
 func (t *tracker) StepBegins(string) {
 	t.change(func(r *Run, now time.Time) {
 		if t.next < len(r.Steps) {
@@ -136,7 +136,7 @@ func skip(steps []Step) {
 	}
 }
 
-// note keeps a note of the step.
+// note adds a note to the step, and drops the oldest ones beyond maxNotes.
 func (s *Step) note(text string) {
 	s.Notes = append(s.Notes, short(text))
 	if surplus := len(s.Notes) - maxNotes; surplus > 0 {
@@ -145,7 +145,7 @@ func (s *Step) note(text string) {
 	}
 }
 
-// active returns the step of a title that goes on; nil if there is none.
+// active returns the step of that title which has not ended; nil if there is none.
 func (r *Run) active(title string) *Step {
 	title = short(title)
 	for i := range r.Steps {
@@ -156,7 +156,7 @@ func (r *Run) active(title string) *Step {
 	return nil
 }
 
-// BackgroundNote implements scenarios.Progress. Notes of no step are the run's.
+// BackgroundNote implements scenarios.Progress. A note without a step belongs to the run.
 func (t *tracker) BackgroundNote(title, note string) {
 	t.change(func(r *Run, _ time.Time) {
 		if step := r.active(title); step != nil {

@@ -12,8 +12,8 @@ import (
 // helpHeading starts the help of a command in docs/cli.md.
 const helpHeading = "\n## minikcm"
 
-// writeManPages writes one page for each command, of its help in docs/cli.md, which a test of
-// the command line keeps equal to what the program prints. at is the date of the pages.
+// writeManPages writes a page for each command from its help in docs/cli.md. A test of the command line keeps that
+// file equal to the program's output. at is the date of the pages.
 func writeManPages(root, out string, at time.Time) error {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "cli.md"))
 	if err != nil {
@@ -88,8 +88,8 @@ func parentOf(command string) string {
 }
 
 // manPage returns the man page of a command, in the macros of man(7). The paragraphs before
-// "Usage:" describe it; each line at the margin that ends with a colon is a heading, and what
-// is below it keeps its lines.
+// "Usage:" describe it; each line at the margin that ends with a colon is a heading, and the text
+// below it keeps its lines.
 func manPage(command, summary, help string, seeAlso []string, at time.Time) string {
 	title := strings.ReplaceAll(command, " ", "-")
 	if summary != "" {
@@ -132,7 +132,7 @@ func manPage(command, summary, help string, seeAlso []string, at time.Time) stri
 	return b.String()
 }
 
-// roff escapes what means something else in a man page: backslashes, hyphens that are part of
+// roff escapes the characters with a meaning of their own in a man page: backslashes, hyphens that are part of
 // flags, and dots and quotes at the start of a line.
 func roff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")

@@ -20,12 +20,11 @@ const RepairInterval = 3 * time.Minute
 // write of its Service ends before that.
 const grace = time.Minute
 
-// leakAfter is how long every pass must have found a port without a Service before it is
-// freed.
+// leakAfter is the time after which a port is freed if no pass has found a Service for it.
 const leakAfter = 2 * RepairInterval
 
-// Repair makes the locks match the Services: it locks addresses and ports that a Service has
-// without a lock, and unlocks the ones that no Service has: an address one minute after it was
+// Repair makes the locks match the Services. It locks the addresses and ports of Services that have no lock, and
+// unlocks the ones without a Service: an address one minute after it was
 // locked, a port after six minutes without a Service. It reports duplicate addresses and
 // ports, and Services with addresses outside all ServiceCIDRs.
 func (a *Allocator) Repair(ctx context.Context) error {
@@ -75,7 +74,7 @@ func (a *Allocator) repairLocked(ctx context.Context, free bool) error {
 	return a.repairPorts(ctx, services, free)
 }
 
-// owners maps addresses to their Services; to the first if there are several.
+// owners maps addresses to their Services. If several Services have an address, it is mapped to the first.
 func (a *Allocator) owners(ctx context.Context, services []*corev1.Service) map[netip.Addr]*corev1.Service {
 	owners := map[netip.Addr]*corev1.Service{}
 	for _, svc := range services {
@@ -136,7 +135,7 @@ func (a *Allocator) freeOrphan(ctx context.Context, lock *networkingv1.IPAddress
 	return nil
 }
 
-// repairPorts does the same for node ports.
+// repairPorts makes the bitmap of node ports match the Services.
 func (a *Allocator) repairPorts(ctx context.Context, services []*corev1.Service, free bool) error {
 	used := map[int32]*corev1.Service{}
 	for _, svc := range services {

@@ -78,8 +78,7 @@ func newMonitors(client metadata.Interface, e *env.Env, deliver func(Kind, chang
 	return m, nil
 }
 
-// sync starts and stops informers so that they match kinds, and returns those that are no
-// longer watched. It keeps the informers of the groups in keep, whose kinds are unknown.
+// sync starts and stops informers so that they match kinds, and returns the ones that it has stopped. It keeps the informers of the groups in keep, whose kinds are unknown.
 // The informers run until ctx ends.
 func (m *monitors) sync(ctx context.Context, kinds []Kind, keep map[string]bool) (removed []*monitor, err error) {
 	m.mu.Lock()

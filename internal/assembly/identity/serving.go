@@ -9,24 +9,24 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// Files are files, in PEM, of the serving certificate and of the keys of tokens. Empty names mean that a
+// Files names the PEM files of the serving certificate and of the keys of tokens. An empty name means that the
 // file is not configured.
 type Files struct {
-	// CertFile has the certificate, followed by its intermediate authorities and, if clients
-	// are to trust it by the cluster's kubeconfigs, the root authority.
+	// CertFile has the certificate, then its intermediate authorities and, so that clients with the cluster's
+	// kubeconfigs trust it, the root authority.
 	CertFile, KeyFile string
 	// SigningKeyFile has the private key that signs tokens.
 	SigningKeyFile string
 	// KeyFiles have the keys that verify tokens: public or private keys, or certificates. Without
-	// any, the signing key does.
+	// them, the signing key verifies tokens.
 	KeyFiles []string
 }
 
 // Check returns an error for files that cannot be used.
 func (f Files) Check() error { return new(Identity).readFiles(f) }
 
-// readFiles reads the files. It comes after the keys of the identity, of which a configured one
-// replaces the token key.
+// readFiles reads the files. It is called after the identity's own keys have been made, because a configured
+// signing key replaces TokenKey.
 func (i *Identity) readFiles(f Files) error {
 	if err := i.readCertificate(f); err != nil {
 		return err

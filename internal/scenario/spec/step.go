@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// StepKind is a row of the table of step kinds, as far as a step's text is concerned. The
-// table is the caller's (LoadOptions.Steps). A value is always the pointer that New
+// StepKind is the part of a row in the table of step kinds that decodes and checks the text of a step. The caller
+// has the table (LoadOptions.Steps). A value is always the pointer that New
 // returned, filled by the decoder.
 type StepKind interface {
 	// Name is the field of a step that holds the value.
@@ -23,7 +23,7 @@ type StepKind interface {
 	Title(value any) string
 	// Steps returns the lists of steps within a value; nil if it holds none.
 	Steps(value any) [][]Step
-	// Least is the least of the cluster's time that the step takes.
+	// Least returns the least time, on the cluster's clock, that the step takes.
 	Least(value any) time.Duration
 }
 
@@ -38,7 +38,7 @@ type Step struct {
 	// show it.
 	Say string `yaml:"say"`
 
-	// Kind says what the step does, and Value with what. Kind is nil in a step without any.
+	// Kind is the step's kind, and Value its decoded parameters. Kind is nil in a step that names no kind.
 	Kind  StepKind `yaml:"-"`
 	Value any      `yaml:"-"`
 
@@ -47,11 +47,11 @@ type Step struct {
 	// File is the file in which it is written.
 	File string `yaml:"-"`
 
-	// kinds are the names of all kinds that are written, of which a valid step has one.
+	// kinds are the names of all kinds in the text; a valid step has one.
 	kinds []string
 }
 
-// readNode decodes the step's own fields, and the value of each kind that is written.
+// readNode decodes the step's own fields, and the value of each kind in the text.
 func (s *Step) readNode(d *decoder, node *yaml.Node, field string) {
 	if node.Kind != yaml.MappingNode {
 		d.wrong(node, field, "a mapping of fields")
@@ -96,7 +96,7 @@ func stepKindNames(kinds []StepKind) []string {
 	return names
 }
 
-// Title is the step's name, or what its kind says of it.
+// Title returns the step's name, or the title that its kind gives it.
 func (s *Step) Title() string {
 	switch {
 	case s.Name != "":
@@ -135,7 +135,7 @@ func (s *Step) within() [][]Step {
 	return s.Kind.Steps(s.Value)
 }
 
-// LeastTime is the least of the cluster's time that steps take, one after the other.
+// LeastTime returns the least time, on the cluster's clock, that steps take one after the other.
 func LeastTime(steps []Step) time.Duration {
 	var total time.Duration
 	for i := range steps {
@@ -146,7 +146,7 @@ func LeastTime(steps []Step) time.Duration {
 	return total
 }
 
-// FirstLine is the first line of a text, with dots in place of the others.
+// FirstLine returns the first line of a text, with dots in place of the others.
 func FirstLine(text string) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if more != "" {

@@ -89,10 +89,10 @@ type nodeSpecPatch struct {
 	ProviderID string   `json:"providerID,omitempty"`
 }
 
-// MissingPatch returns what a kubelet adds to an existing Node: default labels, the range of
-// pod addresses, that a controller attaches its volumes and, on a node that the kubelet would have
-// created itself, AnnotationNode; in the simulated cloud also the instance of a Node that the
-// cloud's controller does not initialize. Nil: nothing is missing.
+// MissingPatch returns a patch with the values that a kubelet adds to an existing Node; nil: none is missing. These are
+// the default labels, the range of pod addresses, the annotation for the attach-detach controller and, on a node that
+// the kubelet would have created itself, AnnotationNode; in the simulated cloud also the provider ID and labels of a
+// Node that the cloud-node-controller does not initialize.
 func MissingPatch(object *corev1.Node, n *Node, versions Versions) *nodePatch {
 	var p nodePatch
 	labels, spec := nodeLabels(n, versions), nodeSpecPatch{}
@@ -176,8 +176,8 @@ func merged(a, b corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-// reportedAddresses returns the addresses that the Node stated, and the node's own of the
-// missing types.
+// reportedAddresses returns the addresses that the client gave the Node, and the simulated node's addresses of the
+// types that are missing among these.
 func (n *Node) reportedAddresses() []corev1.NodeAddress {
 	reported := slices.Clone(n.stated.addresses)
 	states := func(t corev1.NodeAddressType) bool {

@@ -8,16 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// annotationControllerAttaches is the annotation by which a kubelet leaves the attaching of volumes
-// to the attach-detach controller.
+// annotationControllerAttaches is the annotation with which a kubelet leaves attachments to the attach-detach
+// controller.
 const annotationControllerAttaches = "volumes.kubernetes.io/controller-managed-attach-detach"
 
-// volumesInUse are the attachable volumes that pods use: from before they are mounted until after
-// they are unmounted.
+// volumesInUse holds the attachable volumes of each pod, from before a volume is mounted until after it is
+// unmounted.
 type volumesInUse map[types.UID]map[corev1.UniqueVolumeName]bool
 
-// UseVolume records that a pod uses a volume, and reports whether the node has to say so in its
-// status.
+// UseVolume records that a pod uses a volume, and reports whether that changes status.volumesInUse of the Node.
 func (n *Node) UseVolume(pod types.UID, volume corev1.UniqueVolumeName) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,8 +34,8 @@ func (n *Node) UseVolume(pod types.UID, volume corev1.UniqueVolumeName) bool {
 	return true
 }
 
-// ReleaseVolumes records that a pod uses no volume any more, and reports whether the node has to
-// say so in its status.
+// ReleaseVolumes records that a pod uses no volume any more, and reports whether that changes status.volumesInUse
+// of the Node.
 func (n *Node) ReleaseVolumes(pod types.UID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// shareable sums the capacity of the devices that several claims can share (KEP-5075); nil: the pool has none.
+// shareable returns the summed capacity of the devices that several claims can share (KEP-5075); nil: the pool has no
+// such device. A problem takes the place of a summary with more than maxSummaries capacities.
 func (p *pool) shareable(u use) (_ *resourcev1alpha3.ShareableSummaryStatus, problem string) {
 	var full, partly int32
 	totals := quantities{}

@@ -1,5 +1,5 @@
-// Package decide compares the trust bundles of a signer with the certificates to publish. Every
-// decision leaves exactly one bundle of the signer, with these certificates, once it is executed.
+// Package decide compares the trust bundles of a signer with the certificates to publish. After its
+// decision is executed, the signer has exactly one bundle, and that has these certificates.
 //
 //minikcm:pure
 package decide
