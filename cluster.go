@@ -27,7 +27,7 @@ type Cluster struct {
 	server   *apiserver.Server
 	socket   *socket // nil without HTTPS
 	client   kubernetes.Interface
-	services services
+	services *services
 	loaded   *dump.Summary
 
 	group  *parts.Group

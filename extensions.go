@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"minikcm.dev/minikcm/apiserver"
 	"minikcm.dev/minikcm/internal/auth"
 )
 
@@ -21,6 +23,8 @@ import (
 type Extension struct {
 	// Name consists of lower case letters. GET /minikcm/v1 lists it as a feature.
 	Name string
+	// Kinds are kinds of the API whose objects show and change what the extension serves.
+	Kinds []Kind
 	// Start returns the service of a cluster whose parts run; its nodes may not be Ready
 	// yet. ctx bounds only the start.
 	Start func(ctx context.Context, cluster *Cluster) (ExtensionHandler, error)
@@ -33,6 +37,56 @@ type ExtensionHandler interface {
 	// Close stops the service's work in the cluster and its streamed responses, and returns
 	// when they have ended. The API server and its other clients run until then.
 	Close() error
+}
+
+// Kind is a kind of the API whose objects are in the memory of this process, not in the store: clients
+// read, watch and change them as all others, also during a fault of the store or of the API server.
+type Kind struct {
+	// Definition is a CustomResourceDefinition, in YAML, with one version, a status and cluster scope.
+	Definition []byte
+	// Objects returns the objects that an extension's service has.
+	Objects func(service ExtensionHandler) LiveObjects
+}
+
+// LiveObjects show and change the state of the process.
+type LiveObjects = apiserver.LiveObjects
+
+// LiveObject is the content of one of the LiveObjects.
+type LiveObject = apiserver.LiveObject
+
+// lateObjects are the objects of an extension, which begins after the server: there are none before.
+type lateObjects struct {
+	objects atomic.Pointer[LiveObjects]
+	begun   chan struct{}
+}
+
+// Now implements LiveObjects.
+func (l *lateObjects) Now() []LiveObject {
+	if o := l.objects.Load(); o != nil {
+		return (*o).Now()
+	}
+	return nil
+}
+
+// Apply implements LiveObjects.
+func (l *lateObjects) Apply(ctx context.Context, name string, spec []byte) error {
+	if o := l.objects.Load(); o != nil {
+		return (*o).Apply(ctx, name, spec)
+	}
+	return errStarting
+}
+
+// Changed implements LiveObjects.
+func (l *lateObjects) Changed() <-chan struct{} {
+	if o := l.objects.Load(); o != nil {
+		return (*o).Changed()
+	}
+	return l.begun
+}
+
+func (l *lateObjects) begin(o LiveObjects) {
+	l.objects.Store(&o)
+	close(l.begun)
 }
 
 var extensionName = regexp.MustCompile(`^[a-z]+$`)
@@ -62,6 +116,8 @@ type services struct {
 	mu      sync.Mutex
 	byName  map[string]ExtensionHandler
 	started []ExtensionHandler
+	// kinds has the objects of the kinds of each extension, in their order.
+	kinds map[string][]*lateObjects
 }
 
 func (s *services) get(name string) ExtensionHandler {
@@ -92,6 +148,20 @@ func (s *services) close() error {
 	return errors.Join(errs...)
 }
 
+// kindsOf returns the kinds of extensions, whose objects services will have.
+func (s *services) kindsOf(extensions []Extension) []apiserver.LiveKind {
+	var all []apiserver.LiveKind
+	s.kinds = map[string][]*lateObjects{}
+	for _, e := range extensions {
+		for _, kind := range e.Kinds {
+			late := &lateObjects{begun: make(chan struct{})}
+			s.kinds[e.Name] = append(s.kinds[e.Name], late)
+			all = append(all, apiserver.LiveKind{Definition: kind.Definition, Objects: late})
+		}
+	}
+	return all
+}
+
 // startExtensions starts the services of the extensions in their order.
 func (c *Cluster) startExtensions(ctx context.Context) error {
 	for _, e := range c.opts.API.Extensions {
@@ -100,6 +170,9 @@ func (c *Cluster) startExtensions(ctx context.Context) error {
 			return fmt.Errorf("starting the extension %q: %w", e.Name, err)
 		}
 		c.services.add(e.Name, service)
+		for i, kind := range e.Kinds {
+			c.services.kinds[e.Name][i].begin(kind.Objects(service))
+		}
 	}
 	return nil
 }

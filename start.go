@@ -68,9 +68,9 @@ func (a *assembly) assemble(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := &ownAPI{}
+	own, extensions := &ownAPI{}, &services{}
 	lifetime, cancel := context.WithCancel(context.Background())
-	p, server, err := a.serve(ctx, f, own, cancel)
+	p, server, err := a.serve(ctx, f, own, extensions.kindsOf(a.opts.API.Extensions), cancel)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (a *assembly) assemble(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{opts: a.opts, foundation: f, parts: p, server: server, client: client, loaded: loaded, group: a.group, ending: a.ending}
+	c := &Cluster{opts: a.opts, foundation: f, parts: p, server: server, client: client, services: extensions, loaded: loaded, group: a.group, ending: a.ending}
 	if c.socket, err = a.publish(ctx, f, server, client); err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (o *Options) elision(f *foundation) *heartbeats.Elision {
 }
 
 // serve makes the parts and the API server, which need each other. end ends the parts.
-func (a *assembly) serve(ctx context.Context, f foundation, own http.Handler, end context.CancelFunc) (*parts.Parts, *apiserver.Server, error) {
+func (a *assembly) serve(ctx context.Context, f foundation, own http.Handler, kinds []apiserver.LiveKind, end context.CancelFunc) (*parts.Parts, *apiserver.Server, error) {
 	// The server's chance comes first, so that a seed means the same with other parts.
 	random := f.timing.Random.Fork()
 	local := &apiserver.Local{}
@@ -212,7 +212,7 @@ func (a *assembly) serve(ctx context.Context, f foundation, own http.Handler, en
 	if err != nil {
 		return nil, nil, errors.Join(err, p.Stop())
 	}
-	serverOptions.Random, serverOptions.Local, serverOptions.Own = random, local, own
+	serverOptions.Random, serverOptions.Local, serverOptions.Own, serverOptions.Live = random, local, own, kinds
 	server, err := apiserver.New(ctx, serverOptions)
 	if err != nil {
 		return nil, nil, errors.Join(err, p.Stop())

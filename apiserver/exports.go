@@ -11,6 +11,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/authz"
 	"minikcm.dev/minikcm/apiserver/internal/encryption"
 	"minikcm.dev/minikcm/apiserver/internal/identity"
+	"minikcm.dev/minikcm/apiserver/internal/live"
 	"minikcm.dev/minikcm/apiserver/internal/metricsapi"
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 	"minikcm.dev/minikcm/apiserver/internal/serviceip"
@@ -46,6 +47,12 @@ type (
 
 	// EncryptionKeys are the keys with which objects are encrypted in the store. Close them after the server.
 	EncryptionKeys = encryption.Keys
+
+	// LiveKind is a kind whose objects, LiveObjects, show and change the state of the process.
+	LiveKind    = live.Kind
+	LiveObjects = live.Objects
+	// LiveObject is the content of one of them.
+	LiveObject = live.Object
 
 	// MetricsSource answers the metrics APIs, from objects that it reads through a MetricsWorld.
 	MetricsSource = metricsapi.Source

@@ -34,7 +34,7 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.AtRest() && !transport.MayStream(r) || isOwnPath(r.URL.Path) {
+		if f.AtRest() && !transport.MayStream(r) || s.isOwnPath(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -88,14 +88,8 @@ func (s *Server) faulted(next http.Handler) http.Handler {
 	})
 }
 
-// ownPath is the prefix of minikcm's own API. Faults never apply to it, because they are
-// injected and removed there.
+// ownPath is the prefix of the paths that only minikcm serves.
 const ownPath = "/minikcm/v1"
-
-func isOwnPath(path string) bool {
-	rest, own := strings.CutPrefix(path, ownPath)
-	return own && (rest == "" || rest[0] == '/')
-}
 
 // faultyRequest returns a request in the form that fault rules match; ok is false if the request
 // is not for a resource.
@@ -197,7 +191,7 @@ func (t *faultyTransport) PassesContext() {}
 // RoundTrip serves req, unless a fault keeps the client from reaching the server.
 func (t *faultyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := t.server.opts.Faults
-	if t.server.isHurried(req.Context()) || isOwnPath(req.URL.Path) {
+	if t.server.isHurried(req.Context()) || t.server.isOwnPath(req.URL.Path) {
 		return t.next.RoundTrip(req)
 	}
 	user := t.next.UserOf(req.Context())

@@ -193,6 +193,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		s.metrics.Observe(measured, coded.Code, elapsed())
 	}()
 	defer s.observeHeartbeats(rq)()
+	defer s.observeLive(rq)()
 	if rq.Row.GetAny != nil {
 		err = s.kindCall(rq).serveAny()
 	} else {

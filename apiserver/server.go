@@ -32,6 +32,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/fieldmanager"
 	"minikcm.dev/minikcm/apiserver/internal/flow"
 	"minikcm.dev/minikcm/apiserver/internal/gate"
+	"minikcm.dev/minikcm/apiserver/internal/live"
 	"minikcm.dev/minikcm/apiserver/internal/metrics"
 	"minikcm.dev/minikcm/apiserver/internal/metricsapi"
 	"minikcm.dev/minikcm/apiserver/internal/nodeauthorizer"
@@ -131,6 +132,8 @@ type Options struct {
 	// Snapshots takes the snapshots that GET /minikcm/v1/snapshot serves; nil: it is not
 	// served.
 	Snapshots store.Snapshotter
+	// Live are the kinds whose objects show the state of this process.
+	Live []live.Kind
 	// Own serves the other paths beneath /minikcm/v1; nil: they are not served.
 	Own http.Handler
 	// Gatherer provides other metrics of the process, which /metrics serves in addition;
@@ -207,6 +210,7 @@ type Server struct {
 	usage       *metricsapi.API
 	definitions *served.Definitions
 	fields      *fieldmanager.Managers
+	live        liveKinds
 	// chance generates names and UIDs.
 	chance    *clock.Keyed
 	preparer  *strategy.Preparer
@@ -279,9 +283,13 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	table, liveKinds, err := newTable(&opts, known)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		opts:    opts,
-		table:   withMetrics(opts.Resources, opts.Metrics).With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return strategy.Seconds(opts.Clock) })),
+		table:   table,
 		scheme:  known,
 		decoder: codec.NewDecoder(known),
 		stored:  map[schema.GroupVersionResource]*storage.Objects{},
@@ -325,7 +333,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s.expirer = upkeep.NewExpirer(upkeep.ExpirerOptions{
 		Rows: s.table.All(), Objects: s.objects, Store: opts.Store, Clock: opts.Clock, Logger: opts.Logger,
 	})
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(ctx, liveKinds); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -341,6 +349,13 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// newTable returns the table of the kinds that do not come from definitions, and the live ones among them.
+func newTable(opts *Options, known *runtime.Scheme) (*resources.Table, map[*resources.Resource]live.Kind, error) {
+	table := withMetrics(opts.Resources, opts.Metrics)
+	table = table.With(crd.Row(known), apiservices.Row(known, func() metav1.Time { return strategy.Seconds(opts.Clock) }))
+	return withLive(table, opts.Live)
 }
 
 // startUpkeep starts the server's periodic work.
@@ -359,8 +374,11 @@ func (s *Server) startUpkeep() {
 }
 
 // prepare makes the handlers of requests, and the objects that every cluster has.
-func (s *Server) prepare(ctx context.Context) error {
-	var err error
+func (s *Server) prepare(ctx context.Context, kinds map[*resources.Resource]live.Kind) error {
+	err := s.startLive(ctx, kinds)
+	if err != nil {
+		return err
+	}
 	if s.admission, err = s.newAdmission(); err != nil {
 		return err
 	}
@@ -390,7 +408,7 @@ func (s *Server) addStorage() {
 	s.flows = &ownobjects.Flows{Writer: s.own, Stored: s.storedObjects, Store: opts.Store}
 	s.services = s.newServices()
 	for _, row := range s.table.All() {
-		if row.Storage == nil && row.IsStored() {
+		if row.Storage == nil && row.IsStored() && !row.Live {
 			cfg := storage.Config{
 				Resource: row, Store: opts.Store, Decoder: s.decoder, Clock: opts.Clock, Ledger: opts.Ledger,
 				Since: s.since, Reserve: s.reserveFor(row), Transformer: opts.Encryption.For(row.GroupResource()),
@@ -487,4 +505,5 @@ func (s *Server) Close() {
 	for _, objects := range s.stored {
 		objects.Close()
 	}
+	s.live.close()
 }

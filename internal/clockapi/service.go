@@ -31,13 +31,20 @@ var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
 
 // Extension serves the clock.
 func Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
-		return &service{cluster: cluster}, nil
-	}}
+	return minikcm.Extension{
+		Name: Feature,
+		Kinds: []minikcm.Kind{{Definition: definition, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
+			return s.(*service).object
+		}}},
+		Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
+			return &service{cluster: cluster, object: &object{cluster: cluster}}, nil
+		},
+	}
 }
 
 type service struct {
 	cluster  *minikcm.Cluster
+	object   *object
 	requests openrequests.Group
 }
 
@@ -154,5 +161,6 @@ func conflict(message string) error {
 // Close implements minikcm.ExtensionHandler.
 func (s *service) Close() error {
 	s.requests.Close()
+	s.object.close()
 	return nil
 }

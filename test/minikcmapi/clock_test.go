@@ -24,11 +24,14 @@ import (
 )
 
 // startOn starts a cluster whose virtual clock runs at a speed; 0 means a real clock.
-func startOn(t *testing.T, speed float64) (*minikcm.Cluster, *clockapi.Client) {
+func startOn(t *testing.T, speed float64, with ...func(*minikcm.Options)) (*minikcm.Cluster, *clockapi.Client) {
 	t.Helper()
 	opts := minikcm.Options{API: minikcm.APIOptions{NoHTTPS: true, Extensions: []minikcm.Extension{clockapi.Extension()}}, Seed: 1, Security: minikcm.SecurityOptions{AuthorizationModes: []string{"AlwaysAllow"}}}
 	if speed > 0 {
 		opts.Clock.Mode, opts.Clock.Speed = clock.ModeVirtual, speed
+	}
+	for _, change := range with {
+		change(&opts)
 	}
 	cluster, err := minikcm.Start(t.Context(), opts)
 	if err != nil {

@@ -50,6 +50,9 @@ type Resource struct {
 	// Unhooked reports that webhooks and admission policies do not see requests for the kind: one that
 	// fails could otherwise cut the cluster off from its own authentication and authorization.
 	Unhooked bool
+	// Live reports that the objects show the state of this process (package live): requests for them are
+	// neither recorded nor counted by the clock's ledger, and no fault affects them.
+	Live bool
 	// Get, List and Create serve their verbs in place of the generic code. Nothing is stored
 	// under a resource that has one of them: its objects are computed for each request, or
 	// a create is a query whose result is returned in the object, or creates something

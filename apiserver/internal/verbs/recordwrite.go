@@ -23,7 +23,7 @@ func (rq *Call) RecordWrite(result storage.Result) {
 // own.
 func (rq *Call) RecordOther(resource schema.GroupVersionResource, kind, subresource string, result storage.Result) {
 	m, err := meta.Accessor(result.Object)
-	if err != nil {
+	if err != nil || rq.Row.Live {
 		return
 	}
 	revision, err := storage.ParseRevision(m.GetResourceVersion())

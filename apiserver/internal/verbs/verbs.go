@@ -50,8 +50,10 @@ func (rq *Call) Serve() error {
 	if err != nil {
 		return err
 	}
-	rq.Work = inflight.Begin(rq.backend.Ledger, inflight.Request)
-	defer rq.Work.End()
+	if !rq.Row.Live {
+		rq.Work = inflight.Begin(rq.backend.Ledger, inflight.Request)
+		defer rq.Work.End()
+	}
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
 	if rq.backend.Virtual {

@@ -1,0 +1,58 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"minikcm.dev/minikcm/apiserver/internal/crd"
+	"minikcm.dev/minikcm/apiserver/internal/resources"
+)
+
+// Kind is a kind of this process.
+type Kind struct {
+	// Definition is a CustomResourceDefinition, in YAML, with one version, a status and cluster scope.
+	Definition []byte
+	Objects    Objects
+}
+
+// Objects are the objects of a Kind.
+type Objects interface {
+	// Now returns the objects as they are now, each with a spec and a status.
+	Now() []Object
+	// Apply changes the state to the spec of an object, in JSON. A client that sends an object which cannot
+	// be applied gets the error.
+	Apply(ctx context.Context, name string, spec []byte) error
+	// Changed is closed when Now may return something else, besides what changes with time alone. Nil: it
+	// does not.
+	Changed() <-chan struct{}
+}
+
+// Object is the content of an object. Spec and Status are encoded as JSON.
+type Object struct {
+	Name         string
+	Spec, Status any
+}
+
+// verbs are the verbs of live objects: they are as old as the process.
+var verbs = []string{"get", "list", "patch", "update", "watch"}
+
+// Row returns the row of a kind.
+func Row(k Kind) (*resources.Resource, error) {
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(k.Definition, d); err != nil {
+		return nil, fmt.Errorf("decoding the definition of a kind: %w", err)
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(d)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&d.Spec)
+	d.Status.AcceptedNames = d.Spec.Names
+	if d.Status.AcceptedNames.Singular == "" {
+		d.Status.AcceptedNames.Singular = strings.ToLower(d.Spec.Names.Kind)
+	}
+	row := crd.New(d, nil).Stored
+	row.Verbs, row.Live, row.Subresources = verbs, true, nil
+	return row, nil
+}

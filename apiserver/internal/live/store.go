@@ -1,0 +1,234 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/store"
+)
+
+const (
+	// watchInterval is the machine's time between two looks at the state while clients watch it.
+	watchInterval = time.Second
+	// keptRevisions is how many revisions a watch may be behind.
+	keptRevisions = 100
+	// manager is the owner of the status.
+	manager = "minikcm"
+)
+
+// Options configure a Store.
+type Options struct {
+	Objects Objects
+	// APIVersion and KindName are the apiVersion and the kind of the objects.
+	APIVersion, KindName string
+	// Key returns the key of an object.
+	Key func(name string) string
+	// UID returns the UID of an object, and Now the time of its creation.
+	UID func(name string) types.UID
+	Now func() metav1.Time
+}
+
+// Store has the objects of a kind. Its writes change the state of the process.
+type Store struct {
+	*store.Memory
+	opts Options
+
+	// mu is held while an object is written.
+	mu sync.Mutex
+	// watches is the number of watches, and watched is signaled when it is no longer 0.
+	watches int
+	watched chan struct{}
+}
+
+// NewStore returns a store with the objects as they are now.
+func NewStore(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{Memory: store.NewMemory(), opts: o, watched: make(chan struct{}, 1)}
+	if err := s.Refresh(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// object is an object as it is stored.
+type object struct {
+	APIVersion string             `json:"apiVersion"`
+	Kind       string             `json:"kind"`
+	Metadata   *metav1.ObjectMeta `json:"metadata"`
+	Spec       json.RawMessage    `json:"spec"`
+	Status     json.RawMessage    `json:"status,omitempty"`
+}
+
+// Put applies the spec of an object, if it changes it, and writes the object.
+func (s *Store) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current, err := s.Memory.Get(ctx, key, 0)
+	if err == nil && current.ModRevision == expected {
+		if err := s.apply(ctx, current.Value, value); err != nil {
+			return 0, err
+		}
+	}
+	return s.Memory.Put(ctx, key, value, expected)
+}
+
+func (s *Store) apply(ctx context.Context, was, is []byte) error {
+	var before, after object
+	if err := errors.Join(json.Unmarshal(was, &before), json.Unmarshal(is, &after)); err != nil {
+		return fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
+	}
+	if same, err := sameJSON(before.Spec, after.Spec); err != nil || same {
+		return err
+	}
+	return s.opts.Objects.Apply(ctx, after.Metadata.Name, after.Spec)
+}
+
+// sameJSON reports whether two values are the same, whatever the order of their fields.
+func sameJSON(a, b []byte) (bool, error) {
+	one, err := canonical(a)
+	if err != nil {
+		return false, err
+	}
+	other, err := canonical(b)
+	return bytes.Equal(one, other), err
+}
+
+func canonical(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, fmt.Errorf("decoding a value: %w", err)
+	}
+	return json.Marshal(v)
+}
+
+// Refresh writes the objects whose state has changed.
+func (s *Store) Refresh(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.opts.Objects.Now() {
+		if err := s.refresh(ctx, o); err != nil {
+			return fmt.Errorf("showing the %s %s: %w", s.opts.KindName, o.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) refresh(ctx context.Context, o Object) error {
+	is := object{APIVersion: s.opts.APIVersion, Kind: s.opts.KindName}
+	key, expected := s.opts.Key(o.Name), int64(0)
+	current, err := s.Memory.Get(ctx, key, 0)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		is.Metadata = s.newMetadata(o.Name)
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(current.Value, &is); err != nil {
+			return err
+		}
+		expected = current.ModRevision
+	}
+	spec, err := json.Marshal(o.Spec)
+	if err != nil {
+		return err
+	}
+	status, err := json.Marshal(o.Status)
+	if err != nil {
+		return err
+	}
+	sameSpec, err := sameJSON(spec, is.Spec)
+	if err != nil {
+		return err
+	}
+	sameStatus, err := sameJSON(status, is.Status)
+	if err != nil || sameSpec && sameStatus && expected > 0 {
+		return err
+	}
+	if !sameSpec && expected > 0 {
+		is.Metadata.Generation++
+	}
+	is.Spec, is.Status = spec, status
+	value, err := json.Marshal(is)
+	if err != nil {
+		return err
+	}
+	revision, err := s.Memory.Put(ctx, key, value, expected)
+	if err == nil && revision%keptRevisions == 0 {
+		err = s.Compact(ctx, revision-keptRevisions)
+	}
+	return err
+}
+
+// newMetadata returns the metadata of a new object. This process owns the status. The fields of the spec
+// belong to the clients that set them.
+func (s *Store) newMetadata(name string) *metav1.ObjectMeta {
+	now := s.opts.Now()
+	return &metav1.ObjectMeta{
+		Name: name, UID: s.opts.UID(name), CreationTimestamp: now, Generation: 1,
+		ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: s.opts.APIVersion, Time: &now,
+			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}, Subresource: "status",
+		}},
+	}
+}
+
+// Watched counts a watch until end is called.
+func (s *Store) Watched() (end func()) {
+	s.count(1)
+	return func() { s.count(-1) }
+}
+
+func (s *Store) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watches += n; s.watches == n {
+		select {
+		case s.watched <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *Store) isWatched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches > 0
+}
+
+// Run keeps the objects as the state is until ctx ends: when it changes and, while clients watch, in
+// every watchInterval.
+func (s *Store) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		changed := s.opts.Objects.Changed()
+		if s.Refresh(ctx) != nil { // the store is closed
+			return
+		}
+		s.wait(ctx, changed)
+	}
+}
+
+func (s *Store) wait(ctx context.Context, changed <-chan struct{}) {
+	var tick <-chan time.Time
+	if s.isWatched() {
+		timer := clock.Real().NewTimer(watchInterval)
+		defer timer.Stop()
+		tick = timer.C()
+	}
+	select {
+	case <-changed:
+	case <-tick:
+	case <-s.watched:
+	case <-ctx.Done():
+	}
+}
