@@ -46,7 +46,14 @@ type Kind struct {
 	Definition []byte
 	// Objects returns the objects that an extension's service has.
 	Objects func(service ExtensionHandler) LiveObjects
+	// Ticks says that the objects change with time alone, so that watches look at them again and again.
+	Ticks bool
+	// Creates says that clients create and delete objects: the LiveObjects are LiveCreators.
+	Creates bool
 }
+
+// LiveCreator begins and ends objects that clients create and delete.
+type LiveCreator = apiserver.LiveCreator
 
 // LiveObjects show and change the state of the process.
 type LiveObjects = apiserver.LiveObjects
@@ -72,6 +79,22 @@ func (l *lateObjects) Now() []LiveObject {
 func (l *lateObjects) Apply(ctx context.Context, name string, spec []byte) error {
 	if o := l.objects.Load(); o != nil {
 		return (*o).Apply(ctx, name, spec)
+	}
+	return errStarting
+}
+
+// Create implements LiveCreator.
+func (l *lateObjects) Create(ctx context.Context, name string, spec []byte) error {
+	if o := l.objects.Load(); o != nil {
+		return (*o).(LiveCreator).Create(ctx, name, spec)
+	}
+	return errStarting
+}
+
+// Delete implements LiveCreator.
+func (l *lateObjects) Delete(ctx context.Context, name string) error {
+	if o := l.objects.Load(); o != nil {
+		return (*o).(LiveCreator).Delete(ctx, name)
 	}
 	return errStarting
 }
@@ -156,7 +179,7 @@ func (s *services) kindsOf(extensions []Extension) []apiserver.LiveKind {
 		for _, kind := range e.Kinds {
 			late := &lateObjects{begun: make(chan struct{})}
 			s.kinds[e.Name] = append(s.kinds[e.Name], late)
-			all = append(all, apiserver.LiveKind{Definition: kind.Definition, Objects: late})
+			all = append(all, apiserver.LiveKind{Definition: kind.Definition, Objects: late, Ticks: kind.Ticks, Creates: kind.Creates})
 		}
 	}
 	return all

@@ -60,5 +60,5 @@ func (s *Server) faulty(t *transport.Transport) http.RoundTripper {
 // transport is Transport without fault rules. part marks a part of the cluster, and actAs lets the context
 // of a request replace user.
 func (s *Server) transport(user *auth.User, part, actAs bool) *transport.Transport {
-	return transport.New(transport.Options{Handler: s.handler, User: user, Part: part, ActAs: actAs, Ledger: s.opts.Ledger, MaxBodyBytes: request.MaxBodyBytes})
+	return transport.New(transport.Options{Handler: s.handler, User: user, Part: part, ActAs: actAs, Ledger: s.opts.Ledger, IsUncounted: s.isOwnPath, MaxBodyBytes: request.MaxBodyBytes})
 }

@@ -51,6 +51,8 @@ type (
 	// LiveKind is a kind whose objects, LiveObjects, show and change the state of the process.
 	LiveKind    = live.Kind
 	LiveObjects = live.Objects
+	// LiveCreator begins and ends LiveObjects.
+	LiveCreator = live.Creator
 	// LiveObject is the content of one of them.
 	LiveObject = live.Object
 

@@ -55,7 +55,7 @@ func (s *Server) startLive(ctx context.Context, kinds map[*resources.Resource]li
 
 func (s *Server) newLive(ctx context.Context, row *resources.Resource, kind live.Kind) (*storage.Objects, error) {
 	st, err := live.NewStore(ctx, live.Options{
-		Objects: kind.Objects, APIVersion: row.GroupVersion().String(), KindName: row.Kind,
+		Objects: kind.Objects, Ticks: kind.Ticks, Creates: kind.Creates, Resource: row.GroupResource(), APIVersion: row.GroupVersion().String(), KindName: row.Kind,
 		Key: func(name string) string { return storage.Root + row.StoragePrefix + "/" + name },
 		UID: func(name string) types.UID { return s.chance.For(row.Plural, name).UID() },
 		Now: s.preparer.Now,

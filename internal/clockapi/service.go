@@ -33,7 +33,7 @@ var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
 func Extension() minikcm.Extension {
 	return minikcm.Extension{
 		Name: Feature,
-		Kinds: []minikcm.Kind{{Definition: definition, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
+		Kinds: []minikcm.Kind{{Definition: definition, Ticks: true, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
 			return s.(*service).object
 		}}},
 		Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {

@@ -17,6 +17,10 @@ type Kind struct {
 	// Definition is a CustomResourceDefinition, in YAML, with one version, a status and cluster scope.
 	Definition []byte
 	Objects    Objects
+	// Ticks says that the objects change with time alone, so that watches look at them again and again.
+	Ticks bool
+	// Creates says that clients create and delete objects, which Objects implements with Creator.
+	Creates bool
 }
 
 // Objects are the objects of a Kind.
@@ -31,13 +35,21 @@ type Objects interface {
 	Changed() <-chan struct{}
 }
 
+// Creator begins and ends objects.
+type Creator interface {
+	// Create begins an object. A client gets the error.
+	Create(ctx context.Context, name string, spec []byte) error
+	// Delete ends an object, and returns when it has ended, or ctx.
+	Delete(ctx context.Context, name string) error
+}
+
 // Object is the content of an object. Spec and Status are encoded as JSON.
 type Object struct {
 	Name         string
 	Spec, Status any
 }
 
-// verbs are the verbs of live objects: they are as old as the process.
+// verbs are the verbs of objects that are as old as the process.
 var verbs = []string{"get", "list", "patch", "update", "watch"}
 
 // Row returns the row of a kind.
@@ -53,6 +65,9 @@ func Row(k Kind) (*resources.Resource, error) {
 		d.Status.AcceptedNames.Singular = strings.ToLower(d.Spec.Names.Kind)
 	}
 	row := crd.New(d, nil).Stored
-	row.Verbs, row.Live, row.Subresources = verbs, true, nil
+	row.Live, row.Unhooked, row.Subresources = true, true, nil
+	if !k.Creates {
+		row.Verbs = verbs
+	}
 	return row, nil
 }

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/clock"
@@ -28,6 +30,9 @@ const (
 // Options configure a Store.
 type Options struct {
 	Objects Objects
+	// Ticks says that the objects change with time alone, and Creates that Objects is a Creator.
+	Ticks, Creates bool
+	Resource       schema.GroupResource
 	// APIVersion and KindName are the apiVersion and the kind of the objects.
 	APIVersion, KindName string
 	// Key returns the key of an object.
@@ -67,17 +72,59 @@ type object struct {
 	Status     json.RawMessage    `json:"status,omitempty"`
 }
 
-// Put applies the spec of an object, if it changes it, and writes the object.
+// Put applies the spec of an object, if it is new or changes, and writes the object.
 func (s *Store) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	current, err := s.Memory.Get(ctx, key, 0)
-	if err == nil && current.ModRevision == expected {
-		if err := s.apply(ctx, current.Value, value); err != nil {
-			return 0, err
-		}
+	switch {
+	case errors.Is(err, store.ErrNotFound) && expected == 0:
+		err = s.create(ctx, value)
+	case err == nil && current.ModRevision == expected:
+		err = s.apply(ctx, current.Value, value)
+	default: // it fails
+		err = nil
+	}
+	if err != nil {
+		return 0, err
 	}
 	return s.Memory.Put(ctx, key, value, expected)
+}
+
+func (s *Store) create(ctx context.Context, value []byte) error {
+	var o object
+	if err := json.Unmarshal(value, &o); err != nil {
+		return fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
+	}
+	if !s.opts.Creates { // by an apply: there is no such verb
+		return apierrors.NewNotFound(s.opts.Resource, o.Metadata.Name)
+	}
+	return s.opts.Objects.(Creator).Create(ctx, o.Metadata.Name, o.Spec)
+}
+
+// Delete ends an object, and removes it when it has ended. Meanwhile it can be read.
+func (s *Store) Delete(ctx context.Context, key string, expected int64) (int64, error) {
+	current, err := s.Memory.Get(ctx, key, 0)
+	if err != nil || current.ModRevision != expected {
+		return s.Memory.Delete(ctx, key, expected) // it fails
+	}
+	var o object
+	if err := json.Unmarshal(current.Value, &o); err != nil {
+		return 0, fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
+	}
+	if err := s.opts.Objects.(Creator).Delete(ctx, o.Metadata.Name); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current, err = s.Memory.Get(ctx, key, 0)
+	if errors.Is(err, store.ErrNotFound) { // Refresh was faster
+		return s.Revision(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.Memory.Delete(ctx, key, current.ModRevision)
 }
 
 func (s *Store) apply(ctx context.Context, was, is []byte) error {
@@ -116,9 +163,22 @@ func canonical(data []byte) ([]byte, error) {
 func (s *Store) Refresh(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	shown := map[string]bool{}
 	for _, o := range s.opts.Objects.Now() {
+		shown[s.opts.Key(o.Name)] = true
 		if err := s.refresh(ctx, o); err != nil {
 			return fmt.Errorf("showing the %s %s: %w", s.opts.KindName, o.Name, err)
+		}
+	}
+	stored, err := s.List(ctx, s.opts.Key(""), store.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range stored.KeyValues {
+		if kv := &stored.KeyValues[i]; !shown[kv.Key] {
+			if _, err := s.Memory.Delete(ctx, kv.Key, kv.ModRevision); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -206,8 +266,8 @@ func (s *Store) isWatched() bool {
 	return s.watches > 0
 }
 
-// Run keeps the objects as the state is until ctx ends: when it changes and, while clients watch, in
-// every watchInterval.
+// Run keeps the objects as the state is until ctx ends: when it changes and, while clients watch objects
+// that change with time, in every watchInterval.
 func (s *Store) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := s.opts.Objects.Changed()
@@ -220,7 +280,7 @@ func (s *Store) Run(ctx context.Context) {
 
 func (s *Store) wait(ctx context.Context, changed <-chan struct{}) {
 	var tick <-chan time.Time
-	if s.isWatched() {
+	if s.opts.Ticks && s.isWatched() {
 		timer := clock.Real().NewTimer(watchInterval)
 		defer timer.Stop()
 		tick = timer.C()

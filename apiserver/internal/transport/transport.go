@@ -22,6 +22,8 @@ type Options struct {
 	ActAs bool
 	// Ledger counts the unread bytes of streams; nil counts nothing.
 	Ledger *clock.Ledger
+	// IsUncounted reports whether streams of a path are not counted either; nil: all are.
+	IsUncounted func(path string) bool
 	// MaxBodyBytes limits the body of a request whose response is a stream, which is read
 	// into memory. The handler gets one byte more, so that it can reject a longer body.
 	MaxBodyBytes int64
@@ -142,8 +144,8 @@ func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Respon
 		in.Body = data
 	}
 	ledger := t.opts.Ledger
-	if strings.Contains(req.URL.RawQuery, "follow=") {
-		ledger = nil // log readers never affect cluster state, so they are not counted as in flight
+	if strings.Contains(req.URL.RawQuery, "follow=") || t.opts.IsUncounted != nil && t.opts.IsUncounted(req.URL.Path) {
+		ledger = nil // readers of logs and of live objects do not affect the cluster's state
 	}
 	w := &streamResponse{
 		head:    head{header: http.Header{}},

@@ -101,7 +101,7 @@ func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) 
 	if err != nil {
 		return err
 	}
-	injected, err := s.inject(f, minikcm.RequestUser(r), seed)
+	injected, err := s.inject(f, injectOptions{user: minikcm.RequestUser(r), seed: seed})
 	if err != nil {
 		return err
 	}
@@ -124,22 +124,18 @@ func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
 	case err != nil && !errors.Is(err, openrequests.ErrTooLarge):
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the fault: %v", err))
 	case err != nil:
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a fault may have %d bytes", maxBody))
+		return nil, errTooLarge()
 	}
-	faults, err := fault.Parse("fault", data)
-	var syntax *spec.SyntaxError
+	f, err := parseOne(data)
 	var problems spec.Problems
-	switch {
-	case errors.As(err, &syntax):
-		return nil, apierrors.NewBadRequest("reading the fault: " + err.Error())
-	case errors.As(err, &problems):
+	if errors.As(err, &problems) {
 		return nil, invalid(problems)
-	case err != nil:
-		return nil, apierrors.NewBadRequest(err.Error())
-	case len(faults) > 1:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("a request injects one fault, and this has %d: send one request for each", len(faults)))
 	}
-	return faults[0], nil
+	return f, err
+}
+
+func errTooLarge() error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a fault may have %d bytes", maxBody))
 }
 
 // invalid is the answer to a fault with problems, a cause for each.

@@ -33,6 +33,8 @@ type running struct {
 	// stop takes it back. hurry ends the delays between attempts to do so.
 	stop  context.CancelCauseFunc
 	hurry context.CancelFunc
+	// given is the document as an object's client sent it; nil: there is no such client.
+	given json.RawMessage
 	// adopted says that a Runner's caller takes it back, not the service.
 	adopted bool
 	// done is closed when the fault is over and was taken back.

@@ -45,11 +45,17 @@ type Options struct {
 // Extension serves faults. Faults of the API server and of etcd need
 // minikcm.FaultOptions.
 func Extension(opts Options) minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
-		return &service{
-			cluster: cluster, exempt: append([]string{User}, opts.Exempt...), random: clock.NewRandom(cluster.Seed()).Keyed(Feature),
-		}, nil
-	}}
+	return minikcm.Extension{
+		Name: Feature,
+		Kinds: []minikcm.Kind{{Definition: definition, Creates: true, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
+			return objects{s.(*service)}
+		}}},
+		Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
+			return &service{
+				cluster: cluster, exempt: append([]string{User}, opts.Exempt...), random: clock.NewRandom(cluster.Seed()).Keyed(Feature),
+			}, nil
+		},
+	}
 }
 
 // service injects faults into a cluster, and keeps the ones that are not done.
@@ -72,9 +78,19 @@ type service struct {
 // errClosed refuses faults of a cluster that closes.
 var errClosed = apierrors.NewServiceUnavailable("the cluster is closing: nothing can be broken any more")
 
-// inject begins a fault that was checked. The seed determines its targets; 0: the cluster's seed
-// does.
-func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, error) {
+// injectOptions say who injects a fault, and how.
+type injectOptions struct {
+	user string
+	// seed determines the targets; 0: the cluster's seed does.
+	seed uint64
+	// name is the ID; empty: the next number is.
+	name string
+	// given is the document as the client sent it, if it is shown so.
+	given json.RawMessage
+}
+
+// inject begins a fault that was checked.
+func (s *service) inject(f *fault.Fault, opts injectOptions) (*running, error) {
 	document, err := documentOf(f)
 	if err != nil {
 		return nil, err
@@ -90,16 +106,20 @@ func (s *service) inject(f *fault.Fault, user string, seed uint64) (*running, er
 	if n := s.runningLocked(); n >= maxRunning {
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d faults are not over yet, and more are not allowed: stop some first", n), 0)
 	}
-	id := s.nextIDLocked()
+	id := opts.name
+	if id == "" {
+		id = s.nextIDLocked()
+	}
 	random := s.random.Fork()
-	if seed != 0 {
-		random = clock.NewRandom(seed)
+	if opts.seed != 0 {
+		random = clock.NewRandom(opts.seed)
 	}
 	env, err := s.env(id, random)
 	if err != nil {
 		return nil, err
 	}
-	r := newRunning(id, user, f, document, s.cluster.Clock(), &s.news)
+	r := newRunning(id, opts.user, f, document, s.cluster.Clock(), &s.news)
+	r.given = opts.given
 	s.faults = append(s.faults, r)
 	s.forgetLocked()
 	s.news.Publish()
@@ -152,9 +172,23 @@ func documentOf(f *fault.Fault) (json.RawMessage, error) {
 	return yaml.YAMLToJSON(text)
 }
 
+// nextIDLocked returns an ID that no fault has.
 func (s *service) nextIDLocked() string {
-	s.last++
-	return "f-" + strconv.Itoa(s.last)
+	for {
+		s.last++
+		id := "f-" + strconv.Itoa(s.last)
+		if !slices.ContainsFunc(s.faults, func(r *running) bool { return r.shown.ID == id }) { // which never changes
+			return id
+		}
+	}
+}
+
+// forget removes a fault that is done.
+func (s *service) forget(r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = slices.DeleteFunc(s.faults, func(other *running) bool { return other == r })
+	s.news.Publish()
 }
 
 func (s *service) runningLocked() int {
