@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
@@ -27,6 +28,10 @@ func (k *Kubelets) newFabric() *fabric.Fabric {
 		},
 	})
 }
+
+// DisturbNetwork adds a fault of the network inside the cluster, until remove is called. Connections that pods of this process make
+// are met.
+func (k *Kubelets) DisturbNetwork(r *faults.Rule) (remove func()) { return k.fabric.Disturb(r) }
 
 // listens returns what listens at a port of a pod; nil if nothing does. Of a pod that another process simulates, it is known what
 // its object shows.

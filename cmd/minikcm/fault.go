@@ -22,6 +22,13 @@ var faultExamples = map[string]string{
 	"nodes": `  minikcm fault node crash node-1 --for 5m
   minikcm fault node slow --all --delay 5s
   minikcm fault node taint node-1 --taint dedicated=db:NoExecute --for 1m`,
+	"network": `  minikcm fault network partition --from deploy/web --to svc/db --for 5m
+  minikcm fault network delay --from zone/a --to zone/b --delay 200ms --spread 50ms
+  minikcm fault network loss --from app=web --to outside --percent 30 --for 1m`,
+	"dns": `  minikcm fault dns servfail --hosts 'db.*' --from app=web --for 1m
+  minikcm fault dns timeout --for 30s`,
+	"http": `  minikcm fault http replace --to svc/api --path '/v1/*' --code 503 --percent 20 --for 5m
+  minikcm fault http delay --from deploy/web --to svc/api --delay 2s`,
 	"apiserver": `  minikcm fault apiserver error --code 503 --percent 50 --for 10s
   minikcm fault apiserver latency --delay 2s --verbs list,watch --for 1m
   minikcm fault apiserver restart`,
@@ -96,6 +103,8 @@ func partShort(part fault.Part) string {
 	switch part.Name {
 	case "apiserver":
 		return "Inject faults into the API server"
+	case "network", "dns", "http":
+		return "Inject faults into " + map[string]string{"network": "the network between pods, nodes and the outside", "dns": "the answers of the name server", "http": "requests that pods send"}[part.Name]
 	case "etcd", "clock":
 		return "Inject faults into " + map[string]string{"etcd": "the API server's store", "clock": "clocks"}[part.Name]
 	}

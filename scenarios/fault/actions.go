@@ -51,6 +51,9 @@ func Parts() []Part {
 	return []Part{
 		{Name: "pods", One: "pod", Actions: podActions, is: reflect.TypeFor[Pods]()},
 		{Name: "nodes", One: "node", Actions: nodeActions, is: reflect.TypeFor[Nodes]()},
+		{Name: "network", One: "network", Actions: networkActions, is: reflect.TypeFor[Network]()},
+		{Name: "dns", One: "dns", Actions: dnsActions, is: reflect.TypeFor[DNS]()},
+		{Name: "http", One: "http", Actions: httpActions, is: reflect.TypeFor[HTTP]()},
 		{Name: "apiserver", One: "apiserver", Actions: apiActions, is: reflect.TypeFor[APIServer]()},
 		{Name: "etcd", One: "etcd", Actions: etcdActions, is: reflect.TypeFor[Etcd]()},
 		{Name: "webhooks", One: "webhook", Actions: webhookActions, is: reflect.TypeFor[Webhooks]()},

@@ -32,6 +32,22 @@ var examples = map[string]string{
 	"nodes stopInstance":   "{nodes: {action: stopInstance, names: [node-1]}, for: 5m}",
 	"nodes deleteInstance": "{nodes: {action: deleteInstance}}",
 
+	"network partition": "{network: {action: partition, from: [app=web, deploy/web], to: [svc/db, zone/a, 10.0.0.0/8], direction: to}, for: 1m}",
+	"network delay":     "{network: {action: delay, from: [node/node-1], delay: 100ms, spread: 50ms, namespace: shop, toNamespace: more}}",
+	"network loss":      "{network: {action: loss, to: [outside], percent: 30}}",
+	"network corrupt":   "{network: {action: corrupt, percent: 1}}",
+	"network bandwidth": "{network: {action: bandwidth, rate: 1mbit}}",
+	"network reset":     "{network: {action: reset, from: ['*'], percent: 50}}",
+
+	"dns servfail": "{dns: {action: servfail, hosts: ['*.example.com'], from: [app=web]}}",
+	"dns nxdomain": "{dns: {action: nxdomain, percent: 50}, for: 1m}",
+	"dns timeout":  "{dns: {action: timeout, namespace: shop}}",
+	"dns wrong":    "{dns: {action: wrong, address: 10.0.0.1}}",
+
+	"http abort":   "{http: {action: abort, to: [svc/web], percent: 10}}",
+	"http delay":   "{http: {action: delay, delay: 2s, methods: [get], path: /api/*}}",
+	"http replace": "{http: {action: replace, code: 503, body: down}}",
+
 	"apiserver latency":         "{apiserver: {action: latency, delay: 1s, spread: 2s, verbs: [get], userAgents: [kubectl]}}",
 	"apiserver error":           "{apiserver: {action: error, resources: [pods/status], namespaces: [a], users: [u]}}",
 	"apiserver conflicts":       "{apiserver: {action: conflicts, percent: 70}, for: 2m}",

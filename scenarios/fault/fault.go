@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
-// Fault is one fault. Exactly one of Pods, Nodes, APIServer, Etcd, Webhooks, Controllers and Clock
-// is set and says what is broken; the other fields say when and for how long.
+// Fault is one fault. Exactly one of Pods, Nodes, Network, DNS, HTTP, APIServer, Etcd, Webhooks, Controllers
+// and Clock is set and says what is broken; the other fields say when and for how long.
 type Fault struct {
 	Pods        *Pods        `yaml:"pods,omitempty"`
 	Nodes       *Nodes       `yaml:"nodes,omitempty"`
+	Network     *Network     `yaml:"network,omitempty"`
+	DNS         *DNS         `yaml:"dns,omitempty"`
+	HTTP        *HTTP        `yaml:"http,omitempty"`
 	APIServer   *APIServer   `yaml:"apiserver,omitempty"`
 	Etcd        *Etcd        `yaml:"etcd,omitempty"`
 	Webhooks    *Webhooks    `yaml:"webhooks,omitempty"`
@@ -66,6 +69,9 @@ func (f *Fault) parts() []part {
 	}
 	add("pods", f.Pods != nil, f.Pods)
 	add("nodes", f.Nodes != nil, f.Nodes)
+	add("network", f.Network != nil, f.Network)
+	add("dns", f.DNS != nil, f.DNS)
+	add("http", f.HTTP != nil, f.HTTP)
 	add("apiserver", f.APIServer != nil, f.APIServer)
 	add("etcd", f.Etcd != nil, f.Etcd)
 	add("webhooks", f.Webhooks != nil, f.Webhooks)
@@ -79,11 +85,26 @@ func (f *Fault) kind() kind { return f.parts()[0].kind }
 // In returns the fault with a namespace in place of default where it names pods; an
 // empty one changes nothing.
 func (f *Fault) In(namespace string) *Fault {
-	if f.Pods == nil {
+	if namespace == "" {
 		return f
 	}
 	moved := *f
-	moved.Pods = f.Pods.within(namespace)
+	switch {
+	case f.Pods != nil:
+		moved.Pods = f.Pods.within(namespace)
+	case f.Network != nil:
+		network := *f.Network
+		network.Between = network.Between.within(namespace)
+		moved.Network = &network
+	case f.DNS != nil:
+		d := *f.DNS
+		d.Namespace = d.between().within(namespace).Namespace
+		moved.DNS = &d
+	case f.HTTP != nil:
+		h := *f.HTTP
+		h.Between = h.Between.within(namespace)
+		moved.HTTP = &h
+	}
 	return &moved
 }
 

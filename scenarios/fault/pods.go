@@ -120,12 +120,14 @@ func (p *Pods) title() string {
 func (p *Pods) action() (Action, bool) { return find(podActions, p.Action) }
 func (p *Pods) needs() Needs           { return Needs{} }
 
+func podKey(pod corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
+
 func (p *Pods) inject(ctx context.Context, env *Env) (injected, error) {
 	candidates, err := p.matching(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := pick(candidates, &p.Share, env.Random, p.which(), func(pod corev1.Pod) string { return pod.Namespace + "/" + pod.Name })
+	pods, err := pick(candidates, &p.Share, env.Random, p.which(), podKey)
 	if err != nil {
 		return nil, err
 	}

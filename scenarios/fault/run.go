@@ -154,6 +154,12 @@ func (f *Fault) inject(ctx context.Context, env *Env) (injected, error) {
 		return f.Pods.inject(ctx, env)
 	case f.Nodes != nil:
 		return f.Nodes.inject(ctx, env)
+	case f.Network != nil:
+		return f.Network.inject(ctx, env)
+	case f.DNS != nil:
+		return f.DNS.inject(ctx, env)
+	case f.HTTP != nil:
+		return f.HTTP.inject(ctx, env)
 	case f.APIServer != nil:
 		return f.APIServer.inject(ctx, env)
 	case f.Etcd != nil:

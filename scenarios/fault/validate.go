@@ -51,7 +51,7 @@ func (f *Fault) Validate() []Problem {
 	c := &checker{line: f.Line, fault: f}
 	switch parts := f.parts(); len(parts) {
 	case 0:
-		c.problem("", "says nothing of what to break; give one of pods, nodes, apiserver, etcd, webhooks, controllers, clock")
+		c.problem("", "says nothing of what to break; give one of pods, nodes, network, dns, http, apiserver, etcd, webhooks, controllers, clock")
 		return c.problems
 	case 1:
 		c.prefix = parts[0].name

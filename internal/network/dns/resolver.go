@@ -152,15 +152,23 @@ type Resolution struct {
 	Asked   []string
 }
 
-// Resolve resolves a name to addresses as getaddrinfo does: the first candidate that has an address ends the search.
+// Resolve resolves a name to addresses as getaddrinfo does: the first candidate that has an address ends the search. If none
+// has, one for which the server failed decides: the name may exist.
 func (z *Zone) Resolve(c *Config, name string) Resolution {
 	r := Resolution{Name: name, Code: NXDomain}
+	failed := ""
 	for _, candidate := range c.Candidates(name) {
 		r.Name = candidate
 		r.Asked = append(r.Asked, candidate)
 		four, six := z.Query(candidate, A), z.Query(candidate, AAAA)
-		if r.Code = four.Code; r.Code == NXDomain {
+		switch r.Code = four.Code; r.Code {
+		case NXDomain:
 			continue
+		case ServFail:
+			failed = candidate
+			continue
+		case NoAnswer:
+			return r
 		}
 		r.Records = append(four.Records, six.Records...)
 		for _, record := range r.Records {
@@ -171,6 +179,9 @@ func (z *Zone) Resolve(c *Config, name string) Resolution {
 		if len(r.Addresses) > 0 || r.Code == Outside {
 			return r
 		}
+	}
+	if failed != "" && len(r.Addresses) == 0 {
+		r.Name, r.Code = failed, ServFail
 	}
 	return r
 }

@@ -34,6 +34,9 @@ const (
 	NXDomain Code = "NXDOMAIN"
 	// Outside means that the name is one of the public DNS, of which nothing is known.
 	Outside Code = "OUTSIDE"
+	// ServFail means that the server failed; NoAnswer that none came.
+	ServFail Code = "SERVFAIL"
+	NoAnswer Code = "NO ANSWER"
 )
 
 // Record is a record of an answer.
@@ -78,6 +81,8 @@ type Zone struct {
 	Services *services.Table
 	// HasNamespace reports whether a namespace exists.
 	HasNamespace func(name string) bool
+	// Instead answers in place of the server if its second result is true; nil: it never does.
+	Instead func(name string, t Type) (Answer, bool)
 }
 
 // DomainName returns the cluster's domain.
@@ -102,6 +107,11 @@ func (z *Zone) Query(name string, t Type) Answer {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if !valid(name) {
 		return Answer{Code: NXDomain}
+	}
+	if z.Instead != nil {
+		if answer, ok := z.Instead(name, t); ok {
+			return answer
+		}
 	}
 	return z.follow(name, t, nil)
 }

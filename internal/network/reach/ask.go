@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/services"
 )
@@ -50,24 +51,8 @@ func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
 		return nil, err
 	}
 	complete(q)
+	q.Asked = true
 	return c.Decide(q).Report(q, name, to), nil
-}
-
-// workload returns the kind of a workload by a name that kubectl knows; empty if it is none.
-func workload(kind string) string {
-	switch strings.ToLower(kind) {
-	case "deployment", "deployments", "deploy":
-		return "Deployment"
-	case "replicaset", "replicasets", "rs":
-		return "ReplicaSet"
-	case "statefulset", "statefulsets", "sts":
-		return "StatefulSet"
-	case "daemonset", "daemonsets", "ds":
-		return "DaemonSet"
-	case "job", "jobs":
-		return "Job"
-	}
-	return ""
 }
 
 // CheckEnd returns an *InvalidError if a text cannot be the source of a connection.
@@ -82,7 +67,7 @@ func CheckEnd(text string) error {
 	switch {
 	case name == "" || strings.Contains(name, "/"):
 		return &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME and an address", text)}
-	case slices.Contains([]string{"node", "nodes", "no", "pod", "pods", "po"}, strings.ToLower(kind)) || workload(kind) != "":
+	case slices.Contains([]string{"node", "nodes", "no", "pod", "pods", "po"}, strings.ToLower(kind)) || ends.Workload(kind) != "":
 		return nil
 	}
 	return &InvalidError{fmt.Sprintf("%q is none of pod, deploy, sts, ds, rs, job and node", kind)}
@@ -120,8 +105,8 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 		}
 		return policy.Peer{Pod: pod}, podName(pod), nil
 	}
-	of := workload(kind)
-	pods := c.Pods(namespace, func(pod *corev1.Pod) bool { return belongs(pod, of, name) && len(PodAddresses(pod)) > 0 })
+	of := ends.Workload(kind)
+	pods := c.Pods(namespace, func(pod *corev1.Pod) bool { return ends.Belongs(pod, of, name) && len(PodAddresses(pod)) > 0 })
 	if len(pods) == 0 {
 		return policy.Peer{}, "", &NotFoundError{fmt.Sprintf("a pod of %s %s/%s", of, namespace, name)}
 	}
@@ -129,19 +114,6 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 }
 
 func podName(pod *corev1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
-
-// belongs reports whether a workload controls a pod. A Deployment does so by a ReplicaSet, whose name ends with the hash of the
-// pod's template.
-func belongs(pod *corev1.Pod, kind, name string) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
-		return false
-	}
-	if kind == "Deployment" {
-		return owner.Kind == "ReplicaSet" && owner.Name == name+"-"+pod.Labels["pod-template-hash"]
-	}
-	return owner.Kind == kind && owner.Name == name
-}
 
 // defaultPort is the port of a destination that states none and has none.
 const defaultPort = 80

@@ -186,6 +186,9 @@ const (
 	dnsPort    = 53
 )
 
+// dnsKey names the Service of the cluster's name server.
+var dnsKey = services.Key{Namespace: "kube-system", Name: dnsService}
+
 // NameServer returns the address of the cluster's name server.
 func (c *Cluster) NameServer() netip.Addr {
 	if s := c.dnsService(); s != nil {
@@ -199,7 +202,7 @@ func (c *Cluster) NameServer() netip.Addr {
 }
 
 func (c *Cluster) dnsService() *corev1.Service {
-	return c.Services.Service(services.Key{Namespace: "kube-system", Name: dnsService})
+	return c.Services.Service(dnsKey)
 }
 
 // zone returns what the cluster's name server knows.

@@ -10,6 +10,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/services"
 )
@@ -33,6 +34,10 @@ const (
 	NoSuchHost Outcome = "no such host"
 	// NoNameServer: the name server does not answer.
 	NoNameServer Outcome = "no answer of the name server"
+	// ServerFailure: the name server answers with an error.
+	ServerFailure Outcome = "failure of the name server"
+	// Reset: the connection is established, and ends when data comes.
+	Reset Outcome = "reset"
 	// Unknown: it leads out of what is simulated.
 	Unknown Outcome = "unknown"
 )
@@ -40,7 +45,7 @@ const (
 // OutcomeNames returns the outcomes in words.
 func OutcomeNames() []string {
 	var names []string
-	for _, o := range []Outcome{Connected, Refused, TimedOut, NoRoute, Unreachable, NoSuchHost, NoNameServer, Unknown} {
+	for _, o := range []Outcome{Connected, Refused, TimedOut, NoRoute, Unreachable, NoSuchHost, NoNameServer, ServerFailure, Reset, Unknown} {
 		names = append(names, string(o))
 	}
 	return names
@@ -62,8 +67,10 @@ func (o Outcome) Error() string {
 		return "Network is unreachable"
 	case NoSuchHost:
 		return "Name or service not known"
-	case NoNameServer:
+	case NoNameServer, ServerFailure:
 		return "Temporary failure in name resolution"
+	case Reset:
+		return "Connection reset by peer"
 	}
 	return ""
 }
@@ -123,7 +130,14 @@ type Query struct {
 	Listens func(pod *corev1.Pod, port int32, protocol corev1.Protocol) *Listener
 	// Cut returns why packets between two nodes are lost, which may be one; empty if they are not, or nil.
 	Cut func(from, to string) string
+	// Faults are the network's; nil: there are none. Asked means that the query is a question: faults have the effects
+	// that are certain.
+	Faults *faults.Set
+	Asked  bool
 }
+
+// chance returns the random numbers of the connection.
+func (q *Query) chance() *faults.Chance { return &faults.Chance{Seed: q.Random, Never: q.Asked} }
 
 // Path is what was decided, step by step. Parts that a connection did not come to are nil.
 type Path struct {
@@ -149,6 +163,20 @@ type Path struct {
 	Verdict *policy.Verdict
 	// Listener is what accepts the connection. The name server is one without a pod.
 	Listener *Listener
+	// Effect says what faults of the network do; nil if there are none. LookupEffect is the same for the query of the name.
+	Effect, LookupEffect *faults.Effect
+	// Lookup is how much longer the query of the name takes because of them.
+	Lookup time.Duration
+	// misled is the fault that has answered the query of the name.
+	misled *faults.Rule
+}
+
+// Late returns how much longer it takes to establish the connection because of faults.
+func (p *Path) Late() time.Duration {
+	if p.Effect == nil || p.Outcome != Connected && p.Outcome != Reset && p.Outcome != Refused {
+		return p.Lookup
+	}
+	return p.Lookup + p.Effect.Connect
 }
 
 func (p *Path) end(o Outcome, why string) *Path {
@@ -164,14 +192,14 @@ func (c *Cluster) Decide(q *Query) *Path {
 		return p
 	}
 	// A program tries one address after the other until one accepts, and reports the last error.
-	resolution := p.Resolution
+	found := *p
 	for i, address := range addresses {
 		from := sourceFor(c, q.From, address)
 		if !from.Address.IsValid() && i < len(addresses)-1 {
 			continue // the source has no address of that family
 		}
-		p = c.connect(q, from, netip.AddrPortFrom(address, uint16(q.Port)), &Path{Protocol: p.Protocol, Resolution: resolution})
-		if p.Outcome == Connected || p.Outcome == Unknown {
+		p = c.connect(q, from, netip.AddrPortFrom(address, uint16(q.Port)), &Path{Protocol: p.Protocol, Resolution: found.Resolution, LookupEffect: found.LookupEffect, Lookup: found.Lookup, misled: found.misled})
+		if p.Outcome == Connected || p.Outcome == Unknown || p.Outcome == Reset {
 			break
 		}
 	}
@@ -307,7 +335,7 @@ func (c *Cluster) entry(f *services.Frontend) string {
 // toNode connects to an address of a node.
 func (c *Cluster) toNode(q *Query, from policy.Peer, node string, p *Path) *Path {
 	p.Node = node
-	if c.forbidden(from, p, policy.Peer{Address: p.Target.Addr(), Node: node}) || c.cut(q, from, p) {
+	if c.lost(q, from, p, policy.Peer{Address: p.Target.Addr(), Node: node}) {
 		return p
 	}
 	of := c.hosts[node]
@@ -334,7 +362,7 @@ func (c *Cluster) toNode(q *Query, from policy.Peer, node string, p *Path) *Path
 		}
 		if l := q.Listens(pod, port, p.Protocol); l != nil && !l.Assumed {
 			p.Pod, p.Listener = pod, l
-			return p.end(Connected, "")
+			return p.accepted()
 		}
 	}
 	return p.end(Refused, "nothing listens on "+portName(p.Protocol, p.Target.Port())+" of node "+node)
@@ -354,7 +382,7 @@ func hostPort(pod *corev1.Pod, port int32, protocol corev1.Protocol) int32 {
 
 // toPod connects to the pod of the path.
 func (c *Cluster) toPod(q *Query, from policy.Peer, p *Path) *Path {
-	if c.forbidden(from, p, policy.Peer{Address: p.Target.Addr(), Pod: p.Pod}) || c.cut(q, from, p) {
+	if c.lost(q, from, p, policy.Peer{Address: p.Target.Addr(), Pod: p.Pod}) {
 		return p
 	}
 	return c.listen(q, p)
@@ -365,7 +393,20 @@ func (c *Cluster) listen(q *Query, p *Path) *Path {
 	if p.Listener == nil {
 		return p.end(Refused, "nothing listens on "+portName(p.Protocol, p.Target.Port())+" of pod "+p.Pod.Namespace+"/"+p.Pod.Name)
 	}
+	return p.accepted()
+}
+
+// accepted ends the path at a program that accepts the connection.
+func (p *Path) accepted() *Path {
+	if p.Effect != nil && p.Effect.Reset != nil {
+		return p.end(Reset, "the fault \""+p.Effect.Reset.Title+"\" resets it")
+	}
 	return p.end(Connected, "")
+}
+
+// lost asks the policies and the faults whether the packets to a destination are lost.
+func (c *Cluster) lost(q *Query, from policy.Peer, p *Path, to policy.Peer) bool {
+	return c.forbidden(from, p, to) || c.cut(q, from, p) || c.disturbed(q, from, p, to)
 }
 
 // forbidden asks the policies. Egress is judged by the source's own address, ingress by the one that the destination sees.
@@ -393,7 +434,7 @@ func (c *Cluster) forbidden(from policy.Peer, p *Path, to policy.Peer) bool {
 	return true
 }
 
-// cut asks for faults.
+// cut asks for nodes that are cut off.
 func (c *Cluster) cut(q *Query, from policy.Peer, p *Path) bool {
 	if q.Cut == nil {
 		return false
@@ -408,11 +449,14 @@ func (c *Cluster) cut(q *Query, from policy.Peer, p *Path) bool {
 
 // elsewhere connects to an address that no pod and no node has.
 func (c *Cluster) elsewhere(q *Query, from policy.Peer, p *Path) *Path {
-	if c.forbidden(from, p, policy.Peer{Address: p.Target.Addr()}) || c.cut(q, from, p) {
+	if c.lost(q, from, p, policy.Peer{Address: p.Target.Addr()}) {
 		return p
 	}
 	if node := c.inPodNetwork(p.Target.Addr()); node != "" {
 		return p.end(NoRoute, "no pod has the address "+p.Target.Addr().String()+", which is of the network of node "+node)
+	}
+	if p.misled != nil {
+		return p.end(TimedOut, "nothing has the address "+p.Target.Addr().String()+", which is the answer of the fault \""+p.misled.Title+"\"")
 	}
 	return p.end(Unknown, p.Target.String()+" is outside of the cluster")
 }

@@ -2,10 +2,12 @@ package reach
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 )
 
@@ -25,12 +27,14 @@ type Report struct {
 	Pod      string `json:"pod,omitempty"`
 	Node     string `json:"node,omitempty"`
 	// Candidates are the endpoints of which each may get the connection.
-	Candidates []string   `json:"candidates,omitempty"`
-	Egress     *Policies  `json:"egress,omitempty"`
-	Ingress    *Policies  `json:"ingress,omitempty"`
-	Exempt     string     `json:"exempt,omitempty"`
-	Listener   *Listener  `json:"listener,omitempty"`
-	Steps      []StepText `json:"steps"`
+	Candidates []string  `json:"candidates,omitempty"`
+	Egress     *Policies `json:"egress,omitempty"`
+	Ingress    *Policies `json:"ingress,omitempty"`
+	Exempt     string    `json:"exempt,omitempty"`
+	Listener   *Listener `json:"listener,omitempty"`
+	// Faults are the faults of the network that meet the connection or the query of the name.
+	Faults []string   `json:"faults,omitempty"`
+	Steps  []StepText `json:"steps"`
 }
 
 // Policies are the policies that select one side.
@@ -68,6 +72,7 @@ func (p *Path) Report(q *Query, from, to string) *Report {
 			r.addSide("ingress", &v.Ingress, p.targetName())
 		}
 	}
+	r.addFaults(p)
 	if l := p.Listener; l != nil {
 		text := l.Why
 		if l.Container != "" {
@@ -150,6 +155,28 @@ func (r *Report) addSide(direction string, s *policy.Side, of string) {
 		for _, d := range s.Denials {
 			r.step(direction, fmt.Sprintf("not allowed by NetworkPolicy %s: %s", d.Policy, d.Why))
 		}
+	}
+}
+
+// addFaults adds the faults that meet the connection, with what is certain of them.
+func (r *Report) addFaults(p *Path) {
+	for _, e := range []*faults.Effect{p.LookupEffect, p.Effect} {
+		if e == nil {
+			continue
+		}
+		for _, hit := range e.Hits {
+			if !slices.Contains(r.Faults, hit.Title) {
+				r.Faults = append(r.Faults, hit.Title)
+				r.step("fault", hit.Title)
+			}
+		}
+	}
+	if by := p.misled; by != nil {
+		r.Faults = append(r.Faults, by.Title)
+		r.step("fault", by.Title)
+	}
+	if late := p.Late(); late > 0 {
+		r.step("delay", "the connection is established at least "+late.String()+" later")
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/services"
 )
@@ -31,8 +33,10 @@ func (c *Cluster) resolve(q *Query, p *Path) (addresses []netip.Addr, ended bool
 		p.end(NoSuchHost, "names of the cluster are not known outside of it")
 		return nil, true
 	}
-	r, outcome, why := c.Lookup(q, q.Host)
-	p.Resolution = r
+	served := c.Server(q)
+	p.LookupEffect, p.Lookup = served.Effect, served.Late
+	r, outcome, why := served.lookup(q.Host)
+	p.Resolution, p.misled = r, served.by
 	if outcome != Connected {
 		p.end(outcome, why)
 		return nil, true
@@ -49,56 +53,94 @@ func (c *Cluster) ResolverOf(pod *corev1.Pod) dns.Config {
 	return dns.ConfigOf(pod, server, c.Domain, dns.Config{})
 }
 
-// Lookup resolves a name as the source's resolver does. The outcome is Connected if the name has addresses.
-func (c *Cluster) Lookup(q *Query, name string) (*dns.Resolution, Outcome, string) {
-	zone, config, outcome, why := c.Server(q)
-	if outcome != Connected {
-		return nil, outcome, why
+// Served holds what the name server of a query's source answers.
+type Served struct {
+	// Zone has the names that the server knows, and Config the configuration of the source's resolver.
+	Zone   *dns.Zone
+	Config *dns.Config
+	// Outcome is Connected if the server answers; Why says why not.
+	Outcome Outcome
+	Why     string
+	// Effect says what faults of the network do to queries, and Late how much longer one takes because of them.
+	Effect *faults.Effect
+	Late   time.Duration
+
+	// by is the fault that has answered the last query in place of the server.
+	by *faults.Rule
+}
+
+// lookup resolves a name as the source's resolver does. The outcome is Connected if the name has addresses.
+func (s *Served) lookup(name string) (*dns.Resolution, Outcome, string) {
+	if s.Outcome != Connected {
+		return nil, s.Outcome, s.Why
 	}
-	r := zone.Resolve(config, name)
+	r := s.Zone.Resolve(s.Config, name)
+	because := ""
+	if s.by != nil {
+		because = ": the fault \"" + s.by.Title + "\" answers"
+	}
 	switch {
 	case r.Code == dns.Outside:
 		return &r, Unknown, r.Name + " is a name outside of the cluster"
+	case r.Code == dns.ServFail:
+		return &r, ServerFailure, "the name server answers " + string(r.Code) + " for " + r.Name + because
+	case r.Code == dns.NoAnswer:
+		return &r, NoNameServer, "no name server answers for " + r.Name + because
 	case r.Code == dns.NXDomain:
-		return &r, NoSuchHost, "no name server knows " + name
+		return &r, NoSuchHost, "no name server knows " + name + because
 	case len(r.Addresses) == 0:
-		return &r, NoSuchHost, name + " has no address"
+		return &r, NoSuchHost, name + " has no address" + because
 	}
 	return &r, Connected, ""
 }
 
-// Server returns what the name server of the query's source knows, and the configuration of the source's resolver. The outcome
-// is Connected if the server answers.
-func (c *Cluster) Server(q *Query) (*dns.Zone, *dns.Config, Outcome, string) {
-	config := q.Resolver
-	if config == nil {
-		config = &dns.Config{}
+// Server returns what the name server of the query's source answers.
+func (c *Cluster) Server(q *Query) *Served {
+	s := &Served{Config: q.Resolver, Outcome: Connected}
+	if s.Config == nil {
+		s.Config = &dns.Config{}
 		if q.From.Pod != nil {
-			*config = c.ResolverOf(q.From.Pod)
+			*s.Config = c.ResolverOf(q.From.Pod)
 		}
 	}
 	server := c.NameServer()
-	asks := func(text string) bool { return text == server.String() || text == c.DNS.String() }
-	if !server.IsValid() || !slices.ContainsFunc(config.Nameservers, asks) {
+	if !server.IsValid() || !slices.ContainsFunc(s.Config.Nameservers, func(text string) bool { return text == server.String() || text == c.DNS.String() }) {
 		// The node's own server knows nothing of the cluster.
-		return &dns.Zone{Domain: c.Domain, Services: &services.Table{}, HasNamespace: func(string) bool { return false }}, config, Connected, ""
+		s.Zone = &dns.Zone{Domain: c.Domain, Services: &services.Table{}, HasNamespace: func(string) bool { return false }}
+		return s
 	}
-	if why := c.askable(q, server); why != "" {
-		return nil, config, NoNameServer, why
+	if c.query(q, server, s); s.Outcome == Connected {
+		s.Zone = c.zone()
+		if answers := q.Faults.Answers(c.peer(sourceFor(c, q.From, server), nil), q.chance()); answers != nil {
+			s.Zone.Instead = func(name string, t dns.Type) (dns.Answer, bool) {
+				answer, by := answers(name, t)
+				s.by = by
+				return answer, by != nil
+			}
+		}
 	}
-	return c.zone(), config, Connected, ""
+	return s
 }
 
-// askable returns why the source's queries do not reach the cluster's name server; empty if they do.
-func (c *Cluster) askable(q *Query, server netip.Addr) string {
+// query finds out whether the source's queries reach the cluster's name server.
+func (c *Cluster) query(q *Query, server netip.Addr, s *Served) {
 	inner := *q
 	inner.Affinities = nil
 	inner.Listens = func(*corev1.Pod, int32, corev1.Protocol) *Listener { return &Listener{} }
 	p := c.connect(&inner, sourceFor(c, q.From, server), netip.AddrPortFrom(server, dnsPort), &Path{Protocol: corev1.ProtocolUDP})
-	if p.Outcome != Connected {
-		return "the name server " + server.String() + " does not answer: " + p.Why
+	s.Effect = p.Effect
+	why := p.Why
+	if p.Outcome == Connected || p.Outcome == Reset { // there is nothing to reset
+		if p.Effect == nil {
+			return
+		}
+		var by *faults.Rule
+		if by, s.Late = p.Effect.Query(q.chance()); by == nil {
+			return
+		}
+		why = "the fault \"" + by.Title + "\" loses the packets"
 	}
-	return ""
+	s.Outcome, s.Why = NoNameServer, "the name server "+server.String()+" does not answer: "+why
 }
 
 // nameServerPod is for policies what the name server is in every cluster: a pod of kube-system with the label k8s-app=kube-dns.
@@ -114,9 +156,9 @@ func (c *Cluster) toNameServer(q *Query, from policy.Peer, p *Path) (done bool) 
 		p.end(TimedOut, "the name server has no port "+portName(p.Protocol, p.Target.Port()))
 		return true
 	}
-	if !c.forbidden(from, p, policy.Peer{Address: p.Target.Addr(), Pod: nameServerPod}) && !c.cut(q, from, p) {
+	if !c.lost(q, from, p, policy.Peer{Address: p.Target.Addr(), Pod: nameServerPod}) {
 		p.Listener = &Listener{Why: "it is the cluster's name server", Unknown: true}
-		p.end(Connected, "")
+		p.accepted()
 	}
 	return true
 }

@@ -31,7 +31,7 @@ type Reachable struct {
 	// ToNamespace is the namespace of To, if it is an object.
 	ToNamespace string `yaml:"toNamespace"`
 	// Expect is yes (the default), no, or the outcome: connected, refused, timed out, no route, unreachable, no such
-	// host, no answer of the name server, or unknown.
+	// host, no answer of the name server, failure of the name server, reset, or unknown.
 	Expect string `yaml:"expect"`
 }
 

@@ -3,6 +3,7 @@ package box
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,6 +26,8 @@ const (
 	curlHTTPError   = 22
 	curlWriteError  = 23
 	curlTimedOut    = 28
+	curlEmptyAnswer = 52
+	curlReceive     = 56
 )
 
 const (
@@ -198,10 +201,10 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 		c.last.address, c.last.port = d.Destination.Addr().String(), d.Destination.Port()
 	}
 	switch o := d.Outcome; {
-	case o == reach.Connected && l.Scheme == "telnet":
+	case d.established() && l.Scheme == "telnet":
 		c.connected(l, d)
 		return c.converse(ctx, d), false
-	case o == reach.Connected:
+	case d.established():
 		return c.exchange(ctx, l, d)
 	case o == reach.Unknown:
 		if code, ok := c.beyond(ctx, d.Why); ok {
@@ -214,8 +217,8 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 		return c.report(curlTimedOut, "Resolving timed out after %d milliseconds", d.took.Milliseconds()), true
 	case d.late:
 		return c.report(curlTimedOut, "Connection timed out after %d milliseconds", d.took.Milliseconds()), true
-	case o == reach.NoSuchHost, o == reach.NoNameServer:
-		return c.report(curlNoHost, "Could not resolve host: %s", l.host), o == reach.NoNameServer
+	case o == reach.NoSuchHost, o == reach.NoNameServer, o == reach.ServerFailure:
+		return c.report(curlNoHost, "Could not resolve host: %s", l.host), o != reach.NoSuchHost
 	case o == reach.TimedOut:
 		return c.report(curlTimedOut, "Failed to connect to %s port %d after %d ms: Could not connect to server", l.host, l.port, d.took.Milliseconds()), true
 	}
@@ -254,9 +257,20 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	for _, header := range c.headers {
 		addHeader(r, header)
 	}
-	a, err := c.ask(d, r)
-	if err != nil {
-		return exitKilled, false
+	patience := time.Duration(0)
+	if c.limit > 0 {
+		patience = max(c.limit-c.machine.Clock.Since(c.began), 1)
+	}
+	a, err := c.ask(ctx, d, r, patience)
+	switch {
+	case errors.Is(err, errLate):
+		return c.report(curlTimedOut, "Operation timed out after %d milliseconds with 0 bytes received", c.limit.Milliseconds()), true
+	case errors.Is(err, errEmpty):
+		return c.report(curlEmptyAnswer, "Empty reply from server"), false
+	case errors.Is(err, errReset), errors.Is(err, errStalled):
+		return c.report(curlReceive, "Recv failure: %v", err), false
+	case err != nil:
+		return c.lost(ctx, err), false
 	}
 	lines := headerLines(a, r)
 	c.last.status, c.last.size, c.last.contentType = a.status, a.bytes(), a.header.Get("Content-Type")

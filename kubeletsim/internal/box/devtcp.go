@@ -34,7 +34,7 @@ func (s *session) Connect(ctx context.Context, name string) (shell.File, error) 
 		return nil, err
 	case d.Outcome == reach.Unknown:
 		return s.connectedTo(host, port), nil
-	case d.Outcome == reach.Connected, protocol == corev1.ProtocolUDP && d.Destination.IsValid(): // a datagram needs no answer
+	case d.established(), protocol == corev1.ProtocolUDP && d.Destination.IsValid(): // a datagram needs no answer
 		return &connection{proc: p, to: d}, nil
 	}
 	return nil, errors.New(d.Outcome.Error())

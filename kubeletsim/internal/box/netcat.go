@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -80,9 +81,9 @@ func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string) (cod
 	}
 	verbose := has(flags, 'v')
 	switch {
-	case c.Outcome == reach.NoSuchHost, c.Outcome == reach.NoNameServer, c.Outcome == reach.Unknown && !c.Destination.IsValid():
+	case c.Outcome == reach.NoSuchHost, c.Outcome == reach.NoNameServer, c.Outcome == reach.ServerFailure, c.Outcome == reach.Unknown && !c.Destination.IsValid():
 		return p.fail("bad address '%s'", d.host), true
-	case c.Outcome == reach.Connected, d.protocol == corev1.ProtocolUDP && c.Outcome == reach.TimedOut: // nothing says that a datagram is lost
+	case c.established(), d.protocol == corev1.ProtocolUDP && c.Outcome == reach.TimedOut: // nothing says that a datagram is lost
 	default:
 		text := c.Outcome.Error()
 		if c.Outcome == reach.Unknown {
@@ -96,7 +97,7 @@ func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string) (cod
 	if verbose {
 		_, _ = fmt.Fprintf(p.err, "%s (%s) open\n", d.host, c.Destination)
 	}
-	if has(flags, 'z') || c.Outcome != reach.Connected {
+	if has(flags, 'z') || !c.established() {
 		return 0, false
 	}
 	return p.converse(ctx, c), true
@@ -122,8 +123,13 @@ func (p *proc) converse(ctx context.Context, c *dialed) int {
 		}
 	}
 	answer, err := p.answerOf(ctx, c, sent)
-	if err != nil {
-		return exitKilled
+	switch {
+	case errors.Is(err, errEmpty):
+		return 0
+	case errors.Is(err, errReset), errors.Is(err, errStalled):
+		return p.fail("read: %v", err)
+	case err != nil:
+		return p.lost(ctx, err)
 	}
 	_, _ = p.out.Write(answer)
 	return 0
@@ -133,8 +139,10 @@ func (p *proc) converse(ctx context.Context, c *dialed) int {
 func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
 	switch {
+	case c.Outcome == reach.Reset && len(sent) > 0:
+		return nil, errReset
 	case err == nil:
-		a, err := p.ask(c, r.WithContext(ctx))
+		a, err := p.ask(ctx, c, r.WithContext(ctx), 0)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
@@ -23,9 +24,9 @@ import (
 type Network interface {
 	// Decide says where a connection goes. It fills in the query's source, and what depends on the cluster.
 	Decide(ctx context.Context, q *reach.Query) (*reach.Path, error)
-	// Names returns what the name server that a resolver's configuration leads to knows. The outcome is reach.Connected if
-	// it answers.
-	Names(ctx context.Context, c *dns.Config, ask func(*dns.Zone)) (outcome reach.Outcome, why string, err error)
+	// Names calls ask with what the name server that a resolver's configuration leads to knows, if it answers. The random number
+	// decides about faults.
+	Names(ctx context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error)
 	// Serve answers a request with what listens at the end of a path.
 	Serve(path *reach.Path, w http.ResponseWriter, r *http.Request)
 }
@@ -53,6 +54,13 @@ type dialed struct {
 	late bool
 	// took is the time that it took.
 	took time.Duration
+	// chance has the random numbers of the connection.
+	chance faults.Chance
+}
+
+// established reports whether a program has accepted the connection. It may end when data comes.
+func (d *dialed) established() bool {
+	return !d.late && (d.Outcome == reach.Connected || d.Outcome == reach.Reset)
 }
 
 // connect makes a connection, and returns when it is established or has failed. The error is the context's, errNoNetwork, or
@@ -66,15 +74,16 @@ func (p *proc) connect(ctx context.Context, d dial) (*dialed, error) {
 		return nil, err
 	}
 	resolver := p.resolver()
+	random := p.draw(d.host)
 	path, err := p.machine.Network.Decide(ctx, &reach.Query{
-		Host: d.host, Port: d.port, Protocol: cmp.Or(d.protocol, corev1.ProtocolTCP), Random: p.draw(d.host),
+		Host: d.host, Port: d.port, Protocol: cmp.Or(d.protocol, corev1.ProtocolTCP), Random: random,
 		Resolver: &resolver, Hosts: p.knownHosts,
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := &dialed{Path: path}
-	wait := path.Outcome.After()
+	c := &dialed{Path: path, chance: faults.Chance{Seed: random}}
+	wait := path.Outcome.After() + path.Late()
 	if d.limit > 0 && wait > d.limit {
 		c.late, wait = true, d.limit
 	}
@@ -160,9 +169,64 @@ func (a *answer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
+// The errors of a request whose connection faults of the network disturb.
+var (
+	errReset   = errors.New(reach.Reset.Error())
+	errStalled = errors.New(reach.TimedOut.Error())
+	errEmpty   = errors.New("the connection ended without an answer")
+	errLate    = errors.New("the answer is late")
+)
+
+// stalledTime is the time after which Linux gives up to repeat data, with tcp_retries2 15.
+const stalledTime = 924*time.Second + 600*time.Millisecond
+
 // ask sends a request over a connection. Where nothing is known of the server but that it listens, its answer ends with unknown
-// text: a program that looks for something in it may find it.
-func (p *proc) ask(c *dialed, r *http.Request) (*answer, error) {
+// text: a program that looks for something in it may find it. patience bounds the time until the answer is complete; 0: nothing
+// does. The error is one of the errors above, the context's, or the one of the program's memory.
+func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience time.Duration) (*answer, error) {
+	fault := c.Effect.Request(r.Method, r.URL.Path, &c.chance)
+	wait := fault.Delay
+	if c.Effect != nil {
+		wait += c.Effect.Exchange
+		if c.Effect.Stalled {
+			wait = stalledTime
+		}
+	}
+	if patience > 0 && wait > patience {
+		return nil, cmp.Or(p.sleep(ctx, patience), errLate)
+	}
+	if err := p.sleep(ctx, wait); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Outcome == reach.Reset:
+		return nil, errReset
+	case c.Effect != nil && c.Effect.Stalled:
+		return nil, errStalled
+	case fault.Abort:
+		return nil, errEmpty
+	}
+	a, err := p.serve(c, r)
+	if err != nil {
+		return nil, err
+	}
+	if fault.Code != 0 {
+		a.status = fault.Code
+	}
+	if fault.Body != nil {
+		a.body = []byte(*fault.Body)
+		a.header.Del("Content-Length")
+	}
+	if slow := c.Effect.Transfer(len(a.body)); patience > 0 && wait+slow > patience {
+		return nil, cmp.Or(p.sleep(ctx, patience-wait), errLate)
+	} else if err := p.sleep(ctx, slow); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// serve returns what the server at the end of a connection answers.
+func (p *proc) serve(c *dialed, r *http.Request) (*answer, error) {
 	a := &answer{header: http.Header{}, p: p}
 	r.RemoteAddr = netip.AddrPortFrom(c.Source.Address, 32768+uint16(p.draw(r.Host)%28000)).String()
 	p.machine.Network.Serve(c.Path, a, r)

@@ -18,13 +18,17 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
 )
 
 // fakeNetwork is a cluster with the Services web, whose pod answers, and shut, whose pod a policy isolates.
-type fakeNetwork struct{ cluster *reach.Cluster }
+type fakeNetwork struct {
+	cluster *reach.Cluster
+	faults  faults.Set
+}
 
 func newFakeNetwork() *fakeNetwork {
 	c := reach.New()
@@ -50,7 +54,7 @@ func newFakeNetwork() *fakeNetwork {
 	deny := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "deny"}}
 	deny.Spec.PodSelector.MatchLabels = map[string]string{"app": "shut"}
 	c.Policies.Set(deny)
-	return &fakeNetwork{c}
+	return &fakeNetwork{cluster: c}
 }
 
 func fakePod(name, address string) *corev1.Pod {
@@ -69,13 +73,16 @@ func (n *fakeNetwork) Decide(_ context.Context, q *reach.Query) (*reach.Path, er
 		}
 		return &reach.Listener{Container: "c"}
 	}
+	q.Faults = &n.faults
 	return n.cluster.Decide(q), nil
 }
 
-func (n *fakeNetwork) Names(_ context.Context, c *dns.Config, ask func(*dns.Zone)) (reach.Outcome, string, error) {
-	zone, _, outcome, why := n.cluster.Server(&reach.Query{From: n.source(), Resolver: c})
-	ask(zone)
-	return outcome, why, nil
+func (n *fakeNetwork) Names(_ context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error) {
+	served := n.cluster.Server(&reach.Query{From: n.source(), Resolver: c, Random: random, Faults: &n.faults})
+	if served.Outcome == reach.Connected {
+		ask(served.Zone)
+	}
+	return served, nil
 }
 
 func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request) {
@@ -194,6 +201,19 @@ func TestConnectionsOfBash(t *testing.T) {
 
 func runOnNetwork(t *testing.T, unknown bool, script string) (out, errOut string, code int) {
 	t.Helper()
+	return runOn(t, newFakeNetwork(), unknown, script)
+}
+
+// runDisturbed is runOnNetwork for a network with a fault.
+func runDisturbed(t *testing.T, rule *faults.Rule, script string) (out, errOut string, code int) {
+	t.Helper()
+	n := newFakeNetwork()
+	n.faults.Add(rule)
+	return runOn(t, n, true, script)
+}
+
+func runOn(t *testing.T, n *fakeNetwork, unknown bool, script string) (out, errOut string, code int) {
+	t.Helper()
 	ledger := clock.NewLedger()
 	virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)
 	defer virtual.Close()
@@ -201,7 +221,7 @@ func runOnNetwork(t *testing.T, unknown bool, script string) (out, errOut string
 	if unknown {
 		m.Unknown, m.Files = true, memfs.NewView(NewImage(memfs.NewSpace(virtual.Now, 0), false))
 	}
-	m.Network = newFakeNetwork()
+	m.Network = n
 	for name, text := range map[string]string{"/etc/resolv.conf": "search default.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n", "/etc/hosts": "127.0.0.1\tlocalhost\n"} {
 		f, err := m.Files.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 		if err != nil {

@@ -59,15 +59,15 @@ func (q *question) types() []dns.Type {
 }
 
 // ask asks for the candidates of the name until one exists.
-func (q *question) ask(ctx context.Context) (answer dns.Answer, last string, outcome reach.Outcome, why string, err error) {
+func (q *question) ask(ctx context.Context) (answer dns.Answer, last string, outcome reach.Outcome, err error) {
 	if err := q.sleep(ctx, networkDelay); err != nil {
-		return answer, "", "", "", err
+		return answer, "", "", err
 	}
 	names := q.config.Candidates(q.name)
 	if address, err := netip.ParseAddr(q.name); err == nil {
 		names, q.of = []string{dns.ReverseName(address)}, dns.PTR
 	}
-	outcome, why, err = q.machine.Network.Names(ctx, &q.config, func(zone *dns.Zone) {
+	served, err := q.machine.Network.Names(ctx, &q.config, q.draw(q.name), func(zone *dns.Zone) {
 		for _, last = range names {
 			answer = dns.Answer{Code: dns.NXDomain}
 			for _, of := range q.types() {
@@ -80,11 +80,17 @@ func (q *question) ask(ctx context.Context) (answer dns.Answer, last string, out
 			}
 		}
 	})
-	return answer, last, outcome, why, err
+	if err != nil {
+		return answer, last, "", err
+	}
+	if answer.Code == dns.NoAnswer {
+		served.Outcome = reach.NoNameServer
+	}
+	return answer, last, served.Outcome, q.sleep(ctx, served.Late)
 }
 
 func (q *question) show(ctx context.Context) int {
-	answer, last, outcome, _, err := q.ask(ctx)
+	answer, last, outcome, err := q.ask(ctx)
 	if err != nil {
 		return q.broken(ctx, err)
 	}
@@ -106,7 +112,7 @@ func (q *question) show(ctx context.Context) int {
 		answer.Code = dns.NXDomain
 	}
 	q.print("Server:\t\t%s\nAddress:\t%s\n\n", server, netip.AddrPortFrom(orLoopback(server), 53))
-	if answer.Code == dns.NXDomain {
+	if answer.Code == dns.NXDomain || answer.Code == dns.ServFail {
 		q.print("** server can't find %s: %s\n\n", strings.TrimSuffix(q.name, "."), answer.Code)
 		return 1
 	}

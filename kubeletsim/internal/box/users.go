@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
@@ -219,11 +220,15 @@ func (p *proc) printAddress(ctx context.Context, name string) (found, known bool
 		return false, true, err
 	}
 	config, r := p.resolver(), dns.Resolution{}
-	outcome, _, err := p.machine.Network.Names(ctx, &config, func(zone *dns.Zone) { r = zone.Resolve(&config, name) })
+	served, err := p.machine.Network.Names(ctx, &config, p.draw(name), func(zone *dns.Zone) { r = zone.Resolve(&config, name) })
 	if err != nil {
 		return false, true, err
 	}
-	if err := p.sleep(ctx, outcome.After()); err != nil {
+	outcome := served.Outcome
+	if r.Code == dns.NoAnswer {
+		outcome = reach.NoNameServer
+	}
+	if err := p.sleep(ctx, outcome.After()+served.Late); err != nil {
 		return false, true, err
 	}
 	if len(r.Addresses) > 0 {

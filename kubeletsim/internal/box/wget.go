@@ -88,7 +88,7 @@ func (g *wgetting) get(ctx context.Context, text string) int {
 	if code, done := g.failed(ctx, c, l); done {
 		return code
 	}
-	return g.receive(ctx, c, l)
+	return g.receive(ctx, c, l, limit)
 }
 
 // broken returns the code of a program whose connection could not be decided.
@@ -107,7 +107,7 @@ func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, do
 		}
 	}
 	switch c.Outcome {
-	case reach.NoSuchHost, reach.NoNameServer:
+	case reach.NoSuchHost, reach.NoNameServer, reach.ServerFailure:
 		return g.fail("bad address '%s'", l.host), true
 	case reach.Unknown:
 		if !c.Destination.IsValid() {
@@ -118,7 +118,7 @@ func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, do
 	switch {
 	case c.late:
 		return g.fail("download timed out"), true
-	case c.Outcome == reach.Connected:
+	case c.established():
 		return 0, false
 	case c.Outcome == reach.Unknown:
 		return g.fail("can't connect to remote host (%s): Network is unreachable", c.Destination.Addr()), true
@@ -127,7 +127,7 @@ func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, do
 }
 
 // receive sends the request and keeps the answer.
-func (g *wgetting) receive(ctx context.Context, c *dialed, l *link) int {
+func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.Duration) int {
 	method, data := http.MethodGet, []byte(nil)
 	switch {
 	case has(g.flags, 'd'):
@@ -152,9 +152,9 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link) int {
 	for _, header := range g.headers {
 		addHeader(r, header)
 	}
-	a, err := g.ask(c, r)
+	a, err := g.ask(ctx, c, r, limit)
 	if err != nil {
-		return exitKilled
+		return g.unanswered(ctx, err)
 	}
 	if has(g.flags, 'S') {
 		for _, line := range headerLines(a, r) {
@@ -170,6 +170,27 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link) int {
 		return 0
 	}
 	return g.save(ctx, l, a)
+}
+
+// unanswered reports why a request has no answer.
+func (g *wgetting) unanswered(ctx context.Context, err error) int {
+	switch {
+	case errors.Is(err, errLate):
+		return g.fail("download timed out")
+	case errors.Is(err, errEmpty):
+		return g.fail("error getting response")
+	case errors.Is(err, errReset), errors.Is(err, errStalled):
+		return g.fail("error getting response: %v", err)
+	}
+	return g.lost(ctx, err)
+}
+
+// lost returns the code of a program that ends while it waits for an answer.
+func (p *proc) lost(ctx context.Context, err error) int {
+	if ctx.Err() != nil || errors.Is(err, errHurried) {
+		return exitInterrupted
+	}
+	return exitKilled
 }
 
 // save writes the answer's body to the standard output or a file.

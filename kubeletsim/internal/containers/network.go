@@ -44,8 +44,8 @@ func (n ownNetwork) Decide(ctx context.Context, q *reach.Query) (*reach.Path, er
 }
 
 // Names implements box.Network.
-func (n ownNetwork) Names(ctx context.Context, c *dns.Config, ask func(*dns.Zone)) (reach.Outcome, string, error) {
-	return n.fabric.Names(ctx, &reach.Query{From: n.source(), Resolver: c}, ask)
+func (n ownNetwork) Names(ctx context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error) {
+	return n.fabric.Names(ctx, &reach.Query{From: n.source(), Resolver: c, Random: random}, ask)
 }
 
 // Serve implements box.Network.

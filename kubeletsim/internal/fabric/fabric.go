@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/hash"
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/services"
@@ -56,6 +57,7 @@ type Fabric struct {
 	affinities map[string]*services.Affinities
 	// followers are called after changes, by their numbers.
 	followers map[int]func()
+	faults    faults.Set
 	last      int
 	// entered counts the connections from outside.
 	entered uint64
@@ -161,6 +163,18 @@ func (f *Fabric) Changed() {
 	}
 }
 
+// Disturb adds a fault of the network, until remove is called.
+func (f *Fabric) Disturb(r *faults.Rule) (remove func()) {
+	change := func(do func(*faults.Rule)) {
+		f.mu.Lock()
+		do(r)
+		f.mu.Unlock()
+		f.Changed()
+	}
+	change(f.faults.Add)
+	return func() { change(f.faults.Remove) }
+}
+
 // Decide says where a connection goes. It fills in what the query lacks.
 func (f *Fabric) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error) {
 	if err := f.begin(ctx); err != nil {
@@ -203,7 +217,7 @@ func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Pat
 // complete fills in what a query lacks. It requires the lock.
 func (f *Fabric) complete(q *reach.Query) {
 	f.serverLocked()
-	q.Now, q.Listens, q.Cut = f.opts.Now(), f.opts.Listens, f.opts.Cut
+	q.Now, q.Listens, q.Cut, q.Faults = f.opts.Now(), f.opts.Listens, f.opts.Cut, &f.faults
 	node := q.From.Node
 	if pod := q.From.Pod; pod != nil {
 		node = pod.Spec.NodeName
@@ -247,19 +261,19 @@ func NameServer(kubernetes string) netip.Addr {
 	return address
 }
 
-// Names calls ask with what the name server knows that a query's source asks. The outcome is reach.Connected if it answers.
-func (f *Fabric) Names(ctx context.Context, q *reach.Query, ask func(*dns.Zone)) (reach.Outcome, string, error) {
+// Names calls ask with what the name server knows that a query's source asks, if it answers.
+func (f *Fabric) Names(ctx context.Context, q *reach.Query, ask func(*dns.Zone)) (*reach.Served, error) {
 	if err := f.begin(ctx); err != nil {
-		return "", "", err
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.complete(q)
-	zone, _, outcome, why := f.cluster.Server(q)
-	if outcome == reach.Connected {
-		ask(zone)
+	served := f.cluster.Server(q)
+	if served.Outcome == reach.Connected {
+		ask(served.Zone)
 	}
-	return outcome, why, nil
+	return served, nil
 }
 
 // Answer answers a question of a person.
