@@ -158,7 +158,7 @@ func emptySnapshot(ctx context.Context) (path string, remove func() error, err e
 	remove = func() error { return os.RemoveAll(dir) }
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, remove())
+			err = errors.Join(err, os.RemoveAll(dir)) // remove is nil if a return has set it so
 		}
 	}()
 	path = filepath.Join(dir, "empty.db")

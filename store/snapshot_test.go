@@ -294,3 +294,16 @@ func TestRevisionBump(t *testing.T) {
 		t.Error("a data directory and a raised revision are accepted together")
 	}
 }
+
+// A start that is interrupted while it makes its initial content fails, and leaves no files.
+func TestRevisionBumpIsInterrupted(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(storetest.Context(t))
+	cancel()
+	if s, err := store.StartEmbedded(ctx, store.EmbeddedOptions{RevisionBump: 5}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v", s, err)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
