@@ -3,12 +3,14 @@ package minikcmapi
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/outside"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -270,4 +273,53 @@ func takeNodePort(t *testing.T) (net.Listener, int32) {
 	}
 	t.Fatal("all node ports are taken")
 	return nil, 0
+}
+
+// The end of a cluster ends the connections from outside, whatever they wait for.
+func TestCloseEndsConnections(t *testing.T) {
+	t.Parallel()
+	conns := map[string]net.Conn{}
+	t.Cleanup(func() { // after the cluster has ended
+		for name, conn := range conns {
+			_ = conn.SetReadDeadline(clock.Real().Now().Add(time.Minute))
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s is still open", name)
+			}
+			_ = conn.Close()
+		}
+	})
+	process, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0") // it accepts and does not answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Close() })
+	m := newMachine(t, outside.Options{Proxy: true, Publish: true})
+	m.pod("web", nil)
+	m.service("web", corev1.ServiceTypeLoadBalancer, nil)
+	m.service("dev", corev1.ServiceTypeClusterIP, func(s *corev1.Service) {
+		s.Annotations = map[string]string{"minikcm.dev/host": process.Addr().String()}
+	})
+	if _, err := m.Client().NetworkingV1().NetworkPolicies("default").Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.pass(5 * time.Second)
+	all := m.entrances()
+	for name, of := range map[string]struct{ address, send, answer string }{
+		"an idle client":        {all.Proxy, "", ""},
+		"half a greeting":       {all.Proxy, "\x05\x01\x00\x05", "\x05\x00"},
+		"half a header":         {all.Proxy, "GET http://web:8081/ HTTP/1.1\r\n", ""},
+		"a tunnel to a process": {all.Proxy, "CONNECT dev:8081 HTTP/1.1\r\nHost: dev\r\n\r\n", "HTTP/1.1 200 "},
+		"dropped packets":       {all.Services[0].Address, "GET / HTTP/1.1\r\n\r\n", ""},
+	} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", of.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns[name] = conn
+		answer := make([]byte, len(of.answer))
+		_, writeErr := io.WriteString(conn, of.send)
+		if _, err := io.ReadFull(conn, answer); writeErr != nil || err != nil || string(answer) != of.answer {
+			t.Errorf("%s: %q, %v, %v", name, answer, writeErr, err)
+		}
+	}
 }
