@@ -75,8 +75,11 @@ func (k *Kubelets) Enter(ctx context.Context, host string, port int32) (*reach.P
 }
 
 // ServeEntered answers a request over a connection whose path Enter returned. ok is false, and there is no answer, if its end does
-// not listen any more.
+// not listen any more, or is the name server, which knows no HTTP.
 func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http.Request) (ok bool) {
+	if path.Pod == nil {
+		return false
+	}
 	pod, err := k.podLister.Pods(path.Pod.Namespace).Get(path.Pod.Name)
 	if err != nil || pod.UID != path.Pod.UID || k.listens(pod, int32(path.Target.Port()), path.Protocol) == nil || k.cut("", path.Node) != "" {
 		return false

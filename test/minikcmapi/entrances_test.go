@@ -165,6 +165,8 @@ func TestProxy(t *testing.T) {
 		{"no endpoints by SOCKS5", socks(t, at), "http://none:8081/", "connection refused"},
 		{"outside", plain(at), "http://example.com/", "502 minikcm: example.com:80: example.com is a name outside of the cluster\n"},
 		{"outside by address", socks(t, at), "http://127.0.0.1:1/", "network unreachable"},
+		{"the name server", plain(at), "http://10.96.0.10:53/", "EOF"},
+		{"the name server by SOCKS5", socks(t, at), "http://10.96.0.10:53/", "EOF"},
 		{"no URL of another host", &http.Transport{}, "http://" + at + "/", "400 This is a proxy to the network of a cluster"},
 	} {
 		if got := get(t, tt.transport, tt.url); got != tt.want && (tt.want == web || !strings.Contains(got, tt.want)) {
