@@ -383,6 +383,9 @@ func TestAttachConsole(t *testing.T) {
 			}
 			return nil
 		})
+		if log, err := c.client.CoreV1().Pods("default").GetLogs(name, &corev1.PodLogOptions{}).DoRaw(t.Context()); err != nil || len(log) > 0 {
+			t.Errorf("the log of %s is %q, %v", dial.name, log, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/utils/exec"
 
@@ -38,28 +39,32 @@ type consoleClient struct{ out, err io.Writer }
 
 // consoleCommand returns the command of the container's console; nil if it has none.
 func (in *Ref) consoleCommand() []string {
-	if !in.spec.Stdin {
+	words := consoleOf(in.pod, in.spec, in.id)
+	if _, annotated := in.annotatedLog(); annotated && len(in.spec.Command)+len(in.spec.Args) > 0 {
 		return nil
 	}
-	words := podspec.CommandLine(in.spec.Command, in.spec.Args)
+	return words
+}
+
+// consoleOf returns the command that runs when the first client attaches to a run of a container whose log nothing declares; nil if
+// there is none.
+func consoleOf(pod *corev1.Pod, c *corev1.Container, id string) []string {
+	if !c.Stdin {
+		return nil
+	}
+	words := podspec.CommandLine(c.Command, c.Args)
 	switch {
-	case len(words) == 0 && in.spec.TTY:
+	case len(words) == 0 && c.TTY:
 		return []string{"sh"}
-	case len(words) == 0:
+	case len(words) == 0 || !applets.Has(script.ProgramName(words[0])):
 		return nil
 	}
-	if _, annotated := in.annotatedLog(); annotated {
-		return nil
-	}
-	program := script.ProgramOf(in.pod, in.spec)
-	program.ID = in.id
+	program := script.ProgramOf(pod, c)
+	program.ID = id
 	if _, _, understood := program.Predict(); understood {
 		return nil
 	}
-	if applets.Has(script.ProgramName(words[0])) {
-		return words
-	}
-	return nil
+	return words
 }
 
 func (in *Ref) annotatedLog() (script.AnnotatedLog, bool) {

@@ -107,7 +107,9 @@ func (l *LogReader) produce(ctx context.Context, pod *corev1.Pod, p *script.Proc
 		program := script.ProgramOf(pod, ref.Container)
 		program.ID = l.id
 		if _, _, ok := program.Predict(); !ok {
-			p.Write(corev1.LogStreamStderr, started(ref.Container))
+			if consoleOf(pod, ref.Container, l.id) == nil { // what a client sees of a console is not in the log
+				p.Write(corev1.LogStreamStderr, started(ref.Container))
+			}
 			return script.ErrNotPredictable
 		}
 		_, err := program.Run(p)
