@@ -1,12 +1,14 @@
 package faultapi
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +21,22 @@ import (
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
-//go:embed fault.yaml
-var definition []byte
+var (
+	//go:embed fault.yaml
+	definitionYAML []byte
+	// specSchema is the schema of a spec, which is generated from the schema of scenarios.
+	//go:embed spec.json
+	specSchema []byte
+)
+
+// definition returns the CustomResourceDefinition of Faults: fault.yaml, in which SPEC stands for the schema.
+var definition = sync.OnceValue(func() []byte {
+	var schema bytes.Buffer
+	if err := json.Compact(&schema, specSchema); err != nil {
+		panic(fmt.Sprintf("decoding spec.json: %v", err)) // it is a part of the program
+	}
+	return bytes.Replace(definitionYAML, []byte("SPEC"), schema.Bytes(), 1)
+})
 
 // liveFault is the kind of the objects, and liveResource its resource.
 var (

@@ -47,7 +47,7 @@ type Options struct {
 func Extension(opts Options) minikcm.Extension {
 	return minikcm.Extension{
 		Name: Feature,
-		Kinds: []minikcm.Kind{{Definition: definition, Creates: true, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
+		Kinds: []minikcm.Kind{{Definition: definition(), Creates: true, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
 			return objects{s.(*service)}
 		}}},
 		Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
