@@ -2,8 +2,10 @@ package kubeletsim
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -19,6 +21,7 @@ import (
 func (k *Kubelets) newFabric() *fabric.Fabric {
 	return fabric.New(fabric.Options{
 		Informers: k.informers, Seed: k.opts.Seed, Start: func() { k.informers.Start(k.ended) }, Now: k.opts.Clock.Now, Listens: k.listens, Cut: k.cut,
+		SyncPeriod: k.opts.Latencies.ServiceSync, AfterFunc: func(d time.Duration, do func()) { k.opts.Clock.AfterFunc(d, do) },
 		Handle: func(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.DoneChecker, error) {
 			registration, err := k.attend(informer, seen, lost)
 			if err != nil {
@@ -32,6 +35,27 @@ func (k *Kubelets) newFabric() *fabric.Fabric {
 // DisturbNetwork adds a fault of the network inside the cluster, until remove is called. Connections that pods of this process make
 // are met.
 func (k *Kubelets) DisturbNetwork(r *faults.Rule) (remove func()) { return k.fabric.Disturb(r) }
+
+// Why a node's rules of Services do not follow changes.
+const (
+	viewStopped = "its kube-proxy is stopped"
+	viewCutOff  = "it is cut off from the API server"
+)
+
+// StopProxy stops the kube-proxy of a node: its rules of Services stay as they are until StartProxy was called as often.
+func (k *Kubelets) StopProxy(name string) error {
+	if k.nodes.Get(name) == nil {
+		return fmt.Errorf("stopping kube-proxy of node %s: %w", name, ErrNoNode)
+	}
+	k.fabric.StopView(name, viewStopped)
+	return nil
+}
+
+// StartProxy ends StopProxy.
+func (k *Kubelets) StartProxy(name string) error {
+	k.fabric.StartView(name, viewStopped)
+	return nil
+}
 
 // listens returns what listens at a port of a pod; nil if nothing does. Of a pod that another process simulates, it is known what
 // its object shows.

@@ -31,6 +31,9 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
 	k.rouse(n)
+	if !n.IsCrashed() && n.Reachable() {
+		k.fabric.StopView(name, viewCutOff)
+	}
 	n.Stop(crash)
 	k.due.Set(nodeKey(name), time.Time{})
 	k.fabric.Changed()
@@ -52,6 +55,9 @@ func (k *Kubelets) StartNode(name string) error {
 	n := k.nodes.Get(name)
 	if n == nil || n.Managed && n.IsLost() {
 		return fmt.Errorf("starting node %s: %w", name, ErrNoNode)
+	}
+	if n.IsCrashed() || !n.Reachable() {
+		k.fabric.StartView(name, viewCutOff)
 	}
 	crashed := n.Start()
 	if k.nodes.Get(name) != n {

@@ -120,7 +120,7 @@ func clusterOptions(c *spec.Cluster) (minikcm.Options, error) {
 	options := minikcm.Options{
 		Clock: minikcm.ClockOptions{Driven: true}, // by the steps: each ends its work before the cluster's parts react
 		Nodes: minikcm.NodeOptions{Count: -1, Cloud: c.CloudProvider, PodNetworks: minikcm.PodNetworks{Allocate: c.ClusterCIDR != "", ClusterCIDR: c.ClusterCIDR}, Manage: managed(c.ManageAllNodes), Stages: minikcm.Stages{Watch: true}, Latencies: minikcm.Latencies{
-			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop),
+			PodStart: time.Duration(c.StartDelay), ContainerReady: time.Duration(c.ReadyDelay), ContainerStop: time.Duration(c.ContainerStop), ServiceSync: time.Duration(c.ServiceSync),
 		}},
 		Seed:        c.Seed,
 		Controllers: minikcm.ControllerOptions{Selected: c.Controllers, NoScheduler: c.NoScheduler},

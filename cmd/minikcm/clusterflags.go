@@ -49,9 +49,9 @@ type clusterFlags struct {
 	featureGates, runtimeConfig []string
 	emulatedVersion             string
 
-	startDelay, readyDelay time.Duration
-	podNetworks            minikcm.PodNetworks
-	cloudProvider          string
+	startDelay, readyDelay, serviceSync time.Duration
+	podNetworks                         minikcm.PodNetworks
+	cloudProvider                       string
 	// registry is the file of --registry-file.
 	registry        string
 	ignoreSimulated bool
@@ -86,6 +86,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of names, UIDs and all other random choices; 0 selects a new seed")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "how long a pod takes to start, such as 2s, unless its annotation minikcm.dev/start-delay overrides it")
 	flags.DurationVar(&f.readyDelay, "ready-delay", 0, "how long a started container takes to become ready, unless the pod's annotation minikcm.dev/ready-delay overrides it")
+	flags.DurationVar(&f.serviceSync, "kube-proxy-min-sync-period", 0, "least time between two syncs of the nodes' rules of Services, such as 1s, kube-proxy's default: changes within it wait, so that pods which are gone get requests for a moment; 0 lets nodes know changes at once")
 	flags.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "controllers to run: '*' enables all that are on by default, 'name' adds one, '-name' disables one")
 	flags.BoolVar(&f.scheduler, "scheduler", true, "run the scheduler; if false, pods stay unassigned unless a client binds them")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let the controllers and the scheduler work only while they hold the leases kube-controller-manager and kube-scheduler, which they renew every two seconds, as upstream's do; not with --etcd-servers")
@@ -117,7 +118,7 @@ func (f *clusterFlags) parse() (minikcm.Options, error) {
 		Logger:      klog.Background(),
 		Faults:      minikcm.FaultOptions{API: true, Store: true},
 	}
-	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay} {
+	for name, d := range map[string]time.Duration{"--start-delay": f.startDelay, "--ready-delay": f.readyDelay, "--kube-proxy-min-sync-period": f.serviceSync} {
 		if d < 0 {
 			return opts, fmt.Errorf("%s must not be negative, but is %v", name, d)
 		}
@@ -148,7 +149,7 @@ func (f *clusterFlags) parse() (minikcm.Options, error) {
 	if opts.Nodes.Stages.Manifests, err = minikcm.ReadStages(f.stages); err != nil {
 		return opts, badInput{fmt.Errorf("--stages %w", err)}
 	}
-	opts.Nodes.Latencies.PodStart, opts.Nodes.Latencies.ContainerReady = f.startDelay, f.readyDelay
+	opts.Nodes.Latencies.PodStart, opts.Nodes.Latencies.ContainerReady, opts.Nodes.Latencies.ServiceSync = f.startDelay, f.readyDelay, f.serviceSync
 	if err = f.nodeOptions(&opts); err != nil {
 		return opts, err
 	}

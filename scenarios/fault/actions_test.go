@@ -23,6 +23,7 @@ var examples = map[string]string{
 	"nodes partition": "{nodes: {action: partition, count: 2}}",
 	"nodes hang":      "{nodes: {action: hang, all: true}}",
 	"nodes slow":      "{nodes: {action: slow, delay: 5s}}",
+	"nodes stopProxy": "{nodes: {action: stopProxy, all: true}, for: 1m}",
 	"nodes pressure":  "{nodes: {action: pressure}}",
 	"nodes cordon":    "{nodes: {action: cordon, selector: a=b}}",
 	"nodes drain":     "{nodes: {action: drain}}",

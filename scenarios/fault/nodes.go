@@ -20,6 +20,7 @@ const (
 	NodePartition = "partition"
 	NodeHang      = "hang"
 	NodeSlow      = "slow"
+	NodeStopProxy = "stopProxy"
 	NodePressure  = "pressure"
 	NodeCordon    = "cordon"
 	NodeDrain     = "drain"
@@ -36,6 +37,7 @@ var nodeActions = []Action{
 	{Name: NodePartition, Does: "cut nodes off from the network; their containers run on", Lasts: LastingAlways},
 	{Name: NodeHang, Does: "let container runtimes hang; leases are renewed, and nothing happens to pods", Lasts: LastingAlways},
 	{Name: NodeSlow, Does: "let pods start later", Lasts: LastingAlways, Fields: []string{"delay"}},
+	{Name: NodeStopProxy, Does: "stop the kube-proxy of nodes: their rules of Services stay as they are", Lasts: LastingAlways},
 	{Name: NodePressure, Does: "let nodes be short of memory, disk or process IDs", Lasts: LastingAlways, Fields: []string{"pressure"}},
 	{Name: NodeCordon, Does: "cordon nodes, as kubectl does", Lasts: LastingAlways, ByAPI: true},
 	{Name: NodeDrain, Does: "drain nodes, as kubectl does: evictions that a budget refuses are asked for again", Lasts: LastingAlways, ByAPI: true, Fields: []string{"force", "deleteEmptydirData"}},
@@ -48,8 +50,8 @@ var nodeActions = []Action{
 // Nodes is a fault of nodes.
 type Nodes struct {
 	// Action is crash (the machine goes down), partition (nothing is heard of it), hang
-	// (its container runtime does nothing), slow (pods start later), pressure, cordon,
-	// drain, taint or delete; or stopInstance or deleteInstance, for nodes in the simulated
+	// (its container runtime does nothing), slow (pods start later), stopProxy (its rules of Services stay as they are), pressure,
+	// cordon, drain, taint or delete; or stopInstance or deleteInstance, for nodes in the simulated
 	// cloud.
 	Action string `yaml:"action,omitempty"`
 	// Selector is a label selector of the nodes. Without it and names, all match.
@@ -132,6 +134,8 @@ func (n *Nodes) title() string {
 		verb = "slow down"
 	case NodePartition:
 		verb = "cut off"
+	case NodeStopProxy:
+		verb = "stop kube-proxy on"
 	case NodeStopInstance:
 		verb = "stop the instances of"
 	case NodeDeleteInstance:
@@ -213,6 +217,8 @@ func (n *Nodes) hit(ctx context.Context, env *Env, name string) (injected, error
 	case NodeSlow:
 		return hold("pace", fmt.Sprintf("starts pods %v later", n.Delay),
 			func() error { return kubelets.SlowNode(name, time.Duration(n.Delay)) }, func() error { return kubelets.SlowNode(name, 0) })
+	case NodeStopProxy:
+		return hold("kube-proxy", "follows no changes of Services", func() error { return kubelets.StopProxy(name) }, func() error { return kubelets.StartProxy(name) })
 	case NodePressure:
 		condition := pressures()[n.Pressure]
 		set := func(to bool) func() error {

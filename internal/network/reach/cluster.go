@@ -22,6 +22,7 @@ type Cluster struct {
 	// Domain is the cluster's domain; empty: dns.DefaultDomain.
 	Domain string
 
+	views views
 	pods  map[netip.Addr]*corev1.Pod
 	known map[types.NamespacedName]*corev1.Pod
 	// hosts are the pods with ports on a node's addresses, by node: those of the host network, and those with host ports.

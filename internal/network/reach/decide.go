@@ -167,6 +167,8 @@ type Path struct {
 	Effect, LookupEffect *faults.Effect
 	// Lookup is how much longer the query of the name takes because of them.
 	Lookup time.Duration
+	// Stale says that the node whose rules apply knows an earlier state of the Service; empty if it does not.
+	Stale string
 	// misled is the fault that has answered the query of the name.
 	misled *faults.Rule
 }
@@ -279,15 +281,22 @@ func (c *Cluster) loopback(q *Query, from policy.Peer, p *Path) *Path {
 // translate replaces a Service's address by an endpoint's. done means that the path has ended.
 func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	at := nodeOf(&from)
-	f := c.Services.Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
+	rules := c.rules(at, q.Now)
+	f := rules.Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
 	if node := c.byAddress[p.Target.Addr()]; f == nil && (node != "" || p.Target.Addr().IsLoopback()) {
-		if f = c.Services.FindNodePort(p.Target.Addr().Is6(), int32(p.Target.Port()), p.Protocol); f != nil {
+		if f = c.rules(node, q.Now).FindNodePort(p.Target.Addr().Is6(), int32(p.Target.Port()), p.Protocol); f != nil {
 			at = node // the rules of that node apply, unless it is the source's; empty: of any
 		}
 	}
 	if f == nil {
-		if owner, ok := c.Services.Owner(p.Target.Addr()); ok && c.pods[p.Target.Addr()] == nil {
+		if owner, ok := rules.Owner(p.Target.Addr()); ok && c.pods[p.Target.Addr()] == nil {
+			p.Stale = c.stale(at, rules, owner)
 			p.end(TimedOut, "the Service "+owner.String()+" has no port "+portName(p.Protocol, p.Target.Port()))
+			return true
+		}
+		if owner, ok := c.Services.Owner(p.Target.Addr()); ok && c.pods[p.Target.Addr()] == nil {
+			p.Stale = c.stale(at, rules, owner)
+			p.end(TimedOut, "node "+at+" does not know the Service "+owner.String()+" yet")
 			return true
 		}
 		return false
@@ -300,7 +309,9 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	if at == "" { // from outside: the load balancer sends it to a node of an endpoint, if that matters
 		at = c.entry(f)
 	}
-	choice := c.Services.Choose(f, c.proxy(at), from.Address, at == nodeOf(&from))
+	rules = c.rules(at, q.Now)
+	p.Stale = c.stale(at, rules, f.Key())
+	choice := rules.Choose(f, c.proxy(at), from.Address, at == nodeOf(&from))
 	p.Choice = &choice
 	switch choice.Result {
 	case services.Rejected:

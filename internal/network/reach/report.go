@@ -32,6 +32,8 @@ type Report struct {
 	Ingress    *Policies `json:"ingress,omitempty"`
 	Exempt     string    `json:"exempt,omitempty"`
 	Listener   *Listener `json:"listener,omitempty"`
+	// Stale says that the node whose rules apply knows an earlier state of the Service.
+	Stale string `json:"stale,omitempty"`
 	// Faults are the faults of the network that meet the connection or the query of the name.
 	Faults []string   `json:"faults,omitempty"`
 	Steps  []StepText `json:"steps"`
@@ -108,6 +110,7 @@ func (r *Report) addService(p *Path) {
 		if p.Destination.IsValid() {
 			r.step("address", p.Destination.String())
 		}
+		r.addView(p)
 		return
 	}
 	r.Service = f.Key().String()
@@ -116,6 +119,7 @@ func (r *Report) addService(p *Path) {
 		port += " (" + f.Port.Name + ")"
 	}
 	r.step("service", fmt.Sprintf("%s, %s, by its %s %s", r.Service, port, f.By, p.Destination.Addr()))
+	r.addView(p)
 	if p.Choice == nil {
 		return
 	}
@@ -138,6 +142,13 @@ func (r *Report) addService(p *Path) {
 	}
 	if p.Choice.Masquerade && p.Source.Address.IsValid() {
 		r.step("source", "the endpoint sees "+p.Source.Address.String()+" of node "+p.Source.Node)
+	}
+}
+
+// addView says whose view of the Services decides, if it is not the present state.
+func (r *Report) addView(p *Path) {
+	if r.Stale = p.Stale; r.Stale != "" {
+		r.step("view", r.Stale)
 	}
 }
 

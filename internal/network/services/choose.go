@@ -42,15 +42,18 @@ type Choice struct {
 
 // Choose says what the rules of a node do with a connection from an address. local means that the address is the node's
 // or that of a pod on it, so that the connection does not come from another machine.
-func (t *Table) Choose(f *Frontend, node *Node, from netip.Addr, local bool) Choice {
-	all := t.Endpoints(f)
+func (r Rules) Choose(f *Frontend, node *Node, from netip.Addr, local bool) Choice {
+	all := r.Endpoints(f)
 	external := f.By != ByClusterIP
 	spec := &f.Service.Spec
 	onlyLocal := spec.InternalTrafficPolicy != nil && *spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
 	if external {
 		onlyLocal = spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && !local
 	}
-	usable := slices.ContainsFunc(all, func(e Endpoint) bool { return e.Ready || e.leaving() })
+	usable := false
+	for i := range all {
+		usable = usable || all[i].Ready || all[i].leaving()
+	}
 	switch {
 	case !usable:
 		return Choice{Result: Rejected, Why: whyUnusable(all)}
@@ -107,9 +110,21 @@ func clusterChoice(all []Endpoint, node *Node) Choice {
 	return Choice{Result: Sent, Candidates: ready}
 }
 
-// selected returns the endpoints for which keep is true; nil if there are none.
+// selected returns the endpoints for which keep is true; nil if there are none. The list must not be changed.
 func selected(all []Endpoint, keep func(*Endpoint) bool) []Endpoint {
-	var list []Endpoint
+	n := 0
+	for i := range all {
+		if keep(&all[i]) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case len(all):
+		return all
+	}
+	list := make([]Endpoint, 0, n)
 	for i := range all {
 		if keep(&all[i]) {
 			list = append(list, all[i])

@@ -127,7 +127,7 @@ func TestChoices(t *testing.T) {
 			if c.from != "" {
 				from = c.from
 			}
-			if got := describe(table.Choose(f, &services.Node{Name: "n0", Zone: "a"}, netip.MustParseAddr(from), !c.outer)); got != c.want {
+			if got := describe(services.Rules{Table: &table}.Choose(f, &services.Node{Name: "n0", Zone: "a"}, netip.MustParseAddr(from), !c.outer)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -145,7 +145,7 @@ func TestAffinityLastsForItsTimeout(t *testing.T) {
 	client, other := netip.MustParseAddr("10.0.1.1"), netip.MustParseAddr("10.0.1.2")
 	pick := func(client netip.Addr, after time.Duration, random uint64) string {
 		now = now.Add(after)
-		c := table.Choose(f, &services.Node{Name: "n0"}, client, true)
+		c := services.Rules{Table: &table}.Choose(f, &services.Node{Name: "n0"}, client, true)
 		return a.Pick(f, &c, client, now, random).Address.String()
 	}
 	var got []string

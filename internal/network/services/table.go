@@ -118,9 +118,11 @@ func (t *Table) add(e *entry, at socket, f *Frontend) {
 	e.sockets = append(e.sockets, at)
 	list := append(t.frontends[at], f)
 	// Of Services that share an address and a port, which is possible with load balancers, the first by name has it.
-	slices.SortFunc(list, func(a, b *Frontend) int { return strings.Compare(a.Key().String(), b.Key().String()) })
+	slices.SortFunc(list, byName)
 	t.frontends[at] = list
 }
+
+func byName(a, b *Frontend) int { return strings.Compare(a.Key().String(), b.Key().String()) }
 
 func (t *Table) remove(key Key, e *entry) {
 	for _, at := range e.sockets {
@@ -246,7 +248,11 @@ func (t *Table) at(s socket) *Frontend {
 
 // Owner returns the Service that has an address, whatever its ports; ok is false if none has.
 func (t *Table) Owner(address netip.Addr) (owner Key, ok bool) {
-	list := t.addresses[address.Unmap()]
+	return first(t.addresses[address.Unmap()])
+}
+
+// first returns the first Service by name; ok is false if there is none.
+func first(list []Key) (key Key, ok bool) {
 	if len(list) == 0 {
 		return Key{}, false
 	}

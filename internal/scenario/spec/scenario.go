@@ -102,6 +102,9 @@ type Cluster struct {
 	ReadyDelay Duration `yaml:"readyDelay"`
 	// ContainerStop is the time that a container takes to end; default 50ms.
 	ContainerStop Duration `yaml:"containerStop"`
+	// ServiceSync is the least time between two syncs of a node's rules of Services, as kube-proxy's minSyncPeriod; default 0:
+	// changes are known at once.
+	ServiceSync Duration `yaml:"serviceSync"`
 	// CloudProvider is simulated if the nodes are in the simulated cloud, in which each has an
 	// instance.
 	CloudProvider string `yaml:"cloudProvider"`

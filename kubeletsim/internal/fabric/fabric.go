@@ -37,6 +37,10 @@ type Options struct {
 	Seed uint64
 	// Listens returns what listens at a port of a pod; nil if nothing does.
 	Listens func(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener
+	// SyncPeriod is the least time between two syncs of the nodes' rules of Services; 0: they change at once.
+	SyncPeriod time.Duration
+	// AfterFunc calls a function after some of the cluster's time.
+	AfterFunc func(time.Duration, func())
 	// Cut returns why packets between two nodes are lost; empty if they are not.
 	Cut func(from, to string) string
 }
@@ -58,14 +62,18 @@ type Fabric struct {
 	// followers are called after changes, by their numbers.
 	followers map[int]func()
 	faults    faults.Set
-	last      int
+	// live means that all that exists has been seen: what comes from now on changes it.
+	live bool
+	last int
 	// entered counts the connections from outside.
 	entered uint64
 }
 
 // New returns a network without objects.
 func New(opts Options) *Fabric {
-	return &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}, followers: map[int]func(){}}
+	f := &Fabric{opts: opts, cluster: reach.New(), affinities: map[string]*services.Affinities{}, followers: map[int]func(){}}
+	f.cluster.SetSyncPeriod(opts.SyncPeriod)
+	return f
 }
 
 // begin starts the informers on the first call, and returns when they have synced.
@@ -90,6 +98,9 @@ func (f *Fabric) begin(ctx context.Context) error {
 		}
 	}
 	f.ready = true
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live = true
 	return nil
 }
 
@@ -100,10 +111,20 @@ func (f *Fabric) watch() error {
 		informer cache.SharedIndexInformer
 		set, cut func(obj any)
 	}{
-		{i.Services().Informer(), on(f, func(s *corev1.Service) { f.cluster.Services.SetService(s) }), on(f, func(s *corev1.Service) {
+		{i.Services().Informer(), on(f, func(s *corev1.Service) {
+			f.changing(s.Namespace, s.Name)
+			f.cluster.Services.SetService(s)
+		}), on(f, func(s *corev1.Service) {
+			f.changing(s.Namespace, s.Name)
 			f.cluster.Services.DeleteService(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 		})},
-		{i.EndpointSlices().Informer(), on(f, func(s *discoveryv1.EndpointSlice) { f.cluster.Services.SetSlice(s) }), on(f, func(s *discoveryv1.EndpointSlice) { f.cluster.Services.DeleteSlice(s) })},
+		{i.EndpointSlices().Informer(), on(f, func(s *discoveryv1.EndpointSlice) {
+			f.changing(s.Namespace, s.Labels[discoveryv1.LabelServiceName])
+			f.cluster.Services.SetSlice(s)
+		}), on(f, func(s *discoveryv1.EndpointSlice) {
+			f.changing(s.Namespace, s.Labels[discoveryv1.LabelServiceName])
+			f.cluster.Services.DeleteSlice(s)
+		})},
 		{i.NetworkPolicies().Informer(), on(f, func(p *networkingv1.NetworkPolicy) { f.cluster.Policies.Set(p) }), on(f, func(p *networkingv1.NetworkPolicy) { f.cluster.Policies.Delete(p.Namespace, p.Name) })},
 		{i.Namespaces().Informer(), on(f, func(n *corev1.Namespace) { f.cluster.Policies.SetNamespace(n.Name, n.Labels) }), on(f, func(n *corev1.Namespace) { f.cluster.Policies.DeleteNamespace(n.Name) })},
 		{i.Nodes().Informer(), on(f, func(n *corev1.Node) { f.cluster.SetNode(n) }), on(f, func(n *corev1.Node) { f.cluster.DeleteNode(n.Name) })},
@@ -130,6 +151,34 @@ func on[T any](f *Fabric, do func(*T)) func(obj any) {
 			f.Changed()
 		}
 	}
+}
+
+// changing is called with the lock held before a Service or one of its EndpointSlices changes.
+func (f *Fabric) changing(namespace, service string) {
+	if !f.live || service == "" {
+		return
+	}
+	now := f.opts.Now()
+	due := f.cluster.Changing(services.Key{Namespace: namespace, Name: service}, now)
+	if len(f.followers) > 0 && !due.IsZero() {
+		f.opts.AfterFunc(due.Sub(now), f.Changed)
+	}
+}
+
+// StopView lets a node's rules of Services stay as they are, for a reason, until StartView.
+func (f *Fabric) StopView(node, reason string) {
+	f.mu.Lock()
+	f.cluster.StopView(node, reason, f.opts.Now())
+	f.mu.Unlock()
+	f.Changed()
+}
+
+// StartView ends a StopView.
+func (f *Fabric) StartView(node, reason string) {
+	f.mu.Lock()
+	f.cluster.StartView(node, reason)
+	f.mu.Unlock()
+	f.Changed()
 }
 
 // Follow calls changed after each change on which answers may depend, until ctx ends. Calls may overlap.

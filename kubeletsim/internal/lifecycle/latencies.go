@@ -19,6 +19,9 @@ type Latencies struct {
 	// ContainerStop is the time from the termination signal to the container's end. The grace
 	// period bounds it.
 	ContainerStop time.Duration
+	// ServiceSync is the least time between two syncs of a node's rules of Services, as kube-proxy's minSyncPeriod: changes
+	// within it wait. 0: they are known at once.
+	ServiceSync time.Duration
 	// InitRun is the duration of an init container's run if nothing else determines it.
 	InitRun time.Duration
 	// JobRun is the duration of a container's run in a pod that a Job controls, and of a run
