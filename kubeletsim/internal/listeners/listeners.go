@@ -37,12 +37,12 @@ func Of(pod *corev1.Pod, running func(container string) bool, port int32, protoc
 			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/grpc has answers for the port", Unknown: true}, GRPC: checks}
 		}
 		switch {
-		case annotated:
+		case annotated && protocol == corev1.ProtocolTCP: // its answers name all its ports
 		case declared(ref.Container, port, protocol):
 			if mayListen(pod, ref) {
 				return &Server{Listener: reach.Listener{Container: ref.Name, Why: "it declares the port", Unknown: true}}
 			}
-		case assumed == nil && !declares && mayListen(pod, ref) && isUnknown(pod, ref):
+		case assumed == nil && !declares && !annotated && mayListen(pod, ref) && isUnknown(pod, ref):
 			assumed = &Server{Listener: reach.Listener{Container: ref.Name, Why: "assumed: the pod declares no ports, and what its program does is unknown", Assumed: true, Unknown: true}}
 		}
 	}
