@@ -118,7 +118,7 @@ func (c *curling) options() (code int, ok bool) {
 			c.data = append(c.data, value)
 		}
 	}
-	flags, urls, other := options(rest, "sSfkLiIvgNG46OR#", "omwXuAebcxT\x01\x02\x03", longOptions("curl"))
+	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#", "omwXuAebcxT\x01\x02\x03", longOptions("curl"))
 	if other != "" {
 		return c.unsupported(other), false
 	}

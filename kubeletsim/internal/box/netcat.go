@@ -22,7 +22,7 @@ func netcat(ctx context.Context, p *proc) int {
 	if p.machine.Network == nil {
 		return foreign(ctx, p)
 	}
-	flags, rest, ok := p.parse("zvnuqN46", "wpis")
+	flags, rest, ok := p.parse("zvnutqN46", "wpis")
 	switch {
 	case !ok:
 		return 1

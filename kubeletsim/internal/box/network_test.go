@@ -119,6 +119,7 @@ func TestNetworkPrograms(t *testing.T) {
 		{script: "wget -qO- 203.0.113.1", err: "wget: can't connect to remote host (203.0.113.1): Network is unreachable\n", code: 1},
 		{script: "nc -z web 80; echo $?; nc -z web 81 -w 1; echo $?; nc -vz empty 80", out: "0\n1\n", err: "nc: empty (10.96.0.22:80): Connection refused\n", code: 1},
 		{script: "nc -zv web 80", err: "web (10.96.0.20:80) open\n"},
+		{script: "nc -zvt -w 2 web 80", err: "web (10.96.0.20:80) open\n"},
 		{script: `printf 'GET /x HTTP/1.0\r\n\r\n' | nc web 80`, out: "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Type: text/plain\r\n\r\nGET /x\n"},
 		{script: "nc nosuch 80", err: "nc: bad address 'nosuch'\n", code: 1},
 		{script: "nslookup web", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\tweb.default.svc.cluster.local\nAddress: 10.96.0.20\n\n"},
@@ -143,6 +144,7 @@ func TestCurl(t *testing.T) {
 	}{
 		{script: "curl web", out: "GET /\n"},
 		{script: "curl -s http://web:80/a", out: "GET /a\n"},
+		{script: "curl -q -s web; curl --disable -g web", out: "GET /\nGET /\n"},
 		{script: "curl -v telnet://web:80", err: "*   Trying 10.96.0.20:80...\n* Connected to web (10.96.0.20) port 80\n"},
 		{script: "curl -s telnet://empty:80", code: 7},
 		{script: "curl -m 2 telnet://shut:80", err: "curl: (28) Connection timed out after 2000 milliseconds\n", code: 28},
