@@ -114,8 +114,8 @@ func TestImpossible(t *testing.T) {
 		want     string
 	}{
 		"an action":       {text: chaosSetup + expect + "---" + strings.Replace(podChaos, "pod-kill", "pod-dance", 1), want: `scenario.yaml:21: podchaos/kill: spec.action "pod-dance" is none of pod-kill, pod-failure, container-kill`},
-		"a kind":          {text: chaosSetup + expect + "---" + strings.Replace(podChaos, "PodChaos", "NetworkChaos", 1), want: "scenario.yaml:21: networkchaos/kill: NetworkChaos is not run here: simulated pods have no network between them; the faults \"nodes: {action: partition}\" and \"apiserver: {action: latency}\" are near it"},
-		"a kind there":    {text: chaosSetup + expect + "---" + strings.Replace(podChaos, "PodChaos", "NetworkChaos", 1), existing: true},
+		"a kind":          {text: chaosSetup + expect + "---" + strings.Replace(podChaos, "PodChaos", "StressChaos", 1), want: "scenario.yaml:21: stresschaos/kill: StressChaos is not run here: simulated containers use what the annotations minikcm.dev/cpu and minikcm.dev/memory say"},
+		"a kind there":    {text: chaosSetup + expect + "---" + strings.Replace(podChaos, "PodChaos", "StressChaos", 1), existing: true},
 		"etcd":            {text: header + "  steps:\n    - fault: {etcd: {action: noSpace}, for: 1m}\n    - kill: {node: node-0}\n", existing: true, want: "scenario.yaml:7: fault: fill etcd cannot be done to an existing cluster: it can be reached only by its API, so that pods can be killed and evicted, and nodes cordoned, drained, tainted and deleted; run the scenario on a cluster of its own for the rest\nscenario.yaml:8: kill.node: the nodes of a cluster that is not ours cannot be stopped"},
 		"etcd of its own": {text: header + "  steps:\n    - fault: {etcd: {action: noSpace}, for: 1m}\n"},
 		"a drain":         {text: header + "  steps:\n    - fault: {nodes: {action: drain, names: [a]}}\n", existing: true},

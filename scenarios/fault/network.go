@@ -227,6 +227,9 @@ type Network struct {
 	Spread Duration `yaml:"spread,omitempty"`
 	// Rate is the bandwidth, such as 1mbit or 64kbit (bits a second), or 1mbps (bytes a second), as tc has it.
 	Rate string `yaml:"rate,omitempty"`
+
+	// Also are further effects on the same packets; of them, only what the action needs counts.
+	Also []*Network `yaml:"-"`
 }
 
 func (n *Network) check(c *checker) {
@@ -277,22 +280,30 @@ func (n *Network) needs() Needs           { return Needs{} }
 
 func (n *Network) inject(ctx context.Context, env *Env) (injected, error) {
 	r := &faults.Rule{Title: n.title(), Direction: cmp.Or(faults.Direction(n.Direction), faults.Both), Percent: 100}
+	for _, part := range append([]*Network{n}, n.Also...) {
+		part.set(r)
+	}
+	if err := n.Between.rule(ctx, env, r); err != nil {
+		return nil, err
+	}
+	return disturb(env, r), nil
+}
+
+// set sets what the action needs.
+func (n *Network) set(r *faults.Rule) {
 	switch n.Action {
 	case NetworkPartition:
 		r.Partition = true
 	case NetworkDelay:
 		r.Delay, r.Spread = time.Duration(n.Delay), time.Duration(n.Spread)
 	case NetworkLoss, NetworkCorrupt:
-		r.Loss, r.Partition = n.Percent, n.Percent == 100
+		r.Loss = 100 - (100-r.Loss)*(100-n.Percent)/100
+		r.Partition = r.Loss == 100
 	case NetworkBandwidth:
 		r.Rate, _ = ParseRate(n.Rate) // it was checked
 	case NetworkReset:
 		r.Reset, r.Percent = true, cmp.Or(n.Percent, 100)
 	}
-	if err := n.Between.rule(ctx, env, r); err != nil {
-		return nil, err
-	}
-	return disturb(env, r), nil
 }
 
 // disturb adds a rule to the cluster's network.

@@ -19,12 +19,12 @@ func Check(object *unstructured.Unstructured) error {
 		return fmt.Errorf("apiVersion %q: of Chaos Mesh there is only %s/%s", object.GetAPIVersion(), Group, Version)
 	}
 	switch kind.Kind {
-	case KindPodChaos:
-		var spec PodChaosSpec
-		if err := specOf(object, &spec); err != nil {
+	case KindPodChaos, KindNetworkChaos, KindDNSChaos:
+		spec := experimentOf(kind.Kind)
+		if err := specOf(object, spec); err != nil {
 			return err
 		}
-		return spec.check()
+		return checkExperiment(spec)
 	case KindSchedule:
 		var spec ScheduleSpec
 		if err := specOf(object, &spec); err != nil {
@@ -41,28 +41,36 @@ func Check(object *unstructured.Unstructured) error {
 	if reason := refused()[kind.Kind]; reason != "" {
 		return errors.New(notRun(kind.Kind, reason))
 	}
-	return fmt.Errorf("of Chaos Mesh's kinds only %s, %s and %s are run", KindPodChaos, KindSchedule, KindWorkflow)
+	return fmt.Errorf("of Chaos Mesh's kinds only %s, %s, %s, %s and %s are run", KindPodChaos, KindNetworkChaos, KindDNSChaos, KindSchedule, KindWorkflow)
 }
 
-func (s *PodChaosSpec) check() error {
-	_, err := s.Fault("default")
-	return err
+func checkExperiment(s experimentSpec) error {
+	faults, err := s.Fault("default")
+	if err != nil {
+		return err
+	}
+	for _, f := range faults {
+		if problems := f.Validate(); len(problems) > 0 {
+			return fmt.Errorf("spec: %w", problems[0])
+		}
+	}
+	return nil
 }
 
 func (s *ScheduleSpec) check() error {
 	if _, err := cron.ParseStandard(s.Schedule); err != nil {
 		return fmt.Errorf("spec.schedule %q: %w", s.Schedule, err)
 	}
-	switch {
-	case s.Type == KindPodChaos && s.PodChaos != nil:
-		return s.PodChaos.check()
-	case s.Type == KindWorkflow && s.Workflow != nil:
+	if spec, _ := s.of(s.Type); spec != nil {
+		return checkExperiment(spec)
+	}
+	if s.Type == KindWorkflow && s.Workflow != nil {
 		return s.Workflow.check()
 	}
 	if reason := refused()[s.Type]; reason != "" {
 		return fmt.Errorf("spec.type: %s", notRun(s.Type, reason))
 	}
-	return fmt.Errorf("spec.type %q: only %s and %s can be scheduled, and their spec must be there", s.Type, KindPodChaos, KindWorkflow)
+	return fmt.Errorf("spec.type %q: only %s, %s, %s and %s can be scheduled, and their spec must be there", s.Type, KindPodChaos, KindNetworkChaos, KindDNSChaos, KindWorkflow)
 }
 
 func (s *WorkflowSpec) check() error {
@@ -73,10 +81,9 @@ func (s *WorkflowSpec) check() error {
 	for i := range s.Templates {
 		t := &s.Templates[i]
 		var err error
-		switch {
-		case t.PodChaos != nil:
-			err = t.PodChaos.check()
-		case t.Schedule != nil:
+		if spec, _ := t.of(t.TemplateType); spec != nil {
+			err = checkExperiment(spec)
+		} else if t.Schedule != nil {
 			err = t.Schedule.check()
 		}
 		if err != nil {

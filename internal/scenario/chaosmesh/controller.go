@@ -80,9 +80,11 @@ func New(cluster *minikcm.Cluster, logger klog.Logger) (*Controller, error) {
 
 // The informers' factory has one informer for each of these types.
 type (
-	podChaosObject struct{ unstructured.Unstructured }
-	scheduleObject struct{ unstructured.Unstructured }
-	workflowObject struct{ unstructured.Unstructured }
+	podChaosObject     struct{ unstructured.Unstructured }
+	networkChaosObject struct{ unstructured.Unstructured }
+	dnsChaosObject     struct{ unstructured.Unstructured }
+	scheduleObject     struct{ unstructured.Unstructured }
+	workflowObject     struct{ unstructured.Unstructured }
 )
 
 // Start runs existing and new objects until stop is called, which returns when all of the
@@ -109,7 +111,7 @@ func (c *Controller) Start() (stop func(), err error) {
 	for _, watched := range []struct {
 		kind string
 		key  runtime.Object
-	}{{KindPodChaos, &podChaosObject{}}, {KindSchedule, &scheduleObject{}}, {KindWorkflow, &workflowObject{}}} {
+	}{{KindPodChaos, &podChaosObject{}}, {KindNetworkChaos, &networkChaosObject{}}, {KindDNSChaos, &dnsChaosObject{}}, {KindSchedule, &scheduleObject{}}, {KindWorkflow, &workflowObject{}}} {
 		informer := c.factory.InformerFor(watched.key, newInformer(client, watched.kind))
 		if _, err := informer.AddEventHandler(c.handler(ctx, watched.kind)); err != nil {
 			stop()
@@ -183,8 +185,8 @@ func (c *Controller) see(ctx context.Context, kind string, object *unstructured.
 
 func (c *Controller) run(ctx context.Context, kind string, object *unstructured.Unstructured) error {
 	switch kind {
-	case KindPodChaos:
-		return c.podChaos(ctx, object)
+	case KindPodChaos, KindNetworkChaos, KindDNSChaos:
+		return c.experiment(ctx, experimentOf(kind), object)
 	case KindSchedule:
 		return c.schedule(ctx, object)
 	default:

@@ -15,7 +15,7 @@ import (
 
 // resourceOf is the resource of one of the kinds.
 func resourceOf(kind string) schema.GroupVersionResource {
-	plural := map[string]string{KindPodChaos: "podchaos", KindSchedule: "schedules", KindWorkflow: "workflows", KindWorkflowNode: "workflownodes"}[kind]
+	plural := map[string]string{KindPodChaos: "podchaos", KindNetworkChaos: "networkchaos", KindDNSChaos: "dnschaos", KindSchedule: "schedules", KindWorkflow: "workflows", KindWorkflowNode: "workflownodes"}[kind]
 	return schema.GroupVersionResource{Group: Group, Version: Version, Resource: plural}
 }
 
@@ -35,9 +35,11 @@ func schemas() (map[string]any, error) {
 // names it.
 func definition(kind string, schema any) *unstructured.Unstructured {
 	columns := map[string][]any{
-		KindPodChaos: {column("action", ".spec.action"), column("duration", ".spec.duration")},
-		KindSchedule: {column("schedule", ".spec.schedule"), column("type", ".spec.type")},
-		KindWorkflow: {column("entry", ".spec.entry")},
+		KindPodChaos:     {column("action", ".spec.action"), column("duration", ".spec.duration")},
+		KindNetworkChaos: {column("action", ".spec.action"), column("duration", ".spec.duration")},
+		KindDNSChaos:     {column("action", ".spec.action"), column("duration", ".spec.duration")},
+		KindSchedule:     {column("schedule", ".spec.schedule"), column("type", ".spec.type")},
+		KindWorkflow:     {column("entry", ".spec.entry")},
 	}[kind]
 	short := map[string]string{KindWorkflow: "wf", KindWorkflowNode: "wfn"}[kind]
 	return definitions.Of(kind, resourceOf(kind), short, map[string]any{
@@ -59,7 +61,7 @@ func Install(ctx context.Context, config *rest.Config) error {
 	}
 	addRules(schemas)
 	var all []*unstructured.Unstructured
-	for _, kind := range []string{KindPodChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
+	for _, kind := range []string{KindPodChaos, KindNetworkChaos, KindDNSChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
 		all = append(all, definition(kind, schemas[kind]))
 	}
 	return definitions.Install(ctx, jsonConfig(config), all)

@@ -30,10 +30,9 @@ func holds(object *unstructured.Unstructured, condition string) bool {
 	})
 }
 
-// podChaos runs one experiment.
-func (c *Controller) podChaos(ctx context.Context, object *unstructured.Unstructured) error {
-	var spec PodChaosSpec
-	if err := specOf(object, &spec); err != nil {
+// experiment runs one experiment, whose spec is read from the object.
+func (c *Controller) experiment(ctx context.Context, spec experimentSpec, object *unstructured.Unstructured) error {
+	if err := specOf(object, spec); err != nil {
 		return err
 	}
 	faults, err := spec.Fault(object.GetNamespace())
@@ -46,11 +45,14 @@ func (c *Controller) podChaos(ctx context.Context, object *unstructured.Unstruct
 	env.Hit = state.hit
 	env.Injected = func() { state.injected(ctx) }
 	for _, f := range faults {
+		if problems := f.Validate(); len(problems) > 0 {
+			return fmt.Errorf("spec: %w", problems[0])
+		}
 		if err := f.Run(ctx, env); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
-	if spec.Action != actionPodFailure {
+	if !lasting(spec) {
 		return nil
 	}
 	last := context.WithoutCancel(ctx)

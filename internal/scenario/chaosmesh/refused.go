@@ -18,20 +18,18 @@ import (
 func refused() map[string]string {
 	const cloud = "there is no cloud whose machines it could stop; the fault \"nodes: {action: crash}\" stops a node"
 	return map[string]string{
-		"NetworkChaos":         "simulated pods have no network between them; the faults \"nodes: {action: partition}\" and \"apiserver: {action: latency}\" are near it",
 		"IOChaos":              "simulated containers do no I/O that could be slow; the fault \"etcd: {action: slow}\" slows the cluster's own",
 		"StressChaos":          "simulated containers use what the annotations minikcm.dev/cpu and minikcm.dev/memory say",
 		"TimeChaos":            "containers read the cluster's clock; the fault \"clock: {action: skew}\" sets those of nodes and controllers",
 		"KernelChaos":          "simulated nodes have no kernel",
-		"DNSChaos":             "simulated pods have no network, and look up no names",
-		"HTTPChaos":            "simulated pods send no requests; the annotation minikcm.dev/http says what they answer",
+		"HTTPChaos":            "the fault \"http\" aborts, delays and replaces answers",
 		"JVMChaos":             "no container runs a JVM",
 		"AWSChaos":             cloud,
 		"AzureChaos":           cloud,
 		"GCPChaos":             cloud,
 		"BlockChaos":           "simulated nodes have no block devices",
 		"PhysicalMachineChaos": "there are no machines but simulated nodes; the fault \"nodes: {action: crash}\" stops one",
-		"StatusCheck":          "simulated pods have no network to check; the steps wait and expect of a scenario check what must hold",
+		"StatusCheck":          "the steps reachable, wait and expect of a scenario check what must hold",
 		"RemoteCluster":        "there is no other cluster",
 	}
 }

@@ -19,7 +19,7 @@ func TestRules(t *testing.T) {
 	b := newBench(t)
 	const template = "kind: Workflow\nspec:\n  entry: a\n  templates:\n  - "
 	for text, want := range map[string]string{
-		"kind: Schedule\nspec: {schedule: '@hourly', type: NetworkChaos, networkChaos: {action: delay}}":                                     "NetworkChaos is not run here: ",
+		"kind: Schedule\nspec: {schedule: '@hourly', type: StressChaos, stressChaos: {mode: one}}":                                           "StressChaos is not run here: ",
 		template + "{name: a, templateType: StressChaos, stressChaos: {mode: one}}":                                                          "StressChaos is not run here: ",
 		template + "{name: a, templateType: Task, task: {container: {name: c, image: busybox}}}":                                             "Task is not run here: ",
 		template + "{name: a, templateType: Schedule, schedule: {schedule: '@hourly', type: IOChaos}}":                                       "IOChaos is not run here: ",

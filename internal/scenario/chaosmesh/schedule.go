@@ -28,10 +28,13 @@ func (c *Controller) schedule(ctx context.Context, object *unstructured.Unstruct
 	if err != nil {
 		return fmt.Errorf("spec.schedule %q: %w", spec.Schedule, err)
 	}
-	field := map[string]string{KindPodChaos: "podChaos", KindWorkflow: "workflow"}[spec.Type]
+	field := experimentFields[spec.Type]
+	if spec.Type == KindWorkflow {
+		field = "workflow"
+	}
 	template, found, _ := unstructured.NestedMap(object.Object, "spec", field)
 	if field == "" || !found {
-		return fmt.Errorf("spec.type %q: only %s and %s can be scheduled, and their spec must be there", spec.Type, KindPodChaos, KindWorkflow)
+		return fmt.Errorf("spec.type %q: only %s, %s, %s and %s can be scheduled, and their spec must be there", spec.Type, KindPodChaos, KindNetworkChaos, KindDNSChaos, KindWorkflow)
 	}
 	for {
 		now := c.cluster.Clock().Now()

@@ -9,9 +9,11 @@ const (
 	Group   = "chaos-mesh.org"
 	Version = "v1alpha1"
 
-	KindPodChaos = "PodChaos"
-	KindSchedule = "Schedule"
-	KindWorkflow = "Workflow"
+	KindPodChaos     = "PodChaos"
+	KindNetworkChaos = "NetworkChaos"
+	KindDNSChaos     = "DNSChaos"
+	KindSchedule     = "Schedule"
+	KindWorkflow     = "Workflow"
 	// KindWorkflowNode is a part of a Workflow that runs, or has run. Only the controller
 	// makes such objects.
 	KindWorkflowNode = "WorkflowNode"
@@ -58,12 +60,12 @@ type Selector struct {
 
 // ScheduleSpec is the spec of a Schedule.
 type ScheduleSpec struct {
-	Schedule                string        `json:"schedule"`
-	StartingDeadlineSeconds *int64        `json:"startingDeadlineSeconds"`
-	ConcurrencyPolicy       string        `json:"concurrencyPolicy"`
-	HistoryLimit            int           `json:"historyLimit"`
-	Type                    string        `json:"type"`
-	PodChaos                *PodChaosSpec `json:"podChaos"`
+	Schedule                string `json:"schedule"`
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds"`
+	ConcurrencyPolicy       string `json:"concurrencyPolicy"`
+	HistoryLimit            int    `json:"historyLimit"`
+	Type                    string `json:"type"`
+	Experiments             `json:",inline"`
 	Workflow                *WorkflowSpec `json:"workflow"`
 }
 
@@ -75,10 +77,30 @@ type WorkflowSpec struct {
 
 // Template is a part of a Workflow.
 type Template struct {
-	Name         string        `json:"name"`
-	TemplateType string        `json:"templateType"`
-	Deadline     string        `json:"deadline"`
-	Children     []string      `json:"children"`
-	PodChaos     *PodChaosSpec `json:"podChaos"`
+	Name         string   `json:"name"`
+	TemplateType string   `json:"templateType"`
+	Deadline     string   `json:"deadline"`
+	Children     []string `json:"children"`
+	Experiments  `json:",inline"`
 	Schedule     *ScheduleSpec `json:"schedule"`
+}
+
+// Experiments are the specs of experiments in a Schedule or a template, of which one is set.
+type Experiments struct {
+	PodChaos     *PodChaosSpec     `json:"podChaos,omitempty"`
+	NetworkChaos *NetworkChaosSpec `json:"networkChaos,omitempty"`
+	DNSChaos     *DNSChaosSpec     `json:"dnsChaos,omitempty"`
+}
+
+// of returns the spec of a kind, and its duration; nil if it is not set.
+func (e *Experiments) of(kind string) (spec experimentSpec, lasts string) {
+	switch {
+	case kind == KindPodChaos && e.PodChaos != nil:
+		return e.PodChaos, e.PodChaos.Duration
+	case kind == KindNetworkChaos && e.NetworkChaos != nil:
+		return e.NetworkChaos, e.NetworkChaos.Duration
+	case kind == KindDNSChaos && e.DNSChaos != nil:
+		return e.DNSChaos, e.DNSChaos.Duration
+	}
+	return nil, ""
 }

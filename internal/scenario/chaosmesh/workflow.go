@@ -75,12 +75,12 @@ func (w *flow) check(name string, within []string) error {
 				return err
 			}
 		}
-	case t.TemplateType == "Suspend", t.TemplateType == KindPodChaos && t.PodChaos != nil, t.TemplateType == KindSchedule && t.Schedule != nil:
+	case t.TemplateType == "Suspend", experimentFields[t.TemplateType] != "" && t.experiment() != nil, t.TemplateType == KindSchedule && t.Schedule != nil:
 	default:
 		if reason := refusedTemplates()[t.TemplateType]; reason != "" {
 			return fmt.Errorf("template %s: %s", name, notRun(t.TemplateType, reason))
 		}
-		return fmt.Errorf("template %s: templateType %q is none of Serial, Parallel, Suspend, PodChaos, Schedule, or has no spec", name, t.TemplateType)
+		return fmt.Errorf("template %s: templateType %q is none of Serial, Parallel, Suspend, PodChaos, NetworkChaos, DNSChaos, Schedule, or has no spec", name, t.TemplateType)
 	}
 	return nil
 }
@@ -128,8 +128,8 @@ func (w *flow) breaks(ctx context.Context, n *node) error {
 	n.set("ChaosInjected", true, "ChaosCRCreated")
 	n.writeStatus(ctx)
 	text := n.Deadline
-	if text == "" && n.PodChaos != nil {
-		text = n.PodChaos.Duration
+	if text == "" {
+		_, text = n.of(n.TemplateType)
 	}
 	err = w.sleep(ctx, text)
 	if text == "" {

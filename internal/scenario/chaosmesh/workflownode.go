@@ -89,12 +89,18 @@ func (w *flow) spawnOne(ctx context.Context, parent *node, t *Template) (*node, 
 	return n, nil
 }
 
+// experiment returns the spec of the template's experiment; nil if it has none.
+func (t *Template) experiment() experimentSpec {
+	spec, _ := t.of(t.TemplateType)
+	return spec
+}
+
 // chaos returns the spec of a template's experiment, and the field that holds it.
 func (t *Template) chaos() (field string, spec map[string]any, err error) {
 	switch t.TemplateType {
-	case KindPodChaos:
-		field = "podChaos"
-		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(t.PodChaos)
+	case KindPodChaos, KindNetworkChaos, KindDNSChaos:
+		field = experimentFields[t.TemplateType]
+		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(t.experiment())
 	case KindSchedule:
 		field = "schedule"
 		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(t.Schedule)
