@@ -108,7 +108,7 @@ func unwritten(o *unstructured.Unstructured, never *NeverWrittenError) *Explanat
 
 // suggest adds the existing objects of the kind to the error.
 func (c *Cluster) suggest(query Query, never *NeverWrittenError) {
-	for held := range c.server.Held("") {
+	for held := range c.server.CachedObjects("") {
 		if query.Group != "" && query.Group != held.Kind.Group || query.Resource != "" && query.Resource != held.Resource || query.Resource == "" && query.Kind != held.Kind.Kind {
 			continue
 		}
@@ -123,18 +123,18 @@ func (c *Cluster) suggest(query Query, never *NeverWrittenError) {
 // that it may be called while virtual time stands still or etcd fails.
 func (c *Cluster) Known(namespace string) *ObjectIndex {
 	index := reasons.NewIndex()
-	for held := range c.server.Held(namespace) {
+	for held := range c.server.CachedObjects(namespace) {
 		index.Add(held.Kind, held.Object)
 	}
 	c.addRefusals(index)
 	// Pods of other namespaces hold resources, too.
-	for object := range c.server.HeldOf(corev1.SchemeGroupVersion.WithResource("pods")) {
+	for object := range c.server.CachedObjectsOf(corev1.SchemeGroupVersion.WithResource("pods")) {
 		if pod, ok := object.(*corev1.Pod); ok {
 			index.AddPod(pod)
 		}
 	}
 	for _, resource := range []schema.GroupVersionResource{appsv1.SchemeGroupVersion.WithResource("replicasets"), batchv1.SchemeGroupVersion.WithResource("jobs")} {
-		for object := range c.server.HeldOf(resource) {
+		for object := range c.server.CachedObjectsOf(resource) {
 			index.AddOwner(object)
 		}
 	}

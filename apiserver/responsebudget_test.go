@@ -71,7 +71,7 @@ func TestResponsesHaveABudget(t *testing.T) {
 	if w := networkRequest(t, s, user, http.MethodGet, configMapsPath, ""); w.Code != http.StatusOK {
 		t.Errorf("a list after them: %d", w.Code)
 	}
-	if held := s.responses.Held(); held != 0 {
+	if held := s.responses.Reserved(); held != 0 {
 		t.Errorf("%d bytes are held after all responses", held)
 	}
 }

@@ -65,9 +65,9 @@ func (k *Kubelets) write(n *nodes.Node, kind heartbeats.Kind) {
 	k.opts.Heartbeats.Announce(n.Name)
 }
 
-// rest elides the heartbeats of a kind that follow, if nothing observes them. stirs are those before the
+// elide ends the writing of the heartbeats of a kind that follow, if nothing observes them. stirs are those before the
 // last heartbeat. It requires the lock, and reports whether it did.
-func (k *Kubelets) rest(n *nodes.Node, kind heartbeats.Kind, stirs uint64) bool {
+func (k *Kubelets) elide(n *nodes.Node, kind heartbeats.Kind, stirs uint64) bool {
 	e := elided(n, kind)
 	if e.Noticed || !k.opts.Heartbeats.Unobserved(kind) {
 		e.On.Store(false)
@@ -173,9 +173,9 @@ func (k *Kubelets) resumeOne(n *nodes.Node, kind heartbeats.Kind) {
 	}
 }
 
-// rouse writes the heartbeats that a node has sent, before something happens to it, and makes it write the
+// flush writes the heartbeats that a node has sent, before something happens to it, and makes it write the
 // next ones.
-func (k *Kubelets) rouse(n *nodes.Node) {
+func (k *Kubelets) flush(n *nodes.Node) {
 	for _, kind := range heartbeats.Kinds() {
 		k.catchUp(n, kind)
 		k.settleOne(n, kind) // nothing, if nothing is owed
@@ -183,8 +183,8 @@ func (k *Kubelets) rouse(n *nodes.Node) {
 	}
 }
 
-// stir makes a node compare its status with the Node at the next of its times for that.
-func (k *Kubelets) stir(node string) {
+// markChanged makes a node compare its status with the Node at the next of its times for that.
+func (k *Kubelets) markChanged(node string) {
 	if k.opts.Heartbeats == nil {
 		return
 	}
@@ -205,15 +205,15 @@ func (k *Kubelets) stir(node string) {
 	}
 }
 
-// stirBy stirs the node that a key is about.
-func (k *Kubelets) stirBy(key key) {
+// markChangedBy is markChanged for the node that a key is about.
+func (k *Kubelets) markChangedBy(key key) {
 	switch key.kind {
 	case ofPod:
 		if e := k.pods.get(types.UID(key.id)); e != nil {
-			k.stir(e.node)
+			k.markChanged(e.node)
 		}
 	case ofPressure, ofStatic:
-		k.stir(key.id)
+		k.markChanged(key.id)
 	}
 }
 

@@ -230,7 +230,7 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
 		}
 	}()
-	defer k.stirBy(key)
+	defer k.markChangedBy(key)
 	switch {
 	case key.kind == ofAssignment:
 		k.syncAssignment(ctx, key)
@@ -259,7 +259,7 @@ func (k *Kubelets) settled(key key) bool {
 		return false
 	}
 	e := k.pods.get(types.UID(key.id))
-	return e != nil && !e.stale.Load() && k.shards.owns(e.node) && e.rests(k.opts.Clock.Now())
+	return e != nil && !e.stale.Load() && k.shards.owns(e.node) && e.upToDate(k.opts.Clock.Now())
 }
 
 func (k *Kubelets) stop() {

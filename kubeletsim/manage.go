@@ -29,7 +29,7 @@ func (k *Kubelets) observeNode(obj any) {
 	}
 	k.observeAttached(object)
 	k.offerStatic(object.Name)
-	k.stir(object.Name)
+	k.markChanged(object.Name)
 	n := k.nodes.Get(object.Name)
 	if n != nil && (n.Reconfigured(object) || k.rules.Load() != nil && n.Demanding()) {
 		k.loop.Add(pressureKey(object.Name))

@@ -30,7 +30,7 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
-	k.rouse(n)
+	k.flush(n)
 	if !n.IsCrashed() && n.Reachable() {
 		k.fabric.StopView(name, viewCutOff)
 	}

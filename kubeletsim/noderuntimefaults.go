@@ -60,7 +60,7 @@ func (k *Kubelets) suffer(name string, change func(*nodes.Node)) error {
 	if n == nil {
 		return fmt.Errorf("breaking node %s: %w", name, ErrNoNode)
 	}
-	k.rouse(n)
+	k.flush(n)
 	change(n)
 	return nil
 }
@@ -68,7 +68,7 @@ func (k *Kubelets) suffer(name string, change func(*nodes.Node)) error {
 // ClockChanges writes the heartbeats that were sent by the old time, before the cluster's clock is set.
 func (k *Kubelets) ClockChanges() {
 	for _, n := range k.named("") {
-		k.rouse(n)
+		k.flush(n)
 	}
 }
 

@@ -38,9 +38,9 @@ type template struct {
 }
 
 type observedTemplate struct {
-	// serving is a healthy pod; nil: there was none.
-	serving *lifecycle.Observation
-	ailing  []*observedPod
+	// healthy is a healthy pod; nil: there was none.
+	healthy   *lifecycle.Observation
+	unhealthy []*observedPod
 }
 
 // observedPod is a pod that was observed.
@@ -49,8 +49,8 @@ type observedPod struct {
 	namespace, name string
 	node            string
 	seen            *lifecycle.Observation
-	// going means that the pod is being deleted or was; succeeded that another took its place.
-	going, succeeded bool
+	// terminating means that the pod is being deleted or was; replaced that another took its place.
+	terminating, replaced bool
 }
 
 // Assumption says that a pod stays unhealthy as it, or the pod that it replaces, was observed to be.
@@ -80,12 +80,12 @@ func (o *observations) observe(pod *corev1.Pod, seen *lifecycle.Observation) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := &observedPod{uid: pod.UID, namespace: pod.Namespace, name: pod.Name, node: pod.Spec.NodeName, seen: seen, going: pod.DeletionTimestamp != nil}
+	p := &observedPod{uid: pod.UID, namespace: pod.Namespace, name: pod.Name, node: pod.Spec.NodeName, seen: seen, terminating: pod.DeletionTimestamp != nil}
 	if o.byPod == nil {
 		o.byPod, o.templates = map[types.UID]*observedPod{}, map[template]*observedTemplate{}
 	}
 	o.byPod[pod.UID] = p
-	if seen.Ails() {
+	if seen.Unhealthy() {
 		o.assumeLocked(pod, "", seen)
 	}
 	key, controlled := templateOf(pod)
@@ -98,10 +98,10 @@ func (o *observations) observe(pod *corev1.Pod, seen *lifecycle.Observation) {
 		o.templates[key] = t
 	}
 	switch {
-	case seen.Ails():
-		t.ailing = append(t.ailing, p)
-	case t.serving == nil && len(seen.Containers) > 0:
-		t.serving = seen
+	case seen.Unhealthy():
+		t.unhealthy = append(t.unhealthy, p)
+	case t.healthy == nil && len(seen.Containers) > 0:
+		t.healthy = seen
 	}
 }
 
@@ -110,7 +110,7 @@ func (o *observations) leave(uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if p := o.byPod[uid]; p != nil {
-		p.going = true
+		p.terminating = true
 	}
 }
 
@@ -127,24 +127,24 @@ func (o *observations) of(pod *corev1.Pod) *lifecycle.Observation {
 		return nil
 	}
 	if before := t.predecessorOf(pod); before != nil {
-		before.succeeded = true
+		before.replaced = true
 		seen := before.seen.Inherited()
 		o.assumeLocked(pod, before.name, seen)
 		return seen
 	}
-	if t.serving == nil && len(t.ailing) > 1 {
-		like := t.ailing[0]
+	if t.healthy == nil && len(t.unhealthy) > 1 {
+		like := t.unhealthy[0]
 		o.assumeLocked(pod, like.name, like.seen)
 		return like.seen
 	}
-	return t.serving
+	return t.healthy
 }
 
 // predecessorOf returns the pod whose place a new one takes, if that pod is unhealthy for a reason in its
 // template: the one of the same name, of the same node for pods of DaemonSets, or else the first.
 func (t *observedTemplate) predecessorOf(pod *corev1.Pod) *observedPod {
-	left := slices.DeleteFunc(slices.Clone(t.ailing), func(p *observedPod) bool {
-		return !p.going || p.succeeded || !p.seen.Inherited().Ails()
+	left := slices.DeleteFunc(slices.Clone(t.unhealthy), func(p *observedPod) bool {
+		return !p.terminating || p.replaced || !p.seen.Inherited().Unhealthy()
 	})
 	owner := metav1.GetControllerOfNoCopy(pod)
 	at := slices.IndexFunc(left, func(p *observedPod) bool {
@@ -168,7 +168,7 @@ func (o *observations) assumeLocked(pod *corev1.Pod, replaces string, seen *life
 		o.assumed = append(o.assumed, Assumption{Pod: name, Replaces: replaces, Stuck: true})
 	}
 	for container, of := range seen.Containers {
-		if of.Ails() {
+		if of.Unhealthy() {
 			o.assumed = append(o.assumed, Assumption{Pod: name, Replaces: replaces, Container: container, Observed: of})
 		}
 	}

@@ -107,9 +107,9 @@ type podEntry struct {
 	// has.
 	released, returned bool
 	failures           int
-	// weight is a digest of the inputs of the pod's usage, if its node has counted
+	// usageDigest is a digest of the inputs of the pod's usage, if its node has counted
 	// it; 0 if nothing runs.
-	weight uint64
+	usageDigest uint64
 	// watched means that changes of the pod's files queue its node.
 	watched bool
 	// volumes are the attachable volumes among those that resolved has, by their names in the pod.
@@ -215,9 +215,9 @@ func (e *podEntry) look() (pod *corev1.Pod, gone bool, occurrences []lifecycle.O
 	return e.pod, e.gone, e.occurrences
 }
 
-// rests reports, for the pod's worker, whether only the echo of its own write has arrived since
+// upToDate reports, for the pod's worker, whether only the echo of its own write has arrived since
 // it finished.
-func (e *podEntry) rests(now time.Time) bool {
+func (e *podEntry) upToDate(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.gone && len(e.occurrences) == 0 && e.settled != "" && e.settled == e.pod.ResourceVersion &&

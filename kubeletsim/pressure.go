@@ -19,9 +19,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
-// weigh queues the node of a pod for a look at its resources if the pod's use of them may have
+// updateUsage queues the node of a pod for a look at its resources if the pod's use of them may have
 // changed. That costs nothing on a node where no pod declares its usage.
-func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
+func (k *Kubelets) updateUsage(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	model := k.model()
 	declares := (len(pod.Annotations) > 0 || model.Rules != nil) && model.DeclaresDemand(pod)
 	stores := k.watchFiles(n, e, pod)
@@ -31,10 +31,10 @@ func (k *Kubelets) weigh(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	runs := e.state.Runs(podspec.RuntimeUID(pod))
 	news := n.SetStoring(pod.UID, stores && len(runs) > 0)
 	weight := k.digestOfDemand(pod, runs)
-	if weight == e.weight && !news {
+	if weight == e.usageDigest && !news {
 		return
 	}
-	e.weight = weight
+	e.usageDigest = weight
 	n.SetDemanding(pod.UID, declares && len(runs) > 0)
 	k.loop.Add(pressureKey(n.Name))
 }

@@ -242,9 +242,9 @@ func (k *Kubelets) mirrorsOn(node string) []*corev1.Pod {
 	return slices.DeleteFunc(k.podObjects(node), func(pod *corev1.Pod) bool { return !podspec.IsMirror(pod) })
 }
 
-// outlives reports whether the containers of a mirror pod go on when it is deleted: its node
+// survivesDeletion reports whether the containers of a mirror pod go on when it is deleted: its node
 // still has the static pod.
-func (k *Kubelets) outlives(mirror *corev1.Pod) bool {
+func (k *Kubelets) survivesDeletion(mirror *corev1.Pod) bool {
 	if !podspec.IsMirror(mirror) {
 		return false
 	}

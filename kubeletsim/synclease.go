@@ -63,7 +63,7 @@ func (k *Kubelets) syncLease(unbound context.Context, key key) {
 		n.Renewal.Due = k.gathered(now.Add(k.jittered(n, leasePeriod)))
 		heard := n.Renewal.Advance(n.Renewal.Lease.Spec.RenewTime)
 		e.Owed, e.Noticed = time.Time{}, trace.Noticed() || !heard
-		if was := e.On.Load(); k.rest(n, heartbeats.Leases, e.Stirs.Load()) {
+		if was := e.On.Load(); k.elide(n, heartbeats.Leases, e.Stirs.Load()) {
 			k.due.Set(key, time.Time{})
 			return
 		} else if was {

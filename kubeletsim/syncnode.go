@@ -53,7 +53,7 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 	}
 	if n == nil || !n.Reachable() {
 		if n != nil {
-			k.rouse(n)
+			k.flush(n)
 		}
 		k.due.Set(key, time.Time{})
 		k.loop.Add(leaseKey(key.id)) // its alarm ends, too
@@ -112,7 +112,7 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 // nextSync returns when a node is synced again; zero: when something changes. compared says that its status was
 // found to be, or was made, that of the Node. stirs are those before.
 func (k *Kubelets) nextSync(n *nodes.Node, now time.Time, compared bool, stirs uint64) time.Time {
-	if compared && n.NetworkError() == "" && !k.staging.has(nodeKindOf) && k.rest(n, heartbeats.Nodes, stirs) {
+	if compared && n.NetworkError() == "" && !k.staging.has(nodeKindOf) && k.elide(n, heartbeats.Nodes, stirs) {
 		return time.Time{}
 	}
 	if !n.Elided.On.Load() && !n.Elided.Owed.IsZero() {

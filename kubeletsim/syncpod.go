@@ -36,12 +36,12 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 		k.due.Set(key, time.Time{})
 		return
 	}
-	if pod.DeletionTimestamp != nil && k.outlives(pod) {
+	if pod.DeletionTimestamp != nil && k.survivesDeletion(pod) {
 		k.due.Set(key, time.Time{})
 		k.loop.Add(staticKey(n.Name))
 		return
 	}
-	if !e.stale.Swap(false) && e.rests(k.opts.Clock.Now()) {
+	if !e.stale.Swap(false) && e.upToDate(k.opts.Clock.Now()) {
 		return
 	}
 	ctx = k.asNode(ctx, n.Name)
@@ -83,7 +83,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	k.containers.RunProbes(serving, n, e, annotated, &e.state, out.ProbesDue)
 	e.dropOccurrences(len(occurrences))
 	n.AddStarted(startedBy(out.Events))
-	k.weigh(n, e, pod)
+	k.updateUsage(n, e, pod)
 	if n.AddImages(out.Images, k.opts.Clock.Now()) {
 		k.loop.Add(pressureKey(n.Name))
 	}
@@ -333,10 +333,10 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	}
 	k.release(n, pod)
 	k.releaseVolumes(n, pod.UID)
-	if e.weight != 0 {
+	if e.usageDigest != 0 {
 		k.loop.Add(pressureKey(n.Name))
 	}
-	kept := e.known && n.Active() && k.outlives(pod)
+	kept := e.known && n.Active() && k.survivesDeletion(pod)
 	if kept {
 		k.statics.keep(pod, e.state)
 	} else if e.state.Address.IsValid() && !e.returned {

@@ -42,7 +42,7 @@ type podHistory struct {
 
 func watch(cluster *minikcm.Cluster) *watcher {
 	w := &watcher{pods: map[types.UID]*podHistory{}, warnings: map[types.UID]*corev1.Event{}}
-	w.stop = cluster.Writes().ObserveObjects(w.see)
+	w.stop = cluster.Writes().ObserveObjects(w.recordWrite)
 	return w
 }
 
@@ -57,24 +57,24 @@ func (w *watcher) begin(pods []corev1.Pod) {
 	}
 }
 
-// see records a write.
-func (w *watcher) see(write *minikcm.Write, old, obj runtime.Object) {
+// recordWrite records a write.
+func (w *watcher) recordWrite(write *minikcm.Write, old, obj runtime.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch obj := obj.(type) {
 	case *corev1.Event:
-		w.hear(obj)
+		w.recordWarning(obj)
 		return
 	case *corev1.Pod:
-		w.follow(write, obj)
+		w.recordPod(write, obj)
 	}
 	if matters(write, old, obj) {
 		w.last = write.Time
 	}
 }
 
-// hear keeps the warnings about pods. A failed attachment explains the later failures to mount.
-func (w *watcher) hear(event *corev1.Event) {
+// recordWarning keeps the warnings about pods. A failed attachment explains the later failures to mount.
+func (w *watcher) recordWarning(event *corev1.Event) {
 	about := event.InvolvedObject
 	if event.Type != corev1.EventTypeWarning || about.Kind != "Pod" {
 		return
@@ -86,7 +86,7 @@ func (w *watcher) hear(event *corev1.Event) {
 
 const attachFailed = "FailedAttachVolume"
 
-func (w *watcher) follow(write *minikcm.Write, pod *corev1.Pod) {
+func (w *watcher) recordPod(write *minikcm.Write, pod *corev1.Pod) {
 	h := w.pods[pod.UID]
 	if write.Effect == minikcm.Removed {
 		if h != nil {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Holding is the Lease of a role: its holder, which is the name of a member's Lease, and its
+// RoleState is the Lease of a role: its holder, which is the name of a member's Lease, and its
 // resourceVersion. The revision is 0 without a Lease; the holder is empty after a release.
-type Holding struct {
+type RoleState struct {
 	Holder   string
 	Revision int64
 }
@@ -18,8 +18,8 @@ type View struct {
 	Self string
 	// Members are the live members, with the roles that each can run; Self is among them.
 	Members map[string][]string
-	// Holdings are the Leases of the roles.
-	Holdings map[string]Holding
+	// Roles are the Leases of the roles.
+	Roles map[string]RoleState
 }
 
 // Decision is a member's decision about a role.
@@ -44,7 +44,7 @@ func Decide(v *View, role string) Decision {
 	if _, shard := ShardOfRole(role); shard {
 		kind, sticky = RoleNodes, false
 	}
-	held := v.Holdings[role]
+	held := v.Roles[role]
 	holderRoles, live := v.Members[held.Holder]
 	live = live && slices.Contains(holderRoles, kind)
 	winner := Winner(v.Members, kind, role)

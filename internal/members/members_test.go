@@ -47,7 +47,7 @@ func TestDecide(t *testing.T) {
 		{"a role of a live member that cannot run it is free", map[string][]string{"a": all, "b": nil}, "a", RoleScheduler, "b", Take},
 	}
 	for _, test := range table {
-		view := &View{Self: test.self, Members: test.members, Holdings: map[string]Holding{test.role: {test.holder, 7}}}
+		view := &View{Self: test.self, Members: test.members, Roles: map[string]RoleState{test.role: {test.holder, 7}}}
 		if got := Decide(view, test.role); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}
@@ -68,7 +68,7 @@ func TestOneMemberActs(t *testing.T) {
 				for range 3 {
 					next, takes := holder, 0
 					for self := range live {
-						switch Decide(&View{Self: self, Members: live, Holdings: map[string]Holding{role: {Holder: holder}}}, role) {
+						switch Decide(&View{Self: self, Members: live, Roles: map[string]RoleState{role: {Holder: holder}}}, role) {
 						case Take:
 							next, takes = self, takes+1
 						case Release:

@@ -18,8 +18,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Holding says which pods hold most of a resource on the nodes that have too little of it for a pod.
-type Holding struct {
+// Consumer says which pods hold most of a resource on the nodes that have too little of it for a pod.
+type Consumer struct {
 	Resource corev1.ResourceName
 	// Nodes is how many nodes have too little, Total the amount that they have together, and Wanted
 	// the amount that the pod requests.
@@ -63,8 +63,8 @@ func (x *Index) AddOwner(obj runtime.Object) {
 	}
 }
 
-// holdings returns the holders of the resources of which a pod found too little.
-func (x *Index) holdings(o *unstructured.Unstructured) []Holding {
+// consumers returns the holders of the resources of which a pod found too little.
+func (x *Index) consumers(o *unstructured.Unstructured) []Consumer {
 	if o.GetKind() != "Pod" || len(x.bound) == 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (x *Index) holdings(o *unstructured.Unstructured) []Holding {
 		return nil
 	}
 	requests := requestsOf(&pod)
-	var all []Holding
+	var all []Consumer
 	for _, name := range names {
 		if h := x.held.of(x, &pod, name, requests[name]); h.Nodes > 0 {
 			all = append(all, h)
@@ -89,20 +89,20 @@ func (x *Index) holdings(o *unstructured.Unstructured) []Holding {
 	return all
 }
 
-// heldBy keeps the Holdings that were computed: many pods of one controller wait for the same.
+// heldBy keeps the Consumers that were computed: many pods of one controller wait for the same.
 type heldBy struct {
-	known map[heldKey]Holding
+	known map[heldKey]Consumer
 }
 
 type heldKey struct{ namespace, resource, wanted string }
 
-func (k *heldBy) of(x *Index, pod *corev1.Pod, name corev1.ResourceName, wanted resource.Quantity) Holding {
+func (k *heldBy) of(x *Index, pod *corev1.Pod, name corev1.ResourceName, wanted resource.Quantity) Consumer {
 	key := heldKey{pod.Namespace, string(name), wanted.String()}
 	h, ok := k.known[key]
 	if !ok {
-		h = x.holding(pod, name, wanted)
+		h = x.consumer(pod, name, wanted)
 		if k.known == nil {
-			k.known = map[heldKey]Holding{}
+			k.known = map[heldKey]Consumer{}
 		}
 		k.known[key] = h
 	}
@@ -113,9 +113,9 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
-// holding adds up the requests of the pods on the nodes that lack a resource.
-func (x *Index) holding(waiting *corev1.Pod, name corev1.ResourceName, wanted resource.Quantity) Holding {
-	h := Holding{Resource: name, Wanted: wanted}
+// consumer adds up the requests of the pods on the nodes that lack a resource.
+func (x *Index) consumer(waiting *corev1.Pod, name corev1.ResourceName, wanted resource.Quantity) Consumer {
+	h := Consumer{Resource: name, Wanted: wanted}
 	sums := map[types.UID]*Holder{}
 	for _, node := range slices.Sorted(maps.Keys(x.nodes)) {
 		object, ok := x.nodes[node].came.(*corev1.Node)
@@ -180,7 +180,7 @@ func (x *Index) sum(sums map[types.UID]*Holder, home string, pod *corev1.Pod, am
 }
 
 // reason names the holders of the resource.
-func (h *Holding) reason() Reason {
+func (h *Consumer) reason() Reason {
 	var texts []string
 	for i := range h.Holders {
 		holder := &h.Holders[i]

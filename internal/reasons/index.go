@@ -133,7 +133,7 @@ func (x *Index) Subject(o *unstructured.Unstructured) *Subject {
 
 // subject returns the object with parts down to depth. At most left more may be made.
 func (x *Index) subject(o *unstructured.Unstructured, depth int, left *int) Subject {
-	s := Subject{Object: o, Events: x.eventsOf(o), Refusals: x.refusalsOf(o), Holdings: x.holdings(o)}
+	s := Subject{Object: o, Events: x.eventsOf(o), Refusals: x.refusalsOf(o), Consumers: x.consumers(o)}
 	if node, ok := x.nodes[fieldsOf(o).text("spec", "nodeName")]; ok && o.GetKind() == "Pod" {
 		if s.Node = node.unstructured(); s.Node != nil {
 			s.NodeRefusals = x.refusalsOf(s.Node)

@@ -66,8 +66,8 @@ func answerOf(s *Subject) (*answer, State) {
 	a.refused("", s.Refusals)
 	a.fields(s.Object)
 	a.conditions(s.Object)
-	for i := range s.Holdings {
-		a.add(cause, s.Holdings[i].reason())
+	for i := range s.Consumers {
+		a.add(cause, s.Consumers[i].reason())
 	}
 	a.node(s)
 	a.events(s.Events, state == NotBound)

@@ -23,8 +23,8 @@ type Subject struct {
 	// Node is the node of a pod that is bound, and NodeRefusals are the node's Refusals.
 	Node         *unstructured.Unstructured
 	NodeRefusals []Refusal
-	// Holdings are the holders of the resources of which a pod found too little.
-	Holdings []Holding
+	// Consumers are the holders of the resources of which a pod found too little.
+	Consumers []Consumer
 	// Budgets are the PodDisruptionBudgets that select a pod.
 	Budgets []*unstructured.Unstructured
 }

@@ -60,8 +60,8 @@ type Member struct {
 	// renewed is when the last successful renewal began, tried when the last attempt did.
 	renewed, tried time.Time
 	// known are the Leases of members that were observed last.
-	known    []*coordinationv1.Lease
-	holdings map[string]members.Holding
+	known []*coordinationv1.Lease
+	roles map[string]members.RoleState
 	// busy are the roles that are being started or stopped.
 	busy     map[string]bool
 	starting bool
@@ -78,7 +78,7 @@ type Member struct {
 func New(opts Options) *Member {
 	return &Member{
 		opts: opts, name: members.Name(opts.Identity), changed: make(chan struct{}, 1), finished: make(chan outcome),
-		holdings: map[string]members.Holding{}, busy: map[string]bool{}, running: map[string]int64{},
+		roles: map[string]members.RoleState{}, busy: map[string]bool{}, running: map[string]int64{},
 		joined: true, address: opts.Address,
 	}
 }

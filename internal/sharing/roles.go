@@ -68,12 +68,12 @@ func (m *Member) observe(leases []*coordinationv1.Lease) {
 // learn records the Lease of a role unless a newer one is known.
 func (m *Member) learn(lease *coordinationv1.Lease) {
 	role := lease.Labels[members.RoleLabel]
-	if revision := members.Revision(lease); revision > m.holdings[role].Revision {
+	if revision := members.Revision(lease); revision > m.roles[role].Revision {
 		holder := ""
 		if lease.Spec.HolderIdentity != nil {
 			holder = *lease.Spec.HolderIdentity
 		}
-		m.holdings[role] = members.Holding{Holder: holder, Revision: revision}
+		m.roles[role] = members.RoleState{Holder: holder, Revision: revision}
 	}
 }
 
@@ -93,9 +93,9 @@ func (m *Member) refresh(ctx context.Context) bool {
 		leases[i] = &list.Items[i]
 		present[list.Items[i].Labels[members.RoleLabel]] = true
 	}
-	for role := range m.holdings {
+	for role := range m.roles {
 		if !present[role] { // a client deleted it
-			delete(m.holdings, role)
+			delete(m.roles, role)
 		}
 	}
 	m.observe(leases)
@@ -105,7 +105,7 @@ func (m *Member) refresh(ctx context.Context) bool {
 // view returns this member's present knowledge.
 func (m *Member) view() *members.View {
 	now := m.opts.Clock.Now()
-	v := &members.View{Self: m.name, Members: map[string][]string{m.name: m.opts.Kinds}, Holdings: m.holdings}
+	v := &members.View{Self: m.name, Members: map[string][]string{m.name: m.opts.Kinds}, Roles: m.roles}
 	for _, lease := range m.known {
 		if m.liveness.Live(lease.Name, now) {
 			v.Members[lease.Name] = members.Roles(lease)
@@ -134,12 +134,12 @@ func (m *Member) decide(ctx context.Context) {
 		case members.Take:
 			take = append(take, role)
 		case members.Run:
-			start[role] = m.holdings[role].Revision
+			start[role] = m.roles[role].Revision
 		}
 	}
 	m.take(ctx, take)
 	for _, role := range take {
-		if held := m.holdings[role]; held.Holder == m.name {
+		if held := m.roles[role]; held.Holder == m.name {
 			start[role] = held.Revision
 		}
 	}
@@ -167,14 +167,14 @@ func (m *Member) stopTaken(ctx context.Context) {
 	m.mu.Lock()
 	var lost []string
 	for role, revision := range m.running {
-		if held := m.holdings[role]; held.Holder != m.name || held.Revision != revision {
+		if held := m.roles[role]; held.Holder != m.name || held.Revision != revision {
 			lost = append(lost, role)
 		}
 	}
 	m.mu.Unlock()
 	slices.Sort(lost)
 	for _, role := range lost {
-		m.opts.Logger.Info("Another process has taken over", "role", role, "holder", m.holdings[role].Holder)
+		m.opts.Logger.Info("Another process has taken over", "role", role, "holder", m.roles[role].Holder)
 		m.stop(ctx, role, false)
 	}
 }
@@ -186,7 +186,7 @@ func (m *Member) take(ctx context.Context, roles []string) {
 	var taking sync.WaitGroup
 	taken := make([]*coordinationv1.Lease, len(roles))
 	for i, role := range roles {
-		revision := m.holdings[role].Revision
+		revision := m.roles[role].Revision
 		taking.Go(func() {
 			lease, err := m.write(ctx, role, &m.name, revision)
 			if err == nil {
@@ -263,7 +263,7 @@ func (m *Member) stop(ctx context.Context, role string, release bool) {
 	delete(m.running, role)
 	m.mu.Unlock()
 	if !runs {
-		revision = m.holdings[role].Revision
+		revision = m.roles[role].Revision
 	}
 	m.busy[role] = true
 	m.working.Go(func() {

@@ -13,7 +13,7 @@ func (m *Metrics) AddBudget(b *pressure.Budget) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "minikcm_apiserver_response_bytes",
 			Help: "Bytes of memory held by responses that clients outside the process have not read yet.",
-		}, func() float64 { return float64(b.Held()) }),
+		}, func() float64 { return float64(b.Reserved()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "minikcm_apiserver_response_bytes_limit",
 			Help: "Bytes that these responses may hold, a part of --memory-limit; 0: no limit.",

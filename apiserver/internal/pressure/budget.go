@@ -17,7 +17,7 @@ type Budget struct {
 	full func(*Budget)
 
 	mu       sync.Mutex
-	held     int64
+	reserved int64
 	reported bool
 	rejected atomic.Int64
 }
@@ -40,14 +40,14 @@ func (b *Budget) Limit() int64 {
 	return b.limit
 }
 
-// Held returns the bytes that responses hold.
-func (b *Budget) Held() int64 {
+// Reserved returns the bytes that responses hold.
+func (b *Budget) Reserved() int64 {
 	if b == nil {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held
+	return b.reserved
 }
 
 // Rejected returns the number of responses that did not fit.
@@ -61,15 +61,15 @@ func (b *Budget) Rejected() int64 {
 // String returns the reserved bytes and the limit, for messages.
 func (b *Budget) String() string {
 	const mebibyte = 1 << 20
-	return fmt.Sprintf("%d of %d MiB", b.Held()/mebibyte, b.Limit()/mebibyte)
+	return fmt.Sprintf("%d of %d MiB", b.Reserved()/mebibyte, b.Limit()/mebibyte)
 }
 
 // Share is the part of a Budget that one response has reserved. It is used by one goroutine. The nil
 // Share has no limit.
 type Share struct {
 	budget *Budget
-	// asked is the sum of the bytes asked for, held the part of it that is reserved.
-	asked, held int64
+	// asked is the sum of the bytes asked for, reserved the part of it that is.
+	asked, reserved int64
 }
 
 // Share returns a share that has reserved nothing yet.
@@ -88,10 +88,10 @@ func (s *Share) Grow(n int64) bool {
 		return true
 	}
 	held := min(s.asked+n, s.budget.limit/2)
-	if !s.budget.take(held-s.held, false) {
+	if !s.budget.take(held-s.reserved, false) {
 		return false
 	}
-	s.asked, s.held = s.asked+n, held
+	s.asked, s.reserved = s.asked+n, held
 	return true
 }
 
@@ -100,7 +100,7 @@ func (s *Share) Grow(n int64) bool {
 func (s *Share) Force(n int64) {
 	if s != nil {
 		s.budget.take(n, true)
-		s.asked, s.held = s.asked+n, s.held+n
+		s.asked, s.reserved = s.asked+n, s.reserved+n
 	}
 }
 
@@ -110,18 +110,18 @@ func (s *Share) String() string { return s.budget.String() }
 // Release gives back the response's share.
 func (s *Share) Release() {
 	if s != nil {
-		s.budget.take(-s.held, true)
-		s.asked, s.held = 0, 0
+		s.budget.take(-s.reserved, true)
+		s.asked, s.reserved = 0, 0
 	}
 }
 
 // take adds n bytes if they fit, are forced, or are negative.
 func (b *Budget) take(n int64, force bool) bool {
 	b.mu.Lock()
-	fits := force || n <= 0 || b.held+n <= b.limit
+	fits := force || n <= 0 || b.reserved+n <= b.limit
 	if fits {
-		b.held += n
-		b.reported = b.reported && b.held > b.limit/2
+		b.reserved += n
+		b.reported = b.reported && b.reserved > b.limit/2
 	}
 	report := !fits && !b.reported
 	b.reported = b.reported || report

@@ -19,26 +19,26 @@ func TestBudget(t *testing.T) {
 			t.Fatal("101 of 100 bytes fit")
 		}
 	}
-	if reports != 1 || b.Rejected() != 3 || b.Held() != 80 {
-		t.Errorf("%d reports, %d rejected, %d held", reports, b.Rejected(), b.Held())
+	if reports != 1 || b.Rejected() != 3 || b.Reserved() != 80 {
+		t.Errorf("%d reports, %d rejected, %d held", reports, b.Rejected(), b.Reserved())
 	}
 	late.Force(30)
-	if b.Held() != 110 {
-		t.Errorf("a response that must be sent is not counted: %d held", b.Held())
+	if b.Reserved() != 110 {
+		t.Errorf("a response that must be sent is not counted: %d held", b.Reserved())
 	}
-	if !shares[0].Grow(-30) || shares[0].Grow(60) || b.Held() != 80 || reports != 1 {
-		t.Errorf("%d held, %d reports", b.Held(), reports)
+	if !shares[0].Grow(-30) || shares[0].Grow(60) || b.Reserved() != 80 || reports != 1 {
+		t.Errorf("%d held, %d reports", b.Reserved(), reports)
 	}
 	for _, s := range append(shares, late) {
 		s.Release()
 		s.Release()
 	}
 	large, other := b.Share(), b.Share()
-	if !large.Grow(1000) || !other.Grow(1000) || b.Held() != 100 {
-		t.Errorf("responses larger than the budget cannot be sent: %d held", b.Held())
+	if !large.Grow(1000) || !other.Grow(1000) || b.Reserved() != 100 {
+		t.Errorf("responses larger than the budget cannot be sent: %d held", b.Reserved())
 	}
-	if !large.Grow(-990) || b.Held() != 60 || !large.Grow(990) {
-		t.Errorf("a large response that shrinks holds %d", b.Held())
+	if !large.Grow(-990) || b.Reserved() != 60 || !large.Grow(990) {
+		t.Errorf("a large response that shrinks holds %d", b.Reserved())
 	}
 	if b.Share().Grow(1) || reports != 2 {
 		t.Errorf("%d reports after the budget was free", reports)
@@ -48,7 +48,7 @@ func TestBudget(t *testing.T) {
 func TestNoBudget(t *testing.T) {
 	b := NewBudget(0, nil)
 	s := b.Share()
-	if !s.Grow(1<<60) || b.Held() != 0 || b.Limit() != 0 || b.Rejected() != 0 {
+	if !s.Grow(1<<60) || b.Reserved() != 0 || b.Limit() != 0 || b.Rejected() != 0 {
 		t.Error("no limit is one")
 	}
 	s.Force(1)

@@ -23,9 +23,9 @@ type Sums[S any] interface {
 // Entry is a pod of an account.
 type Entry[S any] struct {
 	Pod *corev1.Pod
-	// Standing is the pod's contribution to the sums. It is the zero value unless the
+	// Status is the pod's contribution to the sums. It is the zero value unless the
 	// pod is selected.
-	Standing S
+	Status   S
 	selected bool
 }
 
@@ -100,7 +100,7 @@ func (h *Holdings[S]) remove(key types.NamespacedName, e *Entry[S]) {
 
 func (h *Holdings[S]) unselect(e *Entry[S]) {
 	var none S
-	e.Standing, e.selected = none, false
+	e.Status, e.selected = none, false
 }
 
 // Recount selects the pods by another selector, or adds up the same pods again. The caller

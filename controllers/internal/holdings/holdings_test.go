@@ -28,12 +28,12 @@ func newPhases() *phases {
 }
 
 func (p *phases) Add(_ types.NamespacedName, e *holdings.Entry[corev1.PodPhase]) {
-	e.Standing = e.Pod.Status.Phase
-	p.counts[e.Standing]++
+	e.Status = e.Pod.Status.Phase
+	p.counts[e.Status]++
 }
 
 func (p *phases) Remove(_ types.NamespacedName, e *holdings.Entry[corev1.PodPhase]) {
-	p.counts[e.Standing]--
+	p.counts[e.Status]--
 }
 
 func drawnPod(t *rapid.T, controller types.UID) *corev1.Pod {
@@ -112,7 +112,7 @@ func compare(t *rapid.T, own, orphans *phases, owner metav1.Object, want control
 		if own.counts[phase] != counts[phase] {
 			t.Fatalf("the sum of %s is %d, want %d", phase, own.counts[phase], counts[phase])
 		}
-		if n := len(own.Pods(func(e *holdings.Entry[corev1.PodPhase]) bool { return e.Standing == phase })); n != counts[phase] {
+		if n := len(own.Pods(func(e *holdings.Entry[corev1.PodPhase]) bool { return e.Status == phase })); n != counts[phase] {
 			t.Fatalf("Pods() has %d of %s, want %d", n, phase, counts[phase])
 		}
 	}

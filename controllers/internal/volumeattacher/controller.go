@@ -134,7 +134,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		c.attempts.end(key.Name)
 		return loop.Result{}, nil
 	}
-	held, err := c.hold(ctx, a)
+	held, err := c.addFinalizer(ctx, a)
 	if err != nil {
 		return loop.Result{}, err
 	}
@@ -153,8 +153,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	return loop.Result{}, c.attached(ctx, held)
 }
 
-// hold adds the attacher's finalizer to an attachment.
-func (c *Controller) hold(ctx context.Context, a *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, error) {
+// addFinalizer adds the attacher's finalizer to an attachment.
+func (c *Controller) addFinalizer(ctx context.Context, a *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, error) {
 	finalizer := decide.Finalizer(a.Spec.Attacher)
 	if slices.Contains(a.Finalizers, finalizer) {
 		return a, nil

@@ -59,8 +59,8 @@ type Observed struct {
 	Steady bool
 }
 
-// Ails reports whether something is wrong with the container.
-func (o Observed) Ails() bool { return o.Course > Serves }
+// Unhealthy reports whether something is wrong with the container.
+func (o Observed) Unhealthy() bool { return o.Course > Serves }
 
 // neverReady reports whether the container does not get ready when it runs.
 func (o Observed) neverReady() bool {
@@ -73,13 +73,13 @@ func (o Observed) InTemplate() bool {
 	return o.Course == Crashes || o.Course == NotPulled || o.Course == NotCreated
 }
 
-// Ails reports whether something is wrong with the pod.
-func (o *Observation) Ails() bool {
+// Unhealthy reports whether something is wrong with the pod.
+func (o *Observation) Unhealthy() bool {
 	if o == nil {
 		return false
 	}
 	for _, c := range o.Containers {
-		if c.Ails() {
+		if c.Unhealthy() {
 			return true
 		}
 	}
@@ -91,7 +91,7 @@ func (o *Observation) Ails() bool {
 func (o *Observation) Inherited() *Observation {
 	heir := &Observation{Containers: map[string]Observed{}, Gates: o.Gates}
 	for name, seen := range o.Containers {
-		if seen.Ails() && !seen.InTemplate() {
+		if seen.Unhealthy() && !seen.InTemplate() {
 			seen = Observed{Course: Serves, Ready: true, Steady: seen.Steady}
 		}
 		heir.Containers[name] = seen

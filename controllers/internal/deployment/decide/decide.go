@@ -127,7 +127,7 @@ func (r *rollout) recreates() bool {
 // step takes one step of the rollout and computes the status.
 func (r *rollout) step() {
 	if r.d.DeletionTimestamp != nil {
-		r.takeStock()
+		r.countReplicas()
 		return
 	}
 	r.notePause()
@@ -142,17 +142,17 @@ func (r *rollout) step() {
 	case r.d.Spec.Paused:
 		r.scale()
 		r.cleanUp()
-		r.takeStock()
+		r.countReplicas()
 	case r.scalingEvent():
 		r.scale()
-		r.takeStock()
+		r.countReplicas()
 	case r.recreates():
 		r.recreate()
-		r.takeStock()
+		r.countReplicas()
 		r.judgeProgress()
 	default:
 		r.roll()
-		r.takeStock()
+		r.countReplicas()
 		r.judgeProgress()
 	}
 }

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// takeStock computes the status from the statuses of the ReplicaSets.
-func (r *rollout) takeStock() {
+// countReplicas computes the status from the statuses of the ReplicaSets.
+func (r *rollout) countReplicas() {
 	all := r.all()
 	conditions := r.status.Conditions
 	terminating, known := int32(0), true

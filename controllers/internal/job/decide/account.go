@@ -64,20 +64,20 @@ func newSums() sums {
 // Add implements holdings.Sums.
 func (a *Account) Add(key types.NamespacedName, e *holdings.Entry[standing]) {
 	pod, job := e.Pod, a.terms
-	e.Standing = standing{
+	e.Status = standing{
 		active: controllerref.Active(pod), terminating: controllerref.Terminating(pod), tracked: Tracked(pod),
 		index: indexes.None, restarts: allRestarts(pod),
 	}
-	e.Standing.ready = e.Standing.active && controllerref.Ready(pod)
+	e.Status.ready = e.Status.active && controllerref.Ready(pod)
 	if indexes.Indexed(job) && indexes.Counts(job, pod) {
-		e.Standing.index = indexes.Of(pod)
+		e.Status.index = indexes.Of(pod)
 	}
-	a.add(e.Standing, 1)
-	if e.Standing.tracked {
+	a.add(e.Status, 1)
+	if e.Status.tracked {
 		a.tracked[pod.UID] = pod
 	}
 	isFailed := failed(job, pod)
-	if e.Standing.tracked && (isFailed || pod.Status.Phase == corev1.PodSucceeded) {
+	if e.Status.tracked && (isFailed || pod.Status.Phase == corev1.PodSucceeded) {
 		a.ended[key] = pod
 	}
 	if isFailed && judge(job, pod).action == batchv1.PodFailurePolicyActionFailJob {
@@ -87,8 +87,8 @@ func (a *Account) Add(key types.NamespacedName, e *holdings.Entry[standing]) {
 
 // Remove implements holdings.Sums.
 func (a *Account) Remove(key types.NamespacedName, e *holdings.Entry[standing]) {
-	a.add(e.Standing, -1)
-	if e.Standing.tracked {
+	a.add(e.Status, -1)
+	if e.Status.tracked {
 		delete(a.tracked, e.Pod.UID)
 	}
 	delete(a.ended, key)
@@ -198,12 +198,12 @@ func byName[K comparable](pods map[K]*corev1.Pod) []*corev1.Pod {
 
 func (a *Account) past() []*corev1.Pod {
 	return a.Pods(func(e *holdings.Entry[standing]) bool {
-		return controllerref.Ended(e.Pod) || e.Standing.tracked && failed(a.terms, e.Pod)
+		return controllerref.Ended(e.Pod) || e.Status.tracked && failed(a.terms, e.Pod)
 	})
 }
 
 func (a *Account) active() []*corev1.Pod {
-	return a.Pods(func(e *holdings.Entry[standing]) bool { return e.Standing.active })
+	return a.Pods(func(e *holdings.Entry[standing]) bool { return e.Status.active })
 }
 
 func (a *Account) pinned() []*corev1.Pod { return byName(a.tracked) }

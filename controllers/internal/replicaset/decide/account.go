@@ -47,19 +47,19 @@ func NewAccount() *Account {
 
 // Add implements holdings.Sums.
 func (a *Account) Add(_ types.NamespacedName, e *entry) {
-	e.Standing.at = -1
-	e.Standing.standing, e.Standing.due = a.terms.judge(e.Pod)
-	a.counts.add(e.Standing.standing, 1)
-	if !e.Standing.due.IsZero() {
+	e.Status.at = -1
+	e.Status.standing, e.Status.due = a.terms.judge(e.Pod)
+	a.counts.add(e.Status.standing, 1)
+	if !e.Status.due.IsZero() {
 		heap.Push(&a.ripening, e)
 	}
 }
 
 // Remove implements holdings.Sums.
 func (a *Account) Remove(_ types.NamespacedName, e *entry) {
-	a.counts.add(e.Standing.standing, -1)
-	if e.Standing.at >= 0 {
-		heap.Remove(&a.ripening, e.Standing.at)
+	a.counts.add(e.Status.standing, -1)
+	if e.Status.at >= 0 {
+		heap.Remove(&a.ripening, e.Status.at)
 	}
 }
 
@@ -77,7 +77,7 @@ func (a *Account) Look(rs *appsv1.ReplicaSet, orphans *Account, now time.Time) (
 	a.ripen(now)
 	found := Pods{Counts: a.counts}
 	if len(a.ripening) > 0 {
-		found.Ripens = a.ripening[0].Standing.due
+		found.Ripens = a.ripening[0].Status.due
 	}
 	found.Adopt, found.Release = a.Claim(rs, &orphans.Holdings)
 	for _, pod := range found.Adopt {
@@ -89,17 +89,17 @@ func (a *Account) Look(rs *appsv1.ReplicaSet, orphans *Account, now time.Time) (
 // ripen counts the pods as available that have become so.
 func (a *Account) ripen(now time.Time) {
 	a.asOf = now
-	for len(a.ripening) > 0 && !a.ripening[0].Standing.due.After(now) {
+	for len(a.ripening) > 0 && !a.ripening[0].Status.due.After(now) {
 		e := heap.Pop(&a.ripening).(*entry)
-		a.counts.add(e.Standing.standing, -1)
-		e.Standing.standing |= available
-		a.counts.add(e.Standing.standing, 1)
+		a.counts.add(e.Status.standing, -1)
+		e.Status.standing |= available
+		a.counts.add(e.Status.standing, 1)
 	}
 }
 
 // Active returns the active pods, including the active ones in found.Adopt.
 func (a *Account) Active(found Pods) []*corev1.Pod {
-	pods := a.Pods(func(e *entry) bool { return e.Standing.standing&active != 0 })
+	pods := a.Pods(func(e *entry) bool { return e.Status.standing&active != 0 })
 	for _, pod := range found.Adopt {
 		if controllerref.Active(pod) {
 			pods = append(pods, pod)

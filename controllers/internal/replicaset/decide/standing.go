@@ -115,17 +115,17 @@ func (t *terms) judge(pod *corev1.Pod) (s standing, due time.Time) {
 type ripening []*entry
 
 func (r ripening) Len() int           { return len(r) }
-func (r ripening) Less(i, j int) bool { return r[i].Standing.due.Before(r[j].Standing.due) }
+func (r ripening) Less(i, j int) bool { return r[i].Status.due.Before(r[j].Status.due) }
 
 func (r ripening) Swap(i, j int) {
 	r[i], r[j] = r[j], r[i]
-	r[i].Standing.at, r[j].Standing.at = i, j
+	r[i].Status.at, r[j].Status.at = i, j
 }
 
 // Push implements heap.Interface.
 func (r *ripening) Push(x any) {
 	e := x.(*entry)
-	e.Standing.at = len(*r)
+	e.Status.at = len(*r)
 	*r = append(*r, e)
 }
 
@@ -134,6 +134,6 @@ func (r *ripening) Pop() any {
 	last := len(*r) - 1
 	e := (*r)[last]
 	(*r)[last] = nil
-	*r, e.Standing.at = (*r)[:last], -1
+	*r, e.Status.at = (*r)[:last], -1
 	return e
 }

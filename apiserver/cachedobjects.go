@@ -18,20 +18,20 @@ import (
 // events is the resource under which Events are stored, including the Events of events.k8s.io.
 var events = corev1.SchemeGroupVersion.WithResource("events")
 
-// Held is an object in a watch cache, with its kind and the plural name of its resource.
-type Held struct {
+// CachedObject is an object in a watch cache, with its kind and the plural name of its resource.
+type CachedObject struct {
 	Kind     schema.GroupVersionKind
 	Resource string
 	// Object is shared and must not be changed.
 	Object runtime.Object
 }
 
-// Held yields the objects of a namespace in the watch caches, or of all namespaces if it
+// CachedObjects yields the objects of a namespace in the watch caches, or of all namespaces if it
 // is empty, and all cluster-scoped objects, except Events. It never waits, neither for the
 // store nor for the clock: it omits kinds that have not been listed or watched yet. (The
 // garbage collector watches all kinds.)
-func (s *Server) Held(namespace string) iter.Seq[Held] {
-	return func(yield func(Held) bool) {
+func (s *Server) CachedObjects(namespace string) iter.Seq[CachedObject] {
+	return func(yield func(CachedObject) bool) {
 		for row, objects := range s.current().Stored(s.stored) {
 			if row.GVR() == events {
 				continue
@@ -42,7 +42,7 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 			}
 			entries, _ := objects.Cache().Peek(prefix)
 			for _, e := range entries {
-				if !yield(Held{row.GroupVersionKind, row.Plural, e.Object()}) {
+				if !yield(CachedObject{row.GroupVersionKind, row.Plural, e.Object()}) {
 					return
 				}
 			}
@@ -50,9 +50,9 @@ func (s *Server) Held(namespace string) iter.Seq[Held] {
 	}
 }
 
-// HeldOf yields the objects of a built-in resource of all namespaces in its watch cache. It never
+// CachedObjectsOf yields the objects of a built-in resource of all namespaces in its watch cache. It never
 // waits.
-func (s *Server) HeldOf(resource schema.GroupVersionResource) iter.Seq[runtime.Object] {
+func (s *Server) CachedObjectsOf(resource schema.GroupVersionResource) iter.Seq[runtime.Object] {
 	return func(yield func(runtime.Object) bool) {
 		objects := s.stored[resource]
 		if objects == nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Held yields the namespace's objects that have been read, of built-in and custom
+// CachedObjects yields the namespace's objects that have been read, of built-in and custom
 // kinds, and the cluster-scoped ones.
 func TestHeld(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestHeld(t *testing.T) {
 	}
 	held := func(namespace string) map[string]int {
 		found := map[string]int{}
-		for o := range h.server.Held(namespace) {
+		for o := range h.server.CachedObjects(namespace) {
 			m, err := meta.Accessor(o.Object)
 			if err != nil {
 				t.Fatal(err)
