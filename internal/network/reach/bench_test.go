@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -12,15 +13,16 @@ import (
 
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/services"
 )
 
 // large makes a cluster of so many Services, each with five pods and every tenth with a policy, in ten namespaces.
-func large(services int) *reach.Cluster {
+func large(count int) *reach.Cluster {
 	c := reach.New()
 	c.DNS = netip.MustParseAddr("10.96.0.10")
 	address := netip.MustParseAddr("10.128.0.0")
 	name, port := "", int32(80)
-	for i := range services {
+	for i := range count {
 		namespace, app := fmt.Sprintf("ns-%d", i%10), fmt.Sprintf("app-%d", i)
 		meta := metav1.ObjectMeta{Namespace: namespace, Name: app, Labels: map[string]string{"app": app, "tier": "backend", discoveryv1.LabelServiceName: app}}
 		c.Policies.SetNamespace(namespace, nil)
@@ -49,11 +51,28 @@ func large(services int) *reach.Cluster {
 	return c
 }
 
-// A decision looks at what concerns it, whatever the number of other Services, policies and pods.
+// A change costs what has changed, also if nodes know it later.
+func BenchmarkUpdate(b *testing.B) {
+	for _, size := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("services=%d", size), func(b *testing.B) {
+			c, key := large(size), services.Key{Namespace: "ns-3", Name: "app-3"}
+			c.SetSyncPeriod(time.Second)
+			slice, now := c.Services.Slices(key)[0], time.Unix(1e9, 0)
+			for b.Loop() {
+				now = now.Add(100 * time.Millisecond)
+				c.Changing(key, now)
+				c.Services.SetSlice(slice)
+			}
+		})
+	}
+}
+
+// A decision looks at what concerns it, whatever the number of other Services, policies and pods. Short runs with many of them
+// measure the time of fresh memory, since the heap grows: use -benchtime 1000000x.
 func BenchmarkDecide(b *testing.B) {
-	for _, services := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			c := large(services)
+	for _, size := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("services=%d", size), func(b *testing.B) {
+			c := large(size)
 			from := policy.Peer{Pod: c.Pod("ns-3", "app-3-0")}
 			listens := func(*corev1.Pod, int32, corev1.Protocol) *reach.Listener { return &reach.Listener{} }
 			for i := 0; b.Loop(); i++ {
