@@ -128,3 +128,17 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 }
+
+// Links name headings as GitHub makes anchors of them.
+func TestAnchors(t *testing.T) {
+	document := "# `minikcm up`, and [more](x.md)\n## Limits\n```sh\n# no heading\n```\n<a id=\"old\"></a>\n## Limits\n"
+	got := anchorsOf(document)
+	for _, want := range []string{"minikcm-up-and-more", "limits", "limits-1", "old"} {
+		if !got[want] {
+			t.Errorf("no anchor %s in %v", want, got)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("anchors are %v", got)
+	}
+}
