@@ -1,11 +1,11 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -138,25 +138,17 @@ func (s *Store) apply(ctx context.Context, was, is []byte) error {
 	return s.opts.Objects.Apply(ctx, after.Metadata.Name, after.Spec)
 }
 
-// sameJSON reports whether two values are the same, whatever the order of their fields.
+// sameJSON reports whether two values are the same, whatever the order of their fields. An empty value is
+// absent.
 func sameJSON(a, b []byte) (bool, error) {
-	one, err := canonical(a)
-	if err != nil {
-		return false, err
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b), nil
 	}
-	other, err := canonical(b)
-	return bytes.Equal(one, other), err
-}
-
-func canonical(data []byte) ([]byte, error) {
-	if len(data) == 0 {
-		return nil, nil
+	var one, other any
+	if err := errors.Join(json.Unmarshal(a, &one), json.Unmarshal(b, &other)); err != nil {
+		return false, fmt.Errorf("decoding a value: %w", err)
 	}
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, fmt.Errorf("decoding a value: %w", err)
-	}
-	return json.Marshal(v)
+	return reflect.DeepEqual(one, other), nil
 }
 
 // Refresh writes the objects whose state has changed.
