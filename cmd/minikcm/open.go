@@ -82,7 +82,7 @@ func serviceLink(ctx context.Context, kubeconfig, namespace, name, port string) 
 	if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		problem = "it has no address yet"
 	}
-	for i := range entrances.Services { // those of load balancers come first
+	for i := range entrances.Services { // addresses of load balancers come first
 		p := &entrances.Services[i]
 		switch {
 		case p.Namespace != namespace || p.Service != name:
