@@ -259,11 +259,6 @@ func (f *capacityFlags) printAnswer(w io.Writer, a answer) error {
 	return nil
 }
 
-func printJSON(w io.Writer, a answer) error {
-	data, err := json.MarshalIndent(a, "", "    ")
-	return write(w, append(data, '\n'), err)
-}
-
 // writeAnswer writes the reports of an answer.
 func (o *outputs) writeAnswer(a answer) error {
 	return errors.Join(

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -171,8 +170,7 @@ func (f *clockFlags) run(request func(*clockapi.Client, context.Context) (*clock
 			return err
 		}
 		if f.output == "json" {
-			data, err := json.MarshalIndent(state, "", "    ")
-			return write(cmd.OutOrStdout(), append(data, '\n'), err)
+			return printJSON(cmd.OutOrStdout(), state)
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), clockText(state))
 		return err

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers"
@@ -122,21 +121,12 @@ func controllerPrinters() map[string]func(io.Writer, []controllers.Status) error
 	return map[string]func(io.Writer, []controllers.Status) error{
 		"": table(false), "wide": table(true),
 		"json": func(w io.Writer, all []controllers.Status) error {
-			data, err := json.MarshalIndent(all, "", "    ")
-			return write(w, append(data, '\n'), err)
+			return printJSON(w, all)
 		},
 		"yaml": func(w io.Writer, all []controllers.Status) error {
-			data, err := yaml.Marshal(all)
-			return write(w, data, err)
+			return printYAML(w, all)
 		},
 	}
-}
-
-func write(w io.Writer, data []byte, err error) error {
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
 }
 
 // printControllers prints a table. Ages are relative to now, which is machine time; with a scaled

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -151,8 +150,7 @@ func (p *faultPrinter) last(i *faultapi.Injection) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	data, err := json.MarshalIndent(i, "", "    ")
-	_ = write(p.out, append(data, '\n'), err) // fails only if the reader is gone
+	_ = printJSON(p.out, i) // fails only if the reader is gone
 }
 
 // hold injects faults and prints their effects until all are over.

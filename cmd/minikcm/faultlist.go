@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/internal/scenario/faultapi"
 )
@@ -54,11 +52,9 @@ cluster's clock, how often they have happened, and what they did last.`,
 func printFaults(w io.Writer, list *faultapi.List, output string) error {
 	switch output {
 	case "json":
-		data, err := json.MarshalIndent(list, "", "    ")
-		return write(w, append(data, '\n'), err)
+		return printJSON(w, list)
 	case "yaml":
-		data, err := yaml.Marshal(list)
-		return write(w, data, err)
+		return printYAML(w, list)
 	}
 	if len(list.Items) == 0 {
 		_, err := fmt.Fprintln(w, "There are no faults.")

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
@@ -41,8 +40,7 @@ the name of a cluster, too.`,
 			}
 			listed := listClusters(cmd.Context(), all)
 			if output == "json" {
-				data, err := json.MarshalIndent(listed, "", "    ")
-				return write(cmd.OutOrStdout(), append(data, '\n'), err)
+				return printJSON(cmd.OutOrStdout(), listed)
 			}
 			return printClusters(cmd.OutOrStdout(), cmd.ErrOrStderr(), listed)
 		},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/controllers"
@@ -41,11 +39,9 @@ and pods by state, the controllers that fail, and the active faults.`,
 			out := cmd.OutOrStdout()
 			switch output {
 			case "json":
-				data, err := json.MarshalIndent(status, "", "    ")
-				return write(out, append(data, '\n'), err)
+				return printJSON(out, status)
 			case "yaml":
-				data, err := yaml.Marshal(status)
-				return write(out, data, err)
+				return printYAML(out, status)
 			}
 			return status.print(out)
 		},

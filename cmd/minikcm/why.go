@@ -151,8 +151,7 @@ var explanationFormats = map[string]func(w io.Writer, explanation *minikcm.Expla
 		return explanation.Print(w, start)
 	},
 	"json": func(w io.Writer, explanation *minikcm.Explanation, _ time.Time) error {
-		data, err := json.MarshalIndent(explanation, "", "    ")
-		return write(w, append(data, '\n'), err)
+		return printJSON(w, explanation)
 	},
 	"dot": func(w io.Writer, explanation *minikcm.Explanation, _ time.Time) error {
 		return writeexport.ExplanationDOT(w, explanation)

@@ -83,8 +83,7 @@ var writeFormats = map[string]func(io.Writer, []minikcm.Write) error{
 	"perfetto": writeexport.Perfetto,
 	"dot":      writeexport.DOT,
 	"json": func(w io.Writer, writes []minikcm.Write) error {
-		data, err := json.MarshalIndent(writes, "", "    ")
-		return write(w, append(data, '\n'), err)
+		return printJSON(w, writes)
 	},
 }
 
@@ -151,8 +150,7 @@ func (f *writesFlags) printRefusals(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if f.output == "json" {
-		data, err := json.MarshalIndent(refusals, "", "    ")
-		return write(out, append(data, '\n'), err)
+		return printJSON(out, refusals)
 	}
 	return writeexport.Refusals(out, refusals)
 }
