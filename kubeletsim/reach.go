@@ -28,6 +28,11 @@ func (k *Kubelets) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, er
 	return k.fabric.Answer(ctx, ask)
 }
 
+// ReachMatrix answers which workloads, or namespaces, connect to which. Its error is a *reach.InvalidError if there are too many.
+func (k *Kubelets) ReachMatrix(ctx context.Context, ask *reach.MatrixAsk) (*reach.Matrix, error) {
+	return k.fabric.Matrix(ctx, ask)
+}
+
 // FollowReach calls changed after each change on which answers of Reach may depend, until ctx ends. Calls may overlap.
 func (k *Kubelets) FollowReach(ctx context.Context, changed func()) error {
 	return k.fabric.Follow(ctx, changed)
@@ -36,6 +41,27 @@ func (k *Kubelets) FollowReach(ctx context.Context, changed func()) error {
 // ReachIn is Reach for the objects of a cluster that does not run here. What runs in their containers is what their statuses show. If
 // there are no EndpointSlices among them, the ready pods that a Service selects are its endpoints.
 func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*reach.Report, error) {
+	cluster, err := clusterOf(objects)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Answer(ask, byStatus)
+}
+
+// ReachMatrixIn is ReachMatrix for the objects of a cluster that does not run here, as ReachIn is Reach.
+func ReachMatrixIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.MatrixAsk) (*reach.Matrix, error) {
+	cluster, err := clusterOf(objects)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Matrix(ask, byStatus, func(work func()) error { work(); return nil })
+}
+
+// byStatus completes a query about pods that run elsewhere.
+func byStatus(q *reach.Query) { q.Listens = Listens }
+
+// clusterOf returns the network that objects describe.
+func clusterOf(objects iter.Seq[*unstructured.Unstructured]) (*reach.Cluster, error) {
 	of := &dumped{cluster: reach.New(), spaces: map[string]bool{}}
 	for object := range objects {
 		if err := of.add(object); err != nil {
@@ -43,7 +69,7 @@ func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*rea
 		}
 	}
 	of.complete()
-	return of.cluster.Answer(ask, func(q *reach.Query) { q.Listens = Listens })
+	return of.cluster, nil
 }
 
 // dumped are the objects of a dump.

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,9 +17,10 @@ import (
 )
 
 func newReach() *cobra.Command {
-	var kubeconfig, objects, namespace, toNamespace, protocol, output string
+	var kubeconfig, objects, namespace, toNamespace, protocol, output, matrix string
+	var port uint16
 	cmd := &cobra.Command{
-		Use:   "reach FROM TO[:PORT]",
+		Use:   "reach FROM TO[:PORT] | reach --matrix",
 		Short: "Say whether a connection arrives, on which way, and which policy or rule decides",
 		Long: `Say whether a program in FROM can connect to TO, and show the way: the name, the Service
 and its endpoint, the NetworkPolicies that select either side with the rule that decides,
@@ -31,6 +32,12 @@ TO is a name as the program uses it (web, web.shop, web.shop.svc.cluster.local),
 address, svc/NAME, or one of the forms of FROM. Without a port, it is the first one of the
 Service, or that the pod declares, or 80.
 
+With --matrix, say it for all workloads (or namespaces) towards each other: each port that a
+destination declares, or --port. A workload is asked about by its first pod, and 203.0.113.1
+stands for what is outside of the cluster. A row is a source; the columns have the numbers of
+the rows. A cell has the ports that are reached or, without one, "denied" if NetworkPolicies
+deny it, and "-" if nothing listens. -o html has the reasons as tooltips.
+
 The question is about the cluster that "minikcm up" runs or, with --from-objects, about
 one that exists elsewhere: the objects of "kubectl get -A -o yaml" of pods, services,
 endpointslices, networkpolicies, namespaces and nodes.
@@ -41,23 +48,38 @@ be read, and 3 if TO is outside of the cluster.`,
   minikcm reach pod/client svc/web -n shop -o json
   minikcm reach 203.0.113.7 node/node-0:30080
   kubectl get -A -o yaml pods,svc,endpointslices,networkpolicies,ns,nodes > dump.yaml
-  minikcm reach deploy/web db:5432 --from-objects dump.yaml`,
+  minikcm reach deploy/web db:5432 --from-objects dump.yaml
+  minikcm reach --matrix -n shop,billing
+  minikcm reach --matrix=namespace -o html --from-objects dump.yaml > matrix.html`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
+			switch {
+			case matrix != "" && len(args) > 0:
+				return fmt.Errorf("--matrix asks about all workloads, but got %q", args[0])
+			case matrix == "" && len(args) != 2:
 				return fmt.Errorf("\"minikcm reach\" needs a source and a destination, such as deploy/web db:5432, but got %d arguments", len(args))
 			}
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return nil, noFiles },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			spoken, err := reach.ParseProtocol(protocol)
+			if err != nil {
+				return badInput{fmt.Errorf("--protocol: %w", err)}
+			}
+			if matrix != "" {
+				question := &reach.MatrixAsk{Port: int32(port), Protocol: spoken}
+				if cmd.Flags().Changed("namespace") {
+					question.Namespaces = strings.Split(namespace, ",")
+				}
+				if question.ByNamespace, err = reach.ParseMatrixBy(matrix); err != nil {
+					return badInput{fmt.Errorf("--matrix: %w", err)}
+				}
+				return reachMatrix(cmd, kubeconfig, objects, output, question)
+			}
 			if output != "" && output != "json" {
 				return badInput{fmt.Errorf("--output=%s: must be json, or omitted", output)}
 			}
-			ask := &reach.Ask{Namespace: namespace, ToNamespace: toNamespace, From: args[0], To: args[1]}
-			var err error
-			if ask.Protocol, err = reach.ParseProtocol(protocol); err != nil {
-				return badInput{fmt.Errorf("--protocol: %w", err)}
-			}
+			ask := &reach.Ask{Namespace: namespace, ToNamespace: toNamespace, From: args[0], To: args[1], Port: int32(port), Protocol: spoken}
 			var report *reach.Report
 			if objects != "" {
 				report, err = reachIn(cmd.InOrStdin(), objects, ask)
@@ -72,10 +94,13 @@ be read, and 3 if TO is outside of the cluster.`,
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	cmd.Flags().StringVar(&objects, "from-objects", "", "answer for the objects in this file or folder, as \"kubectl get -o yaml\" prints them, or - for standard input")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of FROM, and of TO unless --to-namespace is given")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of FROM, and of TO unless --to-namespace is given; with --matrix: the namespaces to ask about, separated by commas (default all)")
 	cmd.Flags().StringVar(&toNamespace, "to-namespace", "", "namespace of TO, if it is an object")
 	cmd.Flags().StringVar(&protocol, "protocol", "TCP", "protocol: TCP, UDP or SCTP")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json (default text)")
+	cmd.Flags().Uint16Var(&port, "port", 0, "port of TO, if TO names none; with --matrix: of every destination (default: each port that it declares)")
+	cmd.Flags().StringVar(&matrix, "matrix", "", "ask about all connections: each workload, or each namespace, is a row and a column")
+	cmd.Flags().Lookup("matrix").NoOptDefVal = "workload"
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json, or html with --matrix (default text)")
 	cmd.MarkFlagsMutuallyExclusive("kubeconfig", "from-objects")
 	return cmd
 }
@@ -87,12 +112,17 @@ func reachIn(in io.Reader, path string, ask *reach.Ask) (*reach.Report, error) {
 		return nil, badInput{err}
 	}
 	report, err := kubeletsim.ReachIn(d.Objects(), ask)
+	return report, inFile(path, err)
+}
+
+// inFile returns an error about the objects in a file; a question that they cannot answer is bad input.
+func inFile(path string, err error) error {
 	var invalid *reach.InvalidError
 	var missing *reach.NotFoundError
 	if errors.As(err, &invalid) || errors.As(err, &missing) {
-		return nil, badInput{fmt.Errorf("%s: %w", path, err)}
+		return badInput{fmt.Errorf("%s: %w", path, err)}
 	}
-	return report, err
+	return err
 }
 
 // reachAt answers a question about a running cluster.
@@ -102,23 +132,26 @@ func reachAt(ctx context.Context, kubeconfig string, ask *reach.Ask) (*reach.Rep
 		return nil, err
 	}
 	report, err := reachapi.Get(ctx, client.CoreV1().RESTClient(), ask)
+	return report, fromCluster(reachapi.Path, err)
+}
+
+// fromCluster returns an error of a running cluster; a question that it refuses is bad input.
+func fromCluster(path string, err error) error {
 	var status *apierrors.StatusError
 	switch {
 	case apierrors.IsBadRequest(err):
-		return nil, badInput{err}
+		return badInput{err}
 	case errors.As(err, &status) && apierrors.IsNotFound(err) && (status.ErrStatus.Details == nil || status.ErrStatus.Details.Kind != reachapi.Feature):
-		return nil, fmt.Errorf("the cluster does not serve %s: run it with this version of \"minikcm up\"", reachapi.Path)
+		return fmt.Errorf("the cluster does not serve %s: run it with this version of \"minikcm up\"", path)
 	case apierrors.IsNotFound(err):
-		return nil, badInput{err}
+		return badInput{err}
 	}
-	return report, err
+	return err
 }
 
 func printReach(out io.Writer, report *reach.Report, output string) error {
 	if output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(report); err != nil {
+		if err := printJSON(out, report); err != nil {
 			return err
 		}
 	} else if _, err := io.WriteString(out, report.Text()); err != nil {

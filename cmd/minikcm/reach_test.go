@@ -61,6 +61,14 @@ func TestReachFromObjects(t *testing.T) {
 		{"client db --protocol icmp", file, 2, `--protocol: "icmp" is none of the protocols TCP, UDP and SCTP`},
 		{"client db -o yaml", file, 2, "--output=yaml: must be json, or omitted"},
 		{"client", file, 2, "needs a source and a destination"},
+		{"--matrix", file, 0, "#  NAMESPACE  FROM        1       2  3\n1  shop       deploy/db   5432    -  443\n2  shop       pod/client  denied  -  443\n3             outside     denied  -\n"},
+		{"--matrix=namespace --port 5432", allowed, 0, "#  NAMESPACE  FROM     1       2\n1  shop       *        2/4     yes\n2             outside  denied\n"},
+		{"--matrix -o json", file, 0, `"policies": [`},
+		{"--matrix -o html", file, 0, `<td class="none" title="5432: NetworkPolicies deny the ingress (shop/db)">denied</td>`},
+		{"--matrix -n nowhere", file, 2, "a pod with an address in namespace nowhere not found"},
+		{"--matrix=zone", file, 2, `--matrix: "zone" is neither workload nor namespace`},
+		{"--matrix client", file, 2, `--matrix asks about all workloads, but got "client"`},
+		{"--matrix -o yaml", file, 2, "--output=yaml: must be json or html, or omitted"},
 	} {
 		args := append([]string{"reach", "-n", "shop", "--from-objects", c.file}, strings.Fields(c.args)...)
 		code, out, errOut := call(args...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,8 @@ const (
 	// Feature is the name of the extension, and Path where it is served.
 	Feature = "reach"
 	Path    = "/minikcm/v1/" + Feature
+	// MatrixPath is where the connections between all workloads are served.
+	MatrixPath = Path + "/matrix"
 )
 
 var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
@@ -46,6 +49,13 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if r.Method != http.MethodGet {
 		return openrequests.NotAllowed(w, r, resource, http.MethodGet)
 	}
+	switch r.URL.Path {
+	case Path:
+	case MatrixPath:
+		return s.matrix(ctx, w, r)
+	default:
+		return apierrors.NewNotFound(resource, "")
+	}
 	query, err := openrequests.Parameters(r, "namespace", "toNamespace", "from", "to", "protocol", "port", "follow")
 	if err != nil {
 		return err
@@ -70,6 +80,33 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		return refusal(err)
 	}
 	openrequests.Answer(w, http.StatusOK, report)
+	return nil
+}
+
+// matrix serves the connections between all workloads.
+func (s *service) matrix(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+	query, err := openrequests.Parameters(r, "namespaces", "by", "protocol", "port")
+	if err != nil {
+		return err
+	}
+	ask := &reach.MatrixAsk{}
+	if names := query.Get("namespaces"); names != "" {
+		ask.Namespaces = strings.Split(names, ",")
+	}
+	if ask.ByNamespace, err = reach.ParseMatrixBy(query.Get("by")); err != nil {
+		return apierrors.NewBadRequest("by: " + err.Error())
+	}
+	if ask.Protocol, err = reach.ParseProtocol(query.Get("protocol")); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if ask.Port, err = portOf(query.Get("port")); err != nil {
+		return err
+	}
+	m, err := s.cluster.Kubelets().ReachMatrix(ctx, ask)
+	if err != nil {
+		return refusal(err)
+	}
+	openrequests.Answer(w, http.StatusOK, m)
 	return nil
 }
 
@@ -118,7 +155,21 @@ func request(client rest.Interface, ask *reach.Ask) *rest.Request {
 
 // Get asks a running cluster.
 func Get(ctx context.Context, client rest.Interface, ask *reach.Ask) (*reach.Report, error) {
-	result := request(client, ask).Do(ctx)
+	return answer[reach.Report](request(client, ask).Do(ctx))
+}
+
+// GetMatrix asks a running cluster for the connections between all workloads.
+func GetMatrix(ctx context.Context, client rest.Interface, ask *reach.MatrixAsk) (*reach.Matrix, error) {
+	r := client.Get().AbsPath(MatrixPath).SetHeader("Accept", "application/json").
+		Param("namespaces", strings.Join(ask.Namespaces, ",")).Param("by", ask.By()).Param("protocol", string(ask.Protocol))
+	if ask.Port != 0 {
+		r.Param("port", strconv.Itoa(int(ask.Port)))
+	}
+	return answer[reach.Matrix](r.Do(ctx))
+}
+
+// answer reads the answer of the cluster.
+func answer[T any](result rest.Result) (*T, error) {
 	if err := result.Error(); err != nil { // the Status of the response, which Raw does not decode
 		return nil, err
 	}
@@ -126,9 +177,9 @@ func Get(ctx context.Context, client rest.Interface, ask *reach.Ask) (*reach.Rep
 	if err != nil {
 		return nil, err
 	}
-	report := &reach.Report{}
-	if err := json.Unmarshal(data, report); err != nil {
+	into := new(T)
+	if err := json.Unmarshal(data, into); err != nil {
 		return nil, fmt.Errorf("reading the answer of the cluster: %w", err)
 	}
-	return report, nil
+	return into, nil
 }

@@ -42,6 +42,25 @@ func Belongs(pod *corev1.Pod, kind, name string) bool {
 	return owner.Kind == kind && owner.Name == name
 }
 
+// Owner names the workload that controls a pod, such as deploy/web, or the pod itself if none does.
+func Owner(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return "pod/" + pod.Name
+	}
+	if hash := pod.Labels["pod-template-hash"]; owner.Kind == "ReplicaSet" && hash != "" {
+		if name, ok := strings.CutSuffix(owner.Name, "-"+hash); ok {
+			return "deploy/" + name
+		}
+	}
+	for short, kind := range map[string]string{"rs": "ReplicaSet", "sts": "StatefulSet", "ds": "DaemonSet", "job": "Job"} {
+		if kind == owner.Kind {
+			return short + "/" + owner.Name
+		}
+	}
+	return "pod/" + pod.Name
+}
+
 // Peer is one end of a connection.
 type Peer struct {
 	Address netip.Addr

@@ -333,8 +333,25 @@ func (f *Fabric) Answer(ctx context.Context, ask *reach.Ask) (*reach.Report, err
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.serverLocked()
-	return f.cluster.Answer(ask, func(q *reach.Query) {
-		f.complete(q)
-		q.Affinities = nil // a question makes no connection
+	return f.cluster.Answer(ask, f.completeQuestion)
+}
+
+// Matrix answers a question for all connections between workloads. Connections are decided between its rows.
+func (f *Fabric) Matrix(ctx context.Context, ask *reach.MatrixAsk) (*reach.Matrix, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	return f.cluster.Matrix(ask, f.completeQuestion, func(work func()) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.serverLocked()
+		work()
+		return ctx.Err()
 	})
+}
+
+// completeQuestion is complete for a question, which makes no connection.
+func (f *Fabric) completeQuestion(q *reach.Query) {
+	f.complete(q)
+	q.Affinities = nil
 }

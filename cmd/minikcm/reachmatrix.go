@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	_ "embed" // the page's template
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm/internal/dump"
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/reachapi"
+	"minikcm.dev/minikcm/kubeletsim"
+)
+
+// reachMatrix runs minikcm reach --matrix.
+func reachMatrix(cmd *cobra.Command, kubeconfig, objects, output string, ask *reach.MatrixAsk) error {
+	print := map[string]func(io.Writer, *reach.Matrix) error{
+		"":     func(w io.Writer, m *reach.Matrix) error { _, err := io.WriteString(w, m.Text()); return err },
+		"json": func(w io.Writer, m *reach.Matrix) error { return printJSON(w, m) },
+		"html": matrixHTML,
+	}[output]
+	if print == nil {
+		return badInput{fmt.Errorf("--output=%s: must be json or html, or omitted", output)}
+	}
+	m, err := matrixOf(cmd.Context(), cmd.InOrStdin(), kubeconfig, objects, ask)
+	if err != nil {
+		return err
+	}
+	return print(cmd.OutOrStdout(), m)
+}
+
+// matrixOf answers for the objects in a file or, if none is named, for a running cluster.
+func matrixOf(ctx context.Context, in io.Reader, kubeconfig, objects string, ask *reach.MatrixAsk) (*reach.Matrix, error) {
+	if objects != "" {
+		d, err := dump.Read([]string{objects}, in)
+		if err != nil {
+			return nil, badInput{err}
+		}
+		m, err := kubeletsim.ReachMatrixIn(d.Objects(), ask)
+		return m, inFile(objects, err)
+	}
+	_, client, err := clusterOf(ctx, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	m, err := reachapi.GetMatrix(ctx, client.CoreV1().RESTClient(), ask)
+	return m, fromCluster(reachapi.MatrixPath, err)
+}
+
+//go:embed reachmatrix.html.tmpl
+var matrixTemplate string
+
+// matrixHTML writes a page with a matrix. It refers to no other file and runs no script.
+func matrixHTML(w io.Writer, m *reach.Matrix) error {
+	page, err := template.New("matrix").Parse(matrixTemplate)
+	if err != nil {
+		return fmt.Errorf("reading the template of the matrix: %w", err)
+	}
+	if err := page.Execute(w, m); err != nil {
+		return fmt.Errorf("writing the matrix: %w", err)
+	}
+	return nil
+}
