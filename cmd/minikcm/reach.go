@@ -16,9 +16,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim"
 )
 
+// reachFlags are the flags of minikcm reach.
+type reachFlags struct {
+	kubeconfig, objects, namespace, toNamespace, protocol, output, matrix string
+	port                                                                  uint16
+}
+
 func newReach() *cobra.Command {
-	var kubeconfig, objects, namespace, toNamespace, protocol, output, matrix string
-	var port uint16
+	var f reachFlags
 	cmd := &cobra.Command{
 		Use:   "reach FROM TO[:PORT] | reach --matrix",
 		Short: "Say whether a connection arrives, on which way, and which policy or rule decides",
@@ -53,56 +58,59 @@ be read, and 3 if TO is outside of the cluster.`,
   minikcm reach --matrix=namespace -o html --from-objects dump.yaml > matrix.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
-			case matrix != "" && len(args) > 0:
+			case f.matrix != "" && len(args) > 0:
 				return fmt.Errorf("--matrix asks about all workloads, but got %q", args[0])
-			case matrix == "" && len(args) != 2:
+			case f.matrix == "" && len(args) != 2:
 				return fmt.Errorf("\"minikcm reach\" needs a source and a destination, such as deploy/web db:5432, but got %d arguments", len(args))
 			}
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return nil, noFiles },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			spoken, err := reach.ParseProtocol(protocol)
-			if err != nil {
-				return badInput{fmt.Errorf("--protocol: %w", err)}
-			}
-			if matrix != "" {
-				question := &reach.MatrixAsk{Port: int32(port), Protocol: spoken}
-				if cmd.Flags().Changed("namespace") {
-					question.Namespaces = strings.Split(namespace, ",")
-				}
-				if question.ByNamespace, err = reach.ParseMatrixBy(matrix); err != nil {
-					return badInput{fmt.Errorf("--matrix: %w", err)}
-				}
-				return reachMatrix(cmd, kubeconfig, objects, output, question)
-			}
-			if output != "" && output != "json" {
-				return badInput{fmt.Errorf("--output=%s: must be json, or omitted", output)}
-			}
-			ask := &reach.Ask{Namespace: namespace, ToNamespace: toNamespace, From: args[0], To: args[1], Port: int32(port), Protocol: spoken}
-			var report *reach.Report
-			if objects != "" {
-				report, err = reachIn(cmd.InOrStdin(), objects, ask)
-			} else {
-				report, err = reachAt(cmd.Context(), kubeconfig, ask)
-			}
-			if err != nil {
-				return err
-			}
-			return printReach(cmd.OutOrStdout(), report, output)
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
-	cmd.Flags().StringVar(&objects, "from-objects", "", "answer for the objects in this file or folder, as \"kubectl get -o yaml\" prints them, or - for standard input")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of FROM, and of TO unless --to-namespace is given; with --matrix: the namespaces to ask about, separated by commas (default all)")
-	cmd.Flags().StringVar(&toNamespace, "to-namespace", "", "namespace of TO, if it is an object")
-	cmd.Flags().StringVar(&protocol, "protocol", "TCP", "protocol: TCP, UDP or SCTP")
-	cmd.Flags().Uint16Var(&port, "port", 0, "port of TO, if TO names none; with --matrix: of every destination (default: each port that it declares)")
-	cmd.Flags().StringVar(&matrix, "matrix", "", "ask about all connections: each workload, or each namespace, is a row and a column")
+	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
+	cmd.Flags().StringVar(&f.objects, "from-objects", "", "answer for the objects in this file or folder, as \"kubectl get -o yaml\" prints them, or - for standard input")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of FROM, and of TO unless --to-namespace is given; with --matrix: the namespaces to ask about, separated by commas (default all)")
+	cmd.Flags().StringVar(&f.toNamespace, "to-namespace", "", "namespace of TO, if it is an object")
+	cmd.Flags().StringVar(&f.protocol, "protocol", "TCP", "protocol: TCP, UDP or SCTP")
+	cmd.Flags().Uint16Var(&f.port, "port", 0, "port of TO, if TO names none; with --matrix: of every destination (default: each port that it declares)")
+	cmd.Flags().StringVar(&f.matrix, "matrix", "", "ask about all connections: each workload, or each namespace, is a row and a column")
 	cmd.Flags().Lookup("matrix").NoOptDefVal = "workload"
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json, or html with --matrix (default text)")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output format: json, or html with --matrix (default text)")
 	cmd.MarkFlagsMutuallyExclusive("kubeconfig", "from-objects")
 	return cmd
+}
+
+// run answers a question about one connection, or about all.
+func (f *reachFlags) run(cmd *cobra.Command, args []string) error {
+	protocol, err := reach.ParseProtocol(f.protocol)
+	if err != nil {
+		return badInput{fmt.Errorf("--protocol: %w", err)}
+	}
+	if f.matrix != "" {
+		ask := &reach.MatrixAsk{Port: int32(f.port), Protocol: protocol}
+		if cmd.Flags().Changed("namespace") {
+			ask.Namespaces = strings.Split(f.namespace, ",")
+		}
+		if ask.ByNamespace, err = reach.ParseMatrixBy(f.matrix); err != nil {
+			return badInput{fmt.Errorf("--matrix: %w", err)}
+		}
+		return reachMatrix(cmd, f, ask)
+	}
+	if f.output != "" && f.output != "json" {
+		return badInput{fmt.Errorf("--output=%s: must be json, or omitted", f.output)}
+	}
+	ask := &reach.Ask{Namespace: f.namespace, ToNamespace: f.toNamespace, From: args[0], To: args[1], Port: int32(f.port), Protocol: protocol}
+	var report *reach.Report
+	if f.objects != "" {
+		report, err = reachIn(cmd.InOrStdin(), f.objects, ask)
+	} else {
+		report, err = reachAt(cmd.Context(), f.kubeconfig, ask)
+	}
+	if err != nil {
+		return err
+	}
+	return printReach(cmd.OutOrStdout(), report, f.output)
 }
 
 // reachIn answers a question about the objects in a file.

@@ -16,16 +16,16 @@ import (
 )
 
 // reachMatrix runs minikcm reach --matrix.
-func reachMatrix(cmd *cobra.Command, kubeconfig, objects, output string, ask *reach.MatrixAsk) error {
+func reachMatrix(cmd *cobra.Command, f *reachFlags, ask *reach.MatrixAsk) error {
 	print := map[string]func(io.Writer, *reach.Matrix) error{
 		"":     func(w io.Writer, m *reach.Matrix) error { _, err := io.WriteString(w, m.Text()); return err },
 		"json": func(w io.Writer, m *reach.Matrix) error { return printJSON(w, m) },
 		"html": matrixHTML,
-	}[output]
+	}[f.output]
 	if print == nil {
-		return badInput{fmt.Errorf("--output=%s: must be json or html, or omitted", output)}
+		return badInput{fmt.Errorf("--output=%s: must be json or html, or omitted", f.output)}
 	}
-	m, err := matrixOf(cmd.Context(), cmd.InOrStdin(), kubeconfig, objects, ask)
+	m, err := matrixOf(cmd.Context(), cmd.InOrStdin(), f.kubeconfig, f.objects, ask)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,12 @@ func (m *Matrix) Text() string {
 	return text.String()
 }
 
-// outside is the name of what is no workload.
-const outside = "outside"
+const (
+	// outside is the name of what is no workload.
+	outside = "outside"
+	// denied is the summary of connections that policies deny.
+	denied = "denied"
+)
 
 // label names the end beside its namespace.
 func (e *MatrixEnd) label() string {
@@ -61,31 +65,31 @@ func (e *MatrixEnd) Label() string {
 
 // Summary returns the cell in one word.
 func (cell *Cell) Summary() string {
-	reached, denied := len(cell.Reached), len(cell.Denied)
+	reached, lost := len(cell.Reached), len(cell.Denied)
 	switch {
-	case reached+denied == 0:
+	case reached+lost == 0:
 		return ""
 	case reached == 0 && slices.ContainsFunc(cell.Denied, func(d Denied) bool { return len(d.Policies) > 0 }):
-		return "denied"
+		return denied
 	case reached == 0:
 		return "-"
 	case !strings.Contains(cell.Reached[0], ":"):
 		return strings.Join(cell.Reached, ",")
-	case denied == 0:
+	case lost == 0:
 		return "yes"
 	}
-	return strconv.Itoa(reached) + "/" + strconv.Itoa(reached+denied)
+	return strconv.Itoa(reached) + "/" + strconv.Itoa(reached+lost)
 }
 
-// Class says whether all, some or none of the connections of the cell arrive; empty if it has none.
+// Class says whether all or some of the connections of the cell arrive, or policies deny them ("none"); empty if nothing is there.
 func (cell *Cell) Class() string {
-	switch {
-	case len(cell.Reached)+len(cell.Denied) == 0:
+	switch summary := cell.Summary(); {
+	case summary == "" || summary == "-":
 		return ""
+	case summary == denied:
+		return "none"
 	case len(cell.Denied) == 0:
 		return "all"
-	case len(cell.Reached) == 0:
-		return "none"
 	}
 	return "some"
 }
