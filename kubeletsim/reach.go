@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 )
@@ -32,6 +33,9 @@ func (k *Kubelets) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, er
 func (k *Kubelets) ReachMatrix(ctx context.Context, ask *reach.MatrixAsk) (*reach.Matrix, error) {
 	return k.fabric.Matrix(ctx, ask)
 }
+
+// SetClusterPolicies replaces the cluster-wide policies of the network.
+func (k *Kubelets) SetClusterPolicies(all []*policy.ClusterPolicy) { k.fabric.SetClusterPolicies(all) }
 
 // FollowReach calls changed after each change on which answers of Reach may depend, until ctx ends. Calls may overlap.
 func (k *Kubelets) FollowReach(ctx context.Context, changed func()) error {
@@ -77,6 +81,7 @@ type dumped struct {
 	cluster  *reach.Cluster
 	services []*corev1.Service
 	pods     []*corev1.Pod
+	wide     []*policy.ClusterPolicy
 	slices   int
 	// spaces are the namespaces that an object is in.
 	spaces map[string]bool
@@ -121,11 +126,17 @@ func (d *dumped) add(o *unstructured.Unstructured) error {
 		d.slices++
 		d.cluster.Services.SetSlice(slice)
 	case networkingv1.GroupName + "/NetworkPolicy":
-		policy, err := read[networkingv1.NetworkPolicy](o)
+		of, err := read[networkingv1.NetworkPolicy](o)
 		if err != nil {
 			return err
 		}
-		d.cluster.Policies.Set(policy)
+		d.cluster.Policies.Set(of)
+	case policy.ClusterGroup + "/" + policy.ClusterKind:
+		parsed, err := policy.ParseCluster(o.Object)
+		if err != nil {
+			return err
+		}
+		d.wide = append(d.wide, parsed)
 	}
 	return nil
 }
@@ -135,6 +146,7 @@ const usualServer = "10.96.0.10"
 
 // complete adds what a dump may lack: namespaces, endpoints, and the name server.
 func (d *dumped) complete() {
+	d.cluster.Policies.SetClusterPolicies(d.wide)
 	for name := range d.spaces {
 		if name != "" && !d.cluster.Policies.HasNamespace(name) {
 			d.cluster.Policies.SetNamespace(name, map[string]string{corev1.LabelMetadataName: name})

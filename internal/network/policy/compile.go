@@ -19,6 +19,10 @@ const (
 	directions
 )
 
+func (d direction) String() string {
+	return [directions]string{ingress: "ingress", egress: "egress"}[d]
+}
+
 // compiled is a policy with its selectors and addresses parsed.
 type compiled struct {
 	ref        Ref
@@ -47,6 +51,7 @@ type peer struct {
 
 // port is an entry of Ports.
 type port struct {
+	// protocol is empty if every one matches.
 	protocol corev1.Protocol
 	// name is a container's port, which the pod gives a number; empty: first to last.
 	name string
@@ -142,6 +147,9 @@ func prefix(text string) netip.Prefix {
 // requiredLabels returns alternatives for filing a selector: each is a list of labels of which every pod that is
 // selected has one. Nil means that there is none.
 func requiredLabels(s labels.Selector) [][]label {
+	if s == nil {
+		return nil
+	}
 	requirements, _ := s.Requirements()
 	var all [][]label
 	for _, r := range requirements {

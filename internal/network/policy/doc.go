@@ -1,5 +1,6 @@
 // Package policy decides which connections the NetworkPolicies of a cluster allow, by the rules of the API's
-// documentation (https://kubernetes.io/docs/concepts/services-networking/network-policies/). It is pure.
+// documentation (https://kubernetes.io/docs/concepts/services-networking/network-policies/), and its ClusterNetworkPolicies
+// (https://network-policy-api.sigs.k8s.io). It is pure.
 //
 // A Set holds the policies of a cluster, compiled: each is found by its namespace and one of the labels that its
 // selector requires, so that a decision does not depend on the number of policies that select other pods. A Verdict

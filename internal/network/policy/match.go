@@ -82,7 +82,7 @@ func (r *rule) port(f *Flow) int {
 
 func (p *port) matches(f *Flow) bool {
 	switch {
-	case p.protocol != f.Protocol:
+	case p.protocol != "" && p.protocol != f.Protocol:
 		return false
 	case p.name != "":
 		return f.To.selectable() != nil && hasPort(f.To.Pod, p.name, f.Protocol, f.Port)
@@ -114,9 +114,9 @@ const maxReasons = 5
 
 // why says why the policy does not allow the connection.
 func (c *compiled) why(f *Flow, d direction, other *Peer, namespaces map[string]labels.Set) string {
-	name, list := "ingress", "from"
+	name, list := d.String(), "from"
 	if d == egress {
-		name, list = "egress", "to"
+		list = "to"
 	}
 	if len(c.rules[d]) == 0 {
 		return "it has no " + name + " rule, and so denies everything"

@@ -75,10 +75,18 @@ type Side struct {
 	By *Rule
 	// Denials says of each policy in Selected why it does not allow the connection; nil if it is allowed.
 	Denials []Denial
+	// Cluster is the rule of a cluster-wide policy that decides; nil if none does. One of the tier Admin decides before the
+	// policies in Selected, which it then leaves empty.
+	Cluster *ClusterRule
 }
 
 // Allowed reports whether the side allows the connection.
-func (s *Side) Allowed() bool { return len(s.Selected) == 0 || s.By != nil }
+func (s *Side) Allowed() bool {
+	if s.Cluster != nil {
+		return s.Cluster.Action == Accept
+	}
+	return len(s.Selected) == 0 || s.By != nil
+}
 
 // Ref names a policy.
 type Ref struct {
@@ -104,22 +112,19 @@ type Denial struct {
 	Why    string `json:"why"`
 }
 
-// Set holds NetworkPolicies and the labels of namespaces. The zero value is empty. It must not be changed while it is
-// read.
+// Set holds NetworkPolicies, cluster-wide policies, and the labels of namespaces and nodes. The zero value is empty. It must not be
+// changed while it is read.
 type Set struct {
-	spaces     map[string]*space
-	namespaces map[string]labels.Set
+	spaces            map[string]*space
+	tiers             map[Tier]*filing[*ClusterPolicy]
+	namespaces, nodes map[string]labels.Set
 }
 
-// space holds the policies of one namespace. Each is in one bucket.
+// space holds the policies of one namespace.
 type space struct {
-	byName  map[string]*compiled
-	byLabel map[label][]*compiled
-	// others are the policies whose selectors require no label.
-	others []*compiled
+	filing[*compiled]
+	byName map[string]*compiled
 }
-
-type label struct{ key, value string }
 
 // SetNamespace sets the labels of a namespace.
 func (s *Set) SetNamespace(name string, of map[string]string) {
@@ -152,7 +157,7 @@ func (s *Set) Set(policy *networkingv1.NetworkPolicy) {
 	s.Delete(policy.Namespace, policy.Name)
 	sp := s.spaces[policy.Namespace]
 	if sp == nil {
-		sp = &space{byName: map[string]*compiled{}, byLabel: map[label][]*compiled{}}
+		sp = &space{byName: map[string]*compiled{}}
 		if s.spaces == nil {
 			s.spaces = map[string]*space{}
 		}
@@ -160,27 +165,7 @@ func (s *Set) Set(policy *networkingv1.NetworkPolicy) {
 	}
 	c := compile(policy)
 	sp.byName[policy.Name] = c
-	required := requiredLabels(c.pods)
-	if required == nil {
-		sp.others = append(sp.others, c)
-		return
-	}
-	// The pair that the fewest policies require leads to it: a label such as tier=backend, which all have, would not
-	// tell them apart.
-	best := slices.MinFunc(required, func(a, b []label) int { return sp.size(a) - sp.size(b) })
-	c.filed = best
-	for _, l := range best {
-		sp.byLabel[l] = append(sp.byLabel[l], c)
-	}
-}
-
-// size returns the number of policies under the labels.
-func (sp *space) size(of []label) int {
-	n := 0
-	for _, l := range of {
-		n += len(sp.byLabel[l])
-	}
-	return n
+	c.filed = sp.add(c, requiredLabels(c.pods))
 }
 
 // Delete removes a policy.
@@ -191,13 +176,7 @@ func (s *Set) Delete(namespace, name string) {
 	}
 	c := sp.byName[name]
 	delete(sp.byName, name)
-	same := func(other *compiled) bool { return other == c }
-	sp.others = slices.DeleteFunc(sp.others, same)
-	for _, l := range c.filed {
-		if sp.byLabel[l] = slices.DeleteFunc(sp.byLabel[l], same); len(sp.byLabel[l]) == 0 {
-			delete(sp.byLabel, l)
-		}
-	}
+	sp.remove(c, c.filed)
 	if len(sp.byName) == 0 {
 		delete(s.spaces, namespace)
 	}
@@ -222,8 +201,18 @@ func (s *Set) side(f *Flow, d direction) Side {
 	if d == ingress {
 		own, other = other, own
 	}
+	pod := own.selectable()
+	if pod == nil {
+		return Side{}
+	}
+	if rule := s.decideTier(Admin, pod, f, d, other); rule != nil {
+		return Side{Cluster: rule}
+	}
 	var side Side
-	selecting := s.selecting(own.selectable(), d)
+	selecting := s.selecting(pod, d)
+	if len(selecting) == 0 {
+		side.Cluster = s.decideTier(Baseline, pod, f, d, other)
+	}
 	for _, c := range selecting {
 		side.Selected = append(side.Selected, c.ref)
 		if side.By == nil {
@@ -240,23 +229,10 @@ func (s *Set) side(f *Flow, d direction) Side {
 
 // selecting returns the policies that select a pod for a direction, sorted by name.
 func (s *Set) selecting(pod *corev1.Pod, d direction) []*compiled {
-	if pod == nil || s.spaces[pod.Namespace] == nil {
+	if s.spaces[pod.Namespace] == nil {
 		return nil
 	}
-	sp := s.spaces[pod.Namespace]
-	var found []*compiled
-	// A policy is filed under values of one label, of which the pod has one at most: no policy is found twice.
-	add := func(candidates []*compiled) {
-		for _, c := range candidates {
-			if c.directions[d] && c.pods.Matches(labels.Set(pod.Labels)) {
-				found = append(found, c)
-			}
-		}
-	}
-	add(sp.others)
-	for key, value := range pod.Labels {
-		add(sp.byLabel[label{key, value}])
-	}
+	found := s.spaces[pod.Namespace].find(pod, func(c *compiled) bool { return c.directions[d] && c.pods.Matches(labels.Set(pod.Labels)) })
 	slices.SortFunc(found, func(a, b *compiled) int { return strings.Compare(a.ref.Name, b.ref.Name) })
 	return found
 }

@@ -127,6 +127,7 @@ func hasHostPort(pod *corev1.Pod) bool {
 func (c *Cluster) SetNode(node *corev1.Node) {
 	c.DeleteNode(node.Name)
 	c.nodes[node.Name] = node
+	c.Policies.SetNode(node.Name, node.Labels)
 	for _, address := range NodeAddresses(node) {
 		c.byAddress[address] = node.Name
 	}
@@ -134,6 +135,7 @@ func (c *Cluster) SetNode(node *corev1.Node) {
 
 // DeleteNode removes a node.
 func (c *Cluster) DeleteNode(name string) {
+	c.Policies.DeleteNode(name)
 	if node := c.nodes[name]; node != nil {
 		for _, address := range NodeAddresses(node) {
 			if c.byAddress[address] == name {

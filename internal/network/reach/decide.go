@@ -437,11 +437,15 @@ func (c *Cluster) forbidden(from policy.Peer, p *Path, to policy.Peer) bool {
 	if v.Allowed() {
 		return false
 	}
-	side := "egress"
-	if v.Egress.Allowed() {
-		side = "ingress"
+	direction, side := "egress", &v.Egress
+	if side.Allowed() {
+		direction, side = "ingress", &v.Ingress
 	}
-	p.end(TimedOut, "NetworkPolicies deny the "+side)
+	by := "NetworkPolicies deny the "
+	if side.Cluster != nil {
+		by = "a " + policy.ClusterKind + " denies the "
+	}
+	p.end(TimedOut, by+direction)
 	return true
 }
 

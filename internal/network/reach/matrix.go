@@ -77,7 +77,7 @@ type Denied struct {
 	Port    string  `json:"port"`
 	Outcome Outcome `json:"outcome"`
 	Why     string  `json:"why"`
-	// Policies are the NetworkPolicies that deny it, as NAMESPACE/NAME.
+	// Policies are the NetworkPolicies that deny it, as NAMESPACE/NAME, and the ClusterNetworkPolicies.
 	Policies []string `json:"policies,omitempty"`
 }
 
@@ -180,8 +180,13 @@ func (cell *Cell) add(port string, p *Path) {
 	}
 	denied := Denied{Port: port, Outcome: p.Outcome, Why: p.Why}
 	if v := p.Verdict; v != nil {
-		for _, d := range slices.Concat(v.Egress.Denials, v.Ingress.Denials) {
-			denied.Policies = append(denied.Policies, d.Policy.String())
+		for _, side := range []*policy.Side{&v.Egress, &v.Ingress} {
+			if side.Cluster != nil && !side.Allowed() {
+				denied.Policies = append(denied.Policies, side.Cluster.Policy)
+			}
+			for _, d := range side.Denials {
+				denied.Policies = append(denied.Policies, d.Policy.String())
+			}
 		}
 	}
 	cell.Denied = append(cell.Denied, denied)

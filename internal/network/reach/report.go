@@ -45,6 +45,8 @@ type Policies struct {
 	Selecting []policy.Ref    `json:"selecting,omitempty"`
 	By        *policy.Rule    `json:"by,omitempty"`
 	Denials   []policy.Denial `json:"denials,omitempty"`
+	// Cluster is the rule of a ClusterNetworkPolicy that decides.
+	Cluster *policy.ClusterRule `json:"cluster,omitempty"`
 }
 
 // StepText is one step of the way in words.
@@ -153,11 +155,15 @@ func (r *Report) addView(p *Path) {
 }
 
 func policiesOf(s *policy.Side) *Policies {
-	return &Policies{Allowed: s.Allowed(), Selecting: s.Selected, By: s.By, Denials: s.Denials}
+	return &Policies{Allowed: s.Allowed(), Selecting: s.Selected, By: s.By, Denials: s.Denials, Cluster: s.Cluster}
 }
 
 func (r *Report) addSide(direction string, s *policy.Side, of string) {
 	switch {
+	case s.Cluster != nil && s.Allowed():
+		r.step(direction, "allowed by "+s.Cluster.String())
+	case s.Cluster != nil:
+		r.step(direction, "not allowed by "+s.Cluster.String())
 	case len(s.Selected) == 0:
 		r.step(direction, "allowed: no policy selects "+of)
 	case s.By != nil:

@@ -212,6 +212,14 @@ func (f *Fabric) Changed() {
 	}
 }
 
+// SetClusterPolicies replaces the cluster-wide policies.
+func (f *Fabric) SetClusterPolicies(all []*policy.ClusterPolicy) {
+	f.mu.Lock()
+	f.cluster.Policies.SetClusterPolicies(all)
+	f.mu.Unlock()
+	f.Changed()
+}
+
 // Disturb adds a fault of the network, until remove is called.
 func (f *Fabric) Disturb(r *faults.Rule) (remove func()) {
 	change := func(do func(*faults.Rule)) {

@@ -25,18 +25,33 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Kind is one of kwok's kinds.
+// Kind is a kind whose definition users install.
 type Kind struct {
 	// Name is the name of the kind. An invalid object gets an event with the reason InvalidNAME.
 	Name     string
 	Resource string
+	// Group is the API group, kwok's if it is empty, and Versions are those that Read takes, the best one first.
+	Group    string
+	Versions []string
 	// Read makes the objects take effect, sorted by namespace and name. Without the definition there
 	// are none. No two calls of Read are concurrent, not even for different kinds.
 	Read func(objects []*unstructured.Unstructured) (loop.Result, error)
 }
 
-func (k *Kind) resource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: stages.Group, Version: stages.Version, Resource: k.Resource}
+// definition is the name of the kind's definition.
+func (k *Kind) definitionName() string { return k.Resource + "." + k.Group }
+
+// served returns the resource of the best version that a definition serves.
+func (k *Kind) served(definition *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, wanted := range k.Versions {
+		for _, given := range versions {
+			if v, _ := given.(map[string]any); v["name"] == wanted && v["served"] == true {
+				return schema.GroupVersionResource{Group: k.Group, Version: wanted, Resource: k.Resource}, true
+			}
+		}
+	}
+	return schema.GroupVersionResource{}, false
 }
 
 // Options configure Sources. All fields but Ledger and Recorder are needed.
@@ -102,6 +117,9 @@ func (s *source) watch(w *Watched) {
 func New(opts Options, kinds ...Kind) *Sources {
 	s := &Sources{opts: opts, kinds: map[string]*source{}, reported: map[reference]string{}}
 	for _, kind := range kinds {
+		if kind.Group == "" {
+			kind.Group, kind.Versions = stages.Group, []string{stages.Version}
+		}
 		s.kinds[kind.Name] = &source{Kind: kind}
 	}
 	s.loop = loop.NewTyped(loop.TypedOptions[key]{
@@ -117,7 +135,7 @@ func (s *Sources) Run(ctx context.Context) error {
 	if ctx.Err() == nil {
 		for _, name := range s.names() {
 			of := s.kinds[name]
-			of.definition = s.Watch(definitions, "metadata.name="+of.Resource+"."+stages.Group, func(any) { s.loop.Add(key{name, true}) })
+			of.definition = s.Watch(definitions, "metadata.name="+of.definitionName(), func(any) { s.loop.Add(key{name, true}) })
 		}
 	}
 	err := s.loop.Run(ctx)
@@ -192,26 +210,28 @@ func (s *Sources) read(ctx context.Context, k key) (loop.Result, error) {
 
 // readDefinition starts to watch a kind when the API serves it, and ends it when it no longer does.
 func (s *Sources) readDefinition(ctx context.Context, of *source) error {
-	serves := slices.ContainsFunc(of.definition.Informer.GetStore().List(), established)
-	watching := of.watching()
-	switch {
-	case serves && watching == nil:
-		// The kind is served only some time after its definition is established: the key is retried.
-		if _, err := s.opts.Client.Resource(of.resource()).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-			return fmt.Errorf("listing objects of the kind %s: %w", of.Name, err)
+	var resource schema.GroupVersionResource
+	serves := false
+	for _, obj := range of.definition.Informer.GetStore().List() { // it has one object at most
+		if o, ok := obj.(*unstructured.Unstructured); ok && o.GetDeletionTimestamp() == nil && IsTrue(o, "Established") {
+			resource, serves = of.served(o)
 		}
-		of.watch(s.Watch(of.resource(), "", func(any) { s.loop.Add(key{kind: of.Name}) }))
-	case !serves && watching != nil:
+	}
+	watching := of.watching()
+	if watching != nil && (!serves || watching.Resource != resource) {
 		watching.End()
 		of.watch(nil)
 		s.loop.Add(key{kind: of.Name})
+		watching = nil
+	}
+	if serves && watching == nil {
+		// The kind is served only some time after its definition is established: the key is retried.
+		if _, err := s.opts.Client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return fmt.Errorf("listing objects of the kind %s: %w", of.Name, err)
+		}
+		of.watch(s.Watch(resource, "", func(any) { s.loop.Add(key{kind: of.Name}) }))
 	}
 	return nil
-}
-
-func established(obj any) bool {
-	o, ok := obj.(*unstructured.Unstructured)
-	return ok && o.GetDeletionTimestamp() == nil && IsTrue(o, "Established")
 }
 
 // IsTrue reports whether an object has a condition that is true.
@@ -261,7 +281,7 @@ func (s *Sources) Report(kind, name string, err error) {
 	if known && last == version {
 		return
 	}
-	s.opts.Logger.Error(err, "An object of kwok's fails", "kind", kind, "name", name)
+	s.opts.Logger.Error(err, "An object has no effect", "kind", kind, "name", name)
 	if o == nil || s.opts.Recorder == nil {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/internal/cause"
 	"minikcm.dev/minikcm/internal/kwok"
 	"minikcm.dev/minikcm/internal/loop"
+	"minikcm.dev/minikcm/internal/network/policy"
 )
 
 // Name is the name of a Reader as an API client, in events and in the order of turns.
@@ -24,11 +25,13 @@ type Target interface {
 	// SetUsages passes on the usages that have effect from now on; nil: there are none.
 	SetUsages(*kwok.Usages)
 	SetMetrics(*kwok.Metrics)
+	// SetClusterPolicies passes on the ClusterNetworkPolicies that have effect from now on.
+	SetClusterPolicies([]*policy.ClusterPolicy)
 	// Started returns how many containers a node has started.
 	Started(node string) int64
 }
 
-// Reader reads ResourceUsages, ClusterResourceUsages and Metrics. Run it once.
+// Reader reads ResourceUsages, ClusterResourceUsages and Metrics of kwok, and ClusterNetworkPolicies. Run it once.
 type Reader struct {
 	sources *Sources
 	target  Target
@@ -37,6 +40,7 @@ type Reader struct {
 	parser                 *kwok.Parser
 	pods, cluster          *Parsed[*kwok.Usage]
 	metrics                *Parsed[*kwok.Metric]
+	policies               *Parsed[*policy.ClusterPolicy]
 	podUsages, clusterWide []*kwok.Usage
 }
 
@@ -57,6 +61,7 @@ func NewReader(config *rest.Config, opts Options, target Target, seed uint64) (*
 	r.pods = NewParsed(kwok.KindResourceUsage, decoded(r.parser.Usage))
 	r.cluster = NewParsed(kwok.KindClusterResourceUsage, decoded(r.parser.Usage))
 	r.metrics = NewParsed(kwok.KindMetric, decoded(r.parser.Metric))
+	r.policies = NewParsed(policy.ClusterKind, policy.ParseCluster)
 	r.sources = New(
 		opts,
 		Kind{Name: kwok.KindResourceUsage, Resource: kwok.ResourceUsages, Read: func(objects []*unstructured.Unstructured) (loop.Result, error) {
@@ -68,6 +73,13 @@ func NewReader(config *rest.Config, opts Options, target Target, seed uint64) (*
 			return r.setUsages()
 		}},
 		Kind{Name: kwok.KindMetric, Resource: kwok.MetricResources, Read: r.readMetrics},
+		Kind{
+			Name: policy.ClusterKind, Group: policy.ClusterGroup, Versions: policy.ClusterVersions(), Resource: policy.ClusterResource,
+			Read: func(objects []*unstructured.Unstructured) (loop.Result, error) {
+				target.SetClusterPolicies(r.policies.Of(objects, r.sources.Report))
+				return loop.Result{}, nil
+			},
+		},
 	)
 	return r, nil
 }
