@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 	"minikcm.dev/minikcm/apiserver/internal/services"
 	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/network/secure"
 )
 
 // newHooks returns the plugin for webhooks and admission policies.
@@ -54,8 +55,11 @@ func (s *Server) resolver() services.Resolver {
 		if err != nil {
 			return nil
 		}
-		if handler, known := listener(port); known { // a page is no answer to a review
-			return handler
+		if open := listener(port); open != nil && open.Known { // a page is no answer to a review
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.TLS = secure.State("")
+				open.Handler.ServeHTTP(w, r)
+			})
 		}
 		return nil
 	}}

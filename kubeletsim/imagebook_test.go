@@ -77,8 +77,7 @@ func TestImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		handler, _ := open(tt.port)
-		handler.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
+		open(tt.port).Handler.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
 		body, _ := io.ReadAll(w.Result().Body)
 		if got := fmt.Sprintf("%d %s", w.Code, body); got != tt.want {
 			t.Errorf("%s of %s: %q, want %q", tt.path, tt.pod, got, tt.want)

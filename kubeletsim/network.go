@@ -12,6 +12,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
@@ -123,4 +124,17 @@ func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Reques
 		return
 	}
 	k.containers.Answer(n, e, path, w, r)
+}
+
+// Certificate returns the source of the certificate of a TLS server at the end of a path; nil: the server speaks no TLS, or nothing is
+// known of it.
+func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
+	if path.Pod == nil {
+		return nil
+	}
+	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
+	if n == nil || e == nil {
+		return nil
+	}
+	return k.containers.Certificate(n, e, path)
 }

@@ -3,6 +3,8 @@ package kubeletsim_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +24,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 )
 
 func httpPod(name string) *corev1.Pod {
@@ -177,6 +182,75 @@ func TestPortForward(t *testing.T) {
 				t.Errorf("of a closed port, got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// A forwarded port and the proxy speak TLS with a server that serves it.
+func TestTLSPorts(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	authority, err := auth.NewAuthority("test", clock.Real().Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server("web.default.svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := pair.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Data: map[string][]byte{"tls.crt": pair.CertPEM(), "tls.key": key}}
+	if _, err := c.client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.run(podNamed("web", func(pod *corev1.Pod) {
+		pod.Annotations = map[string]string{"minikcm.dev/http": "8443 tls /certs/tls.crt /certs/tls.key\n8443 / 200 safe\n9443 tls /none /none\n8080 / 200 plain"}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "certs", MountPath: "/certs"}}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "certs", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "web"}}}}
+	}))
+	core := c.client.CoreV1().RESTClient()
+	for name, want := range map[string]string{
+		"https:web:8443": "safe\n", "web:8443": "Client sent an HTTP request to an HTTPS server.", "https:web:8080": "error trying to reach service: http: server gave HTTP response to HTTPS client",
+		"https:web:9443": "error trying to reach service: remote error: tls: internal error", "https:web:1": "connection refused", "web:8080": "plain\n",
+	} {
+		if got := ask(t, core.Get().Namespace("default").Resource("pods").Name(name).SubResource("proxy").Suffix("/")); !strings.Contains(got, want) {
+			t.Errorf("the proxy of %s: got %q, want %q", name, got, want)
+		}
+	}
+	dialer, err := portforward.NewSPDYOverWebsocketDialer(core.Post().Resource("pods").Namespace("default").Name("web").SubResource("portforward").URL(), c.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports, end := forward(t, dialer, ":8443", ":9443")
+	defer end()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.CertPEM())
+	for _, tt := range []struct {
+		port       uint16
+		name, want string
+	}{
+		{ports[0].Local, "web.default.svc", "200 safe\n"},
+		{ports[0].Local, "other", "certificate is valid for web.default.svc, not other"},
+		{ports[1].Local, "web.default.svc", "remote error: tls: internal error"},
+	} {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: tt.name}}}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/", tt.port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if response, err := client.Do(request); err != nil {
+			got = err.Error()
+		} else {
+			body, _ := io.ReadAll(response.Body) // what is missing is seen
+			_ = response.Body.Close()
+			got = fmt.Sprintf("%d %s", response.StatusCode, body)
+		}
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("port %d as %s: got %q, want %q", tt.port, tt.name, got, tt.want)
+		}
 	}
 }
 

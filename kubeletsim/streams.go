@@ -3,12 +3,12 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 )
 
@@ -63,9 +63,8 @@ func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containers
 	return k.containers.Running(n, e, name)
 }
 
-// OpenPorts returns a function that returns the handler of a running pod's TCP port, and whether the pod declares its
-// answers; nil for a port without a listener.
-func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) (handler http.Handler, known bool), error) {
+// OpenPorts returns a function that returns a running pod's TCP port; nil for a port without a listener.
+func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:
@@ -80,5 +79,5 @@ func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) (handler http.Ha
 	if shown := e.See(); shown.Gone || !shown.State.Sandbox || shown.State.Ended {
 		return nil, fmt.Errorf("pod not found (%q)", pod.Name+"_"+pod.Namespace)
 	}
-	return func(port int32) (http.Handler, bool) { return k.containers.Port(n, e, port) }, nil
+	return func(port int32) *secure.Port { return k.containers.Port(n, e, port) }, nil
 }

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
@@ -19,6 +20,7 @@ import (
 	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/internal/relay"
 	"minikcm.dev/minikcm/kubeletsim"
 )
@@ -163,7 +165,7 @@ func arrives(path *reach.Path) bool { return path.Outcome == reach.Connected || 
 func (e *entrance) join(ctx context.Context, conn net.Conn, path *reach.Path) {
 	address := processAt(path)
 	if address == "" {
-		e.answers.give(&entered{conn, path})
+		e.answers.give(secure.Server(&entered{conn, path}, e.certificate(path)))
 		return
 	}
 	process, err := relay.Dial(ctx, address)
@@ -172,6 +174,19 @@ func (e *entrance) join(ctx context.Context, conn net.Conn, path *reach.Path) {
 		return
 	}
 	relay.Join(ctx, conn, process, relayIdle)
+}
+
+// certificate returns the source of a TLS server's certificate. It is in flight while it reads one.
+func (e *entrance) certificate(path *reach.Path) secure.Source {
+	source := e.kubelets.Certificate(path)
+	if source == nil {
+		return nil
+	}
+	return func(ctx context.Context) (*tls.Certificate, error) {
+		work := inflight.Begin(e.ledger, inflight.Request)
+		defer work.End()
+		return source(inflight.With(ctx, work))
+	}
 }
 
 // entered is a connection to a simulated program.

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"context"
+	"crypto/tls"
 	"log"
 	"net"
 	"net/http"
@@ -25,6 +26,9 @@ func (e *entrance) newServer(ctx context.Context, handler http.Handler) *server 
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			if secured, ok := conn.(*tls.Conn); ok {
+				conn = secured.NetConn()
+			}
 			if c, ok := conn.(*entered); ok {
 				return context.WithValue(ctx, pathKey{}, c.path)
 			}

@@ -3,6 +3,8 @@ package minikcmapi
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +27,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/auth"
 	"minikcm.dev/minikcm/internal/outside"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -179,6 +182,47 @@ func TestProxy(t *testing.T) {
 	m.pass(time.Second)
 	if got, want := get(t, plain(at), "http://web:8081/"), "504 minikcm: web:8081: Connection timed out: NetworkPolicies deny the ingress\n"; got != want {
 		t.Errorf("with a policy, got %q, want %q", got, want)
+	}
+}
+
+// A tunnel leads to a server with TLS, which is found behind its Service.
+func TestProxyTLS(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, outside.Options{Proxy: true})
+	authority, err := auth.NewAuthority("test", clock.Real().Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server("safe.default.svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := pair.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "safe"}, Data: map[string][]byte{"tls.crt": pair.CertPEM(), "tls.key": key}}
+	if _, err := m.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "safe", Labels: map[string]string{"app": "safe"}, Annotations: map[string]string{"minikcm.dev/http": "8080 tls /certs/tls.crt /certs/tls.key\n8080 / 200 safe"}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "nginx", VolumeMounts: []corev1.VolumeMount{{Name: "certs", MountPath: "/certs"}}}}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "certs", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "safe"}}}}
+	if _, err := m.Client().CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.service("safe", corev1.ServiceTypeClusterIP, nil)
+	m.pass(5 * time.Second)
+	at := m.entrances().Proxy
+	transport := tunnel(at)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.CertPEM())
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	if got, want := get(t, transport, "https://safe.default.svc:8081/"), "200 safe\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := get(t, plain(at), "http://safe.default.svc:8081/"), "400 Client sent an HTTP request to an HTTPS server.\n"; got != want {
+		t.Errorf("without TLS, got %q, want %q", got, want)
 	}
 }
 

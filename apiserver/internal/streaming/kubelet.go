@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/remotecommand"
+
+	"minikcm.dev/minikcm/internal/network/secure"
 )
 
 // Kubelets connect clients to the containers of pods. The errors of upstream's kubelets are
@@ -22,7 +24,7 @@ type Kubelets interface {
 	// OpenAttach finds a running container. The returned function connects the streams
 	// with its input and with its output from now on.
 	OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (StreamFunc, error)
-	// OpenPorts finds the handlers of the ports of a scheduled pod.
+	// OpenPorts finds what listens on the ports of a scheduled pod.
 	OpenPorts(pod *corev1.Pod) (PortFunc, error)
 	// NodeHandler returns the handler of a node's kubelet; nil if the kubelet is
 	// unreachable.
@@ -37,8 +39,8 @@ type Kubelets interface {
 // StreamFunc serves the streams of one client. It returns when ctx ends, at the latest.
 type StreamFunc = func(ctx context.Context, streams remotecommand.StreamOptions) error
 
-// PortFunc returns the handler that listens on a port of a pod, and whether the pod declares its answers; nil if there is none.
-type PortFunc = func(port int32) (handler http.Handler, known bool)
+// PortFunc returns what listens on a port of a pod; nil if nothing does.
+type PortFunc = func(port int32) *secure.Port
 
 // textError is a kubelet's plain-text error, which upstream's apiserver passes on
 // unchanged.

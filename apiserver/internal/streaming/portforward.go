@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/remote"
 	"minikcm.dev/minikcm/apiserver/internal/response"
 	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/internal/peers"
 	"minikcm.dev/minikcm/internal/relay"
 )
@@ -63,12 +64,12 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 				relay.Join(ctx, conn, process, 0)
 				return nil
 			}
-			handler, _ := listener(int32(port))
-			if handler == nil {
+			open := listener(int32(port))
+			if open == nil {
 				return fmt.Errorf("failed to connect to localhost:%d inside namespace %q, IPv4: dial tcp4 127.0.0.1:%d: connect: connection refused IPv6 dial tcp6 [::1]:%d: connect: connection refused",
 					port, pod.UID, port, port)
 			}
-			serveConn(ctx, conn, handler)
+			serveConn(ctx, conn, open)
 			return nil
 		},
 	})
@@ -93,12 +94,12 @@ func (s *Server) openPorts(ctx context.Context, rq *Request) (*corev1.Pod, PortF
 	return pod, listener, nil, nil
 }
 
-// serveConn serves HTTP on one connection until either side closes it, or ctx ends.
-func serveConn(ctx context.Context, stream io.ReadWriteCloser, handler http.Handler) {
+// serveConn serves HTTP on one connection to a port until either side closes it, or ctx ends.
+func serveConn(ctx context.Context, stream io.ReadWriteCloser, port *secure.Port) {
 	inside, outside := net.Pipe()
-	listener := &oneConn{conn: inside, closed: make(chan struct{})}
+	listener := &oneConn{conn: port.Server(inside), closed: make(chan struct{})}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: readHeaderTimeout,
+		Handler: port.Handler, ReadHeaderTimeout: readHeaderTimeout,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed || state == http.StateHijacked {
 				listener.end()

@@ -17,21 +17,23 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/internal/peers"
 )
 
 // kubeletPort is the port of kubelets.
 const kubeletPort = "10250"
 
-// destination is the target of a proxied request: a handler, or the address if nothing
-// listens there.
+// destination is the target of a proxied request: a port of a pod or a handler, or the address if
+// nothing listens there.
 type destination struct {
+	port    *secure.Port
 	handler http.Handler
 	address string
-	// peer is the process that has the handler; nil: it is this one. path is the path of the
-	// subresource proxy there.
-	peer *peers.Peer
-	path string
+	// peer is the process that has the handler; nil: it is this one. prefix and path are the path of the
+	// subresource proxy there, before and after the scheme.
+	peer         *peers.Peer
+	prefix, path string
 	// outside reports that a process outside of the cluster listens at the address.
 	outside bool
 }
@@ -68,7 +70,6 @@ func (s *Server) ProxyToNode(ctx context.Context, rq *Request) error {
 }
 
 func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
-	// The scheme only matters outside of the cluster: TLS is not simulated.
 	scheme, name, port, ok := utilnet.SplitSchemeNamePort(rq.Name)
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", t.kind, rq.Name))
@@ -95,20 +96,33 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 		return s.passOut(ctx, rq, cmp.Or(scheme, "http"), to.address, path)
 	}
 	if to.peer != nil {
-		return s.passOn(ctx, rq, to.peer, to.path+path, rq.HTTP.URL.Query(), func(err error) error {
-			return apierrors.NewServiceUnavailable("error trying to reach service: " + err.Error())
-		})
-	}
-	if to.handler == nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: dial tcp %s: connect: connection refused", to.address))
+		return s.passOn(ctx, rq, to.peer, to.prefix+cmp.Or(scheme, "http")+":"+to.path+path, rq.HTTP.URL.Query(), notReached)
 	}
 	inner := rq.HTTP.Clone(ctx)
+	inner.TLS = nil
+	if to.port != nil {
+		to.handler = to.port.Handler
+		if scheme == "https" {
+			if err := to.port.Shake(ctx); err != nil { // like upstream's, it verifies no certificate
+				return notReached(err)
+			}
+			inner.TLS = secure.State("")
+		}
+	}
+	if to.handler == nil {
+		return notReached(fmt.Errorf("dial tcp %s: connect: connection refused", to.address))
+	}
 	inner.URL = &url.URL{Path: path, RawQuery: rq.HTTP.URL.RawQuery}
 	inner.RequestURI = inner.URL.RequestURI()
 	inner.Host = to.address
 	inner.Header.Del("Authorization") // meant for the apiserver only
 	to.handler.ServeHTTP(rq.Writer, inner)
 	return nil
+}
+
+// notReached returns the error for a server that is not reached.
+func notReached(err error) error {
+	return apierrors.NewServiceUnavailable("error trying to reach service: " + err.Error())
 }
 
 // proxiedPath returns the rest of the URL's path after the subresource; empty if there is
@@ -166,14 +180,14 @@ func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, po
 		return destination{address: address, outside: true}, nil
 	}
 	if to.peer, err = s.peer(ctx, rq, pod.Spec.NodeName); err != nil || to.peer != nil {
-		to.path = "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name + ":" + port + "/proxy"
+		to.prefix, to.path = "/api/v1/namespaces/"+pod.Namespace+"/pods/", pod.Name+":"+port+"/proxy"
 		return to, err
 	}
 	if numberErr != nil || s.opts.Kubelets == nil {
 		return to, nil
 	}
 	if listener, err := s.opts.Kubelets.OpenPorts(pod); err == nil {
-		to.handler, _ = listener(int32(number))
+		to.port = listener(int32(number))
 	}
 	return to, nil
 }
@@ -265,7 +279,7 @@ func (s *Server) nodeDestination(ctx context.Context, rq *Request, name, port st
 	if port != kubeletPort {
 		return to, nil
 	}
-	to.path = "/api/v1/nodes/" + name + "/proxy"
+	to.prefix, to.path = "/api/v1/nodes/", name+":"+kubeletPort+"/proxy"
 	if to.peer, err = s.peer(ctx, rq, name); err == nil && to.peer == nil && s.opts.Kubelets != nil {
 		to.handler = s.opts.Kubelets.NodeHandler(name)
 	}

@@ -108,6 +108,8 @@ type Listener struct {
 	Assumed bool `json:"assumed,omitempty"`
 	// Unknown means that nothing is known of its answers.
 	Unknown bool `json:"unknown,omitempty"`
+	// TLS means that it serves TLS only.
+	TLS bool `json:"tls,omitempty"`
 }
 
 // Query is a connection to decide.

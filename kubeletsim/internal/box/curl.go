@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 )
 
 // The exit codes of curl.
@@ -26,8 +27,11 @@ const (
 	curlHTTPError   = 22
 	curlWriteError  = 23
 	curlTimedOut    = 28
+	curlNoTLS       = 35
 	curlEmptyAnswer = 52
 	curlReceive     = 56
+	curlUntrusted   = 60
+	curlNoRoots     = 77
 )
 
 const (
@@ -118,7 +122,7 @@ func (c *curling) options() (code int, ok bool) {
 			c.data = append(c.data, value)
 		}
 	}
-	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#", "omwXuAebcxT\x01\x02\x03", longOptions("curl"))
+	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#", "omwXuAebcxT\x01\x02\x03\x04", longOptions("curl"))
 	if other != "" {
 		return c.unsupported(other), false
 	}
@@ -257,6 +261,15 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	for _, header := range c.headers {
 		addHeader(r, header)
 	}
+	if l.Scheme == "https" && !has(c.flags, 'k') {
+		roots, file, err := c.roots(ctx, c.flags['\x04'])
+		if err != nil {
+			return c.report(curlNoRoots, "error setting certificate file: %s", file), false
+		}
+		if roots != nil {
+			d.verify = c.verifier(roots, l.host)
+		}
+	}
 	patience := time.Duration(0)
 	if c.limit > 0 {
 		patience = max(c.limit-c.machine.Clock.Since(c.began), 1)
@@ -270,7 +283,7 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	case errors.Is(err, errReset), errors.Is(err, errStalled):
 		return c.report(curlReceive, "Recv failure: %v", err), false
 	case err != nil:
-		return c.lost(ctx, err), false
+		return c.unsafe(ctx, err), false
 	}
 	lines := headerLines(a, r)
 	c.last.status, c.last.size, c.last.contentType = a.status, a.bytes(), a.header.Get("Content-Type")
@@ -280,6 +293,24 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 		return c.report(curlHTTPError, "The requested URL returned error: %d", a.status), transient
 	}
 	return c.write(ctx, l, a, lines), transient
+}
+
+// distrust is what follows the message about a certificate that is not trusted.
+const distrust = "\nMore details here: https://curl.se/docs/sslcerts.html\n\ncurl failed to verify the legitimacy of the server and therefore could not\n" +
+	"establish a secure connection to it. To learn more about this situation and\nhow to fix it, please visit the webpage mentioned above."
+
+// unsafe reports an error of a handshake, or the end of the program.
+func (c *curling) unsafe(ctx context.Context, err error) int {
+	var bad *untrusted
+	switch {
+	case errors.As(err, &bad):
+		return c.report(curlUntrusted, "%s%s", bad.why, distrust)
+	case errors.Is(err, secure.ErrPlain):
+		return c.report(curlNoTLS, "TLS connect error: error:0A0000C6:SSL routines::packet length too long")
+	case errors.Is(err, secure.ErrNoCertificate):
+		return c.report(curlNoTLS, "TLS connect error: error:0A000438:SSL routines::tlsv1 alert internal error")
+	}
+	return c.lost(ctx, err)
 }
 
 // body returns the data to send: that of -d, where @FILE is a file.

@@ -135,6 +135,9 @@ func (p *proc) converse(ctx context.Context, c *dialed) int {
 	return 0
 }
 
+// badRequest is the answer of net/http to what is no request.
+const badRequest = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+
 // answerOf returns what the other end of a connection answers to what was sent.
 func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
@@ -150,7 +153,7 @@ func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, er
 	case c.Listener != nil && c.Listener.Unknown:
 		return []byte(unknown.Line), nil
 	case len(sent) > 0:
-		return []byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"), nil
+		return []byte(badRequest), nil
 	}
 	return nil, nil
 }

@@ -3,6 +3,7 @@ package box
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -16,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
@@ -27,6 +29,9 @@ type Network interface {
 	// Names calls ask with what the name server that a resolver's configuration leads to knows, if it answers. The random number
 	// decides about faults.
 	Names(ctx context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error)
+	// Certificate returns what a TLS server at the end of a path presents; nil: nothing is known of it. The error is
+	// secure.ErrPlain or secure.ErrNoCertificate.
+	Certificate(ctx context.Context, path *reach.Path) (*tls.Certificate, error)
 	// Serve answers a request with what listens at the end of a path.
 	Serve(path *reach.Path, w http.ResponseWriter, r *http.Request)
 }
@@ -50,12 +55,15 @@ type dial struct {
 // dialed is where a connection went.
 type dialed struct {
 	*reach.Path
+	host string
 	// late means that the program's own limit has ended it.
 	late bool
 	// took is the time that it took.
 	took time.Duration
 	// chance has the random numbers of the connection.
 	chance faults.Chance
+	// verify returns why the program does not trust a server's certificate; nil: it trusts each one.
+	verify func(*tls.Certificate) error
 }
 
 // established reports whether a program has accepted the connection. It may end when data comes.
@@ -82,7 +90,7 @@ func (p *proc) connect(ctx context.Context, d dial) (*dialed, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &dialed{Path: path, chance: faults.Chance{Seed: random}}
+	c := &dialed{Path: path, host: d.host, chance: faults.Chance{Seed: random}}
 	wait := path.Outcome.After() + path.Late()
 	if d.limit > 0 && wait > d.limit {
 		c.late, wait = true, d.limit
@@ -182,7 +190,7 @@ const stalledTime = 924*time.Second + 600*time.Millisecond
 
 // ask sends a request over a connection. Where nothing is known of the server but that it listens, its answer ends with unknown
 // text: a program that looks for something in it may find it. patience bounds the time until the answer is complete; 0: nothing
-// does. The error is one of the errors above, the context's, or the one of the program's memory.
+// does. The error is one of the errors above, one of handshake, the context's, or the one of the program's memory.
 func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience time.Duration) (*answer, error) {
 	fault := c.Effect.Request(r.Method, r.URL.Path, &c.chance)
 	wait := fault.Delay
@@ -205,6 +213,12 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 		return nil, errStalled
 	case fault.Abort:
 		return nil, errEmpty
+	}
+	if r.URL.Scheme == "https" {
+		if err := p.handshake(ctx, c); err != nil {
+			return nil, err
+		}
+		r.TLS = secure.State(c.host)
 	}
 	a, err := p.serve(c, r)
 	if err != nil {

@@ -159,7 +159,7 @@ func moreLongOptions(program string) map[string]byte {
 	case "wget":
 		return map[string]byte{
 			"quiet": 'q', "no-verbose": 'q', "output-document": 'O', "output-file": 'o', "timeout": 'T', "tries": 't', "directory-prefix": 'P', "user-agent": 'U', "server-response": 'S', "spider": 's', "continue": 'c',
-			"post-data": 'd', "post-file": 'f', "no-check-certificate": '_', "connect-timeout": 'T', "read-timeout": 'T', "dns-timeout": 't', "retry-connrefused": '_', "waitretry": 't', "progress": '_', "no-cache": '_', "no-proxy": '_',
+			"post-data": 'd', "post-file": 'f', "no-check-certificate": 1, "connect-timeout": 'T', "read-timeout": 'T', "dns-timeout": 't', "retry-connrefused": '_', "waitretry": 't', "progress": '_', "no-cache": '_', "no-proxy": '_',
 			"proxy": 'Y', "content-on-error": '_', "show-progress": '_', "non-verbose": 'q',
 		}
 	case "curl":
@@ -167,7 +167,7 @@ func moreLongOptions(program string) map[string]byte {
 			"disable": 'q', "silent": 's', "show-error": 'S', "fail": 'f', "fail-with-body": 'f', "insecure": 'k', "location": 'L', "include": 'i', "show-headers": 'i', "head": 'I', "verbose": 'v', "output": 'o', "remote-name": 'O',
 			"max-time": 'm', "write-out": 'w', "request": 'X', "user": 'u', "user-agent": 'A', "referer": 'e', "cookie": 'b', "cookie-jar": 'c', "globoff": 'g', "no-buffer": 'N', "get": 'G', "ipv4": '4', "ipv6": '6',
 			"connect-timeout": 1, "retry": 2, "retry-delay": 3, "retry-max-time": 'e', "retry-connrefused": 'R', "retry-all-errors": 'R', "no-progress-meter": '_', "progress-bar": '#', "compressed": '_', "http1.1": '_', "http2": '_', "no-keepalive": '_',
-			"cacert": 'e', "capath": 'e', "cert": 'e', "key": 'e', "noproxy": 'e', "tlsv1.2": '_', "location-trusted": 'L', "create-dirs": '_',
+			"cacert": 4, "capath": 'e', "cert": 'e', "key": 'e', "noproxy": 'e', "tlsv1.2": '_', "location-trusted": 'L', "create-dirs": '_',
 		}
 	case "comm":
 		return map[string]byte{"check-order": '_', "nocheck-order": '_', "output-delimiter": 'o'}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 )
 
 // wgetTimeout is the time for which BusyBox's wget waits by default.
@@ -26,7 +27,7 @@ func wget(ctx context.Context, p *proc) int {
 	}
 	headers, args := repeated(p.args, "--header")
 	p.args = args
-	flags, urls, ok := p.parse("qcSs_", "OoTtPUYdf")
+	flags, urls, ok := p.parse("qcSs_\x01", "OoTtPUYdf")
 	if !ok {
 		return 1
 	}
@@ -152,6 +153,9 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 	for _, header := range g.headers {
 		addHeader(r, header)
 	}
+	if l.Scheme == "https" && !has(g.flags, '\x01') {
+		g.fail("note: TLS certificate validation not implemented")
+	}
 	a, err := g.ask(ctx, c, r, limit)
 	if err != nil {
 		return g.unanswered(ctx, err)
@@ -181,6 +185,12 @@ func (g *wgetting) unanswered(ctx context.Context, err error) int {
 		return g.fail("error getting response")
 	case errors.Is(err, errReset), errors.Is(err, errStalled):
 		return g.fail("error getting response: %v", err)
+	case errors.Is(err, secure.ErrPlain):
+		g.fail("got bad TLS record (len:%d) while expecting handshake record\n% x", len(badRequest), badRequest)
+		return g.fail("error getting response: %v", errReset)
+	case errors.Is(err, secure.ErrNoCertificate):
+		g.fail("TLS error from peer (alert code 80): 80")
+		return g.fail("error getting response: %v", errReset)
 	}
 	return g.lost(ctx, err)
 }

@@ -32,16 +32,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 	if err != nil {
 		return nil, nil, err
 	}
-	space := in.runtime.space
-	image := in.runtime.opts.Images.Of(in.spec)
-	files := image.Files(images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
-	if at := in.spec.TerminationMessagePath; path.IsAbs(at) {
-		if files == nil {
-			files = map[string]images.File{}
-		}
-		files[at] = images.File{Mode: 0o666}
-	}
-	run := in.entry.Files().root(space, in.spec.Name, in.id, image.Known, files, in.memory, in.runsUnknown)
+	image, run := in.root()
 	root := run.tree
 	name := podspec.Hostname(in.pod)
 	root.Put("etc/hostname", 0o644, []byte(name+"\n"))
@@ -51,7 +42,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		root.Put(path, 0o444, []byte(content))
 	}
 	view := memfs.NewView(root)
-	release, err = in.mount(ctx, view, env, then)
+	release, err = in.mount(ctx, view, env, then, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,6 +56,19 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		Unknown: !image.Known, Assumed: in.assumed(run.assumptions), Ran: run.ran,
 		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Network: in.network(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
 	}, release, nil
+}
+
+// root returns the image of the container, and what its commands share.
+func (in *Ref) root() (images.Content, containerRoot) {
+	image := in.runtime.opts.Images.Of(in.spec)
+	files := image.Files(images.FilesOf(in.pod, podspec.Container{Container: in.spec, Kind: in.kind()}))
+	if at := in.spec.TerminationMessagePath; path.IsAbs(at) {
+		if files == nil {
+			files = map[string]images.File{}
+		}
+		files[at] = images.File{Mode: 0o666}
+	}
+	return image, in.entry.Files().root(in.runtime.space, in.spec.Name, in.id, image.Known, files, in.memory, in.runsUnknown)
 }
 
 // tokenPath is where containers have the token of their service account.

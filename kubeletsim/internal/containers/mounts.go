@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,9 +17,9 @@ type mountable struct {
 	readOnly bool
 }
 
-// mount mounts the container's volumes. Volumes that keep the content of the container's start are read from then. The caller
-// must call release.
-func (in *Ref) mount(ctx context.Context, view *memfs.View, env []string, then *Ref) (release func(), err error) {
+// mount mounts the container's volumes, or those only that a file may be in. Volumes that keep the content of the container's start
+// are read from then. The caller must call release.
+func (in *Ref) mount(ctx context.Context, view *memfs.View, env []string, then *Ref, only string) (release func(), err error) {
 	var made []*memfs.Tree
 	release = func() {
 		for _, tree := range made {
@@ -33,7 +34,7 @@ func (in *Ref) mount(ctx context.Context, view *memfs.View, env []string, then *
 	for i := range in.spec.VolumeMounts {
 		mount := &in.spec.VolumeMounts[i]
 		v := volumeOf(in.pod, mount.Name)
-		if v == nil {
+		if v == nil || only != "" && !strings.HasPrefix(only+"/", strings.TrimSuffix(mount.MountPath, "/")+"/") {
 			continue
 		}
 		from, kept := in, bySubPath(mount) && isProjected(v)

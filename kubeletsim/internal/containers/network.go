@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 )
@@ -46,6 +48,18 @@ func (n ownNetwork) Decide(ctx context.Context, q *reach.Query) (*reach.Path, er
 // Names implements box.Network.
 func (n ownNetwork) Names(ctx context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error) {
 	return n.fabric.Names(ctx, &reach.Query{From: n.source(), Resolver: c, Random: random}, ask)
+}
+
+// Certificate implements box.Network.
+func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path) (*tls.Certificate, error) {
+	source := n.runtime.opts.Certificate(path)
+	switch {
+	case source != nil:
+		return source(ctx)
+	case path.Pod == nil, path.Listener == nil, path.Listener.Unknown, path.Listener.TLS: // the last is one of another process
+		return nil, nil
+	}
+	return nil, secure.ErrPlain
 }
 
 // Serve implements box.Network.

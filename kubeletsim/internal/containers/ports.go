@@ -16,25 +16,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 )
 
-// Port returns the handler of a TCP port of the pod; nil if nothing listens on it. known reports that the pod declares its answers.
-func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) (handler http.Handler, known bool) {
+// Port returns a TCP port of the pod; nil if nothing listens on it.
+func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) *secure.Port {
 	shown := e.See()
 	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
 	if at == nil {
-		return nil, false
+		return nil
 	}
 	address := shown.State.Address
 	if shown.Pod.Spec.HostNetwork {
 		address, _ = netip.ParseAddr(first(n.HostIPs()))
 	}
 	path := &reach.Path{Pod: shown.Pod, Listener: &at.Listener, Target: netip.AddrPortFrom(address, uint16(port))}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.Answer(n, e, path, w, r) }), !at.Unknown
+	return &secure.Port{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.Answer(n, e, path, w, r) }),
+		Known:   !at.Unknown, Certificate: rt.Certificate(n, e, path),
+	}
 }
 
 // Listens returns what listens at a port of the pod; nil if nothing does.
@@ -58,6 +62,9 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
 	if err != nil || at == nil {
 		http.Error(w, "the container does not listen any more", http.StatusBadGateway)
+		return
+	}
+	if at.Files != nil && secure.Refuse(w, r) {
 		return
 	}
 	in.serveHTTP(w, r, responses.HTTPTo(at.HTTP, port, r.URL.Path))

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,8 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// probeFile serves an HTTP probe from the files of the container that listens on its port.
+// probeFile serves an HTTP probe whose result depends on files of the container that listens on its port: those that it serves, or its
+// certificate, which kubelets do not verify.
 func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
 	shown := in.entry.See()
 	at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, probe.HTTPGet.Port)
@@ -125,12 +127,19 @@ func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecy
 		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
 		return
 	}
-	path, status := responses.ProbePath(probe.HTTPGet), 0
+	path := responses.ProbePath(probe.HTTPGet)
+	answer := responses.HTTPTo(at.HTTP, port, path)
+	status, why := answer.Status, ""
 	server, err := in.runtime.Running(in.node, in.entry, at.Container)
-	if err == nil {
-		status, _, err = server.serveFile(ctx, responses.HTTPTo(at.HTTP, port, path), path)
+	if err == nil && at.Files != nil {
+		if _, unsafe := server.certificate(ctx, at.Files); unsafe != nil {
+			why = fmt.Sprintf("Get %q: remote error: tls: internal error", lifecycle.ProbeURL(probe.HTTPGet, first(in.podIPs()), port))
+		}
 	}
-	why := responses.HTTPFailure(status)
+	if err == nil && why == "" && answer.Root != "" {
+		status, _, err = server.serveFile(ctx, answer, path)
+	}
+	why = cmp.Or(why, responses.HTTPFailure(status))
 	switch {
 	case err != nil:
 		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")

@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
@@ -34,10 +35,12 @@ type Options struct {
 	Images *images.Profiles
 	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
 	AssumesSecrets func(namespace string) bool
-	// Network is what programs in containers reach, and Serve answers a request at the end of a path. Nil: they reach nothing.
-	Network *fabric.Fabric
-	Serve   func(path *reach.Path, w http.ResponseWriter, r *http.Request)
-	Clock   clock.Clock
+	// Network is what programs in containers reach, Certificate the source of the certificate of a TLS server at the end of a path, and
+	// Serve answers a request there. Nil: they reach nothing.
+	Network     *fabric.Fabric
+	Certificate func(path *reach.Path) secure.Source
+	Serve       func(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	Clock       clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.
 	Ledger *clock.Ledger
 	Logger klog.Logger

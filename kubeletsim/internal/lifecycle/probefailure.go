@@ -1,8 +1,12 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -42,7 +46,11 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 		return podspec.KnownContent(s.Pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
 	case probe.HTTPGet != nil:
 		at, port, _ := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
-		return at != nil && at.HTTP != nil && responses.HTTPTo(at.HTTP, port, responses.ProbePath(probe.HTTPGet)).Root != ""
+		if at == nil || at.HTTP == nil {
+			return false
+		}
+		secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS
+		return at.Files != nil && secure || at.Files == nil && responses.HTTPTo(at.HTTP, port, responses.ProbePath(probe.HTTPGet)).Root != ""
 	}
 	return false
 }
@@ -77,13 +85,21 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 		at, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
 		path := responses.ProbePath(probe.HTTPGet)
 		if refused {
-			return fmt.Sprintf("Get \"http://%s:%d%s\": dial tcp %s:%d: connect: connection refused", address, port, path, address, port)
+			return fmt.Sprintf("Get \"%s\": dial tcp %s:%d: connect: connection refused", ProbeURL(probe.HTTPGet, address, port), address, port)
+		}
+		if at != nil && at.Files != nil && probe.HTTPGet.Scheme != corev1.URISchemeHTTPS {
+			return responses.HTTPFailure(responses.NotTLS)
 		}
 		if at != nil && at.HTTP != nil {
 			return responses.HTTPFailure(responses.HTTPTo(at.HTTP, port, path).Status)
 		}
 	}
 	return ""
+}
+
+// ProbeURL returns the URL that an HTTP probe asks, for messages.
+func ProbeURL(get *corev1.HTTPGetAction, address string, port int32) string {
+	return fmt.Sprintf("%s://%s%s", strings.ToLower(cmp.Or(string(get.Scheme), "http")), net.JoinHostPort(address, strconv.Itoa(int(port))), responses.ProbePath(get))
 }
 
 // hookFails reports whether the HTTP request of a hook is refused. As upstream's kubelet, it does not look at the status of an

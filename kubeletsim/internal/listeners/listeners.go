@@ -18,6 +18,8 @@ type Server struct {
 	// HTTP and GRPC are the answers of the container that it declares for any of its ports; nil if it declares none for this one.
 	HTTP []responses.HTTP
 	GRPC []responses.GRPC
+	// Files are the files with which it serves TLS; nil: it does not.
+	Files *responses.Files
 }
 
 // Of returns what listens at a port of a pod; nil if nothing does. The pod has the annotations of its images' profiles, and
@@ -31,7 +33,11 @@ func Of(pod *corev1.Pod, running func(container string) bool, port int32, protoc
 		}
 		answers, annotated := responses.HTTPOf(pod, ref.Name, ref.Kind)
 		if protocol == corev1.ProtocolTCP && responses.Listens(answers, port) {
-			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}, HTTP: answers}
+			s := &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}, HTTP: answers, Files: responses.TLSOf(answers, port)}
+			if s.Files != nil {
+				s.TLS, s.Why = true, s.Why+", over TLS"
+			}
+			return s
 		}
 		if checks := responses.GRPCOf(pod, ref.Name, ref.Kind); protocol == corev1.ProtocolTCP && responses.Checks(checks, port) {
 			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/grpc has answers for the port", Unknown: true}, GRPC: checks}

@@ -17,7 +17,9 @@ import (
 // container, and a backslash at the end suppresses the final line break. The word "files" and a
 // directory in place of a status code serve the container's files. The words "allow" and "deny" in
 // place of a status code answer AdmissionReviews, "deny" with the body as its message. Ports that no
-// line names refuse connections. Probes of the container get these answers too.
+// line names refuse connections. A line with the word "tls" in place of the path and two of the
+// container's files, a certificate and its key, lets the port serve TLS. Probes of the container get
+// these answers too.
 const AnnotationHTTP = "minikcm.dev/http"
 
 // HTTP is one line of AnnotationHTTP.
@@ -32,7 +34,12 @@ type HTTP struct {
 	Review Review
 	// Root is the directory whose files are served; empty if none are.
 	Root string
+	// TLS are the files with which the port serves TLS. Such a line has no answer.
+	TLS *Files
 }
+
+// Files are the names of files with a certificate and its key.
+type Files struct{ Certificate, Key string }
 
 // Review is an answer to an AdmissionReview.
 type Review string
@@ -50,6 +57,9 @@ const (
 	statusNotFound   = 404
 )
 
+// NotTLS is the status of the answer to a request without TLS on a port that serves TLS.
+const NotTLS = statusBadRequest
+
 // maxPort is the highest port number.
 const maxPort = 1<<16 - 1
 
@@ -64,6 +74,14 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		path, rest, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
 		status, body, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
 		number, errPort := strconv.ParseInt(port, 10, 32)
+		if path == tlsWord && errPort == nil && number >= 1 && number <= maxPort {
+			files, err := parseFiles(line, rest)
+			if err != nil {
+				return nil, err
+			}
+			answers = append(answers, HTTP{Port: int32(number), TLS: files})
+			continue
+		}
 		code, errCode := strconv.Atoi(status)
 		root := ""
 		if status == "files" && strings.HasPrefix(body, "/") {
@@ -93,6 +111,28 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		return nil, errors.New("it declares no answer")
 	}
 	return answers, nil
+}
+
+// tlsWord begins the rest of a line that lets a port serve TLS.
+const tlsWord = "tls"
+
+// parseFiles reads the files of a line that lets a port serve TLS.
+func parseFiles(line, rest string) (*Files, error) {
+	names := strings.Fields(rest)
+	if len(names) != 2 || !strings.HasPrefix(names[0], "/") || !strings.HasPrefix(names[1], "/") {
+		return nil, fmt.Errorf("%q does not name two files, a certificate and its key, such as 8443 tls /certs/tls.crt /certs/tls.key", line)
+	}
+	return &Files{Certificate: names[0], Key: names[1]}, nil
+}
+
+// TLSOf returns the files with which a port serves TLS; nil: it does not.
+func TLSOf(answers []HTTP, port int32) *Files {
+	for i := range answers {
+		if answers[i].Port == port && answers[i].TLS != nil {
+			return answers[i].TLS
+		}
+	}
+	return nil
 }
 
 // HTTPOf parses the annotation for a container; ok is false if there is none or it is invalid.
@@ -135,7 +175,7 @@ func HTTPTo(answers []HTTP, port int32, path string) HTTP {
 	length := -1
 	for _, a := range answers {
 		switch {
-		case a.Port != port:
+		case a.Port != port, a.TLS != nil:
 		case !a.prefix && a.Path == path:
 			return a
 		case a.prefix && strings.HasPrefix(path, a.Path) && len(a.Path) > length:
