@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"io"
+	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/kubernetes"
@@ -30,6 +31,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/scheduler/config"
 	"minikcm.dev/minikcm/controllers/internal/scheduler/explain"
 	"minikcm.dev/minikcm/controllers/internal/serviceaccount"
+	"minikcm.dev/minikcm/controllers/internal/simulatedingress"
 	"minikcm.dev/minikcm/controllers/internal/statefulset"
 	"minikcm.dev/minikcm/controllers/internal/tainteviction"
 	"minikcm.dev/minikcm/controllers/internal/volumeattacher"
@@ -96,7 +98,7 @@ func PrintScheduling(w io.Writer, annotations map[string]string) error {
 // IsDriver reports whether the controllers with a service account stand for drivers and the cloud, which
 // are installed with roles of their own: no role of upstream's allows their requests.
 func IsDriver(account string) bool {
-	return account == volumeattacher.Account || account == devicedriver.Account || account == cloud.Account
+	return slices.Contains([]string{volumeattacher.Account, devicedriver.Account, cloud.Account, simulatedingress.Account}, account)
 }
 
 // CheckCloudProvider returns an error if there is no such cloud.

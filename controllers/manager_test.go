@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"minikcm.dev/minikcm/controllers/internal/devicedriver"
+	"minikcm.dev/minikcm/controllers/internal/simulatedingress"
 	"minikcm.dev/minikcm/controllers/internal/volumeattacher"
 	"minikcm.dev/minikcm/controllers/internal/volumeprovisioner"
 	"minikcm.dev/minikcm/internal/featuregates"
 )
 
 func TestTable(t *testing.T) {
-	simulated := []string{volumeprovisioner.Name, volumeattacher.Name, devicedriver.Name} // upstream has none of these
+	simulated := []string{volumeprovisioner.Name, volumeattacher.Name, devicedriver.Name, simulatedingress.Name} // upstream has none of these
 	known := map[string]bool{}
 	for _, d := range Descriptors() {
 		if d.New == nil || d.About == "" || d.Account == "" || d.Docs == "" || len(d.Watches) == 0 || len(d.Writes) == 0 {

@@ -39,6 +39,7 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/serviceaccounttoken"
 	"minikcm.dev/minikcm/controllers/internal/servicecidrs"
 	"minikcm.dev/minikcm/controllers/internal/serviceloadbalancer"
+	"minikcm.dev/minikcm/controllers/internal/simulatedingress"
 	"minikcm.dev/minikcm/controllers/internal/statefulset"
 	"minikcm.dev/minikcm/controllers/internal/storageversiongarbagecollector"
 	"minikcm.dev/minikcm/controllers/internal/storageversionmigrator"
@@ -444,6 +445,13 @@ func networkControllers() []Descriptor {
 				return &s.ServiceController.ConcurrentServiceSyncs
 			}},
 			New: constructor(serviceloadbalancer.New),
+		},
+		{
+			Name: simulatedingress.Name, Account: simulatedingress.Account,
+			About:   "serves the Ingresses of IngressClasses whose controller is minikcm.dev/simulated (not one of upstream's)",
+			Watches: []string{"ingressclasses", "services", "ingresses"}, Writes: []string{"services", "ingresses/status"},
+			Docs: "concepts/services-networking/ingress-controllers/",
+			New:  constructor(simulatedingress.New),
 		},
 	}
 }

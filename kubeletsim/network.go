@@ -115,6 +115,10 @@ func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http
 
 // serve answers a request at the end of a path.
 func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	if path.Router != nil {
+		k.forward(path, w, r)
+		return
+	}
 	if path.Pod == nil {
 		return // what a name server answers to a request is unknown
 	}

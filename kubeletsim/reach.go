@@ -137,6 +137,18 @@ func (d *dumped) add(o *unstructured.Unstructured) error {
 			return err
 		}
 		d.wide = append(d.wide, parsed)
+	case networkingv1.GroupName + "/IngressClass":
+		class, err := read[networkingv1.IngressClass](o)
+		if err != nil {
+			return err
+		}
+		d.cluster.Routes.SetClass(class)
+	case networkingv1.GroupName + "/Ingress":
+		ingress, err := read[networkingv1.Ingress](o)
+		if err != nil {
+			return err
+		}
+		d.cluster.Routes.SetIngress(ingress)
 	}
 	return nil
 }

@@ -81,6 +81,8 @@ type Kinds interface {
 	EndpointSlices() discoveryinformers.EndpointSliceInformer
 
 	IPAddresses() networkinginformers.IPAddressInformer
+	IngressClasses() networkinginformers.IngressClassInformer
+	Ingresses() networkinginformers.IngressInformer
 	NetworkPolicies() networkinginformers.NetworkPolicyInformer
 	ServiceCIDRs() networkinginformers.ServiceCIDRInformer
 
@@ -207,6 +209,14 @@ func (k kinds) Services() coreinformers.ServiceInformer { return k.Core().V1().S
 
 func (k kinds) EndpointSlices() discoveryinformers.EndpointSliceInformer {
 	return k.Discovery().V1().EndpointSlices()
+}
+
+func (k kinds) IngressClasses() networkinginformers.IngressClassInformer {
+	return k.Networking().V1().IngressClasses()
+}
+
+func (k kinds) Ingresses() networkinginformers.IngressInformer {
+	return k.Networking().V1().Ingresses()
 }
 
 func (k kinds) IPAddresses() networkinginformers.IPAddressInformer {

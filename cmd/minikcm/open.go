@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/internal/outside"
 )
@@ -19,15 +20,19 @@ func newOpen() *cobra.Command {
 	var kubeconfig, namespace, port string
 	var urlOnly bool
 	cmd := &cobra.Command{
-		Use:   "open svc/NAME",
-		Short: "Open a published Service in the browser",
+		Use:   "open svc/NAME|ingress/NAME",
+		Short: "Open a published Service or an Ingress in the browser",
 		Long: `Print the URL on this machine of a Service that "minikcm up --publish" publishes (one of type
-LoadBalancer or NodePort), and open it in the browser.`,
+LoadBalancer or NodePort), and open it in the browser.
+
+Of an Ingress of the simulated router, it is the URL of its first rule. If that has a host
+which this machine does not resolve to the published address, a line says how to reach it.`,
 		Example: `  minikcm open svc/web
+  minikcm open ingress/shop
   curl -s $(minikcm open svc/web -n shop --port metrics --url)`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("\"minikcm open\" needs a Service, such as svc/web, but got %d arguments", len(args))
+				return fmt.Errorf("\"minikcm open\" needs a Service or an Ingress, such as svc/web, but got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -37,14 +42,26 @@ LoadBalancer or NodePort), and open it in the browser.`,
 			if !isObject {
 				kind, name = "svc", args[0]
 			}
-			if name == "" || !slices.Contains([]string{"svc", "service", "services"}, strings.ToLower(kind)) {
-				return badInput{fmt.Errorf("%q is not a Service, such as svc/web", args[0])}
+			link, hint := "", ""
+			var err error
+			switch lower := strings.ToLower(kind); {
+			case name == "":
+				err = badInput{fmt.Errorf("%q names nothing: use svc/NAME or ingress/NAME", args[0])}
+			case slices.Contains([]string{"svc", "service", "services"}, lower):
+				link, err = serviceLink(cmd.Context(), kubeconfig, namespace, name, port)
+			case slices.Contains([]string{"ing", "ingress", "ingresses"}, lower):
+				link, hint, err = ingressLink(cmd.Context(), kubeconfig, namespace, name)
+			default:
+				err = badInput{fmt.Errorf("%q is neither a Service nor an Ingress, such as svc/web or ingress/shop", args[0])}
 			}
-			link, err := serviceLink(cmd.Context(), kubeconfig, namespace, name, port)
 			if err != nil {
 				return err
 			}
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), link); err != nil || urlOnly {
+				return err
+			}
+			if hint != "" {
+				_, err := fmt.Fprintln(cmd.ErrOrStderr(), hint)
 				return err
 			}
 			openLink(cmd.ErrOrStderr(), link)
@@ -52,7 +69,7 @@ LoadBalancer or NodePort), and open it in the browser.`,
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the Service")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "namespace of the Service or Ingress")
 	cmd.Flags().StringVar(&port, "port", "", "name or number of the Service's port (default its first)")
 	cmd.Flags().BoolVar(&urlOnly, "url", false, "only print the URL")
 	return cmd
@@ -71,6 +88,12 @@ func serviceLink(ctx context.Context, kubeconfig, namespace, name, port string) 
 	if err != nil {
 		return "", fmt.Errorf("getting service %s/%s: %w", namespace, name, err)
 	}
+	return publishedLink(ctx, client, service, port)
+}
+
+// publishedLink returns the URL of a published port of a Service.
+func publishedLink(ctx context.Context, client kubernetes.Interface, service *corev1.Service, port string) (string, error) {
+	namespace, name := service.Namespace, service.Name
 	entrances, err := outside.Get(ctx, client.Discovery().RESTClient())
 	if err != nil {
 		return "", err

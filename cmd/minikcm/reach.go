@@ -35,7 +35,8 @@ FROM is a pod (NAME or pod/NAME), a pod of a workload (deploy/NAME, sts/NAME, ds
 rs/NAME, job/NAME), a node (node/NAME) or an IP address, which may be outside of the cluster.
 TO is a name as the program uses it (web, web.shop, web.shop.svc.cluster.local), an IP
 address, svc/NAME, or one of the forms of FROM. Without a port, it is the first one of the
-Service, or that the pod declares, or 80.
+Service, or that the pod declares, or 80. The URL of a request (http://shop.example/cart)
+also shows which rule of an Ingress decides about it.
 
 With --matrix, say it for all workloads (or namespaces) towards each other: each port that a
 destination declares, or --port. A workload is asked about by its first pod, and 203.0.113.1
@@ -52,6 +53,7 @@ be read, and 3 if TO is outside of the cluster.`,
 		Example: `  minikcm reach deploy/web db:5432
   minikcm reach pod/client svc/web -n shop -o json
   minikcm reach 203.0.113.7 node/node-0:30080
+  minikcm reach pod/client http://shop.example/cart
   kubectl get -A -o yaml pods,svc,endpointslices,networkpolicies,ns,nodes > dump.yaml
   minikcm reach deploy/web db:5432 --from-objects dump.yaml
   minikcm reach --matrix -n shop,billing

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -14,8 +15,10 @@ import (
 	"sync"
 	"time"
 
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/inflight"
@@ -49,17 +52,24 @@ type entrance struct {
 	answers *server
 	// transport reaches processes of this machine.
 	transport *http.Transport
-	work      sync.WaitGroup
+	// secrets reads the certificates of routers, and fallback is used where there is none.
+	secrets  corev1client.SecretsGetter
+	fallback fallbackCertificate
+	work     sync.WaitGroup
 }
 
 // newEntrance returns an entrance whose connections end with ctx.
-func newEntrance(ctx context.Context, kubelets *kubeletsim.Kubelets, ledger *clock.Ledger, logger klog.Logger) *entrance {
-	e := &entrance{kubelets: kubelets, ledger: ledger, logger: logger, slots: make(chan struct{}, maxConnections), transport: &http.Transport{
+func newEntrance(ctx context.Context, cluster *minikcm.Cluster, logger klog.Logger) (*entrance, error) {
+	client, err := corev1client.NewForConfig(cluster.ConfigFor(user, "system:masters"))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for the certificates of Ingresses: %w", err)
+	}
+	e := &entrance{kubelets: cluster.Kubelets(), ledger: cluster.Ledger(), secrets: client, logger: logger, slots: make(chan struct{}, maxConnections), transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return relay.Dial(ctx, address) },
 		MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout,
 	}}
 	e.answers = e.newServer(ctx, http.HandlerFunc(e.answer))
-	return e
+	return e, nil
 }
 
 // close returns when all connections have ended. The context has ended, and nothing listens any more.
@@ -165,6 +175,10 @@ func arrives(path *reach.Path) bool { return path.Outcome == reach.Connected || 
 func (e *entrance) join(ctx context.Context, conn net.Conn, path *reach.Path) {
 	address := processAt(path)
 	if address == "" {
+		if path.Router != nil && path.Listener.TLS {
+			e.answers.give(e.routerTLS(&entered{conn, path}, path))
+			return
+		}
 		e.answers.give(secure.Server(&entered{conn, path}, e.certificate(path)))
 		return
 	}
@@ -189,6 +203,15 @@ func (e *entrance) certificate(path *reach.Path) secure.Source {
 	}
 }
 
+// forwarding are the headers that say for whom a request is forwarded.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
+// forward lets a router forward a request: to the path that it returns, or nowhere if that is nil.
+func (e *entrance) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, *http.Request) {
+	defer inflight.Begin(e.ledger, inflight.Request).End()
+	return e.kubelets.Forward(path, w, r)
+}
+
 // entered is a connection to a simulated program.
 type entered struct {
 	net.Conn
@@ -210,11 +233,21 @@ func (e *entrance) answer(w http.ResponseWriter, r *http.Request) {
 // serve answers a request at the end of a path. It is in flight meanwhile, unless a process of this machine answers.
 func (e *entrance) serve(w http.ResponseWriter, r *http.Request, path *reach.Path) {
 	deadlines := http.NewResponseController(w)
+	if path.Router != nil {
+		if path, r = e.forward(path, w, r); path == nil {
+			return
+		}
+	}
 	if address := processAt(path); address != "" {
 		proxy := &httputil.ReverseProxy{
 			Rewrite: func(out *httputil.ProxyRequest) {
 				out.SetURL(&url.URL{Scheme: "http", Host: address})
 				out.Out.Host = r.Host
+				for _, name := range forwarding { // a proxy that is not the server's would remove them
+					if values, ok := out.In.Header[name]; ok {
+						out.Out.Header[name] = values
+					}
+				}
 			},
 			Transport: e.transport, ErrorLog: log.New(io.Discard, "", 0),
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {

@@ -59,8 +59,12 @@ func Extension(opts Options) minikcm.Extension {
 			return &Service{}, nil
 		}
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		s := &Service{cancel: cancel, entrance: newEntrance(ctx, cluster.Kubelets(), cluster.Ledger(), opts.Logger)}
-		var err error
+		entrance, err := newEntrance(ctx, cluster, opts.Logger)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		s := &Service{cancel: cancel, entrance: entrance}
 		if opts.Proxy {
 			if s.proxy, err = s.entrance.listenProxy(ctx, port); err == nil {
 				port = s.proxy.port()

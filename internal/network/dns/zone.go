@@ -81,6 +81,8 @@ type Zone struct {
 	Services *services.Table
 	// HasNamespace reports whether a namespace exists.
 	HasNamespace func(name string) bool
+	// Published returns the addresses of a name outside of the cluster's domain that is known nevertheless; nil: none is.
+	Published func(name string) []netip.Addr
 	// Instead answers in place of the server if its second result is true; nil: it never does.
 	Instead func(name string, t Type) (Answer, bool)
 }
@@ -160,10 +162,26 @@ func (z *Zone) query(name string, t Type) Answer {
 	if address, ok := reverse(name); ok {
 		return z.pointer(name, address, t)
 	}
+	if z.Published != nil {
+		if addresses := z.Published(name); len(addresses) > 0 {
+			return addressAnswer(name, addresses, t)
+		}
+	}
 	if isPublic(name) {
 		return Answer{Code: Outside}
 	}
 	return Answer{Code: NXDomain}
+}
+
+// addressAnswer returns the addresses that have the type.
+func addressAnswer(name string, addresses []netip.Addr, t Type) Answer {
+	answer := Answer{Code: NoError}
+	for _, a := range addresses {
+		if t == AAAA && a.Is6() || t == A && a.Is4() {
+			answer.Records = append(answer.Records, Record{Name: name, Type: t, Address: a})
+		}
+	}
+	return answer
 }
 
 // inside answers for a name of the cluster, whose labels before the domain are given.

@@ -3,7 +3,9 @@ package reach
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/routes"
 	"minikcm.dev/minikcm/internal/network/services"
 )
 
@@ -22,7 +25,8 @@ type Ask struct {
 	Namespace, ToNamespace string
 	// From is a pod, a workload (deploy/NAME), a node (node/NAME) or an address outside of the cluster.
 	From string
-	// To is a name as a program in From would use it, an address, svc/NAME, or one of From's forms, and may have a port.
+	// To is a name as a program in From would use it, an address, svc/NAME, or one of From's forms, and may have a port. It may be the
+	// URL of a request, with a name or an address.
 	To string
 	// Port is the port; 0: that in To.
 	Port     int32
@@ -46,13 +50,49 @@ func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
 		return nil, err
 	}
 	q := &Query{From: from, Protocol: cmp.Or(a.Protocol, corev1.ProtocolTCP)}
-	to, err := c.target(q, cmp.Or(a.ToNamespace, a.Namespace, metav1.NamespaceDefault), a)
+	own := *a
+	request, err := own.request()
+	if err != nil {
+		return nil, err
+	}
+	to, err := c.target(q, cmp.Or(a.ToNamespace, a.Namespace, metav1.NamespaceDefault), &own)
 	if err != nil {
 		return nil, err
 	}
 	complete(q)
 	q.Asked = true
-	return c.Decide(q).Report(q, name, to), nil
+	path := c.Decide(q)
+	if request == nil {
+		return path.Report(q, name, to), nil
+	}
+	report := path.Report(q, name, a.To)
+	if path.Router != nil && path.Outcome == Connected {
+		report.addForwarded(c.Forward(q, path, 0, request))
+	}
+	return report, nil
+}
+
+// request returns the request of a question with a URL, whose host and port take its place; nil if it has none.
+func (a *Ask) request() (*routes.Request, error) {
+	scheme, rest, ok := strings.Cut(a.To, "://")
+	if !ok {
+		return nil, nil
+	}
+	u, err := url.Parse(a.To)
+	switch {
+	case scheme != "http" && scheme != "https":
+		return nil, &InvalidError{fmt.Sprintf("%q: the scheme must be http or https", a.To)}
+	case err != nil || rest == "" || u.Hostname() == "":
+		return nil, &InvalidError{fmt.Sprintf("%q is not a URL with a host", a.To)}
+	case a.Protocol != "" && a.Protocol != corev1.ProtocolTCP:
+		return nil, &InvalidError{fmt.Sprintf("requests are sent with TCP, and not with %s", a.Protocol)}
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	a.To = net.JoinHostPort(u.Hostname(), port)
+	return &routes.Request{Host: routes.HostOf(u.Host), Path: cmp.Or(u.Path, "/")}, nil
 }
 
 // CheckEnd returns an *InvalidError if a text cannot be the source of a connection.

@@ -10,6 +10,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/routes"
 	"minikcm.dev/minikcm/internal/network/services"
 )
 
@@ -17,6 +18,7 @@ import (
 type Cluster struct {
 	Services services.Table
 	Policies policy.Set
+	Routes   routes.Table
 	// DNS is the address of the cluster's name server, unless the Service kube-system/kube-dns states one.
 	DNS netip.Addr
 	// Domain is the cluster's domain; empty: dns.DefaultDomain.
@@ -210,5 +212,5 @@ func (c *Cluster) dnsService() *corev1.Service {
 
 // zone returns what the cluster's name server knows.
 func (c *Cluster) zone() *dns.Zone {
-	return &dns.Zone{Domain: c.Domain, Services: &c.Services, HasNamespace: c.Policies.HasNamespace}
+	return &dns.Zone{Domain: c.Domain, Services: &c.Services, HasNamespace: c.Policies.HasNamespace, Published: c.published}
 }

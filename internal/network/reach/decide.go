@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/routes"
 	"minikcm.dev/minikcm/internal/network/services"
 )
 
@@ -163,14 +164,18 @@ type Path struct {
 	Node   string
 	// Verdict is what the policies say.
 	Verdict *policy.Verdict
-	// Listener is what accepts the connection. The name server is one without a pod.
+	// Listener is what accepts the connection. The name server and routers have no pod.
 	Listener *Listener
+	// Router is the router that accepts the connection, if one does.
+	Router *routes.Router
 	// Effect says what faults of the network do; nil if there are none. LookupEffect is the same for the query of the name.
 	Effect, LookupEffect *faults.Effect
 	// Lookup is how much longer the query of the name takes because of them.
 	Lookup time.Duration
 	// Stale says that the node whose rules apply knows an earlier state of the Service; empty if it does not.
 	Stale string
+	// random is the query's.
+	random uint64
 	// misled is the fault that has answered the query of the name.
 	misled *faults.Rule
 }
@@ -190,7 +195,7 @@ func (p *Path) end(o Outcome, why string) *Path {
 
 // Decide says where a connection goes.
 func (c *Cluster) Decide(q *Query) *Path {
-	p := &Path{Protocol: cmp.Or(q.Protocol, corev1.ProtocolTCP)}
+	p := &Path{Protocol: cmp.Or(q.Protocol, corev1.ProtocolTCP), random: q.Random}
 	addresses, ended := c.resolve(q, p)
 	if ended {
 		return p
@@ -202,7 +207,7 @@ func (c *Cluster) Decide(q *Query) *Path {
 		if !from.Address.IsValid() && i < len(addresses)-1 {
 			continue // the source has no address of that family
 		}
-		p = c.connect(q, from, netip.AddrPortFrom(address, uint16(q.Port)), &Path{Protocol: p.Protocol, Resolution: found.Resolution, LookupEffect: found.LookupEffect, Lookup: found.Lookup, misled: found.misled})
+		p = c.connect(q, from, netip.AddrPortFrom(address, uint16(q.Port)), &Path{Protocol: p.Protocol, random: q.Random, Resolution: found.Resolution, LookupEffect: found.LookupEffect, Lookup: found.Lookup, misled: found.misled})
 		if p.Outcome == Connected || p.Outcome == Unknown || p.Outcome == Reset {
 			break
 		}
@@ -240,7 +245,7 @@ func nodeOf(p *policy.Peer) string {
 // connect follows a connection to an address.
 func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path) *Path {
 	p.Destination, p.Target, p.Source = to, to, from
-	if to.Addr().IsLoopback() && !c.published(from, to.Addr()) {
+	if to.Addr().IsLoopback() && !c.isPublished(from, to.Addr()) {
 		return c.loopback(q, from, p)
 	}
 	if !from.Address.IsValid() {
@@ -264,9 +269,9 @@ func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path
 	return c.toPod(q, from, p)
 }
 
-// published reports whether a loopback address is none of the source's own: a load balancer has it or, outside of the cluster, it
+// isPublished reports whether a loopback address is none of the source's own: a load balancer has it or, outside of the cluster, it
 // stands for those of the nodes (minikcm up --publish).
-func (c *Cluster) published(from policy.Peer, to netip.Addr) bool {
+func (c *Cluster) isPublished(from policy.Peer, to netip.Addr) bool {
 	_, owned := c.Services.Owner(to)
 	return owned || nodeOf(&from) == ""
 }
@@ -306,6 +311,10 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	p.Frontend = f
 	if address := hostaddress.Of(f.Service, f.Port.Port); address != "" {
 		p.end(Unknown, "the Service "+f.Key().String()+" leads to "+address+" of the machine")
+		return true
+	}
+	if router, ok := routes.RouterOf(f.Service); ok {
+		c.toRouter(q, from, router, p)
 		return true
 	}
 	if at == "" { // from outside: the load balancer sends it to a node of an endpoint, if that matters

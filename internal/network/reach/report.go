@@ -9,6 +9,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/routes"
 )
 
 // Report is a path in words, and as data.
@@ -35,7 +36,10 @@ type Report struct {
 	// Stale says that the node whose rules apply knows an earlier state of the Service.
 	Stale string `json:"stale,omitempty"`
 	// Faults are the faults of the network that meet the connection or the query of the name.
-	Faults []string   `json:"faults,omitempty"`
+	Faults []string `json:"faults,omitempty"`
+	// Route is the rule of a router that decides about a request, and Status the status of the router's own answer.
+	Route  string     `json:"route,omitempty"`
+	Status int        `json:"status,omitempty"`
 	Steps  []StepText `json:"steps"`
 }
 
@@ -66,6 +70,12 @@ func (p *Path) Report(q *Query, from, to string) *Report {
 	}
 	r.addName(p, q)
 	r.addService(p)
+	r.addEnd(p, from)
+	return r
+}
+
+// addEnd adds what policies, faults and the destination do.
+func (r *Report) addEnd(p *Path, from string) {
 	if v := p.Verdict; v != nil {
 		r.Exempt = string(v.Exempt)
 		r.Egress, r.Ingress = policiesOf(&v.Egress), policiesOf(&v.Ingress)
@@ -84,7 +94,35 @@ func (p *Path) Report(q *Query, from, to string) *Report {
 		}
 		r.step("listener", text)
 	}
-	return r
+}
+
+// addForwarded adds what a router does with the request.
+func (r *Report) addForwarded(d *Forwarded) {
+	if d.Rule != nil {
+		r.Route = d.Rule.String()
+		r.step("route", r.Route)
+		if d.Rule.Backend.Invalid == "" {
+			r.step("backend", d.Rule.Backend.String())
+		}
+	}
+	if p := d.Next; p != nil {
+		r.Endpoint, r.Node, r.Listener = p.Target.String(), p.Node, p.Listener
+		text := r.Endpoint
+		if p.Pod != nil {
+			r.Pod = p.Pod.Namespace + "/" + p.Pod.Name
+			text += ", pod " + p.Pod.Name
+		}
+		if p.Target.IsValid() {
+			r.step("endpoint", text)
+		}
+		r.addEnd(p, "the router")
+		if p.Outcome == Unknown && d.Status == 0 {
+			r.Reached, r.Outcome, r.Why = false, Unknown, p.Why
+		}
+	}
+	if d.Status != 0 {
+		r.Reached, r.Status, r.Error, r.Why = false, d.Status, "the router answers "+routes.StatusText(d.Status), d.Why
+	}
 }
 
 func (r *Report) step(name, text string) { r.Steps = append(r.Steps, StepText{name, text}) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,9 @@ func (c *Cluster) resolve(q *Query, p *Path) (addresses []netip.Addr, ended bool
 		}
 	}
 	if q.From.Pod == nil && q.From.Node == "" && q.Resolver == nil {
+		if addresses = c.published(strings.ToLower(q.Host)); len(addresses) > 0 {
+			return addresses, false
+		}
 		p.end(NoSuchHost, "names of the cluster are not known outside of it")
 		return nil, true
 	}
@@ -106,7 +110,7 @@ func (c *Cluster) Server(q *Query) *Served {
 	server := c.NameServer()
 	if !server.IsValid() || !slices.ContainsFunc(s.Config.Nameservers, func(text string) bool { return text == server.String() || text == c.DNS.String() }) {
 		// The node's own server knows nothing of the cluster.
-		s.Zone = &dns.Zone{Domain: c.Domain, Services: &services.Table{}, HasNamespace: func(string) bool { return false }}
+		s.Zone = &dns.Zone{Domain: c.Domain, Services: &services.Table{}, HasNamespace: func(string) bool { return false }, Published: c.published}
 		return s
 	}
 	if c.query(q, server, s); s.Outcome == Connected {

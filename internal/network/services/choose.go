@@ -57,8 +57,8 @@ func (r Rules) Choose(f *Frontend, node *Node, from netip.Addr, local bool) Choi
 	switch {
 	case !usable:
 		return Choice{Result: Rejected, Why: whyUnusable(all)}
-	case f.By == ByLoadBalancer && !inRanges(spec.LoadBalancerSourceRanges, from):
-		return Choice{Result: Dropped, Why: from.String() + " is not in loadBalancerSourceRanges"}
+	case !f.Admits(from):
+		return Choice{Result: Dropped, Why: WhyNotAdmitted(from)}
 	}
 	var c Choice
 	if onlyLocal {
@@ -68,6 +68,16 @@ func (r Rules) Choose(f *Frontend, node *Node, from netip.Addr, local bool) Choi
 	}
 	c.Masquerade = external && spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal
 	return c
+}
+
+// Admits reports whether the source ranges of a load balancer let an address in.
+func (f *Frontend) Admits(from netip.Addr) bool {
+	return f.By != ByLoadBalancer || inRanges(f.Service.Spec.LoadBalancerSourceRanges, from)
+}
+
+// WhyNotAdmitted says why an address is not admitted.
+func WhyNotAdmitted(from netip.Addr) string {
+	return from.String() + " is not in loadBalancerSourceRanges"
 }
 
 func whyUnusable(all []Endpoint) string {

@@ -22,6 +22,11 @@ type Endpoint struct {
 
 func (e *Endpoint) leaving() bool { return e.Serving && e.Terminating }
 
+// ReadyEndpoints returns the endpoints of a frontend that are ready, sorted by address. The list must not be changed.
+func (t *Table) ReadyEndpoints(f *Frontend) []Endpoint {
+	return selected(t.Endpoints(f), func(e *Endpoint) bool { return e.Ready })
+}
+
 // Endpoints returns the endpoints of a frontend, sorted by address.
 func (t *Table) Endpoints(f *Frontend) []Endpoint {
 	e := t.services[f.Key()]

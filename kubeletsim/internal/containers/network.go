@@ -56,6 +56,8 @@ func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path) (*tls.Cer
 	switch {
 	case source != nil:
 		return source(ctx)
+	case path.Router != nil && !path.Listener.TLS:
+		return nil, secure.ErrPlain
 	case path.Pod == nil, path.Listener == nil, path.Listener.Unknown, path.Listener.TLS: // the last is one of another process
 		return nil, nil
 	}

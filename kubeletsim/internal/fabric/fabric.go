@@ -54,6 +54,8 @@ type Fabric struct {
 	begun     bool
 	synced    []cache.DoneChecker
 	ready     bool
+	// routing means that the objects of routers are watched.
+	routing bool
 
 	mu      sync.Mutex
 	cluster *reach.Cluster
@@ -65,8 +67,8 @@ type Fabric struct {
 	// live means that all that exists has been seen: what comes from now on changes it.
 	live bool
 	last int
-	// entered counts the connections from outside.
-	entered uint64
+	// entered counts the connections from outside, and forwarded the requests that routers got.
+	entered, forwarded uint64
 }
 
 // New returns a network without objects.
@@ -80,16 +82,24 @@ func New(opts Options) *Fabric {
 func (f *Fabric) begin(ctx context.Context) error {
 	f.beginning.Lock()
 	defer f.beginning.Unlock()
-	if f.ready {
-		return nil
-	}
-	if !f.begun {
-		if err := f.watch(); err != nil {
-			return fmt.Errorf("watching the network's objects: %w", err)
+	if !f.ready {
+		if !f.begun {
+			if err := f.watch(); err != nil {
+				return fmt.Errorf("watching the network's objects: %w", err)
+			}
+			f.begun = true
+			f.opts.Start()
 		}
-		f.begun = true
-		f.opts.Start()
+		if err := f.wait(ctx); err != nil {
+			return err
+		}
+		f.ready = true
 	}
+	return f.beginRouting(ctx)
+}
+
+// wait returns when the informers have synced.
+func (f *Fabric) wait(ctx context.Context) error {
 	for _, synced := range f.synced {
 		select {
 		case <-synced.Done():
@@ -97,7 +107,6 @@ func (f *Fabric) begin(ctx context.Context) error {
 			return fmt.Errorf("waiting for the network's objects: %w", context.Cause(ctx))
 		}
 	}
-	f.ready = true
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.live = true
@@ -126,6 +135,7 @@ func (f *Fabric) watch() error {
 			f.cluster.Services.DeleteSlice(s)
 		})},
 		{i.NetworkPolicies().Informer(), on(f, func(p *networkingv1.NetworkPolicy) { f.cluster.Policies.Set(p) }), on(f, func(p *networkingv1.NetworkPolicy) { f.cluster.Policies.Delete(p.Namespace, p.Name) })},
+		{i.IngressClasses().Informer(), on(f, func(c *networkingv1.IngressClass) { f.cluster.Routes.SetClass(c) }), on(f, func(c *networkingv1.IngressClass) { f.cluster.Routes.DeleteClass(c.Name) })},
 		{i.Namespaces().Informer(), on(f, func(n *corev1.Namespace) { f.cluster.Policies.SetNamespace(n.Name, n.Labels) }), on(f, func(n *corev1.Namespace) { f.cluster.Policies.DeleteNamespace(n.Name) })},
 		{i.Nodes().Informer(), on(f, func(n *corev1.Node) { f.cluster.SetNode(n) }), on(f, func(n *corev1.Node) { f.cluster.DeleteNode(n.Name) })},
 		{i.Pods().Informer(), on(f, func(p *corev1.Pod) { f.cluster.SetPod(p) }), on(f, func(p *corev1.Pod) {

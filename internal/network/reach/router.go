@@ -1,0 +1,140 @@
+package reach
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/network/policy"
+	"minikcm.dev/minikcm/internal/network/routes"
+	"minikcm.dev/minikcm/internal/network/services"
+)
+
+// published returns the addresses of the routers that have a rule for a name, as a public name server knows them that follows the
+// objects of the cluster.
+func (c *Cluster) published(name string) []netip.Addr {
+	var list []netip.Addr
+	for _, r := range c.Routes.Named(name) {
+		s := c.Services.Service(r.Service())
+		if s == nil {
+			continue
+		}
+		for _, point := range s.Status.LoadBalancer.Ingress {
+			if a, err := netip.ParseAddr(point.IP); err == nil {
+				list = append(list, a.Unmap())
+			}
+		}
+	}
+	return list
+}
+
+// toRouter connects to a router. Policies and faults see its load balancer's address.
+func (c *Cluster) toRouter(q *Query, from policy.Peer, r routes.Router, p *Path) {
+	f := p.Frontend
+	if !f.Admits(from.Address) {
+		p.end(TimedOut, "the Service "+f.Key().String()+": "+services.WhyNotAdmitted(from.Address))
+		return
+	}
+	if !c.Routes.Served(r) {
+		p.end(Refused, fmt.Sprintf("the Service %s leads to the %s, which does not exist or has another controller than %s", f.Key(), r, routes.Controller))
+		return
+	}
+	p.Target = netip.AddrPortFrom(routerAddress(f.Service, p.Target.Addr()), uint16(f.Port.Port))
+	if c.lost(q, from, p, policy.Peer{Address: p.Target.Addr()}) {
+		return
+	}
+	p.Router, p.Listener = &r, &Listener{Why: "it is the router of the " + r.String(), TLS: f.Port.Port == routes.HTTPSPort}
+	p.accepted()
+}
+
+// routerAddress returns the address of the load balancer of a router's Service, which has the family of the address that was
+// connected to, and is that one if there is no load balancer.
+func routerAddress(s *corev1.Service, to netip.Addr) netip.Addr {
+	for _, point := range s.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(point.IP); err == nil && a.Is4() == to.Is4() {
+			return a
+		}
+	}
+	return to
+}
+
+// Forwarded says what a router does with a request.
+type Forwarded struct {
+	routes.Decision
+	// Next is the way from the router to an endpoint of the backend; nil if the router answers itself, unless the endpoint cannot be
+	// reached.
+	Next *Path
+}
+
+// Forward says what the router at the end of a path does with a request. The query has what depends on the cluster. The number is the
+// request's among those from outside, whose connections may have many of them.
+func (c *Cluster) Forward(q *Query, p *Path, number uint64, r *routes.Request) *Forwarded {
+	d := &Forwarded{Decision: c.Routes.Route(*p.Router, r)}
+	random := p.random
+	if nodeOf(&p.Source) == "" {
+		random = number * stride
+	}
+	if d.Status == 0 {
+		c.toBackend(q, p, random, &d.Rule.Backend, d)
+	}
+	return d
+}
+
+// stride spreads consecutive numbers evenly: it is 2^64 divided by the golden ratio.
+const stride = 0x9E3779B97F4A7C15
+
+// answer ends the way with an answer of the router.
+func (d *Forwarded) answer(status int, why string) { d.Status, d.Why = status, why }
+
+// toBackend connects a router with an endpoint of a backend.
+func (c *Cluster) toBackend(q *Query, p *Path, random uint64, b *routes.Backend, d *Forwarded) {
+	s := c.Services.Service(b.Service)
+	if s == nil {
+		d.answer(routes.StatusServiceUnavailable, "the Service "+b.Service.String()+" does not exist")
+		return
+	}
+	port := portNamed(s, b)
+	switch {
+	case port == nil:
+		d.answer(routes.StatusServiceUnavailable, "the Service has no port "+b.String())
+		return
+	case hostaddress.Of(s, port.Port) != "":
+		d.Next = &Path{Frontend: &services.Frontend{Service: s, Port: port, By: services.ByClusterIP}, Protocol: corev1.ProtocolTCP}
+		d.Next.end(Unknown, "the Service "+b.Service.String()+" leads to "+hostaddress.Of(s, port.Port)+" of the machine")
+		return
+	case s.Spec.Type == corev1.ServiceTypeExternalName:
+		d.answer(routes.StatusBadGateway, "the Service "+b.Service.String()+" is one of type ExternalName, which routers do not follow")
+		return
+	}
+	f := &services.Frontend{Service: s, Port: port, By: services.ByClusterIP, IPv6: p.Target.Addr().Is6()}
+	ready := c.Services.ReadyEndpoints(f)
+	if len(ready) == 0 {
+		d.answer(routes.StatusServiceUnavailable, "no endpoint of the Service "+b.Service.String()+" is ready")
+		return
+	}
+	inner := *q
+	inner.From, inner.Affinities, inner.Random = policy.Peer{Address: p.Target.Addr()}, nil, random
+	// The high bits are spread more evenly than the low ones.
+	endpoint := ready[(random>>32)%uint64(len(ready))]
+	d.Next = c.connect(&inner, inner.From, endpoint.Address, &Path{Protocol: corev1.ProtocolTCP, random: random})
+	switch d.Next.Outcome {
+	case Connected:
+	case TimedOut:
+		d.answer(routes.StatusGatewayTimeout, d.Next.Why)
+	default:
+		d.answer(routes.StatusBadGateway, d.Next.Why)
+	}
+}
+
+// portNamed returns the port of a Service that a backend names; nil if it has none, or not for TCP.
+func portNamed(s *corev1.Service, b *routes.Backend) *corev1.ServicePort {
+	for i := range s.Spec.Ports {
+		port := &s.Spec.Ports[i]
+		if (port.Protocol == "" || port.Protocol == corev1.ProtocolTCP) && (b.PortName != "" && port.Name == b.PortName || b.PortName == "" && port.Port == b.Port) {
+			return port
+		}
+	}
+	return nil
+}

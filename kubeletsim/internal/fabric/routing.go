@@ -1,0 +1,61 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/network/routes"
+)
+
+// beginRouting starts to watch the objects of routers once there is a router, and returns when they have synced. It requires the lock
+// beginning.
+func (f *Fabric) beginRouting(ctx context.Context) error {
+	if f.routing {
+		return nil
+	}
+	f.mu.Lock()
+	serves := f.cluster.Routes.Serves()
+	f.mu.Unlock()
+	if !serves {
+		return nil
+	}
+	synced, err := f.opts.Handle(f.opts.Informers.Ingresses().Informer(),
+		on(f, func(i *networkingv1.Ingress) { f.cluster.Routes.SetIngress(i) }),
+		on(f, func(i *networkingv1.Ingress) {
+			f.cluster.Routes.DeleteIngress(types.NamespacedName{Namespace: i.Namespace, Name: i.Name})
+		}))
+	if err != nil {
+		return fmt.Errorf("watching Ingresses: %w", err)
+	}
+	f.synced = append(f.synced, synced)
+	f.routing = true
+	f.opts.Start()
+	return f.wait(ctx)
+}
+
+// Forward says what the router at the end of a path does with a request.
+func (f *Fabric) Forward(ctx context.Context, path *reach.Path, r *routes.Request) (*reach.Forwarded, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forwarded++
+	q := &reach.Query{From: path.Source}
+	f.complete(q)
+	return f.cluster.Forward(q, path, f.forwarded, r), nil
+}
+
+// Certificates returns the names of the Secrets that may have the certificate of a host, the preferred one first.
+func (f *Fabric) Certificates(ctx context.Context, of routes.Router, host string) ([]types.NamespacedName, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cluster.Routes.Certificates(of, host), nil
+}

@@ -1,0 +1,248 @@
+package minikcmapi
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/outside"
+)
+
+// class creates an IngressClass of the simulated router.
+func (m *machine) class(name string, controller string) {
+	m.t.Helper()
+	class := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: controller}}
+	if _, err := m.Client().NetworkingV1().IngressClasses().Create(m.t.Context(), class, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// ingress creates an Ingress with a rule for each HOST/PATH, whose backend is the port of the tests' Services.
+func (m *machine) ingress(name, class string, backends map[string]string, change func(*networkingv1.Ingress)) {
+	m.t.Helper()
+	prefix := networkingv1.PathTypePrefix
+	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressSpec{IngressClassName: &class}}
+	for rule, service := range backends {
+		host, path, _ := strings.Cut(rule, "/")
+		i.Spec.Rules = append(i.Spec.Rules, networkingv1.IngressRule{Host: host, IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+			Paths: []networkingv1.HTTPIngressPath{{Path: "/" + path, PathType: &prefix, Backend: networkingv1.IngressBackend{
+				Service: &networkingv1.IngressServiceBackend{Name: service, Port: networkingv1.ServiceBackendPort{Number: 8081}},
+			}}},
+		}}})
+	}
+	if change != nil {
+		change(i)
+	}
+	if _, err := m.Client().NetworkingV1().Ingresses("default").Create(m.t.Context(), i, metav1.CreateOptions{}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// newShop returns a cluster with an Ingress for shop.example and what it leads to.
+func newShop(t *testing.T, opts outside.Options) *machine {
+	t.Helper()
+	m := newMachine(t, opts)
+	process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range []string{"X-Real-Ip", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port"} {
+			_, _ = fmt.Fprintf(w, "%s=%s ", name, r.Header.Get(name))
+		}
+		_, _ = io.WriteString(w, r.Host+r.URL.Path)
+	}))
+	t.Cleanup(process.Close)
+	for _, name := range []string{"web", "cart"} {
+		m.pod(name, nil)
+		m.service(name, corev1.ServiceTypeClusterIP, nil)
+	}
+	m.service("none", corev1.ServiceTypeClusterIP, nil)
+	m.service("dev", corev1.ServiceTypeClusterIP, func(s *corev1.Service) {
+		s.Annotations = map[string]string{"minikcm.dev/host": process.Listener.Addr().String()}
+	})
+	m.class("simulated", "minikcm.dev/simulated")
+	m.class("other", "example.com/other")
+	m.ingress("shop", "simulated", map[string]string{
+		"shop.example/": "web", "shop.example/cart": "cart", "shop.example/none": "none", "shop.example/missing": "missing", "shop.example/dev": "dev",
+	}, func(i *networkingv1.Ingress) {
+		i.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"shop.example"}, SecretName: "shop"}}
+	})
+	m.ingress("foreign", "other", map[string]string{"foreign.example/": "web"}, nil)
+	m.pass(5 * time.Second)
+	return m
+}
+
+// An Ingress of a class of the simulated router gets an address, and the class's Service leads to it.
+func TestIngressHasAnAddress(t *testing.T) {
+	t.Parallel()
+	m := newShop(t, outside.Options{})
+	address := func(name string) string {
+		i, err := m.Client().NetworkingV1().Ingresses("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(i.Status.LoadBalancer.Ingress) == 0 {
+			return ""
+		}
+		return i.Status.LoadBalancer.Ingress[0].IP
+	}
+	service, err := m.Client().CoreV1().Services("kube-system").Get(t.Context(), "ingress-simulated", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := address("shop"); got == "" || got != service.Status.LoadBalancer.Ingress[0].IP {
+		t.Errorf("address %q, and the Service: %+v", got, service.Status)
+	}
+	if got := address("foreign"); got != "" {
+		t.Errorf("the Ingress of another controller has the address %q", got)
+	}
+	events, err := m.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Ingress"})
+	if err != nil || len(events.Items) != 1 || events.Items[0].Reason != "Sync" || events.Items[0].InvolvedObject.Name != "shop" {
+		t.Errorf("events %+v, %v", events, err)
+	}
+	if err := m.Client().NetworkingV1().IngressClasses().Delete(t.Context(), "simulated", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.pass(time.Minute)
+	if _, err := m.Client().CoreV1().Services("kube-system").Get(t.Context(), "ingress-simulated", metav1.GetOptions{}); err == nil {
+		t.Error("the Service is left")
+	}
+	if got := address("shop"); got != "" {
+		t.Errorf("without its class, the Ingress has the address %q", got)
+	}
+}
+
+func TestIngressRoutes(t *testing.T) {
+	t.Parallel()
+	m := newShop(t, outside.Options{Proxy: true})
+	at := m.entrances().Proxy
+	const forwarded = "X-Real-Ip=172.18.0.1 X-Forwarded-For=172.18.0.1 X-Forwarded-Host=shop.example X-Forwarded-Proto=http X-Forwarded-Port=80 "
+	for _, tt := range []struct{ url, want string }{
+		{"http://shop.example/", "200 pod: web\n"},
+		{"http://shop.example/cartoon", "200 pod: web\n"},
+		{"http://shop.example/cart", "200 pod: cart\n"},
+		{"http://shop.example/cart/1?x=y", "200 pod: cart\n"},
+		{"http://shop.example/dev/a", "200 " + forwarded + "shop.example/dev/a"},
+		{"http://shop.example/none", "503 minikcm: 503 Service Unavailable: no endpoint of the Service default/none is ready\n"},
+		{"http://shop.example/missing", "503 minikcm: 503 Service Unavailable: the Service default/missing does not exist\n"},
+		{"http://ingress-simulated.kube-system.svc/", "404 minikcm: 404 Not Found: no rule of an Ingress of the class simulated matches ingress-simulated.kube-system.svc/\n"},
+		{"http://foreign.example/", "502 minikcm: foreign.example:80: Name or service not known"},
+	} {
+		if got := get(t, plain(at), tt.url); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.url, got, tt.want)
+		}
+	}
+	if _, err := m.Client().NetworkingV1().NetworkPolicies("default").Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.pass(time.Second)
+	if got, want := get(t, plain(at), "http://shop.example/"), "504 minikcm: 504 Gateway Timeout: NetworkPolicies deny the ingress\n"; got != want {
+		t.Errorf("with a policy, got %q, want %q", got, want)
+	}
+	report, err := m.Kubelets().Reach(t.Context(), &reach.Ask{From: "web", To: "http://shop.example/cart"})
+	if err != nil || report.Reached || report.Status != http.StatusGatewayTimeout || report.Route != "Ingress default/shop, shop.example /cart (Prefix)" {
+		t.Errorf("report %+v, %v", report, err)
+	}
+}
+
+// A program in a pod reaches the router by the Ingress's name, as with a public name server that follows the cluster.
+func TestIngressFromAPod(t *testing.T) {
+	t.Parallel()
+	m := newShop(t, outside.Options{})
+	client := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "client"}}
+	client.Spec.RestartPolicy = corev1.RestartPolicyNever
+	client.Spec.Containers = []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sh", "-c", "wget -qO- http://shop.example/cart/7; wget -qO- http://shop.example/none; curl -s http://shop.example/cart | grep -q anything && echo assumed"}}}
+	if _, err := m.Client().CoreV1().Pods("default").Create(t.Context(), client, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.pass(10 * time.Second)
+	logs, err := m.Client().CoreV1().Pods("default").GetLogs("client", &corev1.PodLogOptions{}).DoRaw(t.Context())
+	if err != nil || !strings.HasPrefix(string(logs), "pod: cart\n") || !strings.Contains(string(logs), "request: GET /cart/7\nwget: server returned error: HTTP/1.1 503 Service Unavailable\nassumed\n") {
+		t.Errorf("logs %q, %v", logs, err)
+	}
+}
+
+func TestIngressOverTLS(t *testing.T) {
+	t.Parallel()
+	m := newShop(t, outside.Options{Proxy: true})
+	certificate, key := certificateFor(t, "shop.example")
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+	secure := func(roots *x509.CertPool) *http.Transport {
+		transport := tunnel(m.entrances().Proxy)
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+		return transport
+	}
+	if got := get(t, secure(trusted), "https://shop.example/cart"); !strings.Contains(got, "certificate") {
+		t.Errorf("without a Secret, got %q", got)
+	}
+	untrusting := secure(nil)
+	untrusting.TLSClientConfig.InsecureSkipVerify = true
+	if got := get(t, untrusting, "https://shop.example/cart"); !strings.HasPrefix(got, "200 pod: cart\n") {
+		t.Errorf("without a Secret and without verifying, got %q", got)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}}
+	if _, err := m.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, secure(trusted), "https://shop.example/cart"); !strings.HasPrefix(got, "200 pod: cart\n") {
+		t.Errorf("with a Secret, got %q", got)
+	}
+	if got := get(t, secure(trusted), "https://shop.example/dev"); !strings.Contains(got, "X-Forwarded-Proto=https X-Forwarded-Port=443 ") {
+		t.Errorf("to a process, got %q", got)
+	}
+}
+
+// certificateFor returns a certificate for a name and its key.
+func certificateFor(t *testing.T, name string) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2149, 1, 1, 0, 0, 0, 0, time.UTC),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
+}
+
+// The ports of the router's Service are published as any load balancer's.
+func TestIngressIsPublished(t *testing.T) {
+	t.Parallel()
+	m := newShop(t, outside.Options{Publish: true})
+	for _, p := range m.entrances().Services {
+		if p.Service != "ingress-simulated" || p.Port != 80 {
+			continue
+		}
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", p.Address)
+		}}
+		if got := get(t, transport, "http://shop.example/cart"); !strings.HasPrefix(got, "200 pod: cart\n") {
+			t.Errorf("%+v: got %q", p, got)
+		}
+	}
+}
