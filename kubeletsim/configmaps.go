@@ -3,6 +3,8 @@ package kubeletsim
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
 )
 
 // observeConfigMap reads the image profiles, static pods or instance of the simulated cloud that a
@@ -32,9 +34,15 @@ func (k *Kubelets) loseConfigMap(obj any) {
 // observeImages updates the image profiles from a ConfigMap, and syncs all pods if they
 // changed.
 func (k *Kubelets) observeImages(c *corev1.ConfigMap) {
-	if k.images.Update(c) {
-		k.wakeAll()
+	if !k.images.Update(c) {
+		return
 	}
+	if k.opts.Recorder != nil {
+		for _, bad := range images.Invalid(c) {
+			k.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "image profile: "+bad)
+		}
+	}
+	k.wakeAll()
 }
 
 func (k *Kubelets) loseImages(c *corev1.ConfigMap) {

@@ -11,7 +11,7 @@ import (
 // newContainers returns the container runtime of all nodes. It knows pods as podEntry shows them.
 func (k *Kubelets) newContainers() *containers.Runtime {
 	return containers.New(containers.Options{
-		Network: k.fabric, Certificate: k.Certificate, Serve: k.serve,
+		Network: k.fabric, Certificate: k.Certificate, Serve: k.serve, Exchange: k.exchange,
 		Client: k.opts.Client, AsNode: k.asNode, ConfigOf: k.opts.ConfigOf, WatchVolumes: k.watchVolumes, Images: &k.images, AssumesSecrets: k.makers.in,
 		Clock: k.opts.Clock, Ledger: k.opts.Ledger, Logger: k.opts.Logger,
 	})

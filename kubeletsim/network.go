@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -141,4 +142,16 @@ func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
 		return nil
 	}
 	return k.containers.Certificate(n, e, path)
+}
+
+// exchange answers data that is no request of HTTP at the end of a path.
+func (k *Kubelets) exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
+	if path.Pod == nil {
+		return nil, nil
+	}
+	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
+	if n == nil || e == nil {
+		return nil, nil // another process has the pod
+	}
+	return k.containers.Exchange(ctx, n, e, path, peer, data)
 }

@@ -54,6 +54,20 @@ func Alone(ctx context.Context) context.Context {
 	return context.WithValue(ctx, chainKey{}, (*chain)(nil))
 }
 
+// PauserOf returns what pauses the work that ctx belongs to, with its callers; nil if it cannot pause.
+func PauserOf(ctx context.Context) Pauser {
+	if c := chainOf(ctx); c != nil {
+		return whole{c}
+	}
+	return nil
+}
+
+// whole pauses a chain with all its callers.
+type whole struct{ chain *chain }
+
+func (w whole) Pause()  { w.chain.pause() }
+func (w whole) Resume() { w.chain.resume() }
+
 // MayPause reports whether ctx belongs to work that can pause.
 func MayPause(ctx context.Context) bool { return chainOf(ctx) != nil }
 

@@ -111,6 +111,8 @@ type Listener struct {
 	Unknown bool `json:"unknown,omitempty"`
 	// TLS means that it serves TLS only.
 	TLS bool `json:"tls,omitempty"`
+	// Speaks is how it speaks, unless it speaks HTTP: text or echo.
+	Speaks string `json:"speaks,omitempty"`
 }
 
 // Query is a connection to decide.

@@ -14,6 +14,8 @@ import (
 // attention counts a command in the ledger, except while any part of it waits.
 type attention struct {
 	work *inflight.Work
+	// caller is the work that waits for the command, and pauses with it; it may be nil.
+	caller inflight.Pauser
 
 	mu      sync.Mutex
 	paused  bool
@@ -37,6 +39,12 @@ func (m *Machine) work() *inflight.Work {
 
 // finish ends the count for good.
 func (a *attention) finish() { a.work.End() }
+
+// Pause implements inflight.Pauser.
+func (w *absence) Pause() { w.leave() }
+
+// Resume implements inflight.Pauser.
+func (w *absence) Resume() { w.back() }
 
 // leave begins the wait.
 func (w *absence) leave() {
@@ -83,7 +91,13 @@ func (a *attention) count() {
 	switch {
 	case waits && !a.paused:
 		a.work.Pause()
+		if a.caller != nil {
+			a.caller.Pause()
+		}
 	case a.paused && !waits:
+		if a.caller != nil {
+			a.caller.Resume()
+		}
 		a.work.Resume()
 	}
 	a.paused = waits

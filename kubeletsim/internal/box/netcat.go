@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -144,6 +145,14 @@ func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, er
 	switch {
 	case c.Outcome == reach.Reset && len(sent) > 0:
 		return nil, errReset
+	case c.Listener != nil && c.Listener.Speaks != "":
+		ctx, done := p.waiting(ctx, 0)
+		defer done()
+		answer, err := p.machine.Network.Exchange(ctx, c.Path, p.sourceOf(c, ""), sent)
+		if errors.Is(err, syscall.ECONNRESET) {
+			err = errReset
+		}
+		return answer, err
 	case err == nil:
 		a, err := p.ask(ctx, c, r.WithContext(ctx), 0)
 		if err != nil {

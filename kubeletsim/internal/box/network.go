@@ -13,11 +13,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	utilclock "k8s.io/utils/clock"
 
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
+	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
@@ -34,6 +37,8 @@ type Network interface {
 	Certificate(ctx context.Context, path *reach.Path) (*tls.Certificate, error)
 	// Serve answers a request with what listens at the end of a path.
 	Serve(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	// Exchange returns what a listener that speaks no HTTP answers to data.
+	Exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
 }
 
 // networkDelay is the time of a connection, or of a query for a name, on the cluster's clock. A decision that is taken when
@@ -158,7 +163,20 @@ type answer struct {
 	body   []byte
 	err    error
 	p      *proc
+	// unsure means that the answer ends with unknown text.
+	unsure bool
 }
+
+// Abort ends the connection in place of an answer: with a reset, or without anything.
+func (a *answer) Abort(reset bool) {
+	a.err = errEmpty
+	if reset {
+		a.err = errReset
+	}
+}
+
+// Unsure says that more than what is written is in the answer.
+func (a *answer) Unsure() { a.unsure = true }
 
 // Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
@@ -220,10 +238,15 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 		}
 		r.TLS = secure.State(c.host)
 	}
-	a, err := p.serve(c, r)
+	left := time.Duration(0)
+	if patience > 0 {
+		left = patience - wait
+	}
+	a, took, err := p.serve(c, r, left)
 	if err != nil {
 		return nil, err
 	}
+	wait += took
 	if fault.Code != 0 {
 		a.status = fault.Code
 	}
@@ -239,16 +262,71 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 	return a, nil
 }
 
-// serve returns what the server at the end of a connection answers.
-func (p *proc) serve(c *dialed, r *http.Request) (*answer, error) {
-	a := &answer{header: http.Header{}, p: p}
-	r.RemoteAddr = netip.AddrPortFrom(c.Source.Address, 32768+uint16(p.draw(r.Host)%28000)).String()
-	p.machine.Network.Serve(c.Path, a, r)
+// serve returns what the server at the end of a connection answers, and how long it takes. Its time counts for the command, too,
+// which is not in flight while the server waits. patience bounds the time; 0: nothing does.
+func (p *proc) serve(c *dialed, r *http.Request, patience time.Duration) (a *answer, took time.Duration, err error) {
+	a = &answer{header: http.Header{}, p: p}
+	r.RemoteAddr = p.sourceOf(c, r.Host).String()
+	began := p.machine.Clock.Now()
+	ctx, done := p.waiting(r.Context(), patience)
+	defer done()
+	p.machine.Network.Serve(c.Path, a, r.WithContext(ctx))
+	took = p.machine.Clock.Since(began)
+	if err := context.Cause(ctx); err != nil {
+		return nil, took, err
+	}
 	a.WriteHeader(http.StatusOK)
-	if c.Listener != nil && c.Listener.Unknown && r.Method != http.MethodHead {
+	if (a.unsure || c.Listener != nil && c.Listener.Unknown) && r.Method != http.MethodHead {
 		_, _ = a.Write([]byte(unknown.Line)) // err is returned
 	}
-	return a, a.err
+	return a, took, a.err
+}
+
+// waiting returns a context for a server that the program waits for: while the server waits, the command does. It ends with errLate
+// after patience, unless that is 0.
+func (p *proc) waiting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+	shell.TurnOf(ctx).End()
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &awaiting{absence: &absence{&p.attention, []<-chan struct{}{ctx.Done()}}}
+	if patience > 0 {
+		w.begin = func() utilclock.Timer {
+			return p.machine.Clock.AfterFunc(patience, func() {
+				cancel(errLate)
+				p.attention.recall()
+			})
+		}
+	}
+	return inflight.WithPauser(inflight.Alone(ctx), w), func() {
+		w.end()
+		cancel(nil)
+	}
+}
+
+// awaiting is the wait for a server. Its limit counts from the server's first pause: before, no time passes.
+type awaiting struct {
+	*absence
+	// begin starts the limit; nil: there is none.
+	begin func() utilclock.Timer
+	timer utilclock.Timer
+}
+
+// Pause implements inflight.Pauser. One goroutine calls it: that of the server.
+func (w *awaiting) Pause() {
+	if w.begin != nil && w.timer == nil {
+		w.timer = w.begin()
+	}
+	w.absence.Pause()
+}
+
+func (w *awaiting) end() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// sourceOf returns the address that a server sees of a connection.
+func (p *proc) sourceOf(c *dialed, host string) netip.AddrPort {
+	return netip.AddrPortFrom(c.Source.Address, 32768+uint16(p.draw(host)%28000))
 }
 
 // bytes returns the length of the body without what is unknown in it.

@@ -93,6 +93,10 @@ func (n *fakeNetwork) Certificate(context.Context, *reach.Path) (*tls.Certificat
 	return n.certificate, n.certErr
 }
 
+func (*fakeNetwork) Exchange(_ context.Context, _ *reach.Path, _ netip.AddrPort, data []byte) ([]byte, error) {
+	return data, nil
+}
+
 func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/404" {
 		http.Error(w, "nope", http.StatusNotFound)

@@ -32,6 +32,8 @@ type Files struct {
 	machines map[string]*keptMachine
 	// served are the certificates of TLS servers, by container and file.
 	served map[servedKey]*servedCertificate
+	// servers hold the state of described servers, by container.
+	servers map[string]*serverState
 	// changed is called when files of the pod's own have changed; nil: nothing is.
 	changed func()
 	// credentials belong to the podCertificate sources; nil until the first use.
@@ -63,7 +65,7 @@ func (f *Files) Free() {
 	for _, kept := range f.machines {
 		kept.leave()
 	}
-	f.volumes, f.roots, f.machines, f.beginnings, f.served = nil, nil, nil, nil, nil
+	f.volumes, f.roots, f.machines, f.beginnings, f.served, f.servers = nil, nil, nil, nil, nil, nil
 	for _, runs := range f.runs {
 		for _, run := range runs {
 			run.cancel()

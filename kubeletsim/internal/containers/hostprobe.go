@@ -21,6 +21,7 @@ import (
 
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 	maxProbedBody = 10 << 10
 	// maxProbeRedirects bounds the redirects that a probe follows.
 	maxProbeRedirects = 10
-	probeUserAgent    = "kube-probe/minikcm"
+	probeUserAgent    = servers.UserAgent
 )
 
 // probeOut asks a process outside of the cluster, at its address, in place of the container. The

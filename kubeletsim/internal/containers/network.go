@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -62,6 +63,11 @@ func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path) (*tls.Cer
 		return nil, nil
 	}
 	return nil, secure.ErrPlain
+}
+
+// Exchange implements box.Network.
+func (n ownNetwork) Exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
+	return n.runtime.opts.Exchange(ctx, path, peer, data)
 }
 
 // Serve implements box.Network.

@@ -60,11 +60,15 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	shown := e.See() // the answers may have changed since the connection was made
 	in, err := rt.Running(n, e, path.Listener.Container)
 	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
-	if err != nil || at == nil {
+	if err != nil || at == nil || at.Unknown {
 		http.Error(w, "the container does not listen any more", http.StatusBadGateway)
 		return
 	}
 	if at.Files != nil && secure.Refuse(w, r) {
+		return
+	}
+	if at.Described != nil {
+		in.serveDescribed(at.Described, path, w, r)
 		return
 	}
 	in.serveHTTP(w, r, responses.HTTPTo(at.HTTP, port, r.URL.Path))
@@ -73,20 +77,24 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 // ServePage answers a request at the end of a path to a server of which nothing is known: the page says which pod, image and node
 // it is.
 func ServePage(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+	client, _, _ := net.SplitHostPort(r.RemoteAddr)
+	writePage(path, w, r.Method, r.URL.RequestURI(), client)
+}
+
+func writePage(path *reach.Path, w http.ResponseWriter, method, uri, client string) {
 	pod, image := path.Pod, ""
 	for _, ref := range podspec.Containers(pod) {
 		if ref.Name == path.Listener.Container {
 			image = ref.Container.Image
 		}
 	}
-	client, _, _ := net.SplitHostPort(r.RemoteAddr)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
+	if method == http.MethodHead {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "pod: %s\nnamespace: %s\nnode: %s\nimage: %s\naddress: %s\nclient: %s\nrequest: %s %s\n",
-		pod.Name, pod.Namespace, pod.Spec.NodeName, image, path.Target, cmp.Or(client, "127.0.0.1"), r.Method, r.URL.RequestURI())
+		pod.Name, pod.Namespace, pod.Spec.NodeName, image, path.Target, cmp.Or(client, "127.0.0.1"), method, uri)
 }
 
 // serveHTTP sends an answer that the container declares.

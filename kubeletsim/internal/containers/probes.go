@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -13,12 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // RunProbes runs the probes that are due and reports their results to the pod's worker. The
@@ -118,6 +123,70 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
+// probeServer sends an HTTP probe to a server that is described.
+func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var once sync.Once
+	answer := func(answer lifecycle.OccurrenceKind, why string) {
+		once.Do(func() { in.probeAnswered(kind, answer, why) })
+	}
+	server, err := in.runtime.Running(in.node, in.entry, at.Container)
+	if err != nil {
+		answer(lifecycle.ProbeSkipped, "")
+		return
+	}
+	address, _ := netip.ParseAddr(first(in.podIPs()))
+	target := netip.AddrPortFrom(address, uint16(port))
+	link := fmt.Sprintf("Get %q: ", lifecycle.ProbeURL(probe.HTTPGet, address.String(), port))
+	if at.Files != nil {
+		if _, unsafe := server.certificate(ctx, at.Files); unsafe != nil {
+			answer(lifecycle.ProbeFailed, link+"remote error: tls: internal error")
+			return
+		}
+	}
+	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
+	timer := in.runtime.opts.Clock.AfterFunc(timeout, func() {
+		answer(lifecycle.ProbeFailed, link+"context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+		cancel()
+	})
+	defer timer.Stop()
+	w := &recorded{}
+	server.serveDescribed(at.Described, &reach.Path{Pod: server.pod, Listener: &at.Listener, Target: target}, w, in.probeRequest(ctx, target, probe.HTTPGet))
+	why := responses.HTTPFailure(w.status)
+	if w.failure != nil {
+		why = link + w.failure.Error()
+	}
+	switch {
+	case ctx.Err() != nil:
+		answer(lifecycle.ProbeSkipped, "") // the timer, if it has fired, has answered
+	case why == "":
+		answer(lifecycle.ProbeSucceeded, "")
+	default:
+		answer(lifecycle.ProbeFailed, why)
+	}
+}
+
+// probeRequest returns the request of a probe, which comes from the container's node.
+func (in *Ref) probeRequest(ctx context.Context, target netip.AddrPort, get *corev1.HTTPGetAction) *http.Request {
+	q := servers.ProbeRequest(get)
+	u, err := url.ParseRequestURI(q.URI)
+	if err != nil {
+		u = &url.URL{Path: q.Path}
+	}
+	r := &http.Request{Method: q.Method, URL: u, Host: cmp.Or(q.Host, target.String()), Header: http.Header{}, Body: http.NoBody}
+	for name, value := range q.Headers {
+		r.Header.Set(name, value)
+	}
+	if node, err := netip.ParseAddr(first(in.node.HostIPs())); err == nil {
+		r.RemoteAddr = netip.AddrPortFrom(node, probePort).String()
+	}
+	return r.WithContext(ctx)
+}
+
+// probePort is the port that probes come from.
+const probePort = 40000
+
 // probeFile serves an HTTP probe whose result depends on files of the container that listens on its port: those that it serves, or its
 // certificate, which kubelets do not verify.
 func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
@@ -125,6 +194,10 @@ func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecy
 	at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, probe.HTTPGet.Port)
 	if at == nil {
 		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		return
+	}
+	if at.Described != nil {
+		in.probeServer(ctx, at, port, kind, probe)
 		return
 	}
 	path := responses.ProbePath(probe.HTTPGet)

@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"net/http"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -36,10 +37,11 @@ type Options struct {
 	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
 	AssumesSecrets func(namespace string) bool
 	// Network is what programs in containers reach, Certificate the source of the certificate of a TLS server at the end of a path, and
-	// Serve answers a request there. Nil: they reach nothing.
+	// Serve answers a request there, and Exchange data that is no request of HTTP. Nil: they reach nothing.
 	Network     *fabric.Fabric
 	Certificate func(path *reach.Path) secure.Source
 	Serve       func(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	Exchange    func(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
 	Clock       clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.
 	Ledger *clock.Ledger

@@ -12,6 +12,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // LabelImage marks a ConfigMap, in any namespace and with any value, as an image profile: it
@@ -21,7 +22,7 @@ import (
 //   - command: prefixes of command lines to which the profile applies, in the same syntax;
 //     without it, the profile applies to containers without a command of their own;
 //   - files, pull-error, pull-duration, exit-after, exit-code, stop-delay, ready-delay, log,
-//     log-every, http and grpc: the values of the annotations minikcm.dev/... of these names;
+//     log-every, http, grpc and server: the values of the annotations minikcm.dev/... of these names;
 //     size: the value of minikcm.dev/image-size. files, pull-error, pull-duration and size apply to
 //     the image, whatever the command;
 //   - entrypoint and args: the image's command and arguments, one word a line; user: its UID,
@@ -50,7 +51,7 @@ func keyOf(annotation string) string {
 }
 
 func ofProcesses() []string {
-	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC}
+	return []string{podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLog, podspec.AnnotationLogEvery, responses.AnnotationHTTP, responses.AnnotationGRPC, servers.Annotation}
 }
 
 // Profiles are the image profiles that ConfigMaps declare.
@@ -89,6 +90,22 @@ func (b *Profiles) Update(c *corev1.ConfigMap) bool {
 	b.byName[name] = page
 	b.sort()
 	return true
+}
+
+// Invalid describes the answers of a profile that cannot be parsed.
+func Invalid(c *corev1.ConfigMap) []string {
+	var bad []string
+	check := func(annotation string, parse func(text string) error) {
+		if text, ok := c.Data[keyOf(annotation)]; ok {
+			if err := parse(text); err != nil {
+				bad = append(bad, keyOf(annotation)+" is ignored: "+err.Error())
+			}
+		}
+	}
+	check(servers.Annotation, func(text string) error { _, err := servers.Parse(text); return err })
+	check(responses.AnnotationHTTP, func(text string) error { _, err := responses.ParseHTTP(text); return err })
+	check(responses.AnnotationGRPC, func(text string) error { _, err := responses.ParseGRPC(text); return err })
+	return bad
 }
 
 // Forget removes the profile of a deleted ConfigMap and reports whether there was one.

@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/internal/usage"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // behaviour describes the process of one run of a container.
@@ -133,7 +134,7 @@ func startDelay(pod *corev1.Pod, lat *Latencies) time.Duration {
 // constants.
 func invalidAnnotations(pod *corev1.Pod) []string {
 	var bad []string
-	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration, podspec.AnnotationImageSize, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC} {
+	for _, key := range []string{podspec.AnnotationStartDelay, podspec.AnnotationReadyDelay, podspec.AnnotationExitAfter, podspec.AnnotationExitCode, podspec.AnnotationStopDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration, podspec.AnnotationImageSize, usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs, responses.AnnotationHTTP, responses.AnnotationGRPC, servers.Annotation} {
 		check := func(text string) error { _, err := podspec.ParseDuration(text); return err }
 		switch key {
 		case podspec.AnnotationExitCode:
@@ -144,6 +145,8 @@ func invalidAnnotations(pod *corev1.Pod) []string {
 			check = func(text string) error { _, err := responses.ParseHTTP(text); return err }
 		case responses.AnnotationGRPC:
 			check = func(text string) error { _, err := responses.ParseGRPC(text); return err }
+		case servers.Annotation:
+			check = func(text string) error { _, err := servers.Parse(text); return err }
 		case usage.AnnotationCPU, usage.AnnotationMemory, usage.AnnotationEphemeralStorage, usage.AnnotationPIDs:
 			check = func(text string) error { _, err := usage.ParseLoad(text); return err }
 		}

@@ -8,6 +8,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // Observation holds the facts from the status of a pod that the kubelet of another cluster wrote. The
@@ -307,7 +308,7 @@ func (w *observer) declares(ref podspec.Container) bool {
 		return responses.GRPCOf(w.pod, ref.Name, ref.Kind) != nil
 	}
 	_, declared := responses.HTTPOf(w.pod, ref.Name, ref.Kind)
-	return declared
+	return declared || servers.Of(w.pod, ref.Name, ref.Kind) != nil
 }
 
 // loops reports whether a container that runs is between two crashes: its run began after a back-off,

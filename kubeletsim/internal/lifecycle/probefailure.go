@@ -16,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // ProbedAddress returns the address of the process outside of the cluster that a probe reaches;
@@ -46,11 +47,17 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 		return podspec.KnownContent(s.Pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
 	case probe.HTTPGet != nil:
 		at, port, _ := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
-		if at == nil || at.HTTP == nil {
+		if at == nil || at.HTTP == nil && at.Described == nil {
 			return false
 		}
-		secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS
-		return at.Files != nil && secure || at.Files == nil && responses.HTTPTo(at.HTTP, port, responses.ProbePath(probe.HTTPGet)).Root != ""
+		if secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS; at.Files != nil {
+			return secure
+		}
+		if at.Described != nil {
+			_, constant := at.Described.Constant(servers.ProbeRequest(probe.HTTPGet))
+			return !constant
+		}
+		return responses.HTTPTo(at.HTTP, port, responses.ProbePath(probe.HTTPGet)).Root != ""
 	}
 	return false
 }
@@ -89,6 +96,10 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 		}
 		if at != nil && at.Files != nil && probe.HTTPGet.Scheme != corev1.URISchemeHTTPS {
 			return responses.HTTPFailure(responses.NotTLS)
+		}
+		if at != nil && at.Described != nil {
+			status, _ := at.Described.Constant(servers.ProbeRequest(probe.HTTPGet))
+			return responses.HTTPFailure(status)
 		}
 		if at != nil && at.HTTP != nil {
 			return responses.HTTPFailure(responses.HTTPTo(at.HTTP, port, path).Status)

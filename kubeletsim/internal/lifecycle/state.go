@@ -159,6 +159,9 @@ func (s *State) clone() State {
 	return c
 }
 
+// Began returns when the run began.
+func (c *Container) Began() time.Time { return c.startedAt }
+
 // endsAt returns when and with which code a running container ends; zero: never.
 func (c *Container) endsAt() (at time.Time, code int32) {
 	if c.exitAt.IsZero() || !c.StopAt.IsZero() && c.StopAt.Before(c.exitAt) {

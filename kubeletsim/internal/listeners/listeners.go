@@ -2,6 +2,7 @@ package listeners
 
 import (
 	"cmp"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -10,6 +11,7 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/script"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // Server is what listens at a port of a pod.
@@ -20,6 +22,8 @@ type Server struct {
 	GRPC []responses.GRPC
 	// Files are the files with which it serves TLS; nil: it does not.
 	Files *responses.Files
+	// Described is the listener of minikcm.dev/server; nil if there is none.
+	Described *servers.Listener
 }
 
 // Of returns what listens at a port of a pod; nil if nothing does. The pod has the annotations of its images' profiles, and
@@ -32,6 +36,7 @@ func Of(pod *corev1.Pod, running func(container string) bool, port int32, protoc
 			continue
 		}
 		answers, annotated := responses.HTTPOf(pod, ref.Name, ref.Kind)
+		described := servers.Of(pod, ref.Name, ref.Kind)
 		if protocol == corev1.ProtocolTCP && responses.Listens(answers, port) {
 			s := &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}, HTTP: answers, Files: responses.TLSOf(answers, port)}
 			if s.Files != nil {
@@ -41,6 +46,12 @@ func Of(pod *corev1.Pod, running func(container string) bool, port int32, protoc
 		}
 		if checks := responses.GRPCOf(pod, ref.Name, ref.Kind); protocol == corev1.ProtocolTCP && responses.Checks(checks, port) {
 			return &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/grpc has answers for the port", Unknown: true}, GRPC: checks}
+		}
+		if described != nil {
+			if l := described.Listener(pod, ref.Container, port, protocol); l != nil {
+				return ofDescribed(pod, ref.Container, l)
+			}
+			annotated = annotated || described.Complete(pod, ref.Container)
 		}
 		switch {
 		case annotated && protocol == corev1.ProtocolTCP: // its answers name all its ports
@@ -58,19 +69,43 @@ func Of(pod *corev1.Pod, running func(container string) bool, port int32, protoc
 	return assumed
 }
 
+func ofDescribed(pod *corev1.Pod, c *corev1.Container, l *servers.Listener) *Server {
+	s := &Server{Listener: reach.Listener{Container: c.Name, Why: "minikcm.dev/server describes the port"}, Described: l, Files: l.TLS(pod, c)}
+	if s.Files != nil {
+		s.TLS, s.Why = true, s.Why+", over TLS"
+	}
+	if l.Mode != servers.HTTP {
+		s.Speaks = string(l.Mode)
+	}
+	return s
+}
+
 // OfProbe returns what a probe or a hook of a container reaches, and the number of its port. refused means that nothing listens
 // there: the container declares answers, and none for the port. One that declares none, and whose port no other container serves,
 // is assumed to have a program that answers.
 func OfProbe(pod *corev1.Pod, running func(container string) bool, ref podspec.Container, port intstr.IntOrString) (s *Server, number int32, refused bool) {
 	number = responses.PortNumber(ref.Container, port)
-	if !responses.Declared(pod) { // most pods: spare them the look-up
+	if !declares(pod) { // most pods: spare them the look-up
 		return nil, number, false
 	}
 	if s = Of(pod, running, number, corev1.ProtocolTCP); s != nil {
 		return s, number, false
 	}
+	if d := servers.Of(pod, ref.Name, ref.Kind); d != nil && d.Complete(pod, ref.Container) {
+		return nil, number, true
+	}
 	_, refused = responses.HTTPOf(pod, ref.Name, ref.Kind)
 	return nil, number, refused
+}
+
+// declares reports whether any annotation of a pod declares answers.
+func declares(pod *corev1.Pod) bool {
+	for key := range pod.Annotations {
+		if strings.HasPrefix(key, servers.Annotation) || strings.HasPrefix(key, responses.AnnotationHTTP) || strings.HasPrefix(key, responses.AnnotationGRPC) {
+			return true
+		}
+	}
+	return false
 }
 
 // declared reports whether a container declares a port.

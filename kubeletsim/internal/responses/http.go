@@ -148,16 +148,6 @@ func HTTPOf(pod *corev1.Pod, container string, kind podspec.Kind) (answers []HTT
 	return answers, err == nil
 }
 
-// Declared reports whether any annotation of a pod declares answers.
-func Declared(pod *corev1.Pod) bool {
-	for key := range pod.Annotations {
-		if strings.HasPrefix(key, AnnotationHTTP) || strings.HasPrefix(key, AnnotationGRPC) {
-			return true
-		}
-	}
-	return false
-}
-
 // Listens reports whether any answer is for the port.
 func Listens(answers []HTTP, port int32) bool {
 	for i := range answers {

@@ -1,0 +1,436 @@
+package servers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/nesting"
+)
+
+// The budget of a description.
+const (
+	maxBytes       = 256 << 10
+	maxDepth       = 24
+	maxListeners   = 64
+	maxRoutes      = 512
+	maxExpressions = 2048
+	maxCalls       = 16
+)
+
+// rawDescription and the types below it are the YAML.
+type rawDescription struct {
+	Complete yaml.Node            `yaml:"complete"`
+	State    map[string]yaml.Node `yaml:"state"`
+	Listen   []rawListener        `yaml:"listen"`
+}
+
+type rawListener struct {
+	Port     yaml.Node `yaml:"port"`
+	Protocol string    `yaml:"protocol"`
+	Mode     string    `yaml:"mode"`
+	TLS      *struct {
+		Certificate yaml.Node `yaml:"certificate"`
+		Key         yaml.Node `yaml:"key"`
+	} `yaml:"tls"`
+	Headers yaml.Node  `yaml:"headers"`
+	Routes  []rawRoute `yaml:"routes"`
+}
+
+type rawRoute struct {
+	Path           *string   `yaml:"path"`
+	Method         yaml.Node `yaml:"method"`
+	Query          yaml.Node `yaml:"query"`
+	RequestHeaders yaml.Node `yaml:"requestHeaders"`
+	Line           string    `yaml:"line"`
+	If             yaml.Node `yaml:"if"`
+
+	Delay   yaml.Node `yaml:"delay"`
+	Calls   yaml.Node `yaml:"calls"`
+	Run     *rawRun   `yaml:"run"`
+	Set     yaml.Node `yaml:"set"`
+	Log     yaml.Node `yaml:"log"`
+	Status  yaml.Node `yaml:"status"`
+	Headers yaml.Node `yaml:"headers"`
+	Body    yaml.Node `yaml:"body"`
+	JSON    yaml.Node `yaml:"json"`
+	Files   string    `yaml:"files"`
+	Fail    string    `yaml:"fail"`
+	Exit    yaml.Node `yaml:"exit"`
+	Unknown bool      `yaml:"unknown"`
+}
+
+type rawCall struct {
+	Method  string    `yaml:"method"`
+	URL     yaml.Node `yaml:"url"`
+	Headers yaml.Node `yaml:"headers"`
+	Body    yaml.Node `yaml:"body"`
+	Timeout string    `yaml:"timeout"`
+}
+
+type rawRun struct {
+	Command []yaml.Node `yaml:"command"`
+	Script  yaml.Node   `yaml:"script"`
+	CGI     bool        `yaml:"cgi"`
+	Timeout string      `yaml:"timeout"`
+}
+
+// parser counts what a description has.
+type parser struct {
+	routes, expressions int
+	description         *Description
+}
+
+func parse(text string) (*Description, error) {
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", len(text), maxBytes)
+	}
+	if err := nesting.YAML([]byte(text), maxDepth, maxBytes); err != nil {
+		return nil, err
+	}
+	var raw rawDescription
+	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+		return nil, errors.New("it is empty")
+	} else if err != nil {
+		return nil, errors.New(strings.ReplaceAll(unnamed.ReplaceAllString(err.Error(), ""), "yaml: ", ""))
+	}
+	p := &parser{description: &Description{State: map[string]any{}}}
+	if err := p.all(&raw); err != nil {
+		return nil, err
+	}
+	return p.description, nil
+}
+
+// unnamed is the part of an error of the YAML parser that names a type of ours.
+var unnamed = regexp.MustCompile(` in type servers\.\w+| into servers\.\w+`)
+
+func (p *parser) all(raw *rawDescription) (err error) {
+	if len(raw.Listen) == 0 {
+		return errors.New("listen has no port")
+	}
+	if len(raw.Listen) > maxListeners {
+		return fmt.Errorf("listen has %d ports, more than %d", len(raw.Listen), maxListeners)
+	}
+	if p.description.complete, err = p.checked(&raw.Complete, ofContainer, func(text string) error { _, err := boolOf(text); return err }); err != nil {
+		return fmt.Errorf("complete: %w", err)
+	}
+	for name, node := range raw.State {
+		var value any
+		if err := node.Decode(&value); err != nil {
+			return fmt.Errorf("state.%s: %w", name, err)
+		}
+		if p.description.State[name], err = plainYAML(value); err != nil {
+			return fmt.Errorf("state.%s: %w", name, err)
+		}
+	}
+	for i := range raw.Listen {
+		l, err := p.listener(&raw.Listen[i])
+		if err != nil {
+			return fmt.Errorf("listen[%d]: %w", i, err)
+		}
+		l.of = p.description
+		p.description.listeners = append(p.description.listeners, l)
+	}
+	return nil
+}
+
+func (p *parser) listener(raw *rawListener) (*Listener, error) {
+	l := &Listener{Mode: HTTP, protocol: corev1.ProtocolTCP}
+	if raw.Mode != "" {
+		l.Mode = Mode(raw.Mode)
+	}
+	if raw.Protocol != "" {
+		l.protocol = corev1.Protocol(raw.Protocol)
+	}
+	switch {
+	case l.Mode != HTTP && l.Mode != Text && l.Mode != Echo:
+		return nil, fmt.Errorf("mode %q is none of http, text and echo", raw.Mode)
+	case l.protocol != corev1.ProtocolTCP && l.protocol != corev1.ProtocolUDP && l.protocol != corev1.ProtocolSCTP:
+		return nil, fmt.Errorf("protocol %q is none of TCP, UDP and SCTP", raw.Protocol)
+	case l.Mode == HTTP && l.protocol != corev1.ProtocolTCP:
+		return nil, fmt.Errorf("protocol %s needs the mode text or echo", raw.Protocol)
+	case l.Mode == Echo && len(raw.Routes) > 0:
+		return nil, errors.New("the mode echo has no routes")
+	}
+	var err error
+	l.port, err = p.checked(&raw.Port, ofContainer, func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			if _, err := intOf(one, 1, 1<<16-1); err != nil && !portName.MatchString(one) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && l.port == nil {
+		err = errors.New("it is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("port: %w", err)
+	}
+	if l.headers, err = p.headers(&raw.Headers); err != nil {
+		return nil, fmt.Errorf("headers: %w", err)
+	}
+	if raw.TLS != nil {
+		l.certificate, err = p.checked(&raw.TLS.Certificate, ofContainer, absolute)
+		if err == nil {
+			l.key, err = p.checked(&raw.TLS.Key, ofContainer, absolute)
+		}
+		if err == nil && (l.certificate == nil || l.key == nil || l.Mode != HTTP) {
+			err = errors.New("it needs the mode http, a certificate and a key")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tls: %w", err)
+		}
+	}
+	for _, h := range l.headers {
+		l.machine = l.machine || h.value.needs.machine
+	}
+	for i := range raw.Routes {
+		r, err := p.route(&raw.Routes[i], l.Mode)
+		if err != nil {
+			return nil, fmt.Errorf("routes[%d]: %w", i, err)
+		}
+		l.routes = append(l.routes, r)
+		p.description.counts = p.description.counts || r.needs.number
+		l.machine = l.machine || r.condition != nil && r.condition.needs.machine
+	}
+	return l, nil
+}
+
+// absolute returns an error if a text is no absolute path.
+func absolute(text string) error {
+	if !strings.HasPrefix(text, "/") {
+		return fmt.Errorf("%q is no absolute path of a file", text)
+	}
+	return nil
+}
+
+// portName is the name of a container's port, which has a letter.
+var portName = regexp.MustCompile(`^[a-z0-9-]*[a-z][a-z0-9-]*$`)
+
+func (p *parser) route(raw *rawRoute, mode Mode) (*Route, error) {
+	if p.routes++; p.routes > maxRoutes {
+		return nil, fmt.Errorf("there are more than %d routes", maxRoutes)
+	}
+	r := &Route{line: raw.Line, Files: raw.Files, Fail: Failure(raw.Fail), Unknown: raw.Unknown}
+	before := p.expressions
+	if err := p.request(r, raw, mode); err != nil {
+		return nil, err
+	}
+	if err := p.effects(r, raw); err != nil {
+		return nil, err
+	}
+	if err := p.answer(r, raw); err != nil {
+		return nil, err
+	}
+	if p.expressions > before {
+		r.needs = r.allNeeds()
+	}
+	return r, nil
+}
+
+// request reads what a route matches.
+func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
+	if raw.Path != nil {
+		if r.path, err = parsePattern(*raw.Path); err != nil {
+			return err
+		}
+	}
+	if mode == Text && (raw.Path != nil || !raw.Method.IsZero() || !raw.Query.IsZero() || !raw.RequestHeaders.IsZero()) {
+		return errors.New("path, method, query and requestHeaders are for the mode http; the mode text has line and if")
+	}
+	if mode == HTTP && raw.Line != "" {
+		return errors.New("line is for the mode text")
+	}
+	if r.methods, err = words(&raw.Method); err != nil {
+		return fmt.Errorf("method: %w", err)
+	}
+	for i := range r.methods {
+		r.methods[i] = strings.ToUpper(r.methods[i])
+	}
+	if r.query, err = wanted(&raw.Query, func(name string) string { return name }); err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	if r.headers, err = wanted(&raw.RequestHeaders, strings.ToLower); err != nil {
+		return fmt.Errorf("requestHeaders: %w", err)
+	}
+	if raw.If.IsZero() {
+		return nil
+	}
+	condition := resolved(&raw.If)
+	if condition.Kind != yaml.ScalarNode {
+		return errors.New("if: it is no expression")
+	}
+	source := strings.TrimSpace(condition.Value) // the whole is an expression, with and without ${}
+	if inner, ok := strings.CutPrefix(source, "${"); ok && closing(inner) == len(inner)-1 {
+		source = inner[:len(inner)-1]
+	}
+	if r.condition, err = p.compiled("${"+source+"}", ofRequest); err != nil {
+		return fmt.Errorf("if: %w", err)
+	}
+	return nil
+}
+
+// effects reads what a route does before it answers.
+func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
+	if r.Delay, err = p.checked(&raw.Delay, ofRequest, func(text string) error { _, err := durationOf(text); return err }); err != nil {
+		return fmt.Errorf("delay: %w", err)
+	}
+	if r.Calls, err = p.calls(&raw.Calls); err != nil {
+		return fmt.Errorf("calls: %w", err)
+	}
+	if r.Command, err = p.command(raw.Run); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	err = pairs(&raw.Set, func(name string, node *yaml.Node) error {
+		value, err := p.value(node, ofRequest)
+		r.set = append(r.set, assignment{name, value})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set: %w", err)
+	}
+	if r.Log, err = p.optional(&raw.Log, ofRequest); err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	if r.Exit, err = p.checked(&raw.Exit, ofRequest, func(text string) error { _, err := intOf(text, 0, 255); return err }); err != nil {
+		return fmt.Errorf("exit: %w", err)
+	}
+	return nil
+}
+
+// answer reads what a route answers.
+func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
+	if r.status, err = p.checked(&raw.Status, ofRequest, func(text string) error { _, err := intOf(text, minStatus, maxStatus); return err }); err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	if r.answers, err = p.headers(&raw.Headers); err != nil {
+		return fmt.Errorf("headers: %w", err)
+	}
+	if r.body, err = p.optional(&raw.Body, ofRequest); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	if !raw.JSON.IsZero() {
+		if r.json, err = p.tree(&raw.JSON, 0); err != nil {
+			return fmt.Errorf("json: %w", err)
+		}
+	}
+	switch r.Fail {
+	case "", Reset, Close, Hang:
+	default:
+		return fmt.Errorf("fail: %q is none of reset, close and hang", raw.Fail)
+	}
+	if r.Files != "" && !strings.HasPrefix(r.Files, "/") {
+		return fmt.Errorf("files: %q is no absolute path of a directory", r.Files)
+	}
+	ways := 0
+	for _, given := range []bool{r.body != nil, r.json != nil, r.Files != "", r.Fail != "", r.Unknown} {
+		if given {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return errors.New("it has more than one of body, json, files, fail and unknown")
+	}
+	return nil
+}
+
+func (p *parser) calls(node *yaml.Node) (calls []Call, err error) {
+	err = pairs(node, func(name string, node *yaml.Node) error {
+		node = resolved(node)
+		raw := rawCall{URL: *node}
+		if node.Kind == yaml.MappingNode {
+			raw = rawCall{}
+			if err := onlyKeys(node, "method", "url", "headers", "body", "timeout"); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if err := node.Decode(&raw); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		c, err := p.call(name, &raw)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		calls = append(calls, *c)
+		return nil
+	})
+	if len(calls) > maxCalls {
+		return nil, fmt.Errorf("there are %d, more than %d", len(calls), maxCalls)
+	}
+	return calls, err
+}
+
+func (p *parser) call(name string, raw *rawCall) (*Call, error) {
+	c := &Call{Name: name, Method: strings.ToUpper(raw.Method)}
+	var err error
+	if c.URL, err = p.optional(&raw.URL, ofRequest); err == nil && c.URL == nil {
+		err = errors.New("it is missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	if c.Body, err = p.optional(&raw.Body, ofRequest); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if c.headers, err = p.headers(&raw.Headers); err != nil {
+		return nil, fmt.Errorf("headers: %w", err)
+	}
+	switch {
+	case c.Method == "" && c.Body != nil:
+		c.Method = "POST"
+	case c.Method == "":
+		c.Method = "GET"
+	}
+	c.Timeout, err = timeout(raw.Timeout)
+	return c, err
+}
+
+// defaultTimeout bounds a call and a command that state no time.
+const defaultTimeout = 30 * time.Second
+
+func timeout(text string) (time.Duration, error) {
+	if text == "" {
+		return defaultTimeout, nil
+	}
+	d, err := durationOf(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("timeout: %w", err)
+	case d == 0:
+		return 0, errors.New("timeout: it is 0")
+	}
+	return d, nil
+}
+
+func (p *parser) command(raw *rawRun) (*Command, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	c := &Command{CGI: raw.CGI}
+	for i := range raw.Command {
+		word, err := p.value(&raw.Command[i], ofRequest)
+		if err != nil {
+			return nil, fmt.Errorf("command: %w", err)
+		}
+		c.words = append(c.words, word)
+	}
+	var err error
+	if c.script, err = p.optional(&raw.Script, ofRequest); err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	if (len(c.words) == 0) == (c.script == nil) {
+		return nil, errors.New("it has not one of command and script")
+	}
+	c.Timeout, err = timeout(raw.Timeout)
+	return c, err
+}
