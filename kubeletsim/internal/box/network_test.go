@@ -133,6 +133,7 @@ func TestNetworkPrograms(t *testing.T) {
 		{script: "nc -zv web 80", err: "web (10.96.0.20:80) open\n"},
 		{script: "nc -zvt -w 2 web 80", err: "web (10.96.0.20:80) open\n"},
 		{script: `printf 'GET /x HTTP/1.0\r\n\r\n' | nc web 80`, out: "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Type: text/plain\r\n\r\nGET /x\n"},
+		{script: "nc --sctp -vz 10.244.0.20 80", err: "10.244.0.20 (10.244.0.20:80) open\n"},
 		{script: "nc nosuch 80", err: "nc: bad address 'nosuch'\n", code: 1},
 		{script: "nslookup web", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\tweb.default.svc.cluster.local\nAddress: 10.96.0.20\n\n"},
 		{script: "nslookup nosuch", out: "Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\n** server can't find nosuch: NXDOMAIN\n\n", code: 1},
@@ -245,13 +246,15 @@ func runOn(t *testing.T, n *fakeNetwork, unknown bool, script string) (out, errO
 			t.Fatal(err)
 		}
 	}
-	done := make(chan struct{})
-	m.Main = &Main{Work: inflight.Begin(ledger, inflight.Action)}
+	done, ended := make(chan struct{}), make(chan struct{}) // the ledger counts the command until it has ended
+	m.Main = &Main{Work: inflight.Begin(ledger, inflight.Action), Ended: func(int, error) { close(ended) }}
 	go func() {
 		defer close(done)
 		out, errOut, code = run(t, m, "", "sh", "-c", script)
 	}()
-	_ = virtual.Wait(t.Context(), done) // once the program has ended, and done is not closed yet, this is a deadlock
+	if err := virtual.Wait(t.Context(), ended); err != nil {
+		t.Error(script, err)
+	}
 	<-done
 	return out, errOut, code
 }
