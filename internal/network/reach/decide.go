@@ -247,6 +247,9 @@ func nodeOf(p *policy.Peer) string {
 // connect follows a connection to an address.
 func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path) *Path {
 	p.Destination, p.Target, p.Source = to, to, from
+	if p.Protocol == ICMP {
+		return c.echo(q, from, p)
+	}
 	if to.Addr().IsLoopback() && !c.isPublished(from, to.Addr()) {
 		return c.loopback(q, from, p)
 	}

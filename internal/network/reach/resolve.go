@@ -109,11 +109,20 @@ func (c *Cluster) Server(q *Query) *Served {
 	}
 	server := c.NameServer()
 	if !server.IsValid() || !slices.ContainsFunc(s.Config.Nameservers, func(text string) bool { return text == server.String() || text == c.DNS.String() }) {
-		// The node's own server knows nothing of the cluster.
+		if other, isInside := c.serverInside(s.Config); isInside {
+			if c.query(q, other, q.Listens, s); s.Outcome != Connected {
+				return s
+			}
+			if slices.Contains(c.Services.WithEndpoint(other), dnsKey) {
+				s.Zone = c.zone()
+				return s
+			}
+		}
+		// The node's own server, and one of which nothing is known, know nothing of the cluster.
 		s.Zone = &dns.Zone{Domain: c.Domain, Services: &services.Table{}, HasNamespace: func(string) bool { return false }, Published: c.published}
 		return s
 	}
-	if c.query(q, server, s); s.Outcome == Connected {
+	if c.query(q, server, nil, s); s.Outcome == Connected {
 		s.Zone = c.zone()
 		if answers := q.Faults.Answers(c.peer(sourceFor(c, q.From, server), nil), q.chance()); answers != nil {
 			s.Zone.Instead = func(name string, t dns.Type) (dns.Answer, bool) {
@@ -126,11 +135,24 @@ func (c *Cluster) Server(q *Query) *Served {
 	return s
 }
 
-// query finds out whether the source's queries reach the cluster's name server.
-func (c *Cluster) query(q *Query, server netip.Addr, s *Served) {
+// serverInside returns the first name server of a configuration, if a pod, a node or a Service has its address.
+func (c *Cluster) serverInside(config *dns.Config) (server netip.Addr, isInside bool) {
+	for _, text := range config.Nameservers[:min(1, len(config.Nameservers))] {
+		if address, err := netip.ParseAddr(text); err == nil {
+			_, isService := c.Services.Owner(address)
+			return address, isService || c.pods[address] != nil || c.byAddress[address] != ""
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// query finds out whether the source's queries reach a name server. Without listens, pods serve names.
+func (c *Cluster) query(q *Query, server netip.Addr, listens func(*corev1.Pod, int32, corev1.Protocol) *Listener, s *Served) {
 	inner := *q
 	inner.Affinities = nil
-	inner.Listens = func(*corev1.Pod, int32, corev1.Protocol) *Listener { return &Listener{} }
+	if inner.Listens = listens; listens == nil {
+		inner.Listens = func(*corev1.Pod, int32, corev1.Protocol) *Listener { return &Listener{} }
+	}
 	p := c.connect(&inner, sourceFor(c, q.From, server), netip.AddrPortFrom(server, dnsPort), &Path{Protocol: corev1.ProtocolUDP})
 	s.Effect = p.Effect
 	why := p.Why

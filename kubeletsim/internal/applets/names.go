@@ -10,7 +10,7 @@ func Names() []string {
 		"cmp", "comm", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
 		"expr", "false", "fgrep", "find", "flock", "gawk", "getent", "grep", "head", "hostname", "id", "install", "join", "kill",
 		"ln", "logger", "ls", "mawk", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nc", "nice",
-		"nl", "nohup", "nproc", "nslookup", "paste", "pgrep", "pidof", "printenv", "printf", "ps", "pwd", "readlink",
+		"nl", "nohup", "nproc", "nslookup", "paste", "pgrep", "pidof", "ping", "ping6", "printenv", "printf", "ps", "pwd", "readlink",
 		"realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha256sum",
 		"sha512sum", "sleep", "sort", "split", "stat", "stty", "sync", "sysctl", "tac", "tail", "tar", "tee",
 		"test", "time", "timeout", "touch", "tr", "true", "truncate", "tty", "umask", "umount", "uname", "uniq",
@@ -20,7 +20,7 @@ func Names() []string {
 
 // Others returns the names of the programs that box implements in addition, and that only an image of unknown content is assumed to
 // have, sorted.
-func Others() []string { return []string{"curl"} }
+func Others() []string { return []string{"curl", "dig", "host"} }
 
 // Has reports whether box implements a program of that name.
 func Has(name string) bool {

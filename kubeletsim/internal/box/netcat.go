@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// netcat is BusyBox's nc as a client, with the options of its large build.
+// netcat is BusyBox's nc as a client, with the options of its large build, and --sctp of nmap's ncat.
 func netcat(ctx context.Context, p *proc) int {
 	if p.machine.Network == nil {
 		return foreign(ctx, p)
@@ -43,6 +43,8 @@ func netcat(ctx context.Context, p *proc) int {
 		d := dial{host: rest[0], port: port, protocol: corev1.ProtocolTCP, limit: limit}
 		if has(flags, 'u') {
 			d.protocol = corev1.ProtocolUDP
+		} else if has(flags, 'S') {
+			d.protocol = corev1.ProtocolSCTP
 		}
 		got, done := p.netcatTo(ctx, d, flags)
 		if code = min(code, got); done {

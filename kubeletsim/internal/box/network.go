@@ -83,6 +83,23 @@ func (p *proc) connect(ctx context.Context, d dial) (*dialed, error) {
 		return nil, errNoNetwork
 	}
 	began := p.machine.Clock.Now()
+	c, err := p.decide(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	wait := c.Outcome.After() + c.Late()
+	if d.limit > 0 && wait > d.limit {
+		c.late, wait = true, d.limit
+	}
+	if err := p.sleep(ctx, wait); err != nil {
+		return nil, err
+	}
+	c.took = p.machine.Clock.Since(began)
+	return c, nil
+}
+
+// decide says where a connection goes, after the time of a query or of a packet.
+func (p *proc) decide(ctx context.Context, d dial) (*dialed, error) {
 	if err := p.sleep(ctx, networkDelay); err != nil {
 		return nil, err
 	}
@@ -95,16 +112,7 @@ func (p *proc) connect(ctx context.Context, d dial) (*dialed, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &dialed{Path: path, host: d.host, chance: faults.Chance{Seed: random}}
-	wait := path.Outcome.After() + path.Late()
-	if d.limit > 0 && wait > d.limit {
-		c.late, wait = true, d.limit
-	}
-	if err := p.sleep(ctx, wait); err != nil {
-		return nil, err
-	}
-	c.took = p.machine.Clock.Since(began)
-	return c, nil
+	return &dialed{Path: path, host: d.host, chance: faults.Chance{Seed: random}}, nil
 }
 
 // draw returns the number that chooses an endpoint. It follows from the program's seed and the time, and so from the cluster's

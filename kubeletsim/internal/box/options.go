@@ -78,6 +78,8 @@ func longOptions(program string) map[string]byte {
 			"no-dereference": 'P', "no-target-directory": 'T', "target-directory": 't', "remove-destination": 'f', "reflink": '_', "sparse": '_', "symbolic": 's', "relative": 'r',
 			"mode": 'm', "owner": 'o', "group": 'g', "directory": 'd', "strip-trailing-slashes": '_', "parents": 'x',
 		}
+	case "nc":
+		return map[string]byte{"sctp": 'S', "udp": 'u'} // as in nmap's ncat
 	case "rm", "rmdir":
 		return map[string]byte{"recursive": 'r', "force": 'f', "verbose": 'v', "dir": 'd', "one-file-system": '_', "no-preserve-root": '_', "preserve-root": '_', "parents": 'p', "ignore-fail-on-non-empty": '_'}
 	case "mkdir":

@@ -22,6 +22,7 @@ func programs() map[string]program {
 		"nohup": runArguments, "nice": runArguments, "setsid": runArguments, "flock": flock, "pgrep": pgrep, "pidof": pgrep, "logger": logger,
 		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
 		"minikcm-certgen": certgen, "wget": wget, "curl": curl, "nc": netcat, "nslookup": nslookup,
+		"ping": ping, "ping6": ping, "dig": dig, "host": lookUpHost,
 	}
 }
 
