@@ -11,6 +11,8 @@ export class StatusError extends Error {
     readonly code: number,
     readonly reason: string,
     message: string,
+    /** causes name the fields that are wrong. */
+    readonly causes: { field?: string; message?: string; reason?: string }[] = [],
   ) {
     super(message);
   }
@@ -19,18 +21,19 @@ export class StatusError extends Error {
 async function failure(response: Response): Promise<StatusError> {
   const text = await response.text();
   try {
-    const status = JSON.parse(text) as { reason?: string; message?: string };
-    return new StatusError(response.status, status.reason ?? "", status.message ?? text);
+    const status = JSON.parse(text) as { reason?: string; message?: string; details?: { causes?: StatusError["causes"] } };
+    return new StatusError(response.status, status.reason ?? "", status.message ?? text, status.details?.causes);
   } catch {
     return new StatusError(response.status, "", text.trim() || response.statusText);
   }
 }
 
-export async function request(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+/** request sends a body as JSON, or text as it is with its type. */
+export async function request(method: string, path: string, body?: unknown, signal?: AbortSignal, type = "application/json"): Promise<Response> {
   const init: RequestInit = { method, headers, cache: "no-store" };
   if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers = { ...headers, "Content-Type": "application/json" };
+    init.body = typeof body === "string" ? body : JSON.stringify(body);
+    init.headers = { ...headers, "Content-Type": type };
   }
   if (signal) init.signal = signal;
   const response = await fetch(prefix + path, init);

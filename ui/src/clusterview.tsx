@@ -5,6 +5,8 @@ import { onTheme, palette } from "./colors.ts";
 import { FaultMenu, Lasting } from "./faultmenu.tsx";
 import { belief, concerning, type Faults, lasting, nodeActions, podActions } from "./faults.ts";
 import { type Filter, matcher, noFilter } from "./filter.ts";
+import { isOpen, NamedLink, ObjectLink, open } from "./object/link.tsx";
+import type { ObjectRef } from "./objectref.ts";
 import { go } from "./route.ts";
 import { type NodeRow, phases, type PodRow, type Row } from "./rows.ts";
 import { type Look, Scene } from "./scene.ts";
@@ -12,6 +14,9 @@ import { Owners, Scrubber } from "./scrubber.tsx";
 import { type Store, useTopics } from "./store.ts";
 import type { Batch } from "./topics.ts";
 import { bytes, cpu } from "./words.ts";
+
+const podRef = (p: PodRow): ObjectRef => ({ group: "", resource: "pods", namespace: p.namespace, name: p.name });
+const nodeRef = (name: string): ObjectRef => ({ group: "", resource: "nodes", namespace: "", name });
 
 interface Selection {
   node: string;
@@ -159,15 +164,23 @@ function Picture(p: { store: Store; scene: Scene; look: Look; selection: Selecti
     };
   }, [p.store, p.scene]);
 
+  const openSelected = (s: Selection) => {
+    const pod = p.store.pods.rows.get(s.pod);
+    if (pod) open(podRef(pod));
+    else if (s.node) open(nodeRef(s.node));
+  };
   const pick = (e: MouseEvent) => {
     const found = p.scene.find(e.offsetX, e.offsetY);
-    p.select({ node: found.node ?? found.pod?.node ?? "", pod: found.pod?.uid ?? "" });
+    const picked = { node: found.node ?? found.pod?.node ?? "", pod: found.pod?.uid ?? "" };
+    p.select(picked);
+    if (isOpen()) openSelected(picked);
   };
   const hover = (e: MouseEvent) => {
     const { node, pod } = p.scene.find(e.offsetX, e.offsetY);
     canvas.current!.title = pod ? `${pod.namespace}/${pod.name}: ${pod.status}` : (node ?? "");
   };
   const key = (e: KeyboardEvent) => {
+    if (e.key === "o") return openSelected(p.selection);
     const to = keyStep(e.key, p.selection, p.scene);
     if (!to) return;
     e.preventDefault();
@@ -175,7 +188,7 @@ function Picture(p: { store: Store; scene: Scene; look: Look; selection: Selecti
   };
   return (
     // biome-ignore lint: the canvas is operated by keys, and described by the panel beside it
-    <canvas ref={canvas} tabIndex={0} role="img" aria-label="Nodes and their pods. Arrow keys select a node, Enter its pods, Escape goes back." onClick={pick} onMouseMove={hover} onKeyDown={key} />
+    <canvas ref={canvas} tabIndex={0} role="img" aria-label="Nodes and their pods. Arrow keys select a node, Enter its pods, o opens what is selected, Escape goes back." onClick={pick} onDblClick={() => openSelected(p.selection)} onMouseMove={hover} onKeyDown={key} />
   );
 }
 
@@ -186,7 +199,7 @@ function keyStep(key: string, s: Selection, scene: Scene): Selection | undefined
   if (arrow && s.pod) return { ...s, pod: scene.stepPod(s.node, s.pod, arrow[0] + arrow[1]) };
   if (arrow) return { node: scene.step(s.node, ...arrow), pod: "" };
   if (key === "Enter" && s.node) return { ...s, pod: s.pod || scene.stepPod(s.node, "", 0) };
-  if (key === "Escape") return s.pod ? { ...s, pod: "" } : { node: "", pod: "" };
+  if (key === "Escape" && s.node) return s.pod ? { ...s, pod: "" } : { node: "", pod: "" };
   return undefined;
 }
 
@@ -206,7 +219,7 @@ function Details({ store, faults, scene, selection, actions, report }: DetailsPr
   return (
     <aside aria-live="polite" aria-label="Selected">
       {!pod && !node && !actions && <Owners store={store} />}
-      {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter.</p>}
+      {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter. A double click or “o” opens it.</p>}
       {pod && <PodDetails pod={pod} faults={faults} actions={actions} report={report} />}
       {node && <NodeDetails node={node} faults={faults} use={scene.use(node.name)} actions={actions} report={report} />}
     </aside>
@@ -216,14 +229,16 @@ function Details({ store, faults, scene, selection, actions, report }: DetailsPr
 function PodDetails({ pod, faults, actions, report }: { pod: PodRow; faults: Faults; actions: Actions | undefined; report: (error: unknown) => void }) {
   return (
     <section>
-      <h2>{pod.name}</h2>
+      <h2>
+        <ObjectLink of={podRef(pod)}>{pod.name}</ObjectLink>
+      </h2>
       <dl>
         <dt>Namespace</dt>
         <dd>{pod.namespace}</dd>
         <dt>Status</dt>
         <dd>{pod.status}</dd>
         <dt>Owner</dt>
-        <dd>{pod.owner || "none"}</dd>
+        <dd>{pod.owner ? <NamedLink named={pod.owner} namespace={pod.namespace} /> : "none"}</dd>
         <dt>Restarts</dt>
         <dd>{pod.restarts}</dd>
         <dt>Requests</dt>
@@ -259,7 +274,9 @@ function NodeDetails(p: { node: NodeRow; faults: Faults; use: ReturnType<Scene["
   const truths = actions ? (faults.truths.get(node.name) ?? []) : [];
   return (
     <section>
-      <h2>{node.name}</h2>
+      <h2>
+        <ObjectLink of={nodeRef(node.name)}>{node.name}</ObjectLink>
+      </h2>
       <dl>
         <dt>Status</dt>
         <dd>

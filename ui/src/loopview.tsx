@@ -8,6 +8,7 @@ import { StepWork } from "./clockbar.tsx";
 import { FaultMenu, Lasting } from "./faultmenu.tsx";
 import { concerning, controllerActions, type Faults, lasting } from "./faults.ts";
 import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
+import { NamedLink } from "./object/link.tsx";
 import { go, type Route } from "./route.ts";
 import type { Store } from "./store.ts";
 import { clockTime, duration } from "./words.ts";
@@ -77,7 +78,9 @@ export function LoopView({ route, clock, store, faults, actions, report }: { rou
                 <td>
                   <span class={`mark ${s.stage}`}>{s.stage}</span>
                 </td>
-                <td class={s.error ? "bad" : ""}>{says(s)}</td>
+                <td class={s.error ? "bad" : ""}>
+                  {says(s)} {s.object && <NamedLink named={s.object} namespace={(s.key ?? s.keys?.[0] ?? "").split("/").slice(0, -1).join()} known>open</NamedLink>}
+                </td>
               </tr>
             ))}
           </tbody>

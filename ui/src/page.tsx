@@ -11,6 +11,7 @@ import { useChanges } from "./changes.ts";
 import { Faults } from "./faults.ts";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
+import { ObjectPanel } from "./object/panel.tsx";
 import { RolloutsView } from "./rolloutsview.tsx";
 import { go, useRoute } from "./route.ts";
 import { ScenariosView } from "./scenariosview.tsx";
@@ -110,6 +111,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
           </button>
         </p>
       )}
+      <div class="body">
       <main>
         {view === "why" ? (
           <WhyView route={route} />
@@ -129,6 +131,8 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
           <ClusterView store={store} faults={faults} at={at} actions={actions} report={report} />
         )}
       </main>
+      <ObjectPanel route={route} clock={clock} faults={faults} actions={actions} report={report} />
+      </div>
     </>
   );
 }

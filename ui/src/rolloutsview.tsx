@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Chart } from "./chart.tsx";
 import type { Clock } from "./clock.ts";
+import { NamedLink, ObjectLink } from "./object/link.tsx";
 import { type Rollout, withPods } from "./rollout.ts";
 import { go, type Route } from "./route.ts";
 import type { WorkloadRow } from "./rows.ts";
@@ -116,7 +117,7 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
   return (
     <div class="scroll">
       <h2>
-        {row.kind}/{row.name} <span class="dim">in {row.namespace}</span>{" "}
+        <NamedLink named={`${row.kind}/${row.name}`} namespace={row.namespace} /> <span class="dim">in {row.namespace}</span>{" "}
         <button type="button" onClick={() => go("why", { group, resource, namespace: row.namespace, name: row.name })}>
           Why?
         </button>
@@ -147,7 +148,9 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
             {sets.map((s) => (
               <tr key={s.uid}>
                 <td>{s.revision}</td>
-                <th scope="row">{s.name}</th>
+                <th scope="row">
+                  <ObjectLink of={{ group: "apps", resource: "replicasets", namespace: s.namespace, name: s.name }}>{s.name}</ObjectLink>
+                </th>
                 <td>{s.desired}</td>
                 <td>{s.replicas}</td>
                 <td>{s.ready}</td>
@@ -161,7 +164,9 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
       )}
       {scaler && (
         <section>
-          <h3>HorizontalPodAutoscaler/{scaler.name}</h3>
+          <h3>
+            <NamedLink named={`HorizontalPodAutoscaler/${scaler.name}`} namespace={scaler.namespace} />
+          </h3>
           <p>
             {scaler.current} replicas, {scaler.desired} wanted, between {scaler.min} and {scaler.max}
           </p>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Forks } from "./forks.tsx";
+import { NamedLink } from "./object/link.tsx";
 import { indexAt, type Past, readPast } from "./past.ts";
 import { go, type Route } from "./route.ts";
 import { type Store, useTopics } from "./store.ts";
@@ -92,7 +93,7 @@ export function Owners({ store }: { store: Store }) {
       <dl>
         {rows.map((r) => [
           <dt key={r.uid}>
-            {r.kind}/{r.name}
+            <NamedLink named={`${r.kind}/${r.name}`} namespace={r.namespace} />
           </dt>,
           <dd key={`${r.uid}=`}>
             {r.rollout.done} of {r.rollout.wanted}

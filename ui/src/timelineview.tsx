@@ -6,7 +6,8 @@ import { endOf, type Faults, type Injection } from "./faults.ts";
 import { onTheme, type Palette, palette } from "./colors.ts";
 import type { KubeObject, Page } from "./reflector.ts";
 import { type Axis, firstAt, type Lane, Lanes, type Mark, nearest, ticks } from "./timelinemodel.ts";
-import { Changes, whyLink } from "./whyview.tsx";
+import { ObjectLink } from "./object/link.tsx";
+import { Changes, refOf, whyLink } from "./whyview.tsx";
 import { clockTime } from "./words.ts";
 import { objectName, type Write, writer, writesSince } from "./writes.ts";
 
@@ -132,7 +133,9 @@ function useAxis(clock: Clock): Axis {
 function Selected({ write: w }: { write: Write }) {
   return (
     <section>
-      <h2>{objectName(w)}</h2>
+      <h2>
+        <ObjectLink of={refOf(w)}>{objectName(w)}</ObjectLink>
+      </h2>
       <dl>
         <dt>Written by</dt>
         <dd>{writer(w)}</dd>
@@ -155,7 +158,11 @@ function Selected({ write: w }: { write: Write }) {
       </dl>
       <Changes write={w} />
       <p>
-        <a href={whyLink(w)}>Why?</a> · <a href={`#cluster?at=${w.revision}`}>The cluster after this write</a>
+        <a href={whyLink(w)}>Why?</a> ·{" "}
+        <ObjectLink of={refOf(w)} tab="yaml" rev={w.revision}>
+          The object after this write
+        </ObjectLink>{" "}
+        · <a href={`#cluster?at=${w.revision}`}>The cluster after this write</a>
       </p>
     </section>
   );

@@ -1,5 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Kind, kindsOf } from "./kinds.ts";
+import { ObjectLink } from "./object/link.tsx";
+import type { ObjectRef } from "./objectref.ts";
 import { go, type Route } from "./route.ts";
 import { clockTime, duration } from "./words.ts";
 import { explain, type Explanation, type Link, objectName, type Reason, type Write, writer } from "./writes.ts";
@@ -7,30 +9,37 @@ import { explain, type Explanation, type Link, objectName, type Reason, type Wri
 /** WhyView shows the causes of an object's writes, back to the first one. */
 export function WhyView({ route }: { route: Route }) {
   const q = Object.fromEntries(route.query) as { group?: string; resource?: string; namespace?: string; name?: string };
-  const [explanation, set] = useState<Explanation>();
-  const [error, setError] = useState("");
-  const key = route.query.toString();
-  useEffect(() => {
-    set(undefined);
-    setError("");
-    if (!q.resource || !q.name) return;
-    let stale = false;
-    explain({ ...q, resource: q.resource, name: q.name }).then(
-      (e) => stale || set(e),
-      (e: Error) => stale || setError(e.message),
-    );
-    return () => {
-      stale = true;
-    };
-  }, [key]);
+  const key = JSON.stringify([q.group, q.resource, q.namespace, q.name]);
   return (
     <div class="why scroll">
       <Question key={key} q={q} />
-      {error && <p role="alert">{error}</p>}
-      {!q.name && <p class="dim">Name an object, or select a pod in the Cluster view and press “Why?”.</p>}
-      {explanation && <Answer e={explanation} />}
+      {q.resource && q.name ? (
+        <Explained of={{ ...q, resource: q.resource, name: q.name }} />
+      ) : (
+        <p class="dim">Name an object, or select a pod in the Cluster view and press “Why?”.</p>
+      )}
     </div>
   );
+}
+
+/** Explained is the explanation of an object, again when it has another revision. */
+export function Explained({ of, revision = "" }: { of: { group?: string; resource: string; namespace?: string; name: string }; revision?: string }) {
+  const [explanation, set] = useState<Explanation>();
+  const [error, setError] = useState("");
+  const key = [of.group, of.resource, of.namespace, of.name].join("/");
+  useEffect(() => {
+    set(undefined);
+  }, [key]);
+  useEffect(() => {
+    let stale = false;
+    setError("");
+    explain(of).then((e) => stale || set(e), (e: Error) => stale || setError(e.message));
+    return () => {
+      stale = true;
+    };
+  }, [key, revision]);
+  if (error) return <p role="alert">{error}</p>;
+  return explanation ? <Answer e={explanation} /> : null;
 }
 
 /** Question asks for an object, of the kinds that the cluster serves. */
@@ -70,7 +79,7 @@ function Answer({ e }: { e: Explanation }) {
   return (
     <>
       <h2>
-        {objectName(e.object)}
+        <ObjectLink of={refOf(e.object)}>{objectName(e.object)}</ObjectLink>
         {e.object.namespace && <span class="dim"> in {e.object.namespace}</span>}
         {now?.state && <span class={now.state === "ready" ? "state" : "state bad"}> {now.state}</span>}
       </h2>
@@ -129,6 +138,9 @@ function Step({ link, after }: { link: Link; after?: Write }) {
             {objectName(link)}
             {link.subresource ? ` (${link.subresource})` : ""}
           </a>{" "}
+          <span class="open">
+            <ObjectLink of={refOf(link)}>open</ObjectLink>
+          </span>{" "}
           <span class="dim">
             {clockTime(Date.parse(link.time), true)}
             {before > 0 ? `, ${duration(before)} before` : ""}, revision {link.revision}
@@ -148,6 +160,11 @@ function Step({ link, after }: { link: Link; after?: Write }) {
       )}
     </li>
   );
+}
+
+/** refOf names the object of a write for the panel. */
+export function refOf(w: Pick<Write, "resource" | "namespace" | "name">): ObjectRef {
+  return { group: w.resource.group ?? "", resource: w.resource.resource, namespace: w.namespace ?? "", name: w.name };
 }
 
 export function whyLink(w: Write): string {

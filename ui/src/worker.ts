@@ -1,44 +1,18 @@
 // The worker lists and watches, decodes objects to rows, and sends what has changed to the
 // page at most every flushEvery milliseconds: a burst of events leaves the page's frames alone.
 
-import { getJSON, sharedPrefix, StatusError } from "./api.ts";
+import { StatusError } from "./api.ts";
 import { objectsAt } from "./lists.ts";
-import { type Page, reflect, type Source, type WatchEvent } from "./reflector.ts";
+import { reflect } from "./reflector.ts";
 import type { Row } from "./rows.ts";
 import { type Batch, type Command, type TopicName, topics } from "./topics.ts";
+import { watchable } from "./watchable.ts";
 
 const flushEvery = 40;
 
 const running = new Map<TopicName, () => void>();
 /** at is the revision that is shown, 0 is now. */
 let at = 0;
-
-function source(path: string): Source {
-  return {
-    list: (limit, token) => getJSON<Page>(`${path}?limit=${limit}${token ? `&continue=${encodeURIComponent(token)}` : ""}`),
-    watch(version, onEvent, onEnd) {
-      const socket = new WebSocket(`ws://${self.location.host}${sharedPrefix}${path}?resourceVersion=${encodeURIComponent(version)}`);
-      let opened = false;
-      let over = false;
-      const end = () => {
-        if (over) return;
-        over = true;
-        onEnd(opened);
-      };
-      socket.onopen = () => {
-        opened = true;
-      };
-      socket.onmessage = (m: MessageEvent<string>) => {
-        for (const line of m.data.split("\n")) if (line) onEvent(JSON.parse(line) as WatchEvent);
-      };
-      socket.onclose = end;
-      return () => {
-        socket.close();
-        end();
-      };
-    },
-  };
-}
 
 function problemOf(error: unknown): Pick<Batch, "error" | "code"> {
   return { error: error instanceof Error ? error.message : String(error), code: error instanceof StatusError ? error.code : 0 };
@@ -87,7 +61,7 @@ function start(topic: TopicName): () => void {
   }
 
   const stop = reflect(
-    source(path),
+    watchable(path),
     {
       upsert(o) {
         removed.delete(o.metadata.uid);

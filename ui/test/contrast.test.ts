@@ -28,10 +28,10 @@ const dark = colors(':root[data-theme="dark"]');
 
 test("text has WCAG's AA contrast, and what is drawn that of graphics", () => {
   for (const [name, theme] of Object.entries({ light, dark })) {
-    for (const ground of ["page", "box"]) {
+    for (const ground of ["page", "box", "code"]) {
       for (const [color, value] of Object.entries(theme)) {
-        if (color === "page" || color === "box") continue;
-        const least = /^(text|dim|accent|failed|ready)$/.test(color) ? 4.5 : 3;
+        if (/^(page|box|code|rule)$/.test(color)) continue; // grounds, and lines that only decorate
+        const least = /^(text|dim|accent|failed|ready|starting|unready|terminating)$/.test(color) ? 4.5 : 3;
         const found = contrast(value, theme[ground]!);
         assert.ok(found >= least, `${name}: ${color} on ${ground} has ${found.toFixed(2)}`);
       }

@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import { request, StatusError } from "../api.ts";
+import type { Kind } from "../kinds.ts";
+import { kubectl } from "../kubectl.ts";
+import { type ObjectRef, objectPath } from "../objectref.ts";
+import { toYaml } from "../printyaml.ts";
+import type { KubeObject } from "../reflector.ts";
+import { shown } from "./shown.ts";
+import { Command, Difference, Problem } from "./parts.tsx";
+
+/** Editor changes an object as text. The API server tries each change before it is made. */
+export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; close: () => void; setDirty: (dirty: boolean) => void }) {
+  const [begun, begin] = useState(p.object);
+  const original = toYaml(shown(begun, true));
+  const [text, setText] = useState(original);
+  const [tried, setTried] = useState<{ text: string; result: KubeObject }>();
+  const [problem, setProblem] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const newer = p.object.metadata.resourceVersion !== begun.metadata.resourceVersion;
+  const put = async (dryRun: boolean) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const path = `${objectPath(p.kind, p.of)}?fieldValidation=Strict&fieldManager=kubectl-edit${dryRun ? "&dryRun=All" : ""}`;
+      const result = (await (await request("PUT", path, text, undefined, "application/yaml")).json()) as KubeObject;
+      if (dryRun) return setTried({ text, result });
+      p.setDirty(false);
+      p.close();
+    } catch (error) {
+      setTried(undefined);
+      setProblem(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const change = (next: string) => {
+    setText(next);
+    p.setDirty(next !== original);
+  };
+  const reload = () => {
+    begin(p.object);
+    setText(toYaml(shown(p.object, true)));
+    setTried(undefined);
+    setProblem(undefined);
+    p.setDirty(false);
+  };
+  const ready = tried?.text === text;
+  return (
+    <form
+      class="editor" aria-label="Edit"
+      onSubmit={(e) => {
+        e.preventDefault();
+        void put(!ready);
+      }}
+    >
+      <textarea aria-label="YAML of the object" spellcheck={false} value={text} onInput={(e) => change(e.currentTarget.value)} />
+      {newer && !(problem instanceof StatusError && problem.code === 409) && <p class="dim">The object has been changed since: if you apply this, the API server answers with a conflict.</p>}
+      {problem !== undefined && <Problem error={problem} />}
+      {ready && (
+        <section aria-label="What would change">
+          <h3>The API server accepts this change:</h3>
+          <Difference before={original} after={toYaml(shown({ ...tried.result, metadata: { ...tried.result.metadata, resourceVersion: begun.metadata.resourceVersion } }, true))} same="It changes nothing." />
+        </section>
+      )}
+      <p class="buttons">
+        {ready ? (
+          <button type="submit" class="primary" disabled={busy}>
+            Apply
+          </button>
+        ) : (
+          <button type="submit" class="primary" disabled={busy || text === original}>
+            Try it
+          </button>
+        )}
+        {newer && (
+          <button type="button" onClick={reload}>
+            Load the newest
+          </button>
+        )}
+        <button
+          type="button"
+          onClick={() => {
+            p.setDirty(false);
+            p.close();
+          }}
+        >
+          Discard
+        </button>
+      </p>
+      <Command text={kubectl("edit", p.kind, p.of)} />
+    </form>
+  );
+}

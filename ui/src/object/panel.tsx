@@ -1,0 +1,279 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Actions } from "../actions.ts";
+import type { Clock } from "../clock.ts";
+import type { Faults } from "../faults.ts";
+import type { Kind } from "../kinds.ts";
+import { inNamespace, kubectl, quoted, target } from "../kubectl.ts";
+import { collectionPath, formatRef, addressOf, type ObjectRef, parseRef, type Tab, tabs } from "../objectref.ts";
+import { type Reading, useKind, useList } from "../reading.ts";
+import type { KubeObject } from "../reflector.ts";
+import { route as routeNow, type Route } from "../route.ts";
+import { revisionOf } from "../scrubber.tsx";
+import { Explained } from "../whyview.tsx";
+import { Acts } from "./actbar.tsx";
+import { Editor } from "./edit.tsx";
+import { Events } from "./events.tsx";
+import { healthOf } from "./health.ts";
+import { History } from "./history.tsx";
+import { Logs } from "./logs.tsx";
+import { Overview } from "./overview.tsx";
+import { Command, Empty, useTick, Yaml } from "./parts.tsx";
+import { OwnerChain, Related } from "./related.tsx";
+import { managedFields, shown } from "./shown.ts";
+
+const titles: Record<Tab, string> = { overview: "Overview", yaml: "YAML", events: "Events", related: "Related", logs: "Logs", why: "Why", history: "History" };
+
+/** narrow is the width up to which the panel covers the page, and is modal. */
+const narrow = "(max-width: 700px)";
+
+export interface PanelProps {
+  route: Route;
+  clock: Clock;
+  faults: Faults;
+  actions: Actions;
+  report: (error: unknown) => void;
+}
+
+/** ObjectPanel shows the object that the route names, beside the view. */
+export function ObjectPanel(p: PanelProps) {
+  const of = parseRef(p.route.query.get("object"));
+  return of ? <Panel key={formatRef(of)} {...p} of={of} /> : null;
+}
+
+function closePanel(): void {
+  location.href = addressOf(routeNow());
+}
+
+function Panel(p: PanelProps & { of: ObjectRef }) {
+  const { of, route, clock } = p;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const dirty = useRef(false);
+  const at = Number(route.query.get("rev")) || (route.view === "cluster" ? revisionOf(route) : 0);
+  const kind = useKind(of.group, of.resource);
+  const query = `fieldSelector=${encodeURIComponent(`metadata.name=${of.name}`)}`;
+  const reading = useList(kind ? collectionPath(kind, of.namespace) : undefined, query, at);
+  const last = useRef<KubeObject | undefined>(undefined);
+  const [found] = reading.items;
+  const object = found && kind ? { ...found, kind: kind.kind, apiVersion: kind.groupVersion } : undefined;
+  if (object) last.current = object;
+  useTick();
+  useLayoutEffect(() => {
+    const element = dialog.current!;
+    const before = document.activeElement as HTMLElement | null;
+    const media = matchMedia(narrow);
+    const show = () => {
+      element.close();
+      if (media.matches) element.showModal();
+      else element.show();
+    };
+    show();
+    element.querySelector<HTMLElement>("h2")?.focus();
+    media.addEventListener("change", show);
+    const key = (e: KeyboardEvent) => {
+      if (e.key !== "Escape" || e.defaultPrevented) return;
+      e.preventDefault();
+      if (!dirty.current) closePanel();
+    };
+    addEventListener("keydown", key);
+    return () => {
+      media.removeEventListener("change", show);
+      removeEventListener("keydown", key);
+      element.close();
+      if (before?.isConnected) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog} class="object" aria-labelledby="object-title"
+      onCancel={(e) => {
+        e.preventDefault();
+        if (!dirty.current) closePanel();
+      }}
+    >
+      <Head of={of} kind={kind} object={object} at={at} />
+      {kind === null && <Empty>The cluster serves no {of.resource}{of.group && ` of ${of.group}`}.</Empty>}
+      {kind && <Body {...p} kind={kind} object={object} last={at ? undefined : last.current} reading={reading} at={at} clock={clock} setDirty={(d) => (dirty.current = d)} />}
+    </dialog>
+  );
+}
+
+function Head({ of, kind, object, at }: { of: ObjectRef; kind: Kind | null | undefined; object: KubeObject | undefined; at: number }) {
+  const health = object && healthOf(object);
+  return (
+    <div class="head">
+      <div>
+        <p class="dim">
+          {kind?.kind ?? of.resource}
+          {of.namespace && ` in ${of.namespace}`}
+        </p>
+        <h2 id="object-title" tabIndex={-1}>
+          {of.name}
+        </h2>
+        {health?.word && <span class={`tone ${health.tone}`}>{health.word}</span>}
+        {at > 0 && (
+          <span class="tone past">
+            as of revision {at} <a href={addressOf({ ...routeNow(), query: withoutAt() }, of, (routeNow().query.get("tab") ?? "overview") as Tab)}>Now</a>
+          </span>
+        )}
+      </div>
+      <button type="button" class="close" aria-label="Close" title="Close (Escape)" onClick={closePanel}>
+        ×
+      </button>
+    </div>
+  );
+}
+
+function withoutAt(): URLSearchParams {
+  const query = new URLSearchParams(routeNow().query);
+  query.delete("at");
+  return query;
+}
+
+interface BodyProps extends PanelProps {
+  of: ObjectRef;
+  kind: Kind;
+  object: KubeObject | undefined;
+  /** last is the object as it was seen last, for one that is gone. */
+  last: KubeObject | undefined;
+  reading: Reading;
+  at: number;
+  setDirty: (dirty: boolean) => void;
+}
+
+function Body(p: BodyProps) {
+  const { of, kind, object, reading, at, clock } = p;
+  const [editing, edit] = useState(false);
+  const asked = p.route.query.get("tab") as Tab | null;
+  const own = tabs.filter((t) => t !== "logs" || (of.group === "" && of.resource === "pods"));
+  const tab = asked && own.includes(asked) ? asked : "overview";
+  const gone = reading.complete && !object;
+  const o = object ?? p.last;
+  useEffect(() => {
+    if (tab !== "yaml") edit(false);
+  }, [tab]);
+  const show = (t: Tab) => {
+    p.setDirty(false);
+    location.href = addressOf(routeNow(), of, t, Number(routeNow().query.get("rev")) || undefined);
+  };
+  return (
+    <>
+      {o && <OwnerChain object={o} at={at} />}
+      {object && !at && (
+        <Acts
+          {...p} object={object}
+          edit={() => {
+            show("yaml");
+            edit(true);
+          }}
+        />
+      )}
+      {gone && (
+        <p class="notice" role="status">
+          {reading.error ?? (at ? `It was not there at revision ${at}.` : p.last ? "It has been deleted; this is its last state." : "It does not exist, or no longer.")}
+        </p>
+      )}
+      {!gone && reading.error && <p role="alert">{reading.error}</p>}
+      <TabList tabs={own} tab={tab} show={show} />
+      <div class="tab-panel" role="tabpanel" aria-label={titles[tab]}>
+        {tab === "why" ? (
+          <Why {...p} />
+        ) : tab === "history" ? (
+          <History of={of} kind={kind} revision={object?.metadata.resourceVersion ?? "gone"} clock={clock} />
+        ) : !o ? (
+          !gone && <p class="dim">loading…</p>
+        ) : tab === "yaml" ? (
+          editing && object && !at ? (
+            <Editor object={object} of={of} kind={kind} close={() => edit(false)} setDirty={p.setDirty} />
+          ) : (
+            <YamlTab object={o} edit={object && !at ? () => edit(true) : undefined} />
+          )
+        ) : tab === "events" ? (
+          <Events object={o} at={at} clock={clock} />
+        ) : tab === "related" ? (
+          <Related object={o} at={at} />
+        ) : tab === "logs" ? (
+          at ? <Empty>Logs are those of now: the past has none.</Empty> : <Logs pod={o} />
+        ) : (
+          <Overview object={o} kind={kind} at={at} clock={clock} />
+        )}
+      </div>
+      {!editing && <Command text={commandOf(tab, kind, of)} />}
+    </>
+  );
+}
+
+/** commandOf is the command that shows what a tab does. */
+function commandOf(tab: Tab, kind: Kind, of: ObjectRef): string {
+  switch (tab) {
+    case "yaml":
+      return kubectl("get", kind, of, "-o yaml");
+    case "events":
+      return `kubectl events${inNamespace(of.namespace)} --for ${quoted(target(kind, of.name))}`;
+    case "logs":
+      return kubectl("logs", kind, of, "-f").replace("logs pod/", "logs ");
+    case "why":
+      return `minikcm why ${quoted(target(kind, of.name))}${inNamespace(of.namespace)}`;
+    case "history":
+      return `minikcm writes --resource ${quoted(kind.name)} --name ${quoted(of.name)}${inNamespace(of.namespace)}`;
+    default:
+      return kubectl("describe", kind, of);
+  }
+}
+
+function TabList({ tabs: own, tab, show }: { tabs: Tab[]; tab: Tab; show: (t: Tab) => void }) {
+  const list = useRef<HTMLDivElement>(null);
+  const key = (e: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!by) return;
+    e.preventDefault();
+    const next = own[(own.indexOf(tab) + by + own.length) % own.length]!;
+    show(next);
+    list.current?.querySelector<HTMLElement>(`[data-tab=${next}]`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="Parts of the object" ref={list} onKeyDown={key}>
+      {own.map((t) => (
+        <button key={t} type="button" role="tab" data-tab={t} aria-selected={t === tab} tabIndex={t === tab ? 0 : -1} onClick={() => show(t)}>
+          {titles[t]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Why({ of, object, at }: BodyProps) {
+  return (
+    <>
+      {at > 0 && <p class="dim">The causes are those that the write record has now, not as of revision {at}.</p>}
+      <Explained of={of} revision={object?.metadata.resourceVersion ?? ""} />
+    </>
+  );
+}
+
+function YamlTab({ object, edit }: { object: KubeObject; edit: (() => void) | undefined }) {
+  const [secrets, show] = useState(false);
+  const fields = managedFields(object);
+  return (
+    <>
+      <p class="buttons">
+        {edit && (
+          <button type="button" onClick={edit}>
+            Edit
+          </button>
+        )}
+        {object.kind === "Secret" && (
+          <button type="button" aria-pressed={secrets} onClick={() => show(!secrets)}>
+            {secrets ? "Hide the values" : "Show the values"}
+          </button>
+        )}
+      </p>
+      <Yaml object={shown(object, secrets)} />
+      {fields.length > 0 && (
+        <details>
+          <summary>managedFields: {[...new Set(fields.map((f) => f.manager))].join(", ")}</summary>
+          <Yaml object={{ managedFields: fields }} />
+        </details>
+      )}
+    </>
+  );
+}
