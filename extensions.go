@@ -76,25 +76,25 @@ func (l *lateObjects) Now() []LiveObject {
 }
 
 // Apply implements LiveObjects.
-func (l *lateObjects) Apply(ctx context.Context, name string, spec []byte) error {
+func (l *lateObjects) Apply(ctx context.Context, name string, spec []byte, dryRun bool) error {
 	if o := l.objects.Load(); o != nil {
-		return (*o).Apply(ctx, name, spec)
+		return (*o).Apply(ctx, name, spec, dryRun)
 	}
 	return errStarting
 }
 
 // Create implements LiveCreator.
-func (l *lateObjects) Create(ctx context.Context, name string, spec []byte) error {
+func (l *lateObjects) Create(ctx context.Context, name string, spec []byte, dryRun bool) error {
 	if o := l.objects.Load(); o != nil {
-		return (*o).(LiveCreator).Create(ctx, name, spec)
+		return (*o).(LiveCreator).Create(ctx, name, spec, dryRun)
 	}
 	return errStarting
 }
 
 // Delete implements LiveCreator.
-func (l *lateObjects) Delete(ctx context.Context, name string) error {
+func (l *lateObjects) Delete(ctx context.Context, name string, dryRun bool) error {
 	if o := l.objects.Load(); o != nil {
-		return (*o).(LiveCreator).Delete(ctx, name)
+		return (*o).(LiveCreator).Delete(ctx, name, dryRun)
 	}
 	return errStarting
 }

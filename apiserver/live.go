@@ -65,7 +65,7 @@ func (s *Server) newLive(ctx context.Context, row *resources.Resource, kind live
 	}
 	s.live.stores[row] = st
 	// Neither the cluster's clock nor its ledger: what shows the clock must not move with it.
-	return storage.New(storage.Config{Resource: row, Store: st, Decoder: s.decoder, Clock: clock.Real()}), nil
+	return storage.New(storage.Config{Resource: row, Store: st, Decoder: s.decoder, Clock: clock.Real(), Checks: st}), nil
 }
 
 // close ends the work for live kinds.
@@ -81,13 +81,17 @@ func (k *liveKinds) close() {
 }
 
 // observeLive shows the state that a request reads, and each change of it while a watch lasts, until end
-// is called.
+// is called. The watches of the cluster's own parts, such as the garbage collector's, which last as long as the
+// cluster, get only the changes that other requests show.
 func (s *Server) observeLive(rq *verbs.Call) (end func()) {
 	st := s.live.stores[rq.Row]
 	if st == nil {
 		return func() {}
 	}
 	if rq.Verb == request.VerbWatch {
+		if isPart(&rq.Request) {
+			return func() {}
+		}
 		return st.Watched()
 	}
 	_ = st.Refresh(rq.HTTP.Context()) // the request finds the store's error itself

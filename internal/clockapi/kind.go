@@ -89,7 +89,7 @@ func (o *object) Changed() <-chan struct{} {
 }
 
 // Apply implements minikcm.LiveObjects.
-func (o *object) Apply(_ context.Context, _ string, data []byte) error {
+func (o *object) Apply(_ context.Context, _ string, data []byte, dryRun bool) error {
 	pacer := o.cluster.Pacer()
 	if pacer == nil {
 		return notPaced(o.cluster)
@@ -108,6 +108,9 @@ func (o *object) Apply(_ context.Context, _ string, data []byte) error {
 	}
 	if spec.WorkPaused && !spec.Paused {
 		return o.invalid(field.Invalid(path.Child("workPaused"), true, "work waits only while time stands still: set paused, too"))
+	}
+	if dryRun {
+		return nil
 	}
 	if err := o.advance(pacer, spec.AdvanceTo); err != nil {
 		return err

@@ -2,6 +2,7 @@ package minikcmapi
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,12 @@ func TestClockObjectRefuses(t *testing.T) {
 	if err := objects.Delete(t.Context(), "cluster", metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("it can be deleted: %v", err)
 	}
+	for _, spec := range []string{`{"speed":2000000000}`, `{"workPaused":true}`, `{"paused":true}`} {
+		_, err := objects.Patch(t.Context(), "cluster", types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if refused := !strings.HasPrefix(spec, `{"paused`); apierrors.IsInvalid(err) != refused {
+			t.Errorf("a dry run of %s is answered with %v", spec, err)
+		}
+	}
 	o, err := objects.Get(t.Context(), "cluster", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +159,35 @@ func TestClockObjectWatch(t *testing.T) {
 		}
 	}
 	t.Error("the watch ended before the day had passed")
+}
+
+// A watch of the Clock lasts for the machine's time, whatever passes in the cluster, and sets no timer of its clock.
+func TestClockObjectWatchLasts(t *testing.T) {
+	cluster, client := startOn(t, 1)
+	must(t)(client.Pause(t.Context()))
+	before := must(t)(client.Get(t.Context()))
+	objects := clockObjects(t, cluster)
+	hour := int64(3600)
+	watcher, err := objects.Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: &hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Stop()
+	if now := must(t)(client.Get(t.Context())); !now.NextTimer.Equal(*before.NextTimer) {
+		t.Errorf("before, the next timer was due at %v, and at %v while it lasts", before.NextTimer, now.NextTimer)
+	}
+	must(t)(client.Advance(t.Context(), 48*time.Hour))
+	if _, err := patchClock(t.Context(), objects, `{"speed":3}`); err != nil {
+		t.Fatal(err)
+	}
+	for event := range watcher.ResultChan() {
+		if o, ok := event.Object.(*unstructured.Unstructured); ok {
+			if speed, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "speed"); fmt.Sprint(speed) == "3" {
+				return
+			}
+		}
+	}
+	t.Error("the watch ended with two days of the cluster's time")
 }
 
 // The Clock can be applied server-side, by one owner of each field, and has its place in discovery.

@@ -28,25 +28,28 @@ type Objects interface {
 	// Now returns the objects as they are now, each with a spec and a status.
 	Now() []Object
 	// Apply changes the state to the spec of an object, in JSON. A client that sends an object which cannot
-	// be applied gets the error.
-	Apply(ctx context.Context, name string, spec []byte) error
+	// be applied gets the error. A dry run makes the same checks, and changes nothing.
+	Apply(ctx context.Context, name string, spec []byte, dryRun bool) error
 	// Changed is closed when Now may return something else, besides what changes with time alone. Nil: it
 	// does not.
 	Changed() <-chan struct{}
 }
 
-// Creator begins and ends objects.
+// Creator begins and ends objects. A dry run makes the same checks, and changes nothing.
 type Creator interface {
 	// Create begins an object. A client gets the error.
-	Create(ctx context.Context, name string, spec []byte) error
+	Create(ctx context.Context, name string, spec []byte, dryRun bool) error
 	// Delete ends an object, and returns when it has ended, or ctx.
-	Delete(ctx context.Context, name string) error
+	Delete(ctx context.Context, name string, dryRun bool) error
 }
 
 // Object is the content of an object. Spec and Status are encoded as JSON.
 type Object struct {
 	Name         string
 	Spec, Status any
+	// Version identifies the content, also of an earlier object of the same name. An object whose
+	// version is unchanged is not encoded again. 0: it is compared each time.
+	Version uint64
 }
 
 // verbs are the verbs of objects that are as old as the process.

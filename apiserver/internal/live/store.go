@@ -19,10 +19,14 @@ import (
 )
 
 const (
-	// watchInterval is the machine's time between two looks at the state while clients watch it.
-	watchInterval = time.Second
-	// keptRevisions is how many revisions a watch may be behind.
+	// watchInterval is the machine's time between two looks at the state while clients watch it, and
+	// changesInterval the least time: the changes in between are one.
+	watchInterval   = time.Second
+	changesInterval = 100 * time.Millisecond
+	// keptRevisions is how many revisions a watch may be behind, unless their objects have more than
+	// keptBytes.
 	keptRevisions = 100
+	keptBytes     = 8 << 20
 	// manager is the owner of the status.
 	manager = "minikcm"
 )
@@ -49,6 +53,11 @@ type Store struct {
 
 	// mu is held while an object is written.
 	mu sync.Mutex
+	// versions are the versions of the objects as they were shown last, by key.
+	versions map[string]uint64
+	// since is the revision at which the last compaction was made, and bytes counts what was written after it.
+	since int64
+	bytes int
 	// watches is the number of watches, and watched is signaled when it is no longer 0.
 	watches int
 	watched chan struct{}
@@ -56,7 +65,7 @@ type Store struct {
 
 // NewStore returns a store with the objects as they are now.
 func NewStore(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{Memory: store.NewMemory(), opts: o, watched: make(chan struct{}, 1)}
+	s := &Store{Memory: store.NewMemory(), opts: o, versions: map[string]uint64{}, watched: make(chan struct{}, 1)}
 	if err := s.Refresh(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -76,22 +85,33 @@ type object struct {
 func (s *Store) Put(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.change(ctx, key, value, expected, false); err != nil {
+		return 0, err
+	}
+	return s.write(ctx, key, value, expected)
+}
+
+// DryPut makes the checks of Put.
+func (s *Store) DryPut(ctx context.Context, key string, value []byte, expected int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.change(ctx, key, value, expected, true)
+}
+
+// change begins an object that is new, or applies a spec that differs. It does nothing if the write is
+// going to fail.
+func (s *Store) change(ctx context.Context, key string, value []byte, expected int64, dryRun bool) error {
 	current, err := s.Memory.Get(ctx, key, 0)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && expected == 0:
-		err = s.create(ctx, value)
+		return s.create(ctx, value, dryRun)
 	case err == nil && current.ModRevision == expected:
-		err = s.apply(ctx, current.Value, value)
-	default: // it fails
-		err = nil
+		return s.apply(ctx, current.Value, value, dryRun)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return s.Memory.Put(ctx, key, value, expected)
+	return nil
 }
 
-func (s *Store) create(ctx context.Context, value []byte) error {
+func (s *Store) create(ctx context.Context, value []byte, dryRun bool) error {
 	var o object
 	if err := json.Unmarshal(value, &o); err != nil {
 		return fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
@@ -99,25 +119,22 @@ func (s *Store) create(ctx context.Context, value []byte) error {
 	if !s.opts.Creates { // by an apply: there is no such verb
 		return apierrors.NewNotFound(s.opts.Resource, o.Metadata.Name)
 	}
-	return s.opts.Objects.(Creator).Create(ctx, o.Metadata.Name, o.Spec)
+	return s.opts.Objects.(Creator).Create(ctx, o.Metadata.Name, o.Spec, dryRun)
 }
 
 // Delete ends an object, and removes it when it has ended. Meanwhile it can be read.
 func (s *Store) Delete(ctx context.Context, key string, expected int64) (int64, error) {
-	current, err := s.Memory.Get(ctx, key, 0)
-	if err != nil || current.ModRevision != expected {
-		return s.Memory.Delete(ctx, key, expected) // it fails
-	}
-	var o object
-	if err := json.Unmarshal(current.Value, &o); err != nil {
-		return 0, fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
-	}
-	if err := s.opts.Objects.(Creator).Delete(ctx, o.Metadata.Name); err != nil {
+	ends, err := s.end(ctx, key, expected, false)
+	if err != nil {
 		return 0, err
+	}
+	if !ends {
+		return s.Memory.Delete(ctx, key, expected) // it fails
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	current, err = s.Memory.Get(ctx, key, 0)
+	delete(s.versions, key)
+	current, err := s.Memory.Get(ctx, key, 0)
 	if errors.Is(err, store.ErrNotFound) { // Refresh was faster
 		return s.Revision(ctx)
 	}
@@ -127,7 +144,26 @@ func (s *Store) Delete(ctx context.Context, key string, expected int64) (int64, 
 	return s.Memory.Delete(ctx, key, current.ModRevision)
 }
 
-func (s *Store) apply(ctx context.Context, was, is []byte) error {
+// DryDelete makes the checks of Delete.
+func (s *Store) DryDelete(ctx context.Context, key string, expected int64) error {
+	_, err := s.end(ctx, key, expected, true)
+	return err
+}
+
+// end ends an object, and returns false if it has another revision.
+func (s *Store) end(ctx context.Context, key string, expected int64, dryRun bool) (ends bool, err error) {
+	current, err := s.Memory.Get(ctx, key, 0)
+	if err != nil || current.ModRevision != expected {
+		return false, nil
+	}
+	var o object
+	if err := json.Unmarshal(current.Value, &o); err != nil {
+		return false, fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
+	}
+	return true, s.opts.Objects.(Creator).Delete(ctx, o.Metadata.Name, dryRun)
+}
+
+func (s *Store) apply(ctx context.Context, was, is []byte, dryRun bool) error {
 	var before, after object
 	if err := errors.Join(json.Unmarshal(was, &before), json.Unmarshal(is, &after)); err != nil {
 		return fmt.Errorf("decoding a %s: %w", s.opts.KindName, err)
@@ -135,7 +171,7 @@ func (s *Store) apply(ctx context.Context, was, is []byte) error {
 	if same, err := sameJSON(before.Spec, after.Spec); err != nil || same {
 		return err
 	}
-	return s.opts.Objects.Apply(ctx, after.Metadata.Name, after.Spec)
+	return s.opts.Objects.Apply(ctx, after.Metadata.Name, after.Spec, dryRun)
 }
 
 // sameJSON reports whether two values are the same, whatever the order of their fields. An empty value is
@@ -157,10 +193,15 @@ func (s *Store) Refresh(ctx context.Context) error {
 	defer s.mu.Unlock()
 	shown := map[string]bool{}
 	for _, o := range s.opts.Objects.Now() {
-		shown[s.opts.Key(o.Name)] = true
-		if err := s.refresh(ctx, o); err != nil {
+		key := s.opts.Key(o.Name)
+		shown[key] = true
+		if o.Version != 0 && s.versions[key] == o.Version {
+			continue
+		}
+		if err := s.refresh(ctx, key, o); err != nil {
 			return fmt.Errorf("showing the %s %s: %w", s.opts.KindName, o.Name, err)
 		}
+		s.versions[key] = o.Version
 	}
 	stored, err := s.List(ctx, s.opts.Key(""), store.ListOptions{})
 	if err != nil {
@@ -171,14 +212,15 @@ func (s *Store) Refresh(ctx context.Context) error {
 			if _, err := s.Memory.Delete(ctx, kv.Key, kv.ModRevision); err != nil {
 				return err
 			}
+			delete(s.versions, kv.Key)
 		}
 	}
 	return nil
 }
 
-func (s *Store) refresh(ctx context.Context, o Object) error {
+func (s *Store) refresh(ctx context.Context, key string, o Object) error {
 	is := object{APIVersion: s.opts.APIVersion, Kind: s.opts.KindName}
-	key, expected := s.opts.Key(o.Name), int64(0)
+	expected := int64(0)
 	current, err := s.Memory.Get(ctx, key, 0)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -215,11 +257,26 @@ func (s *Store) refresh(ctx context.Context, o Object) error {
 	if err != nil {
 		return err
 	}
-	revision, err := s.Memory.Put(ctx, key, value, expected)
-	if err == nil && revision%keptRevisions == 0 {
-		err = s.Compact(ctx, revision-keptRevisions)
-	}
+	_, err = s.write(ctx, key, value, expected)
 	return err
+}
+
+// write writes an object. When keptRevisions or keptBytes were written since the last compaction, it forgets
+// what is older than that.
+func (s *Store) write(ctx context.Context, key string, value []byte, expected int64) (int64, error) {
+	revision, err := s.Memory.Put(ctx, key, value, expected)
+	if err != nil {
+		return 0, err
+	}
+	s.bytes += len(value)
+	if revision-s.since < keptRevisions && s.bytes < keptBytes {
+		return revision, nil
+	}
+	if s.since > 0 {
+		err = s.Compact(ctx, s.since)
+	}
+	s.since, s.bytes = revision, 0
+	return revision, err
 }
 
 // newMetadata returns the metadata of a new object. This process owns the status. The fields of the spec
@@ -258,10 +315,17 @@ func (s *Store) isWatched() bool {
 	return s.watches > 0
 }
 
-// Run keeps the objects as the state is until ctx ends: when it changes and, while clients watch objects
-// that change with time, in every watchInterval.
+// Run keeps the objects as the state is, while clients watch them, until ctx ends: when it changes and, if
+// they change with time, in every watchInterval. A read looks at the state itself.
 func (s *Store) Run(ctx context.Context) {
 	for ctx.Err() == nil {
+		if !s.isWatched() {
+			select {
+			case <-s.watched:
+			case <-ctx.Done():
+			}
+			continue
+		}
 		changed := s.opts.Objects.Changed()
 		if s.Refresh(ctx) != nil { // the store is closed
 			return
@@ -271,8 +335,15 @@ func (s *Store) Run(ctx context.Context) {
 }
 
 func (s *Store) wait(ctx context.Context, changed <-chan struct{}) {
+	pause := clock.Real().NewTimer(changesInterval)
+	defer pause.Stop()
+	select {
+	case <-pause.C():
+	case <-ctx.Done():
+		return
+	}
 	var tick <-chan time.Time
-	if s.opts.Ticks && s.isWatched() {
+	if s.opts.Ticks {
 		timer := clock.Real().NewTimer(watchInterval)
 		defer timer.Stop()
 		tick = timer.C()

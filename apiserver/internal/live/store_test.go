@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,14 +18,21 @@ type lamp struct {
 	on      bool
 	applied int
 	refuse  error
+	// version is the version of its object, and note a part of the status.
+	version uint64
+	note    string
 }
 
 func (l *lamp) Now() []Object {
-	return []Object{{Name: "lamp", Spec: map[string]bool{"on": l.on}, Status: map[string]bool{"bright": l.on}}}
+	status := map[string]any{"bright": l.on}
+	if l.note != "" {
+		status["note"] = l.note
+	}
+	return []Object{{Name: "lamp", Spec: map[string]bool{"on": l.on}, Status: status, Version: l.version}}
 }
 
-func (l *lamp) Apply(_ context.Context, _ string, spec []byte) error {
-	if l.refuse != nil {
+func (l *lamp) Apply(_ context.Context, _ string, spec []byte, dryRun bool) error {
+	if l.refuse != nil || dryRun {
 		return l.refuse
 	}
 	var wanted struct{ On bool }
@@ -100,7 +108,13 @@ func TestPut(t *testing.T) {
 	if _, now := read(t, s); now.ModRevision != kv.ModRevision {
 		t.Error("it has been written")
 	}
+	if err := s.DryPut(t.Context(), "/lamps/lamp", []byte(`{"metadata":{"name":"lamp"},"spec":{"on":true}}`), kv.ModRevision); !errors.Is(err, l.refuse) {
+		t.Errorf("a dry run of it: %v", err)
+	}
 	l.refuse = nil
+	if err := s.DryPut(t.Context(), "/lamps/lamp", []byte(`{"metadata":{"name":"lamp"},"spec":{"on":true}}`), kv.ModRevision); err != nil || l.on {
+		t.Errorf("a dry run of what can be applied: %v, on: %v", err, l.on)
+	}
 	if err := put(t, s, `{"on":true}`, kv.ModRevision); err != nil || !l.on {
 		t.Errorf("on: %v, %+v", err, l)
 	}
@@ -138,5 +152,34 @@ func TestRefresh(t *testing.T) {
 	}
 	if l.applied > 0 {
 		t.Error("a refresh has applied something")
+	}
+}
+
+// An object whose version is unchanged is not looked at. Large objects are kept for fewer revisions.
+func TestVersions(t *testing.T) {
+	l := &lamp{version: 1}
+	s := newLampStore(t, l)
+	_, before := read(t, s)
+	l.on = true
+	if err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, now := read(t, s); now.ModRevision != before.ModRevision {
+		t.Error("an object of the same version is written")
+	}
+	l.note = strings.Repeat("x", keptBytes/4)
+	for range 12 {
+		l.version++
+		l.on = !l.on
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, now := read(t, s)
+	if now.ModRevision < before.ModRevision+12 {
+		t.Errorf("after 12 changes it has revision %d, before %d", now.ModRevision, before.ModRevision)
+	}
+	if _, err := s.List(t.Context(), "/lamps/", store.ListOptions{Revision: before.ModRevision + 1}); err == nil {
+		t.Error("all large objects are kept")
 	}
 }

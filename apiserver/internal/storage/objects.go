@@ -45,6 +45,14 @@ type Config struct {
 	Transformer value.Transformer
 	// BeforeEvents is passed to the watch cache; optional.
 	BeforeEvents func()
+	// Checks makes the store's own checks for a dry run; optional.
+	Checks Checks
+}
+
+// Checks are the checks that a store makes before a write. Their errors are the write's.
+type Checks interface {
+	DryPut(ctx context.Context, key string, value []byte, expected int64) error
+	DryDelete(ctx context.Context, key string, expected int64) error
 }
 
 // Objects stores the objects of one resource.
@@ -55,6 +63,7 @@ type Objects struct {
 	decoder *codec.Decoder
 	cache   *watchcache.Cache
 	reserve Reserve
+	checks  Checks
 	// transformer is nil if values are stored plain.
 	transformer value.Transformer
 	// unkept returns nil for a row whose objects are stored as JSON.
@@ -66,7 +75,7 @@ type Objects struct {
 
 // New returns the storage of one resource. Its watch cache starts on first use.
 func New(cfg Config) *Objects {
-	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder, reserve: cfg.Reserve, transformer: cfg.Transformer}
+	o := &Objects{row: cfg.Resource, store: cfg.Store, decoder: cfg.Decoder, reserve: cfg.Reserve, transformer: cfg.Transformer, checks: cfg.Checks}
 	prefix := cfg.Resource.StoragePrefix
 	if prefix == "" {
 		prefix = cfg.Resource.Plural
@@ -315,7 +324,7 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 		if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		return o.asIfCreated(key, obj)
+		return o.asIfCreated(ctx, key, obj)
 	}
 	if hasRevision(obj) {
 		return nil, &NotStoredError{Err: errRevisionOnCreate()}
@@ -333,7 +342,7 @@ func (o *Objects) create(ctx context.Context, key string, obj runtime.Object, dr
 
 // asIfCreated returns the result of a dry run: as upstream, it keeps a resourceVersion that
 // the client sent.
-func (o *Objects) asIfCreated(key string, obj runtime.Object) (runtime.Object, error) {
+func (o *Objects) asIfCreated(ctx context.Context, key string, obj runtime.Object) (runtime.Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -342,6 +351,11 @@ func (o *Objects) asIfCreated(key string, obj runtime.Object) (runtime.Object, e
 	value, err := o.encode(obj)
 	if err != nil {
 		return nil, err
+	}
+	if o.checks != nil {
+		if err := o.checks.DryPut(ctx, key, value, 0); err != nil {
+			return nil, err
+		}
 	}
 	read, err := o.decodePlain(store.KeyValue{Key: key, Value: value})
 	if err != nil {

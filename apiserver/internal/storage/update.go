@@ -214,6 +214,11 @@ func (o *Objects) replace(ctx context.Context, key string, before state, updated
 		return Result{Object: before.object, Revision: before.revision, Unchanged: true, encoded: value}, nil
 	}
 	if opts.DryRun {
+		if o.checks != nil {
+			if err := o.checks.DryPut(ctx, key, value, before.revision); err != nil {
+				return Result{}, err
+			}
+		}
 		read, err := o.decodePlain(store.KeyValue{Key: key, Value: value, ModRevision: before.revision})
 		return Result{Object: read, Revision: before.revision, Created: before.object == nil}, codingErrorOf(err)
 	}
@@ -255,6 +260,11 @@ func (o *Objects) encodesTo(obj runtime.Object, value []byte) (bool, error) {
 
 func (o *Objects) remove(ctx context.Context, key string, last runtime.Object, revision int64, dryRun bool) (Result, error) {
 	if dryRun {
+		if o.checks != nil {
+			if err := o.checks.DryDelete(ctx, key, revision); err != nil {
+				return Result{}, err
+			}
+		}
 		return Result{Object: last, Revision: revision, Deleted: true}, nil
 	}
 	deleted, err := o.Remove(ctx, key, revision)

@@ -56,7 +56,7 @@ func (rq *Call) Serve() error {
 	}
 	ctx, cancel := context.WithTimeout(rq.HTTP.Context(), limit)
 	defer cancel()
-	if rq.backend.Virtual {
+	if rq.backend.Virtual && !rq.Row.Live { // virtual time passes while it serves a live kind
 		var stop context.CancelFunc
 		ctx, stop = inflight.WithLimitCause(ctx, rq.backend.Clock, limit, context.DeadlineExceeded)
 		defer stop()

@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/storage"
 	"minikcm.dev/minikcm/apiserver/internal/transport"
 	"minikcm.dev/minikcm/apiserver/internal/watchcache"
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/reference"
 )
 
@@ -115,7 +116,11 @@ func (rq *Call) watchContext(ctx context.Context, opts *request.ListOptions) (co
 	ctx, cancel := context.WithCancel(ctx)
 	stop := func() {}
 	if named || !rq.Local {
-		timer := rq.backend.Clock.AfterFunc(limit, cancel)
+		by := rq.backend.Clock
+		if rq.Row.Live { // which shows a clock, and must not set timers of it
+			by = clock.Real()
+		}
+		timer := by.AfterFunc(limit, cancel)
 		stop = func() { timer.Stop() }
 		context.AfterFunc(ctx, stop)
 	}

@@ -88,14 +88,14 @@ func (o objects) Now() []minikcm.LiveObject {
 func (o objects) Changed() <-chan struct{} { return o.news.Wait() }
 
 // Apply implements minikcm.LiveObjects.
-func (o objects) Apply(_ context.Context, name string, _ []byte) error {
+func (o objects) Apply(_ context.Context, name string, _ []byte, _ bool) error {
 	return apierrors.NewInvalid(liveFault, name, field.ErrorList{
 		field.Forbidden(field.NewPath("spec"), "a fault cannot be changed: delete it, and create another one"),
 	})
 }
 
 // Create implements minikcm.LiveCreator.
-func (o objects) Create(ctx context.Context, name string, data []byte) error {
+func (o objects) Create(ctx context.Context, name string, data []byte, dryRun bool) error {
 	if len(data) > maxBody {
 		return errTooLarge()
 	}
@@ -119,18 +119,20 @@ func (o objects) Create(ctx context.Context, name string, data []byte) error {
 	if u := auth.FromContext(ctx); u != nil {
 		user = u.Name
 	}
-	_, err = o.inject(f, injectOptions{user: user, name: name, given: slices.Clone(json.RawMessage(data))})
+	_, err = o.inject(f, injectOptions{user: user, name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
 	return err
 }
 
 // Delete implements minikcm.LiveCreator.
-func (o objects) Delete(ctx context.Context, name string) error {
+func (o objects) Delete(ctx context.Context, name string, dryRun bool) error {
 	found := o.find(name)
 	switch {
 	case found == nil:
 		return nil
 	case found.adopted && !found.isDone():
 		return apierrors.NewConflict(liveResource, name, errAdopted)
+	case dryRun:
+		return nil
 	case !found.adopted:
 		found.stop(errStopped)
 	}

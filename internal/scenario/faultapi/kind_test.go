@@ -141,6 +141,23 @@ func TestFaultObjectRefuses(t *testing.T) {
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.nodes.action") || !strings.Contains(err.Error(), "spec.for") {
 		t.Errorf("two mistakes: %v", err)
 	}
+	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	for spec, want := range map[string]string{
+		"{nodes: {action: explode, names: [node-0]}, for: x}": "spec.nodes.action",
+		"{}": "",
+		"{nodes: {action: cordon}, pods: {action: kill}}":       "spec",
+		"{controllers: {action: stop, names: [no-controller]}}": "no-controller",
+	} {
+		if _, err := objects.Create(t.Context(), faultOf(t, "bad", spec), dry); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a dry run of %s: %v", spec, err)
+		}
+	}
+	if _, err := objects.Create(t.Context(), faultOf(t, "dry", "nodes: {action: cordon, names: [node-0]}"), dry); err != nil {
+		t.Errorf("a dry run of a fault: %v", err)
+	}
+	if listed, err := b.client.List(t.Context()); err != nil || len(listed.Items) > 0 {
+		t.Errorf("it is injected: %v, %v", listed, err)
+	}
 	if _, err := objects.Create(t.Context(), faultOf(t, "none", "{}"), metav1.CreateOptions{}); err == nil {
 		t.Error("a Fault without a fault is accepted")
 	}

@@ -87,6 +87,8 @@ type injectOptions struct {
 	name string
 	// given is the document as the client sent it, if it is shown so.
 	given json.RawMessage
+	// dryRun makes all checks, and injects nothing. The fault is nil.
+	dryRun bool
 }
 
 // inject begins a fault that was checked.
@@ -105,6 +107,9 @@ func (s *service) inject(f *fault.Fault, opts injectOptions) (*running, error) {
 	}
 	if n := s.runningLocked(); n >= maxRunning {
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d faults are not over yet, and more are not allowed: stop some first", n), 0)
+	}
+	if opts.dryRun {
+		return nil, nil
 	}
 	id := opts.name
 	if id == "" {
