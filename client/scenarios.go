@@ -51,7 +51,7 @@ type ScenarioRun struct {
 	// Failure says why the state is Failed.
 	Failure string   `json:"failure"`
 	Causes  []string `json:"causes"`
-	// Report is set at the end of a run that could begin, except in lists.
+	// Report is set at the end of a run, except in lists.
 	Report *ScenarioReport `json:"report"`
 }
 

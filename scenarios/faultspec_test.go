@@ -20,7 +20,7 @@ type jsonSchema struct {
 
 // structural is a schema of a CustomResourceDefinition.
 type structural struct {
-	Type        string                 `json:"type"`
+	Type        string                 `json:"type,omitempty"`
 	Description string                 `json:"description,omitempty"`
 	Items       *structural            `json:"items,omitempty"`
 	Properties  map[string]*structural `json:"properties,omitempty"`
@@ -43,6 +43,40 @@ func TestFaultSpecIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "../internal/scenario/faultapi/spec.json", string(data)+"\n")
+}
+
+// TestScenarioSpecIsFresh compares the schema of spec.scenario of a ScenarioRun with the schema of scenarios. It
+// describes two levels, for kubectl explain, and no types: steps contain steps, which a structural schema cannot
+// say, and any value may be a variable.
+func TestScenarioSpecIsFresh(t *testing.T) {
+	var all struct {
+		Defs map[string]*jsonSchema `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(generatedSchema(t)), &all); err != nil {
+		t.Fatal(err)
+	}
+	spec := outline(all.Defs, all.Defs["Spec"])
+	spec.Description = `scenario has the fields of "spec" of a scenario (docs/scenarios.md), such as steps.`
+	steps := spec.Properties["steps"]
+	steps.Type, steps.Preserve, steps.Items = "array", false, outline(all.Defs, all.Defs["Step"])
+	data, err := json.MarshalIndent(spec, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../internal/scenarioapi/scenario.json", string(data)+"\n")
+}
+
+// outline returns a schema that describes the fields of an object.
+func outline(defs map[string]*jsonSchema, s *jsonSchema) *structural {
+	out := &structural{Type: "object", Preserve: true, Properties: map[string]*structural{}}
+	for name, property := range s.Properties {
+		text := property.Description
+		if property.Ref != "" && text == "" {
+			text = defs[property.Ref[strings.LastIndex(property.Ref, "/")+1:]].Description
+		}
+		out.Properties[name] = &structural{Preserve: true, Description: named(name, text)}
+	}
+	return out
 }
 
 func structuralOf(defs map[string]*jsonSchema, s *jsonSchema) *structural {

@@ -36,18 +36,18 @@ const (
 // request is the body of a POST. Exactly one of Name and Document must be set.
 type request struct {
 	// Name is the name of a shipped scenario.
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// Document is a scenario in YAML.
-	Document string `json:"document"`
+	Document string `json:"document,omitempty"`
 	// Seed determines its choices; 0: the scenario's own seed does.
-	Seed uint64 `json:"seed"`
+	Seed uint64 `json:"seed,omitempty"`
 	// Set gives variables their values.
-	Set map[string]string `json:"set"`
+	Set map[string]string `json:"set,omitempty"`
 	// Namespace takes the place of the namespace default; it is made if it does not exist, and
 	// then deleted at the end. Shipped scenarios have one of their own by default.
-	Namespace string `json:"namespace"`
+	Namespace string `json:"namespace,omitempty"`
 	// Overwrite lets it change objects that no scenario has made.
-	Overwrite bool `json:"overwrite"`
+	Overwrite bool `json:"overwrite,omitempty"`
 }
 
 // ServeHTTP implements minikcm.ExtensionHandler.
@@ -145,14 +145,20 @@ func (s *service) serveBegin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if asked.Name != "" && !slices.Contains(scenarios.Names(), asked.Name) {
+		return apierrors.NewNotFound(resource, asked.Name)
+	}
 	scenario, err := asked.scenario()
 	if err != nil {
-		return err
+		return invalid(err)
 	}
-	if n := len(scenario.Spec.Steps) + len(scenario.Spec.Finally); n > maxSteps {
-		return apierrors.NewBadRequest(fmt.Sprintf("a scenario that runs here may have %d steps, and this has %d: run it with \"minikcm scenario run\"", maxSteps, n))
+	if err := checkSteps(scenario); err != nil {
+		return apierrors.NewBadRequest(err.Error())
 	}
-	run, err := s.begin(scenario, asked, minikcm.RequestUser(r))
+	if err := scenarios.PossibleOn(scenario, s.cluster); err != nil {
+		return invalid(err)
+	}
+	run, err := s.begin(scenario, beginOptions{request: *asked, user: minikcm.RequestUser(r), given: specOf(asked)})
 	if err != nil {
 		return err
 	}
@@ -186,23 +192,25 @@ func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 	return asked, nil
 }
 
-// scenario returns the scenario that a request asks for.
+// scenario returns the scenario that a request asks for, by its document or the name of a shipped one. The
+// error is a spec.Problems if something is wrong with it.
 func (q *request) scenario() (*scenarios.Scenario, error) {
 	if q.Document != "" {
-		found, err := scenarios.ParseAlone([]byte(q.Document), q.Set)
-		if err != nil {
-			return nil, invalid(err)
-		}
-		return found, nil
-	}
-	if !slices.Contains(scenarios.Names(), q.Name) {
-		return nil, apierrors.NewNotFound(resource, q.Name)
+		return scenarios.ParseAlone([]byte(q.Document), q.Set)
 	}
 	found, err := scenarios.Find(q.Name, q.Set)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, err
 	}
 	return found[0], nil
+}
+
+// checkSteps returns an error for a scenario of too many steps.
+func checkSteps(scenario *scenarios.Scenario) error {
+	if n := len(scenario.Spec.Steps) + len(scenario.Spec.Finally); n > maxSteps {
+		return fmt.Errorf("a scenario that runs here may have %d steps, and this has %d: run it with \"minikcm scenario run\"", maxSteps, n)
+	}
+	return nil
 }
 
 // invalid returns the response to a scenario with problems, a cause for each.
@@ -255,14 +263,7 @@ func (s *service) serveStop(ctx context.Context, w http.ResponseWriter, id strin
 	if found == nil {
 		return apierrors.NewNotFound(resource, id)
 	}
-	if !found.isDone() {
-		found.stopping()
-		found.stop(errStopped)
-	}
-	select {
-	case <-found.done:
-	case <-ctx.Done():
-	}
+	s.end(ctx, found)
 	return answer(w, http.StatusOK, found.look(false))
 }
 

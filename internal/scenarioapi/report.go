@@ -143,15 +143,31 @@ func (l *limitedWriter) Write(data []byte) (int, error) {
 	return l.to.Write(data)
 }
 
-// report keeps the report of a run that is over.
-func (r *running) report(result *scenarios.Result, asked *request) {
-	run := *result.Run
-	run.Cluster = min(run.Cluster, result.Cluster) // the clock has not waited for the end of the record
-	if asked.Document != "" {
+// recordOf returns the record of a run that is over. A run which could not begin, or was stopped before, has a
+// record without steps.
+func recordOf(r *running, scenario *scenarios.Scenario, asked *request, result *scenarios.Result, err error) *runrecord.Run {
+	run := runrecord.Run{}
+	if err == nil {
+		run = *result.Run
+		run.Cluster = min(run.Cluster, result.Cluster) // the clock has not waited for the end of the record
+	} else {
+		shown := r.look(true)
+		run.Scenario = runrecord.Scenario{Name: shown.Scenario, Description: shown.Description, File: scenario.File, Seed: shown.Seed, Set: asked.Set}
+		run.Start, run.Verdict, run.Message = shown.Since, runrecord.Failed, short(err.Error())
+		if errors.Is(err, errStopped) || errors.Is(err, errClosing) {
+			run.Verdict = runrecord.Interrupted
+		}
+	}
+	if asked.Name == "" {
 		run.Scenario.File = run.Scenario.Name + ".yaml" // as the user may have called it
 	}
-	summary := reportOf(&run)
-	page, err := pageOf(&run)
+	return &run
+}
+
+// report keeps the report of a run that is over. It is there before the run is shown to be over.
+func (r *running) report(run *runrecord.Run) {
+	summary := reportOf(run)
+	page, err := pageOf(run)
 	summary.Page = err == nil
 	r.change(func(shown *Run, _ time.Time) {
 		shown.Report, r.page = summary, page

@@ -53,7 +53,7 @@ type Run struct {
 	// Failure says why it Failed, and Causes which writes led to that.
 	Failure string   `json:"failure,omitempty"`
 	Causes  []string `json:"causes,omitempty"`
-	// Report is set at the end of a run that could be begun. Lists of runs have none.
+	// Report is set at the end of a run. Lists of runs have none.
 	Report *Report `json:"report,omitempty"`
 }
 

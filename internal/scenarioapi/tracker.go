@@ -18,21 +18,27 @@ const (
 
 // tracker keeps the state of a run for the API. It implements scenarios.Progress and CheckProgress.
 type tracker struct {
+	id    string
 	clock clock.Clock
-	// changed is called after each change; it must not block.
-	changed func()
+	// changed is called with mu held after each change; it must not block. It returns the version of the
+	// change.
+	changed func() uint64
 
 	mu    sync.Mutex
 	shown Run
+	// version is the version of the last change, and at the time when that was made.
+	version uint64
+	at      time.Time
 	// next is the index of the step that begins next, and own the number of steps without those of "finally".
 	next, own int
 	// page is the report as a compressed HTML page; nil: there is none.
 	page []byte
 }
 
-func newTracker(id, user string, s *scenarios.Scenario, seed uint64, c clock.Clock, changed func()) *tracker {
-	t := &tracker{clock: c, changed: changed, own: len(s.Spec.Steps), shown: Run{
-		ID: id, Scenario: s.Metadata.Name, Description: s.Spec.Description, User: user, Seed: seed, State: Running, Since: c.Now().UTC(),
+func newTracker(id, user string, s *scenarios.Scenario, seed uint64, c clock.Clock, changed func() uint64) *tracker {
+	now := c.Now().UTC()
+	t := &tracker{id: id, clock: c, changed: changed, version: changed(), at: now, own: len(s.Spec.Steps), shown: Run{
+		ID: id, Scenario: s.Metadata.Name, Description: s.Spec.Description, User: user, Seed: seed, State: Running, Since: now,
 	}}
 	for i := range s.Spec.Steps {
 		t.shown.Steps = append(t.shown.Steps, Step{Title: short(s.Spec.Steps[i].Title()), State: StepWaiting})
@@ -50,11 +56,16 @@ func newTracker(id, user string, s *scenarios.Scenario, seed uint64, c clock.Clo
 func (t *tracker) look(summary bool) Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	shown := t.shown
 	if summary {
+		shown := t.shown
 		shown.Steps, shown.Invariants, shown.Notes, shown.Causes, shown.Report = nil, nil, nil, nil, nil
 		return shown
 	}
+	return t.lookLocked()
+}
+
+func (t *tracker) lookLocked() Run {
+	shown := t.shown
 	shown.Steps, shown.Invariants, shown.Notes = slices.Clone(shown.Steps), slices.Clone(shown.Invariants), slices.Clone(shown.Notes)
 	for i := range shown.Steps {
 		shown.Steps[i].Notes = slices.Clone(shown.Steps[i].Notes)
@@ -73,9 +84,17 @@ func (t *tracker) keptPage() (scenario string, page []byte) {
 func (t *tracker) change(do func(r *Run, now time.Time)) {
 	now := t.clock.Now().UTC()
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	do(&t.shown, now)
-	t.mu.Unlock()
-	t.changed()
+	t.at = now
+	t.version = t.changed()
+}
+
+// current returns the present state, when it was reached, and its version.
+func (t *tracker) current() (run Run, at time.Time, version uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lookLocked(), t.at, t.version
 }
 
 // stopping shows that the run was asked to stop.
