@@ -283,11 +283,17 @@ func (c *Cluster) isPublished(from policy.Peer, to netip.Addr) bool {
 
 // loopback connects a pod or node to itself.
 func (c *Cluster) loopback(q *Query, from policy.Peer, p *Path) *Path {
-	if from.Pod == nil {
-		return p.end(Refused, "nothing listens on the node's loopback address")
+	if from.Pod != nil && !from.Pod.Spec.HostNetwork {
+		p.Pod, p.Node = from.Pod, from.Pod.Spec.NodeName
+		return c.listen(q, p)
 	}
-	p.Pod, p.Node = from.Pod, from.Pod.Spec.NodeName
-	return c.listen(q, p)
+	if pod := from.Pod; pod != nil { // an assumed listener of its own counts, too
+		if l := q.Listens(pod, int32(p.Target.Port()), p.Protocol); l != nil {
+			p.Pod, p.Node, p.Listener = pod, pod.Spec.NodeName, l
+			return p.accepted()
+		}
+	}
+	return c.onNode(q, from, nodeOf(&from), p)
 }
 
 // translate replaces a Service's address by an endpoint's. done means that the path has ended.
@@ -365,6 +371,12 @@ func (c *Cluster) toNode(q *Query, from policy.Peer, node string, p *Path) *Path
 	if c.lost(q, from, p, policy.Peer{Address: p.Target.Addr(), Node: node}) {
 		return p
 	}
+	return c.onNode(q, from, node, p)
+}
+
+// onNode connects to what listens at an address of a node: a pod of the host network, or the host port of another one.
+func (c *Cluster) onNode(q *Query, from policy.Peer, node string, p *Path) *Path {
+	p.Node = node
 	of := c.hosts[node]
 	keys := make([]string, 0, len(of))
 	pods := map[string]*corev1.Pod{}
@@ -376,11 +388,12 @@ func (c *Cluster) toNode(q *Query, from policy.Peer, node string, p *Path) *Path
 	for _, key := range keys {
 		pod, port := pods[key], int32(p.Target.Port())
 		if !pod.Spec.HostNetwork {
-			if port = hostPort(pod, port, p.Protocol); port == 0 {
+			at := p.Target.Addr()
+			if port = hostPort(pod, at, port, p.Protocol); port == 0 {
 				continue
 			}
 			for _, address := range PodAddresses(pod) {
-				if address.Is4() == p.Target.Addr().Is4() {
+				if address.Is4() == at.Is4() {
 					p.Pod, p.Target = pod, netip.AddrPortFrom(address, uint16(port))
 					return c.toPod(q, from, p)
 				}
@@ -395,16 +408,22 @@ func (c *Cluster) toNode(q *Query, from policy.Peer, node string, p *Path) *Path
 	return p.end(Refused, "nothing listens on "+portName(p.Protocol, p.Target.Port())+" of node "+node)
 }
 
-// hostPort returns the port of a pod's container that a port of its node leads to; 0 if none does.
-func hostPort(pod *corev1.Pod, port int32, protocol corev1.Protocol) int32 {
+// hostPort returns the port of a pod's container that a port of its node leads to, at one of the node's addresses; 0 if none does.
+func hostPort(pod *corev1.Pod, at netip.Addr, port int32, protocol corev1.Protocol) int32 {
 	for i := range pod.Spec.Containers {
 		for _, given := range pod.Spec.Containers[i].Ports {
-			if given.HostPort == port && cmp.Or(given.Protocol, corev1.ProtocolTCP) == protocol {
+			if given.HostPort == port && cmp.Or(given.Protocol, corev1.ProtocolTCP) == protocol && isBound(given.HostIP, at) {
 				return given.ContainerPort
 			}
 		}
 	}
 	return 0
+}
+
+// isBound reports whether a hostIP covers an address of the node. An empty or unspecified one covers all.
+func isBound(hostIP string, at netip.Addr) bool {
+	bound, err := netip.ParseAddr(hostIP)
+	return err != nil || bound.IsUnspecified() || bound == at
 }
 
 // toPod connects to the pod of the path.

@@ -162,3 +162,43 @@ func TestIsolatedNameServer(t *testing.T) {
 		t.Errorf("by address: %s: %s", got.Outcome, got.Why)
 	}
 }
+
+// Host ports are bound to the address in hostIP, and reached from the node by its loopback address, too.
+func TestHostPorts(t *testing.T) {
+	c := reach.New()
+	add(t, c, "kind: Node\nmetadata: {name: n0}\nstatus: {addresses: [{type: InternalIP, address: 172.18.0.2}]}")
+	for name, port := range map[string]string{
+		"local": "hostIP: 127.0.0.1, hostPort: 8080", "own": "hostIP: 172.18.0.2, hostPort: 8080", "udp": "hostIP: 172.18.0.2, hostPort: 8080, protocol: UDP", "every": "hostPort: 9090",
+	} {
+		address := map[string]string{"local": "10.0.0.1", "own": "10.0.0.2", "udp": "10.0.0.3", "every": "10.0.0.4"}[name]
+		add(t, c, fmt.Sprintf("kind: Pod\nmetadata: {namespace: x, name: %s}\nspec: {nodeName: n0, containers: [{name: c, ports: [{containerPort: 80, %s}]}]}\nstatus: {podIP: %s}", name, port, address))
+	}
+	add(t, c, "kind: Pod\nmetadata: {namespace: x, name: host}\nspec: {nodeName: n0, hostNetwork: true, containers: [{name: c, ports: [{containerPort: 7070}]}]}\nstatus: {podIP: 172.18.0.2}")
+	for _, test := range []struct {
+		from, to string
+		protocol corev1.Protocol
+		pod      string
+	}{
+		{"host", "127.0.0.1:8080", "", "local"},
+		{"host", "172.18.0.2:8080", "", "own"},
+		{"host", "172.18.0.2:8080", corev1.ProtocolUDP, "udp"},
+		{"host", "127.0.0.1:9090", "", "every"},
+		{"own", "172.18.0.2:9090", "", "every"},
+		{"host", "127.0.0.1:7070", "", "host"},
+		{"own", "172.18.0.2:7070", "", "host"},
+		{"own", "172.18.0.2:8080", "", "own"},
+		{"own", "127.0.0.1:80", "", "own"},
+		{"own", "127.0.0.1:8080", "", ""},
+		{"host", "127.0.0.1:8080", corev1.ProtocolUDP, ""},
+	} {
+		to := netip.MustParseAddrPort(test.to)
+		p := c.Decide(&reach.Query{From: policy.Peer{Pod: c.Pod("x", test.from)}, Host: to.Addr().String(), Port: int32(to.Port()), Protocol: test.protocol, Listens: listens})
+		got := ""
+		if p.Outcome == reach.Connected {
+			got = p.Pod.Name
+		}
+		if got != test.pod {
+			t.Errorf("%s to %s %s: pod %q (%s), want %q", test.from, test.to, test.protocol, got, p.Why, test.pod)
+		}
+	}
+}

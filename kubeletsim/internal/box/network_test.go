@@ -157,6 +157,7 @@ func TestCurl(t *testing.T) {
 	}{
 		{script: "curl web", out: "GET /\n"},
 		{script: "curl -s http://web:80/a", out: "GET /a\n"},
+		{script: "curl -s -g --interface 10.0.0.1 web", out: "GET /\n"},
 		{script: "curl -q -s web; curl --disable -g web", out: "GET /\nGET /\n"},
 		{script: "curl -v telnet://web:80", err: "*   Trying 10.96.0.20:80...\n* Connected to web (10.96.0.20) port 80\n"},
 		{script: "curl -s telnet://empty:80", code: 7},
