@@ -12,13 +12,12 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/aggregator"
 	"minikcm.dev/minikcm/apiserver/internal/discovery"
 	"minikcm.dev/minikcm/apiserver/internal/openapi"
-	"minikcm.dev/minikcm/apiserver/internal/services"
 )
 
 // newAggregator returns the Aggregator, which serves the versions of other servers.
 func (s *Server) newAggregator() *aggregator.Aggregator {
 	return aggregator.New(aggregator.Options{
-		Objects: s.storedObjects, Services: services.Resolver{Objects: s.storedObjects}, Skips: s.skipper.Skips,
+		Objects: s.storedObjects, Services: s.resolver(), Inside: s.inside(false), Skips: s.skipper.Skips,
 		IsLocal: func(gv schema.GroupVersion) bool { return len(s.current().Table.InVersion(gv)) > 0 },
 		Update:  s.updateAPIService, Client: s.opts.ProxyClient, Done: s.done,
 		Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,9 +16,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/admission/hooks"
 	"minikcm.dev/minikcm/apiserver/internal/openapi"
 	"minikcm.dev/minikcm/apiserver/internal/resources"
-	"minikcm.dev/minikcm/apiserver/internal/services"
 	"minikcm.dev/minikcm/internal/auth"
-	"minikcm.dev/minikcm/internal/network/secure"
 )
 
 // newHooks returns the plugin for webhooks and admission policies.
@@ -38,36 +35,10 @@ func (s *Server) newHooks() *hooks.Plugin {
 		Skip:       s.skipper.Skip,
 		Observer:   s.metrics.Admission,
 		Faults:     s.webhookFate,
-		Simulated:  s.resolver().Simulated,
+		Inside:     s.inside(true),
 		BuiltIn:    s.opts.Resources,
 		Logger:     s.opts.Notices,
 	})
-}
-
-// resolver returns the Resolver that finds the program behind a Service, outside of the cluster or
-// in its pods.
-func (s *Server) resolver() services.Resolver {
-	return services.Resolver{Objects: s.storedObjects, Chance: s.chooseEndpoint, Port: func(_ context.Context, pod *corev1.Pod, port int32) http.Handler {
-		if s.opts.Kubelets == nil {
-			return nil
-		}
-		listener, err := s.opts.Kubelets.OpenPorts(pod)
-		if err != nil {
-			return nil
-		}
-		if open := listener(port); open != nil && open.Known { // a page is no answer to a review
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				r.TLS = secure.State("")
-				open.Handler.ServeHTTP(w, r)
-			})
-		}
-		return nil
-	}}
-}
-
-// chooseEndpoint chooses one of n endpoints of a Service.
-func (s *Server) chooseEndpoint(namespace, service string, n int) int {
-	return s.chance.For("endpoint of a Service", namespace, service).IntN(n)
 }
 
 // webhookFate returns the effect of the injected faults on a call of a webhook.

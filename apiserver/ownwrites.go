@@ -96,7 +96,7 @@ func (s *Server) newDefinitions() *served.Definitions {
 				Transformer: s.opts.Encryption.For(row.GroupResource()),
 			})
 		},
-		Services: s.skipper, Skip: s.skipper.Skip, Changed: s.describeServed, Retired: s.forgetKinds,
+		Services: s.skipper, Inside: s.inside(false), Skip: s.skipper.Skip, Changed: s.describeServed, Retired: s.forgetKinds,
 		KubeVersion: s.opts.KubeVersion, Clock: s.opts.Clock, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }

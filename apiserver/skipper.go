@@ -14,9 +14,7 @@ import (
 
 // newSkipper returns the Skipper, which decides which calls of Services are skipped, and reports them as events.
 func (s *Server) newSkipper() *services.Skipper {
-	resolver := s.resolver()
-	resolver.Chance = nil // it only asks whether a pod answers
-	return &services.Skipper{Resolver: resolver, All: s.opts.SkipSimulated, Note: s.noteSkipped}
+	return &services.Skipper{Resolver: s.resolver(), All: s.opts.SkipSimulated, Note: s.noteSkipped}
 }
 
 // skippedTimeout limits the writing of an event, in real time.

@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/internal/apiservices"
 	"minikcm.dev/minikcm/apiserver/internal/discovery"
+	"minikcm.dev/minikcm/apiserver/internal/outbound"
 	"minikcm.dev/minikcm/apiserver/internal/storage"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/auth"
@@ -35,6 +36,8 @@ type Options struct {
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
 	// Services resolves Services to addresses that can be reached.
 	Services webhook.ServiceResolver
+	// Inside makes the requests to Services in simulated pods.
+	Inside outbound.Inside
 	// Skips reports whether the error of Services means that an APIService is skipped: its version then has no
 	// resources, and clients are warned.
 	Skips func(err error) (warning string, skip bool)

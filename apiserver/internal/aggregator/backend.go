@@ -115,6 +115,7 @@ func (a *Aggregator) transportFor(spec *apiregistrationv1.APIServiceSpec) (http.
 	// close their connections. A dialer of its own makes this one unique.
 	dialer := &net.Dialer{}
 	config.Dial = dialer.DialContext
+	a.opts.Inside.Wrap(config, spec.Service.Namespace, spec.Service.Name, portOf(spec.Service))
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("configuring the connection to service/%s in %q: %w", spec.Service.Name, spec.Service.Namespace, err)

@@ -25,11 +25,11 @@ type Webhooks struct {
 }
 
 // NewWebhooks returns a Webhooks that resolves webhooks named by a Service with
-// services, except webhooks that are skipped.
-func NewWebhooks(services webhook.ServiceResolver, skip outbound.Skip) *Webhooks {
+// services, except webhooks in simulated pods and those that are skipped.
+func NewWebhooks(services webhook.ServiceResolver, inside outbound.Inside, skip outbound.Skip) *Webhooks {
 	return &Webhooks{converters: sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 		return conversion.NewCRConverterFactory(services, func(webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
-			return outbound.Resolver{Skip: skip}
+			return outbound.Resolver{Inside: inside, Skip: skip}
 		})
 	})}
 }

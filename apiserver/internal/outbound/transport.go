@@ -24,6 +24,8 @@ const (
 type Resolver struct {
 	// UserAgent is sent with each call; empty means client-go's.
 	UserAgent string
+	// Inside makes the calls of Services in simulated pods.
+	Inside Inside
 	// Skip decides which calls of Services are skipped; nil: none.
 	Skip Skip
 	// Wrap, if not nil, returns the transport to use in place of one with the limits, which skips calls.
@@ -35,7 +37,9 @@ func (r Resolver) ClientConfigFor(string) (*rest.Config, error) { return r.wrapp
 
 // ClientConfigForService returns the configuration for a Service.
 func (r Resolver) ClientConfigForService(name, namespace string, port int) (*rest.Config, error) {
-	config := r.config()
+	config := &rest.Config{Timeout: Timeout, UserAgent: r.UserAgent}
+	r.Inside.Wrap(config, namespace, name, int32(port))
+	limit(config)
 	r.Skip.wrap(config, namespace, name, port)
 	return r.wrapped(config), nil
 }
@@ -49,8 +53,13 @@ func (r Resolver) wrapped(config *rest.Config) *rest.Config {
 
 func (r Resolver) config() *rest.Config {
 	config := &rest.Config{Timeout: Timeout, UserAgent: r.UserAgent}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return Limit(next, MaxAnswerBytes, "webhook") })
+	limit(config)
 	return config
+}
+
+// limit bounds the answers of a webhook.
+func limit(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return Limit(next, MaxAnswerBytes, "webhook") })
 }
 
 // Limit returns a transport that reads at most maxBytes of an answer, refuses redirects and

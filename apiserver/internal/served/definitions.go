@@ -83,6 +83,8 @@ type Options struct {
 	Shared store.Store
 	// Services resolves the Services of conversion webhooks.
 	Services webhook.ServiceResolver
+	// Inside makes the calls of conversion webhooks in simulated pods.
+	Inside outbound.Inside
 	// Skip decides which conversion webhooks are skipped; nil: none.
 	Skip outbound.Skip
 	// Changed is called when Current has changed: before the response to the write that changed it,
@@ -109,7 +111,7 @@ type Writer interface {
 
 // New returns Definitions that serve the built-in kinds once Load is called.
 func New(opts Options) *Definitions {
-	d := &Definitions{opts: opts, objects: opts.Definitions, known: map[string]*customKind{}, webhooks: crd.NewWebhooks(opts.Services, opts.Skip)}
+	d := &Definitions{opts: opts, objects: opts.Definitions, known: map[string]*customKind{}, webhooks: crd.NewWebhooks(opts.Services, opts.Inside, opts.Skip)}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.begin, d.cancel = func(f func(context.Context)) { d.running.Go(func() { f(ctx) }) }, cancel
 	return d

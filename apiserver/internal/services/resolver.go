@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -22,12 +21,13 @@ import (
 
 // Resolver resolves the Service of a webhook to an address that is reachable from this process: the
 // address in its annotation minikcm.dev/host, its external name, or an address in its EndpointSlices
-// that is not a pod's. Simulated pods serve no network, and cluster IPs are not routed.
+// that is not a pod's. Cluster IPs are not routed. The name of the Service stands for simulated pods
+// whose answers are known, which Callee finds.
 type Resolver struct {
 	// Objects returns the storage of a resource.
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
-	// Port returns the handler that answers on the port of a pod; nil: none does. Port itself may be nil.
-	Port func(ctx context.Context, pod *corev1.Pod, port int32) http.Handler
+	// Port returns what a connection to the port of a pod reaches. Port itself may be nil.
+	Port func(pod *corev1.Pod, port int32) PodPort
 	// Chance chooses one of n endpoints of a Service.
 	Chance func(namespace, service string, n int) int
 }
@@ -71,6 +71,11 @@ func at(host string, port int32) *url.URL {
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}
 }
 
+// nameOf returns the URL with the name of a Service in place of an address.
+func nameOf(namespace, service string, port int32) *url.URL {
+	return at(service+"."+namespace+".svc", port)
+}
+
 func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 	for i := range service.Spec.Ports {
 		if p := &service.Spec.Ports[i]; p.Port == port {
@@ -80,62 +85,8 @@ func portOf(service *corev1.Service, port int32) (*corev1.ServicePort, error) {
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, service.Name))
 }
 
-// Simulated returns the handler of a Service's port in one of its ready pods, chosen at random; nil:
-// no pod answers there, or the Service has other endpoints than pods.
-func (r Resolver) Simulated(ctx context.Context, namespace, name string, port int32) http.Handler {
-	services := r.Objects(corev1.SchemeGroupVersion.WithResource("services"))
-	obj, err := services.Get(ctx, services.Key(namespace, name), name)
-	service, ok := obj.(*corev1.Service)
-	if err != nil || !ok || r.Port == nil || hostaddress.Of(service, port) != "" || service.Spec.Type == corev1.ServiceTypeExternalName {
-		return nil
-	}
-	servicePort, err := portOf(service, port)
-	if err != nil {
-		return nil
-	}
-	slices, err := r.Objects(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).KnownIn(ctx, namespace)
-	if err != nil {
-		return nil
-	}
-	var found []http.Handler
-	for _, obj := range slices {
-		slice, ok := obj.(*discoveryv1.EndpointSlice)
-		if !ok || slice.Labels[discoveryv1.LabelServiceName] != name {
-			continue
-		}
-		number := slicePort(slice, servicePort.Name)
-		for i := range slice.Endpoints {
-			if handler := r.portOf(ctx, namespace, &slice.Endpoints[i], number); handler != nil {
-				found = append(found, handler)
-			}
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return nil
-	case len(found) == 1 || r.Chance == nil:
-		return found[0]
-	}
-	return found[r.Chance(namespace, name, len(found))]
-}
-
-// portOf returns the handler of the port of an endpoint, if the endpoint is a ready pod.
-func (r Resolver) portOf(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) http.Handler {
-	ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
-	if !ready || endpoint.TargetRef == nil || endpoint.TargetRef.Kind != "Pod" {
-		return nil
-	}
-	pods := r.Objects(corev1.SchemeGroupVersion.WithResource("pods"))
-	obj, err := pods.Get(ctx, pods.Key(namespace, endpoint.TargetRef.Name), endpoint.TargetRef.Name)
-	pod, ok := obj.(*corev1.Pod)
-	if err != nil || !ok {
-		return nil
-	}
-	return r.Port(ctx, pod, port)
-}
-
 // errSimulated is the error for a Service that selects pods.
-var errSimulated = errors.New("it selects simulated pods, which serve no network: annotate the pods with minikcm.dev/http, such as \"443 /* allow\", " +
+var errSimulated = errors.New("it selects simulated pods, of which it is unknown what they answer: annotate the pods with minikcm.dev/http, such as \"443 /* allow\", " +
 	"or the Service with minikcm.dev/host=HOST:PORT, or use clientConfig.url, a Service of type ExternalName, or one without selector and an EndpointSlice with the address, " +
 	"or skip its calls (minikcm up --ignore-simulated-webhooks, or the annotation minikcm.dev/ignore-simulated=true)")
 
@@ -164,7 +115,14 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 		}
 	}
 	if simulated {
-		return nil, &simulatedError{service}
+		to := r.callee(ctx, service, port, nil)
+		switch {
+		case to == nil:
+			return nil, &simulatedError{service: service}
+		case to.Refuses():
+			return nil, &simulatedError{service: service, refusal: to.Refusal()}
+		}
+		return nameOf(service.Namespace, service.Name, port.Port), nil
 	}
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service.Name))
 }

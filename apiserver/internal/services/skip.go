@@ -1,7 +1,6 @@
 package services
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -16,9 +15,16 @@ import (
 const AnnotationIgnoreSimulated = "minikcm.dev/ignore-simulated"
 
 // simulatedError is the error for a Service that leads to simulated pods only.
-type simulatedError struct{ service *corev1.Service }
+type simulatedError struct {
+	service *corev1.Service
+	// refusal is the error of a connection to them; nil: it is not known what they answer.
+	refusal error
+}
 
 func (e *simulatedError) Error() string {
+	if e.refusal != nil {
+		return e.refusal.Error()
+	}
 	return fmt.Sprintf("service %s/%s cannot be called: %v", e.service.Namespace, e.service.Name, errSimulated)
 }
 
@@ -39,15 +45,16 @@ type Skipper struct {
 
 var _ webhook.ServiceResolver = &Skipper{}
 
-// ResolveEndpoint is Resolver's, but for a Service whose calls are skipped or answered in simulated pods: its
-// name stands for its address then, which nothing connects to.
+// ResolveEndpoint is Resolver's, but for a Service whose calls are skipped, or refused by its pods: its name stands for
+// its address then, which nothing connects to.
 func (s *Skipper) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	address, err := s.Resolver.ResolveEndpoint(namespace, name, port)
 	if err == nil {
 		return address, nil
 	}
-	if _, skip := s.Skips(err); skip || s.Resolver.Simulated(context.Background(), namespace, name, port) != nil {
-		return at(name+"."+namespace+".svc", port), nil
+	var simulated *simulatedError
+	if _, skip := s.Skips(err); skip || errors.As(err, &simulated) && simulated.refusal != nil {
+		return nameOf(namespace, name, port), nil
 	}
 	return nil, err
 }

@@ -118,7 +118,10 @@ func (in *Ref) serveHTTP(w http.ResponseWriter, r *http.Request, a responses.HTT
 			return
 		}
 	}
-	if a.Root == "" || a.Status >= http.StatusBadRequest {
+	switch {
+	case a.Root == "" && isJSON(body):
+		w.Header().Set("Content-Type", "application/json")
+	case a.Root == "" || a.Status >= http.StatusBadRequest:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	}
 	w.WriteHeader(a.Status)
@@ -127,31 +130,9 @@ func (in *Ref) serveHTTP(w http.ResponseWriter, r *http.Request, a responses.HTT
 	}
 }
 
-// maxReviewBytes limits an AdmissionReview: two objects of the size of a request.
-const maxReviewBytes = 8 << 20
-
-// serveReview answers an AdmissionReview, of any version.
-func serveReview(w http.ResponseWriter, r *http.Request, a responses.HTTP) {
-	var review struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Request    *struct {
-			UID string `json:"uid"`
-		} `json:"request"`
-	}
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReviewBytes)).Decode(&review)
-	if err != nil || review.Kind != "AdmissionReview" || review.Request == nil {
-		http.Error(w, "the body is no AdmissionReview with a request", http.StatusBadRequest)
-		return
-	}
-	type object = map[string]any
-	answer := object{"uid": review.Request.UID, "allowed": a.Review == responses.Allow}
-	if a.Review == responses.Deny {
-		answer["status"] = object{"code": http.StatusForbidden, "message": a.Body}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	// It fails only if the client is gone.
-	_ = json.NewEncoder(w).Encode(object{"apiVersion": review.APIVersion, "kind": review.Kind, "response": answer})
+// isJSON reports whether a body is an object or a list in JSON.
+func isJSON(body []byte) bool {
+	return len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
 }
 
 // Running returns the reference to a running container.

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,8 +16,9 @@ import (
 // AnnotationHTTP declares how a container answers HTTP requests, one answer a line: a port, a
 // path (or a prefix and *), a status code and a body. In the body, $(NAME) is a variable of the
 // container, and a backslash at the end suppresses the final line break. The word "files" and a
-// directory in place of a status code serve the container's files. The words "allow" and "deny" in
-// place of a status code answer AdmissionReviews, "deny" with the body as its message. Ports that no
+// directory in place of a status code serve the container's files. The words "allow", "deny" and "patch"
+// in place of a status code answer AdmissionReviews, "deny" with the body as its message and "patch" with
+// it as its JSON patch, and "convert" answers ConversionReviews. Ports that no
 // line names refuse connections. A line with the word "tls" in place of the path and two of the
 // container's files, a certificate and its key, lets the port serve TLS. Probes of the container get
 // these answers too.
@@ -29,8 +31,8 @@ type HTTP struct {
 	prefix bool
 	Status int
 	Body   string
-	// Review answers AdmissionReviews: Allow or Deny, with Body as its message; empty: they get
-	// Status and Body.
+	// Review answers the API server's reviews: Allow, Deny with Body as its message, Patch with Body as
+	// its patch, or Convert; empty: they get Status and Body.
 	Review Review
 	// Root is the directory whose files are served; empty if none are.
 	Root string
@@ -41,14 +43,28 @@ type HTTP struct {
 // Files are the names of files with a certificate and its key.
 type Files struct{ Certificate, Key string }
 
-// Review is an answer to an AdmissionReview.
+// Review is an answer to an AdmissionReview or, of Convert, to a ConversionReview.
 type Review string
 
-// The answers to an AdmissionReview.
+// The answers to reviews.
 const (
-	Allow Review = "allow"
-	Deny  Review = "deny"
+	Allow   Review = "allow"
+	Deny    Review = "deny"
+	Patch   Review = "patch"
+	Convert Review = "convert"
 )
+
+// known reports whether there is such an answer.
+func (r Review) known() bool { return r == Allow || r == Deny || r == Patch || r == Convert }
+
+// parsePatch returns an error if the body of an answer is no JSON patch.
+func parsePatch(line, body string) error {
+	var operations []struct{ Op, Path string }
+	if err := json.Unmarshal([]byte(body), &operations); err != nil {
+		return fmt.Errorf("%q has no JSON patch, such as [{\"op\":\"add\",\"path\":\"/metadata/labels/a\",\"value\":\"b\"}]: %w", line, err)
+	}
+	return nil
+}
 
 // Status codes of HTTP.
 const (
@@ -88,7 +104,12 @@ func ParseHTTP(text string) ([]HTTP, error) {
 			code, errCode, root, body = statusOK, nil, strings.TrimSpace(body), ""
 		}
 		review := Review(status)
-		if review == Allow || review == Deny {
+		if review == Patch {
+			if err := parsePatch(line, body); err != nil {
+				return nil, err
+			}
+		}
+		if review.known() {
 			code, errCode = statusOK, nil
 		} else {
 			review = ""
@@ -99,7 +120,7 @@ func ParseHTTP(text string) ([]HTTP, error) {
 		case !strings.HasPrefix(path, "/") && path != "*":
 			return nil, fmt.Errorf("%q has no path such as / or /api/*", line)
 		case errCode != nil || code < 200 || code > 599:
-			return nil, fmt.Errorf("%q has neither a status code from 200 to 599 nor files and a directory, allow or deny", line)
+			return nil, fmt.Errorf("%q has neither a status code from 200 to 599 nor files and a directory, allow, deny, patch or convert", line)
 		}
 		a := HTTP{Port: int32(number), Path: path, Status: code, Body: body, Root: root, Review: review}
 		if begin, ok := strings.CutSuffix(path, "*"); ok {

@@ -1,16 +1,15 @@
 package hooks
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+
+	"minikcm.dev/minikcm/apiserver/internal/outbound"
 )
 
 // Fate describes how the injected faults change one call of a webhook.
@@ -34,7 +33,7 @@ type Denial struct {
 func (t caller) answer(rq *http.Request, c *call) (*http.Response, error) {
 	fate := t.plugin.opts.Faults(rq.Context(), c.configuration, c.webhook)
 	if fate.Wait != nil {
-		late, err := fate.Wait(rq.Context(), limitOf(rq))
+		late, err := fate.Wait(rq.Context(), outbound.LimitOf(rq))
 		if late {
 			return nil, context.DeadlineExceeded
 		}
@@ -48,60 +47,7 @@ func (t caller) answer(rq *http.Request, c *call) (*http.Response, error) {
 	case fate.Denies != nil:
 		return deny(rq, fate.Denies)
 	}
-	if handler := t.simulated(rq); handler != nil {
-		return serve(handler, rq), nil
-	}
 	return t.next.RoundTrip(rq)
-}
-
-// simulated returns the handler that answers the call in a simulated pod; nil: the call leaves
-// the process.
-func (t caller) simulated(rq *http.Request) http.Handler {
-	name, rest, _ := strings.Cut(rq.URL.Hostname(), ".")
-	namespace, service := strings.CutSuffix(rest, ".svc")
-	port, err := strconv.ParseInt(cmp.Or(rq.URL.Port(), "443"), 10, 32)
-	if !service || err != nil {
-		return nil
-	}
-	return t.plugin.opts.Simulated(rq.Context(), namespace, name, int32(port))
-}
-
-// serve returns the response of a handler, complete.
-func serve(handler http.Handler, rq *http.Request) *http.Response {
-	answer := &answer{header: http.Header{}, code: http.StatusOK}
-	handler.ServeHTTP(answer, rq)
-	return &http.Response{
-		Status: strconv.Itoa(answer.code) + " " + http.StatusText(answer.code), StatusCode: answer.code,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: rq,
-		Header: answer.header, ContentLength: int64(answer.body.Len()), Body: io.NopCloser(&answer.body),
-	}
-}
-
-// answer is a response in memory.
-type answer struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(code int) { a.code = code }
-
-// Write implements io.Writer.
-func (a *answer) Write(data []byte) (int, error) { return a.body.Write(data) }
-
-// defaultLimit is the default of a webhook's timeoutSeconds.
-const defaultLimit = 10 * time.Second
-
-// limitOf returns how long the call may take. Upstream's plugins put that into the query.
-func limitOf(rq *http.Request) time.Duration {
-	if limit, err := time.ParseDuration(rq.URL.Query().Get("timeout")); err == nil && limit > 0 {
-		return limit
-	}
-	return defaultLimit
 }
 
 // errNoReview means that the body of a call is no AdmissionReview.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,8 +40,8 @@ type Options struct {
 	// Services resolves the Service of a webhook, and Skip decides which are skipped.
 	Services webhookutil.ServiceResolver
 	Skip     outbound.Skip
-	// Simulated returns the handler that answers on a port of a Service in a simulated pod, or nil.
-	Simulated func(ctx context.Context, namespace, name string, port int32) http.Handler
+	// Inside makes the calls of Services in simulated pods.
+	Inside outbound.Inside
 	// Observer records the calls and results of webhooks and policies.
 	Observer Observer
 	// Faults returns the effect of the injected faults on a call of a configuration's webhook.

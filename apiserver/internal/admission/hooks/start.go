@@ -77,7 +77,7 @@ func (of *Plugin) newStarted() (*started, error) {
 		return nil, err
 	}
 	plain := func(webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
-		return outbound.Resolver{UserAgent: "kube-apiserver-admission", Skip: opts.Skip, Wrap: func(limited http.RoundTripper) http.RoundTripper { return caller{of, limited} }}
+		return outbound.Resolver{UserAgent: "kube-apiserver-admission", Inside: opts.Inside, Skip: opts.Skip, Wrap: func(limited http.RoundTripper) http.RoundTripper { return caller{of, limited} }}
 	}
 	p.mutatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)
 	p.validatingWebhooks.SetAuthenticationInfoResolverWrapper(plain)

@@ -1,0 +1,97 @@
+package services
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"minikcm.dev/minikcm/apiserver/internal/outbound"
+	"minikcm.dev/minikcm/internal/hostaddress"
+	"minikcm.dev/minikcm/internal/network/secure"
+)
+
+// PodPort is what a connection to a port of a pod reaches.
+type PodPort struct {
+	// Port is what listens; nil: nothing does, and the connection is refused.
+	Port *secure.Port
+	// Lost means that the pod's node is cut off, Unknown that what listens is not known, or what it answers.
+	Lost, Unknown bool
+}
+
+// Callee returns the pod that a call of a Service's port reaches, as kube-proxy chooses it: a ready one, or one that ends but still
+// serves if none is ready. It is nil if the Service leads out of the cluster, has no such pod, or nothing is known of their answers.
+func (r Resolver) Callee(ctx context.Context, namespace, name string, port int32) *outbound.Callee {
+	services := r.Objects(corev1.SchemeGroupVersion.WithResource("services"))
+	obj, err := services.Get(ctx, services.Key(namespace, name), name)
+	service, ok := obj.(*corev1.Service)
+	if err != nil || !ok || hostaddress.Of(service, port) != "" || service.Spec.Type == corev1.ServiceTypeExternalName {
+		return nil
+	}
+	servicePort, err := portOf(service, port)
+	if err != nil {
+		return nil
+	}
+	return r.callee(ctx, service, servicePort, r.Chance)
+}
+
+// callee is Callee for a port of a Service. Without chance, it is the first pod.
+func (r Resolver) callee(ctx context.Context, service *corev1.Service, port *corev1.ServicePort, chance func(namespace, service string, n int) int) *outbound.Callee {
+	if r.Port == nil {
+		return nil
+	}
+	slices, err := r.Objects(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).KnownIn(ctx, service.Namespace)
+	if err != nil {
+		return nil
+	}
+	var ready, ending []PodPort
+	for _, obj := range slices {
+		slice, ok := obj.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
+			continue
+		}
+		number := slicePort(slice, port.Name)
+		for i := range slice.Endpoints {
+			e := &slice.Endpoints[i]
+			isReady, ends := e.Conditions.Ready == nil || *e.Conditions.Ready, e.Conditions.Serving != nil && *e.Conditions.Serving
+			if number == 0 || !isReady && !ends {
+				continue
+			}
+			to, ok := r.podPort(ctx, service.Namespace, e, number)
+			switch {
+			case !ok || to.Unknown:
+			case isReady:
+				ready = append(ready, to)
+			default:
+				ending = append(ending, to)
+			}
+		}
+	}
+	if len(ready) == 0 {
+		ready = ending
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	chosen := ready[0]
+	if len(ready) > 1 && chance != nil {
+		chosen = ready[chance(service.Namespace, service.Name, len(ready))]
+	}
+	return &outbound.Callee{Address: net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(port.Port))), Port: chosen.Port, Lost: chosen.Lost}
+}
+
+// podPort returns what a port of an endpoint is; not ok if the endpoint is no pod.
+func (r Resolver) podPort(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) (to PodPort, ok bool) {
+	if endpoint.TargetRef == nil || endpoint.TargetRef.Kind != "Pod" {
+		return PodPort{}, false
+	}
+	pods := r.Objects(corev1.SchemeGroupVersion.WithResource("pods"))
+	obj, err := pods.Get(ctx, pods.Key(namespace, endpoint.TargetRef.Name), endpoint.TargetRef.Name)
+	pod, isPod := obj.(*corev1.Pod)
+	if err != nil || !isPod {
+		return PodPort{}, false
+	}
+	return r.Port(pod, port), true
+}
