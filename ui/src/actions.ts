@@ -1,11 +1,14 @@
 // What the user does to the cluster in the page, and the recording of it.
 
+import type { Act, Sent } from "./acts.ts";
 import { getJSON, request } from "./api.ts";
 import type { Clock } from "./clock.ts";
 import { type FaultDocument, inject, type Injection, isDone, listFaults, stop } from "./faults.ts";
 import { goDuration, milliseconds, Recording } from "./recording.ts";
+import type { KubeObject } from "./reflector.ts";
 import type { PodRow } from "./rows.ts";
 import { readState } from "./state.ts";
+import type { Value } from "./yaml.ts";
 
 /** Actions does what the user asks for, and records it if there is a recording. */
 export class Actions {
@@ -80,6 +83,34 @@ export class Actions {
     await request("DELETE", `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}`);
     if (at !== undefined) this.recording?.add({ kind: "delete", namespace: pod.namespace, name: pod.name, labels: pod.labels, owner: pod.owner }, at);
     this.changed();
+  }
+
+  /** attempt asks the API server what a request would make of an object. */
+  async attempt(sent: Sent): Promise<KubeObject> {
+    return this.send(sent, `${sent.path.includes("?") ? "&" : "?"}dryRun=All`);
+  }
+
+  /** perform does an act. */
+  async perform(act: Act): Promise<void> {
+    await this.recorded(() => this.send(act.sent, ""), () => act.step, act.command);
+  }
+
+  /** recorded does something, and records the step that repeats it. */
+  async recorded<T>(what: () => Promise<T>, stepOf: (result: T) => Record<string, Value>, says: string): Promise<T> {
+    const at = this.recording && (await now());
+    const result = await what();
+    if (at !== undefined) this.recording?.add({ kind: "step", step: stepOf(result), says }, at);
+    this.changed();
+    return result;
+  }
+
+  /** note says what a recording does not have. */
+  note(text: string): void {
+    this.recording?.notes.push(text);
+  }
+
+  private async send(sent: Sent, query: string): Promise<KubeObject> {
+    return (await (await request(sent.method, sent.path + query, sent.body, undefined, sent.type)).json()) as KubeObject;
   }
 }
 

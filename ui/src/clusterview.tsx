@@ -2,10 +2,14 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useChanges } from "./changes.ts";
 import type { Actions } from "./actions.ts";
 import { onTheme, palette } from "./colors.ts";
-import { FaultMenu, Lasting } from "./faultmenu.tsx";
-import { belief, concerning, type Faults, lasting, nodeActions, podActions } from "./faults.ts";
+import { BreakMenu } from "./breakmenu.tsx";
+import { Lasting } from "./faultmenu.tsx";
+import { belief, concerning, type Faults, type Injection } from "./faults.ts";
 import { type Filter, matcher, noFilter } from "./filter.ts";
+import { headlineOf, shownProblems } from "./headline.ts";
+import { isNet, meeting } from "./netfaults.ts";
 import { isOpen, NamedLink, ObjectLink, open } from "./object/link.tsx";
+import { Command } from "./object/parts.tsx";
 import type { ObjectRef } from "./objectref.ts";
 import { go } from "./route.ts";
 import { type NodeRow, phases, type PodRow, type Row } from "./rows.ts";
@@ -34,18 +38,69 @@ export function ClusterView({ store, faults, at, actions, report }: { store: Sto
   const matches = matcher(filter);
   const look: Look = {
     by, matches: matches ?? (() => true), filtered: Object.values(filter).some(Boolean), selectedNode: selection.node, selectedPod: selection.pod,
-    truths: at ? new Map() : faults.truths,
+    truths: at ? new Map() : faults.truths, met: metBy(at ? [] : faults.lasting().filter(isNet)),
   };
   return (
     <div class="cluster">
-      <Toolbar store={store} filter={filter} setFilter={setFilter} valid={matches !== undefined} by={by} setBy={setBy} />
-      <Scrubber store={store} at={at} report={report} />
+      <Summary store={store} faults={faults} at={at} />
+      <div class="bars">
+        <Toolbar store={store} filter={filter} setFilter={setFilter} valid={matches !== undefined} by={by} setBy={setBy} />
+        <Scrubber store={store} at={at} report={report} />
+      </div>
       <div class="stage">
         <Picture store={store} scene={scene} look={look} selection={selection} select={select} />
         <Details store={store} faults={faults} scene={scene} selection={selection} actions={at ? undefined : actions} report={report} />
       </div>
       <Legend store={store} matches={look.matches} />
     </div>
+  );
+}
+
+/** metBy returns which pods faults of the network meet; undefined if there are no such faults. */
+function metBy(faults: Injection[]): Look["met"] {
+  return faults.length > 0 ? (pod) => meeting(faults, { ...pod, kind: "Pod" }).length > 0 : undefined;
+}
+
+/** tries are what a new user may do, with the command that does it. */
+const tries: [says: string, command: string][] = [
+  ["Run something", "kubectl create deployment web --image=nginx --replicas=12"],
+  ["Replace its pods", "kubectl set image deployment/web nginx=nginx:2"],
+  ["Lose a node", "minikcm fault node crash node-1 --for 5m"],
+  ["See why", "minikcm why deployment/web"],
+];
+
+/** Summary says in a sentence how the cluster is, and what to look at. */
+function Summary({ store, faults, at }: { store: Store; faults: Faults; at: number }) {
+  if (!store.nodes.complete || !store.pods.complete) return <p class="headline dim">Reading the cluster…</p>;
+  const h = headlineOf(store.nodes.rows.values(), store.pods.rows.values(), at ? new Map() : faults.truths);
+  return (
+    <div class={`headline ${h.tone}`}>
+      <b class={`tone ${h.tone}`}>{h.says}</b>
+      {h.problems.slice(0, shownProblems).map((p) => (
+        <span key={`${p.ref.namespace}/${p.name}`}>
+          <ObjectLink of={p.ref}>{p.name}</ObjectLink> {p.says}
+        </span>
+      ))}
+      {h.problems.length > shownProblems && <span class="dim">and {h.problems.length - shownProblems} more</span>}
+    </div>
+  );
+}
+
+/** Tries are shown while nothing runs. */
+function Tries() {
+  return (
+    <section aria-label="What to try">
+      <h2>Nothing runs yet. Try this:</h2>
+      {tries.map(([says, command]) => (
+        <div key={says} class="try">
+          <p>{says}</p>
+          <Command text={command} />
+        </div>
+      ))}
+      <p class="dim">
+        Or press “+ Create” above, or run one of the <a href="#scenarios">scenarios</a>.
+      </p>
+    </section>
   );
 }
 
@@ -218,6 +273,7 @@ function Details({ store, faults, scene, selection, actions, report }: DetailsPr
   const node = [...store.nodes.rows.values()].find((n) => n.name === (pod?.node || selection.node));
   return (
     <aside aria-live="polite" aria-label="Selected">
+      {!pod && !node && actions && store.pods.complete && store.pods.rows.size === 0 && <Tries />}
       {!pod && !node && !actions && <Owners store={store} />}
       {!pod && !node && <p class="dim">Select a node or a pod: click, or use the arrow keys and Enter. A double click or “o” opens it.</p>}
       {pod && <PodDetails pod={pod} faults={faults} actions={actions} report={report} />}
@@ -258,13 +314,8 @@ function PodDetails({ pod, faults, actions, report }: { pod: PodRow; faults: Fau
           </button>
         )}
       </p>
-      {actions && <Lasting faults={concerning(faults.items, { pod })} stop={(id) => actions.stop(id)} report={report} />}
-      {actions && (
-        <FaultMenu
-          what="the pod" actions={podActions} report={report}
-          act={(a, d) => actions.inject(lasting({ pods: { action: a.name, namespace: pod.namespace, names: [pod.name] } }, d), a.lasts, pod)}
-        />
-      )}
+      {actions && <Lasting faults={[...concerning(faults.items, { pod }), ...meeting(faults.items, { ...pod, kind: "Pod" })]} stop={(id) => actions.stop(id)} report={report} />}
+      {actions && faults.known && <BreakMenu of={{ ...pod, kind: "Pod" }} pod={pod} actions={actions} report={report} />}
     </section>
   );
 }
@@ -307,10 +358,8 @@ function NodeDetails(p: { node: NodeRow; faults: Faults; use: ReturnType<Scene["
           Why?
         </button>
       </p>
-      {actions && <Lasting faults={faults.items.filter((f) => truths.some((t) => t.fault === f.id))} stop={(id) => actions.stop(id)} report={p.report} />}
-      {actions && (
-        <FaultMenu what="the node" actions={nodeActions} report={p.report} act={(a, d) => actions.inject(lasting({ nodes: { action: a.name, names: [node.name] } }, d), a.lasts)} />
-      )}
+      {actions && <Lasting faults={[...faults.items.filter((f) => truths.some((t) => t.fault === f.id)), ...meeting(faults.items, { kind: "Node", namespace: "", name: node.name })]} stop={(id) => actions.stop(id)} report={p.report} />}
+      {actions && faults.known && <BreakMenu of={{ kind: "Node", namespace: "", name: node.name }} actions={actions} report={p.report} />}
     </section>
   );
 }

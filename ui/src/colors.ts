@@ -9,6 +9,7 @@ export interface Palette {
   dim: string;
   line: string;
   box: string;
+  rule: string;
   page: string;
   accent: string;
   bad: string;
@@ -24,7 +25,7 @@ export function palette(element: Element): Palette {
   return {
     phase: Object.fromEntries(phases.map((p) => [p, get(`--${p}`)])) as Record<Phase, string>,
     owners: Array.from({ length: ownerColors }, (_, i) => get(`--owner-${i}`)),
-    text: get("--text"), dim: get("--dim"), line: get("--line"), box: get("--box"), page: get("--page"), accent: get("--accent"), bad: get("--failed"), use: get("--use"),
+    text: get("--text"), dim: get("--dim"), line: get("--line"), box: get("--box"), rule: get("--rule"), page: get("--page"), accent: get("--accent"), bad: get("--failed"), use: get("--use"),
     effects: { created: get("--ready"), changed: get("--starting"), removed: get("--failed") },
   };
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { Command } from "./object/parts.tsx";
 import { type Action, durations, type Injection } from "./faults.ts";
 
 /** Lasting lists faults where they work, each with a button to stop it. */
@@ -19,28 +20,56 @@ export function Lasting({ faults, stop, report }: { faults: Injection[]; stop: (
 }
 
 /** FaultMenu is a menu of what can be broken, with a duration for what lasts. */
-export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Action, duration: string) => Promise<unknown>; report: (error: unknown) => void }) {
+export function FaultMenu(p: { what: string; actions: Action[]; act: (action: Action, duration: string, value: string) => Promise<unknown>; command?: (action: Action, duration: string, value: string) => string; report: (error: unknown) => void }) {
   const [name, setName] = useState(p.actions[0]!.name);
   const [duration, setDuration] = useState("1m");
-  const action = p.actions.find((a) => a.name === name) ?? p.actions[0]!;
+  const action = p.actions.find((a) => (a.part ? `${a.part} ${a.name}` : a.name) === name) ?? p.actions[0]!;
+  const [values, setValues] = useState<Record<string, string>>({});
+  const value = values[`${action.part} ${action.name}`] ?? action.field?.value ?? "";
+  const length = action.lasts ? duration : "";
+  const groups = [...new Set(p.actions.map((a) => a.part))];
+  const keyOf = (a: Action) => (a.part ? `${a.part} ${a.name}` : a.name);
   const submit = (e: SubmitEvent) => {
     e.preventDefault();
-    p.act(action, action.lasts ? duration : "").catch(p.report);
+    p.act(action, length, value).catch(p.report);
   };
   return (
     <form class="menu" aria-label={`Break ${p.what}`} onSubmit={submit}>
-      <select aria-label="Fault" value={action.name} onChange={(e) => setName(e.currentTarget.value)}>
-        {p.actions.map((a) => (
-          <option key={a.name} value={a.name}>
-            {a.label}
-          </option>
-        ))}
+      <select aria-label="Fault" value={keyOf(action)} onChange={(e) => setName(e.currentTarget.value)}>
+        {groups.map((g) => {
+          const options = p.actions.filter((a) => a.part === g).map((a) => (
+            <option key={keyOf(a)} value={keyOf(a)}>
+              {a.label}
+            </option>
+          ));
+          return g && groups.length > 1 ? (
+            <optgroup key={g} label={titles[g]}>
+              {options}
+            </optgroup>
+          ) : (
+            options
+          );
+        })}
       </select>
+      {action.field && (
+        <label>
+          {action.field.label}{" "}
+          <input aria-label={action.field.name} required size={6} pattern={action.field.pattern} value={value} onInput={(e) => setValues({ ...values, [`${action.part} ${action.name}`]: e.currentTarget.value })} />
+        </label>
+      )}
       {action.lasts && <Duration value={duration} set={setDuration} />}
       <button type="submit">Break</button>
+      {p.command && (
+        <details>
+          <summary>as a command</summary>
+          <Command text={p.command(action, length, value)} />
+        </details>
+      )}
     </form>
   );
 }
+
+const titles = { network: "Network", dns: "DNS", http: "HTTP" };
 
 export function Duration({ value, set }: { value: string; set: (duration: string) => void }) {
   return (

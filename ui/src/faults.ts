@@ -9,7 +9,18 @@ export interface FaultDocument {
   pods?: { action: string; namespace?: string; names?: string[]; selector?: string; count?: number; grace?: string };
   controllers?: { action: string; names: string[]; delay?: string };
   apiserver?: { action: string; percent?: number; code?: number; delay?: string; verbs?: string[]; resources?: string[] };
+  network?: NetFault;
+  dns?: NetFault;
+  http?: NetFault;
   for?: string;
+}
+interface NetFault {
+  action: string;
+  namespace?: string;
+  from?: string[];
+  to?: string[];
+  hosts?: string[];
+  [field: string]: string | number | string[] | undefined;
 }
 export interface Injection {
   id: string;
@@ -38,7 +49,7 @@ export interface Truth {
 
 /** hidden are the faults that the API does not show at once, or at all. */
 const hidden: Record<string, string> = {
-  crash: "down", partition: "cut off", hang: "container runtime hangs", slow: "starts pods late", stopInstance: "instance stopped", deleteInstance: "instance deleted",
+  crash: "down", partition: "cut off", hang: "container runtime hangs", slow: "starts pods late", stopInstance: "instance stopped", stopProxy: "kube-proxy is stopped", deleteInstance: "instance deleted",
 };
 
 /** truthsOf returns what the faults that last do to nodes, by node. Their notes say which nodes were hit, and which of them are back. */
@@ -62,7 +73,7 @@ export function truthsOf(faults: Injection[]): Map<string, Truth[]> {
 
 /** belief says what the API server knows of a truth about a node that it believes to be Ready or not. */
 export function belief(truth: Truth, ready: boolean): string {
-  if (truth.action === "slow") return truth.says;
+  if (truth.action === "slow" || truth.action === "stopProxy") return truth.says; // the API has nothing to say of it
   return ready ? `${truth.says}; the API server does not know yet` : `${truth.says}; the API server knows that it is not ready`;
 }
 
@@ -89,11 +100,16 @@ export interface Action {
   name: string;
   label: string;
   lasts: boolean;
+  /** part is the part of a fault's document, if it is not that of the object: network, dns or http. */
+  part?: "network" | "dns" | "http";
+  /** field is a value that the user may change. */
+  field?: { name: string; label: string; value: string; pattern: string };
 }
 export const nodeActions: Action[] = [
   { name: "crash", label: "Crash (the machine goes down)", lasts: true },
   { name: "hang", label: "Hang (its container runtime)", lasts: true },
   { name: "partition", label: "Partition (cut off from the API server)", lasts: true },
+  { name: "stopProxy", label: "Stop its kube-proxy (Services as they were)", lasts: true },
   { name: "cordon", label: "Cordon", lasts: true },
 ];
 export const podActions: Action[] = [

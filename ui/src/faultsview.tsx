@@ -3,8 +3,9 @@ import { useChanges } from "./changes.ts";
 import type { Actions } from "./actions.ts";
 import { download } from "./download.ts";
 import { Duration, FaultMenu } from "./faultmenu.tsx";
-import { type FaultDocument, type Faults, type Injection, isDone, lasting, nodeActions, serverActions } from "./faults.ts";
+import { type Action, type FaultDocument, type Faults, type Injection, isDone, lasting, nodeActions, serverActions } from "./faults.ts";
 import { naturally } from "./layout.ts";
+import { faultCommand, netActions } from "./netfaults.ts";
 import type { Done } from "./recording.ts";
 import { type Store, useTopics } from "./store.ts";
 import { clockTime, duration } from "./words.ts";
@@ -21,7 +22,8 @@ export function FaultsView({ store, faults: all, actions, report }: { store: Sto
         <h2>Break something</h2>
         <NodeForm store={store} actions={actions} report={report} />
         <ServerForm actions={actions} report={report} />
-        <p class="dim">Pods are broken in the Cluster view: select one there. “minikcm fault” has more faults than these menus.</p>
+        <NetForm actions={actions} report={report} />
+        <p class="dim">Pods, workloads and Services are broken in their panels: click their names. “minikcm fault” has more faults than these menus.</p>
       </section>
       <RecordingPanel actions={actions} report={report} />
       <section aria-label="Faults">
@@ -49,6 +51,33 @@ function NodeForm({ store, actions, report }: { store: Store; actions: Actions; 
         </select>
       </label>
       <FaultMenu what="the node" actions={nodeActions} report={report} act={(a, d) => actions.inject(lasting({ nodes: { action: a.name, names: [node] } }, d), a.lasts)} />
+    </div>
+  );
+}
+
+/** NetForm breaks the network, DNS or HTTP between two ends, as “minikcm fault network” does. */
+function NetForm({ actions, report }: { actions: Actions; report: Report }) {
+  const [from, setFrom] = useState("*");
+  const [to, setTo] = useState("*");
+  const [namespace, setNamespace] = useState("default");
+  const list = (text: string) => text.split(",").map((t) => t.trim()).filter(Boolean);
+  const fault = (a: Action, d: string, value: string): FaultDocument => {
+    const extra = a.field ? { [a.field.name]: /^(percent|code)$/.test(a.field.name) ? Number(value) : value } : {};
+    const ends = a.part === "dns" ? (to.trim() === "*" ? {} : { hosts: list(to) }) : { to: list(to) };
+    return lasting({ [a.part!]: { action: a.name, namespace, from: list(from), ...ends, ...extra } }, d);
+  };
+  return (
+    <div class="toolbar">
+      <label>
+        Network from <input name="from" size={14} value={from} title="*, app=web, deploy/web, svc/web, pod/web-0, node/node-1, zone/a, an address; several with commas" onInput={(e) => setFrom(e.currentTarget.value)} />
+      </label>
+      <label>
+        to <input name="to" size={14} value={to} title="The other ends; for DNS patterns of names, such as db.*" onInput={(e) => setTo(e.currentTarget.value)} />
+      </label>
+      <label>
+        Namespace <input name="namespace" size={10} value={namespace} onInput={(e) => setNamespace(e.currentTarget.value.trim())} />
+      </label>
+      <FaultMenu what="the network" actions={netActions} report={report} command={(a, d, v) => faultCommand(fault(a, d, v))} act={(a, d, v) => actions.inject(fault(a, d, v), true)} />
     </div>
   );
 }
@@ -106,7 +135,7 @@ function FaultTable({ faults, stop }: { faults: Injection[]; stop: (id: string) 
           <th>Since</th>
           <th>Until</th>
           <th>What happened</th>
-          <th />
+          <th>Stop</th>
         </tr>
       </thead>
       <tbody>
@@ -169,7 +198,7 @@ function RecordingPanel({ actions, report }: { actions: Actions; report: Report 
             Record
           </button>{" "}
           <span class="dim">
-            {actions.preparing ? "Reading the cluster…" : "Keeps the cluster as it is now, and the faults, deletions of pods and jumps of time that you make in this page from then on."}
+            {actions.preparing ? "Reading the cluster…" : "Keeps the cluster as it is now, and the faults, changes of objects and jumps of time that you make in this page from then on."}
           </span>
         </p>
       )}
@@ -181,6 +210,7 @@ function RecordingPanel({ actions, report }: { actions: Actions; report: Report 
 function says(d: Done): string {
   if (d.kind === "advance") return `time jumps by ${duration(d.ms)}`;
   if (d.kind === "delete") return `pod ${d.namespace}/${d.name} is deleted`;
+  if (d.kind === "step") return d.says;
   const { for: length, ...fault } = d.fault;
   const [part, how] = Object.entries(fault)[0] as [string, { action: string; names?: string[] }];
   return `${part} ${how.action} ${how.names?.join(", ") ?? ""}${length ? ` for ${length}` : ""}`;

@@ -9,6 +9,8 @@ export interface Kind {
   groupVersion: string;
   namespaced: boolean;
   listable: boolean;
+  /** scales is set if the kind has the subresource scale. */
+  scales: boolean;
 }
 
 /** kindsOf returns the kinds in the versions that their groups prefer. A group that does not respond is left out. */
@@ -21,7 +23,7 @@ export async function kindsOf(): Promise<Kind[]> {
     (l?.resources ?? [])
       .filter((r) => !r.name.includes("/"))
       .map((r) => ({
-        name: r.name, kind: r.kind, namespaced: r.namespaced, listable: r.verbs.includes("list"),
+        name: r.name, kind: r.kind, namespaced: r.namespaced, listable: r.verbs.includes("list"), scales: l!.resources.some((s) => s.name === `${r.name}/scale`),
         groupVersion: l!.groupVersion, group: l!.groupVersion.includes("/") ? l!.groupVersion.split("/")[0]! : "",
       })),
   );

@@ -159,7 +159,7 @@ function Chain({ trail, clock }: { trail: Trail; clock: Clock }) {
 function Station({ title, what, children }: { title: string; what: string; children: ComponentChildren }) {
   return (
     <li class="station">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <p class="dim">{what}</p>
       {children}
     </li>

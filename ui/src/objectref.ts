@@ -34,7 +34,7 @@ export function parseRef(text: string | null): ObjectRef | undefined {
 /** addressOf returns the address of a route whose panel shows an object; without one, of the route without its panel. */
 export function addressOf({ view, query }: Route, ref?: ObjectRef, tab?: Tab, revision?: number): string {
   const next = new URLSearchParams(query);
-  for (const name of ["object", "tab", "rev"]) next.delete(name);
+  for (const name of ["object", "tab", "rev", "create"]) next.delete(name);
   if (ref) next.set("object", formatRef(ref));
   if (tab && tab !== "overview") next.set("tab", tab);
   if (revision) next.set("rev", String(revision));

@@ -12,6 +12,7 @@ import { Faults } from "./faults.ts";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
 import { ObjectPanel } from "./object/panel.tsx";
+import { addressOf } from "./objectref.ts";
 import { RolloutsView } from "./rolloutsview.tsx";
 import { go, useRoute } from "./route.ts";
 import { ScenariosView } from "./scenariosview.tsx";
@@ -93,6 +94,14 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
           )))}
         </nav>
         <ClockBar clock={clock} report={report} />
+        <button
+          type="button" title="Create or change objects from YAML"
+          onClick={() => {
+            location.href = `${addressOf(route)}${route.query.toString() ? "&" : "?"}create=1`;
+          }}
+        >
+          + Create
+        </button>
         <RecordingSign actions={actions} />
         <Connection store={store} />
         <select aria-label="Theme" title="Theme" value={theme} onChange={(e) => setTheme(e.currentTarget.value)}>
@@ -118,7 +127,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         ) : view === "timeline" ? (
           <TimelineView clock={clock} faults={faults} report={report} />
         ) : view === "rollouts" ? (
-          <RolloutsView store={store} clock={clock} route={route} />
+          <RolloutsView store={store} clock={clock} route={route} faults={faults} actions={actions} report={report} />
         ) : view === "loop" ? (
           <LoopView route={route} clock={clock} store={store} faults={faults} actions={actions} report={report} />
         ) : view === "compare" ? (

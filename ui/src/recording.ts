@@ -27,7 +27,13 @@ interface AdvanceAction {
   kind: "advance";
   ms: number;
 }
-export type Done = PodAction | FaultAction | AdvanceAction;
+interface StepAction {
+  kind: "step";
+  /** step is a step of a scenario, with one field. */
+  step: Record<string, Value>;
+  says: string;
+}
+export type Done = PodAction | FaultAction | AdvanceAction | StepAction;
 
 /** Start is the cluster when a recording began. objects are their JSON. */
 export interface Start {
@@ -124,6 +130,7 @@ function named(pod: Omit<PodAction, "kind">, known: Set<string>): { names: strin
 
 function step(d: Done, known: Set<string>): string[] {
   if (d.kind === "advance") return [`    - advance: ${goDuration(d.ms)}`];
+  if (d.kind === "step") return Object.entries(d.step).map(([name, of]) => `    - ${name}: ${inline(of)}`);
   if (d.kind === "delete") {
     const pod = named(d, known);
     if ("names" in pod) return [`    - delete: ${inline({ target: `pod/${d.name}`, namespace: d.namespace })}`];

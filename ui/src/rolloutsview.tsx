@@ -1,6 +1,12 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Actions } from "./actions.ts";
+import { useChanges } from "./changes.ts";
 import { Chart } from "./chart.tsx";
 import type { Clock } from "./clock.ts";
+import { Lasting } from "./faultmenu.tsx";
+import type { Faults } from "./faults.ts";
+import { meeting } from "./netfaults.ts";
 import { NamedLink, ObjectLink } from "./object/link.tsx";
 import { type Rollout, withPods } from "./rollout.ts";
 import { go, type Route } from "./route.ts";
@@ -15,10 +21,11 @@ import { explain, type Explanation } from "./writes.ts";
 let samples: Samples | undefined;
 
 /** RolloutsView shows workloads with their progress, replica sets side by side, jobs and autoscalers, with charts since it was opened first. */
-export function RolloutsView({ store, clock, route }: { store: Store; clock: Clock; route: Route }) {
+export function RolloutsView({ store, clock, route, faults, actions, report }: { store: Store; clock: Clock; route: Route; faults: Faults; actions: Actions; report: (error: unknown) => void }) {
   const topics = [...Object.values(store.workloads), store.scalers, store.pods];
   samples ??= new Samples(store, clock);
   useTopics(topics);
+  useChanges(faults);
   const top = [store.workloads.deployments, store.workloads.statefulsets, store.workloads.daemonsets, store.workloads.jobs]
     .flatMap((t) => [...t.rows.values()])
     .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
@@ -40,7 +47,7 @@ export function RolloutsView({ store, clock, route }: { store: Store; clock: Clo
         ))}
         {top.length === 0 && <li class="dim">There are no workloads.</li>}
       </ul>
-      {chosen && <Workload key={chosen.uid} row={chosen} rollout={rollout} store={store} clock={clock} samples={samples} />}
+      {chosen && <Workload key={chosen.uid} row={chosen} rollout={rollout} store={store} clock={clock} samples={samples} lasting={<Lasting faults={meeting(faults.items, chosen)} stop={(id) => actions.stop(id)} report={report} />} />}
     </div>
   );
 }
@@ -105,7 +112,7 @@ function StuckBecause({ of, reason }: { of: { group: string; resource: string; n
   );
 }
 
-function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; store: Store; clock: Clock; samples: Samples }) {
+function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; store: Store; clock: Clock; samples: Samples; lasting: ComponentChildren }) {
   const { row, store, clock } = p;
   const rollout = p.rollout(row);
   const sets = [...store.workloads.replicasets.rows.values()]
@@ -129,6 +136,7 @@ function Workload(p: { row: WorkloadRow; rollout: (r: WorkloadRow) => Rollout; s
         ; age {duration(Math.max(0, clock.now() - row.created))}
       </p>
       <Progress rollout={rollout} short />
+      {p.lasting}
       {rollout.reason && <StuckBecause of={{ group, resource, namespace: row.namespace, name: row.name }} reason={rollout.reason} />}
       <Chart label={`${row.kind}/${row.name} over time`} clock={clock} history={p.samples.of(row.uid)} />
       {sets.length > 0 && (

@@ -45,7 +45,7 @@ export function ScenariosView({ route, clock, report }: { route: Route; clock: C
 function Choices({ shipped, runs, id, chosen, own }: { shipped: Shipped[]; runs: Run[]; id: string; chosen: string; own: boolean }) {
   return (
     <div class="list" role="navigation" aria-label="Scenarios">
-      {runs.length > 0 && <h3>Runs</h3>}
+      {runs.length > 0 && <h2>Runs</h2>}
       <ul aria-label="Runs">
         {runs.map((r) => (
           <li key={r.id}>
@@ -58,7 +58,7 @@ function Choices({ shipped, runs, id, chosen, own }: { shipped: Shipped[]; runs:
           </li>
         ))}
       </ul>
-      <h3>Run a scenario</h3>
+      <h2>Run a scenario</h2>
       <ul aria-label="Shipped scenarios">
         <li>
           <button type="button" aria-pressed={own} onClick={() => go("scenarios", { own: "1" })}>

@@ -36,9 +36,15 @@ export interface Look {
   selectedPod: string;
   /** truths are what faults do to nodes, by name. */
   truths: ReadonlyMap<string, { says: string }[]>;
+  /** met reports whether a fault of the network meets a pod, if there are such faults. */
+  met: ((p: PodRow) => boolean) | undefined;
 }
 
+/** stillness is what a user asks for to whom motion is unwelcome. */
+const stillness = typeof matchMedia === "function" ? matchMedia("(prefers-reduced-motion: reduce)") : undefined;
 const moveTime = 450;
+/** round is the size from which cells have round corners. */
+const round = 14;
 /** maxMoving is the number of sprites that move at a time; others jump. */
 const maxMoving = 4000;
 const margin = 3;
@@ -143,7 +149,7 @@ export class Scene {
   }
 
   private begin(s: Sprite, now: number): void {
-    if (!s.shown || (s.begun === 0 && this.moving >= maxMoving)) return;
+    if (!s.shown || stillness?.matches || (s.begun === 0 && this.moving >= maxMoving)) return;
     const at = this.at(s, now);
     [s.fromX, s.fromY, s.fromSize] = at;
     if (s.begun === 0) this.moving++;
@@ -159,7 +165,7 @@ export class Scene {
     s.size = Math.max(1, c.size - (c.size > 4 ? 1 : 0.5));
     if (!s.shown) {
       s.shown = true;
-      if (this.moving < maxMoving) {
+      if (this.moving < maxMoving && !stillness?.matches) {
         [s.fromX, s.fromY, s.fromSize] = [s.x + s.size / 2, s.y + s.size / 2, 0];
         if (s.begun === 0) this.moving++;
         s.begun = now;
@@ -245,7 +251,7 @@ export class Scene {
     for (const b of this.order) {
       const { x, y, w, h } = b.rect;
       const row = b.row;
-      ctx.strokeStyle = row && !row.ready ? colors.bad : colors.line;
+      ctx.strokeStyle = row && !row.ready ? colors.bad : row?.schedulable === false || !this.hasTitles() ? colors.line : colors.rule;
       ctx.setLineDash(row?.schedulable === false ? [4, 3] : []);
       ctx.lineWidth = row && !row.ready ? 2 : 1;
       ctx.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
@@ -327,7 +333,12 @@ export class Scene {
         this.leaving.delete(s);
       }
       const [x, y, size] = this.at(s, now);
-      ctx.fillRect(x, y, size, size);
+      if (size < round) ctx.fillRect(x, y, size, size);
+      else {
+        ctx.beginPath();
+        ctx.roundRect(x, y, size, size, 4);
+        ctx.fill();
+      }
     }
   }
 
@@ -339,13 +350,35 @@ export class Scene {
       if (s.size < 9 || (look.filtered && !look.matches(s.row))) continue;
       const [x, y, size] = this.at(s, now);
       ctx.fillStyle = look.by === "phase" ? colors.owners[s.color]! : colors.phase[s.row.phase];
-      ctx.fillRect(x, y + size * 0.78, size, size * 0.22);
+      if (size < round) ctx.fillRect(x, y + size * 0.78, size, size * 0.22);
+      else {
+        // A line of the ground sets the stripe apart, whatever the two colours are.
+        ctx.beginPath();
+        ctx.roundRect(x + 2, y + size * 0.74, size - 4, size * 0.2, 2);
+        ctx.fill();
+        ctx.strokeStyle = colors.box;
+        ctx.lineWidth = 1;
+        ctx.stroke();
+      }
+      if (look.met?.(s.row)) this.frame(ctx, x, y, size, colors);
       const mark = marks[s.row.phase];
       if (!mark) continue;
       ctx.fillStyle = colors.box;
       ctx.fillText(mark, x + size / 2, y + size / 2 - 1);
     }
     ctx.textAlign = "start";
+  }
+
+  /** frame draws a dashed frame within a cell: the pod's network is broken, which its colour does not show. */
+  private frame(ctx: CanvasRenderingContext2D, x: number, y: number, size: number, colors: Palette): void {
+    ctx.strokeStyle = colors.box;
+    ctx.lineWidth = 3;
+    ctx.strokeRect(x + 2.5, y + 2.5, size - 5, size - 5);
+    ctx.strokeStyle = colors.bad;
+    ctx.setLineDash([3, 2]);
+    ctx.lineWidth = 2;
+    ctx.strokeRect(x + 2.5, y + 2.5, size - 5, size - 5);
+    ctx.setLineDash([]);
   }
 
   private drawSelection(ctx: CanvasRenderingContext2D, colors: Palette, look: Look): void {

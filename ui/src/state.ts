@@ -12,6 +12,9 @@ const omitted = new Set([
   "certificatesigningrequests", "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "endpoints",
 ]);
 
+/** live are the groups of objects that are not in the store, and so have no revision: metrics, faults, the clock. */
+const live = /(^|\.)metrics\.k8s\.io$|^simulation\.minikcm\.dev$/;
+
 /** own reports whether every cluster has such an object of its own. */
 export function own(resource: string, o: KubeObject): boolean {
   const { name, namespace, labels } = o.metadata;
@@ -41,7 +44,7 @@ export async function readState(): Promise<Start> {
   const revision = (await getJSON<Page>("/api/v1/namespaces?limit=1")).metadata.resourceVersion;
   const start: Start = { at: Date.parse(info.clock.now), revision, objects: [], pods: new Set() };
   for (const k of await kindsOf()) {
-    if (!k.listable || omitted.has(k.name) || /(^|\.)metrics\.k8s\.io$/.test(k.group)) continue;
+    if (!k.listable || omitted.has(k.name) || live.test(k.group)) continue;
     try {
       for await (const o of objectsAt(`${versionPath(k.groupVersion)}/${k.name}`, revision)) {
         if (own(k.name, o)) continue;

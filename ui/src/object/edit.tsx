@@ -1,4 +1,6 @@
 import { useState } from "preact/hooks";
+import type { Actions } from "../actions.ts";
+import { edited } from "../acts.ts";
 import { request, StatusError } from "../api.ts";
 import type { Kind } from "../kinds.ts";
 import { kubectl } from "../kubectl.ts";
@@ -9,7 +11,7 @@ import { shown } from "./shown.ts";
 import { Command, Difference, Problem } from "./parts.tsx";
 
 /** Editor changes an object as text. The API server tries each change before it is made. */
-export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; close: () => void; setDirty: (dirty: boolean) => void }) {
+export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; actions: Actions; close: () => void; setDirty: (dirty: boolean) => void }) {
   const [begun, begin] = useState(p.object);
   const original = toYaml(shown(begun, true));
   const [text, setText] = useState(original);
@@ -22,8 +24,10 @@ export function Editor(p: { object: KubeObject; of: ObjectRef; kind: Kind; close
     setProblem(undefined);
     try {
       const path = `${objectPath(p.kind, p.of)}?fieldValidation=Strict&fieldManager=kubectl-edit${dryRun ? "&dryRun=All" : ""}`;
-      const result = (await (await request("PUT", path, text, undefined, "application/yaml")).json()) as KubeObject;
-      if (dryRun) return setTried({ text, result });
+      const send = async () => (await (await request("PUT", path, text, undefined, "application/yaml")).json()) as KubeObject;
+      if (dryRun) return setTried({ text, result: await send() });
+      const on = { object: begun, kind: p.kind, of: p.of };
+      await p.actions.recorded(send, (after) => edited(on, after), kubectl("edit", p.kind, p.of));
       p.setDirty(false);
       p.close();
     } catch (error) {

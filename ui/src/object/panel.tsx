@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../actions.ts";
 import type { Clock } from "../clock.ts";
 import type { Faults } from "../faults.ts";
@@ -11,6 +11,7 @@ import { route as routeNow, type Route } from "../route.ts";
 import { revisionOf } from "../scrubber.tsx";
 import { Explained } from "../whyview.tsx";
 import { Acts } from "./actbar.tsx";
+import { Create } from "./create.tsx";
 import { Editor } from "./edit.tsx";
 import { Events } from "./events.tsx";
 import { healthOf } from "./health.ts";
@@ -19,12 +20,10 @@ import { Logs } from "./logs.tsx";
 import { Overview } from "./overview.tsx";
 import { Command, Empty, useTick, Yaml } from "./parts.tsx";
 import { OwnerChain, Related } from "./related.tsx";
+import { Shell } from "./shell.tsx";
 import { managedFields, shown } from "./shown.ts";
 
 const titles: Record<Tab, string> = { overview: "Overview", yaml: "YAML", events: "Events", related: "Related", logs: "Logs", why: "Why", history: "History" };
-
-/** narrow is the width up to which the panel covers the page, and is modal. */
-const narrow = "(max-width: 700px)";
 
 export interface PanelProps {
   route: Route;
@@ -34,19 +33,15 @@ export interface PanelProps {
   report: (error: unknown) => void;
 }
 
-/** ObjectPanel shows the object that the route names, beside the view. */
+/** ObjectPanel shows the object that the route names, or the form that creates objects, beside the view. */
 export function ObjectPanel(p: PanelProps) {
   const of = parseRef(p.route.query.get("object"));
+  if (p.route.query.has("create")) return <Create actions={p.actions} />;
   return of ? <Panel key={formatRef(of)} {...p} of={of} /> : null;
-}
-
-function closePanel(): void {
-  location.href = addressOf(routeNow());
 }
 
 function Panel(p: PanelProps & { of: ObjectRef }) {
   const { of, route, clock } = p;
-  const dialog = useRef<HTMLDialogElement>(null);
   const dirty = useRef(false);
   const at = Number(route.query.get("rev")) || (route.view === "cluster" ? revisionOf(route) : 0);
   const kind = useKind(of.group, of.resource);
@@ -57,69 +52,24 @@ function Panel(p: PanelProps & { of: ObjectRef }) {
   const object = found && kind ? { ...found, kind: kind.kind, apiVersion: kind.groupVersion } : undefined;
   if (object) last.current = object;
   useTick();
-  useLayoutEffect(() => {
-    const element = dialog.current!;
-    const before = document.activeElement as HTMLElement | null;
-    const media = matchMedia(narrow);
-    const show = () => {
-      element.close();
-      if (media.matches) element.showModal();
-      else element.show();
-    };
-    show();
-    element.querySelector<HTMLElement>("h2")?.focus();
-    media.addEventListener("change", show);
-    const key = (e: KeyboardEvent) => {
-      if (e.key !== "Escape" || e.defaultPrevented) return;
-      e.preventDefault();
-      if (!dirty.current) closePanel();
-    };
-    addEventListener("keydown", key);
-    return () => {
-      media.removeEventListener("change", show);
-      removeEventListener("keydown", key);
-      element.close();
-      if (before?.isConnected) before.focus();
-    };
-  }, []);
-  return (
-    <dialog
-      ref={dialog} class="object" aria-labelledby="object-title"
-      onCancel={(e) => {
-        e.preventDefault();
-        if (!dirty.current) closePanel();
-      }}
-    >
-      <Head of={of} kind={kind} object={object} at={at} />
-      {kind === null && <Empty>The cluster serves no {of.resource}{of.group && ` of ${of.group}`}.</Empty>}
-      {kind && <Body {...p} kind={kind} object={object} last={at ? undefined : last.current} reading={reading} at={at} clock={clock} setDirty={(d) => (dirty.current = d)} />}
-    </dialog>
-  );
-}
-
-function Head({ of, kind, object, at }: { of: ObjectRef; kind: Kind | null | undefined; object: KubeObject | undefined; at: number }) {
   const health = object && healthOf(object);
   return (
-    <div class="head">
-      <div>
-        <p class="dim">
-          {kind?.kind ?? of.resource}
-          {of.namespace && ` in ${of.namespace}`}
-        </p>
-        <h2 id="object-title" tabIndex={-1}>
-          {of.name}
-        </h2>
-        {health?.word && <span class={`tone ${health.tone}`}>{health.word}</span>}
-        {at > 0 && (
-          <span class="tone past">
-            as of revision {at} <a href={addressOf({ ...routeNow(), query: withoutAt() }, of, (routeNow().query.get("tab") ?? "overview") as Tab)}>Now</a>
-          </span>
-        )}
-      </div>
-      <button type="button" class="close" aria-label="Close" title="Close (Escape)" onClick={closePanel}>
-        ×
-      </button>
-    </div>
+    <Shell
+      dirty={dirty} title={of.name} above={`${kind?.kind ?? of.resource}${of.namespace ? ` in ${of.namespace}` : ""}`}
+      beside={
+        <>
+          {health?.word && <span class={`tone ${health.tone}`}>{health.word}</span>}
+          {at > 0 && (
+            <span class="tone past">
+              as of revision {at} <a href={addressOf({ ...routeNow(), query: withoutAt() }, of, (routeNow().query.get("tab") ?? "overview") as Tab)}>Now</a>
+            </span>
+          )}
+        </>
+      }
+    >
+      {kind === null && <Empty>The cluster serves no {of.resource}{of.group && ` of ${of.group}`}.</Empty>}
+      {kind && <Body {...p} kind={kind} object={object} last={at ? undefined : last.current} reading={reading} at={at} clock={clock} setDirty={(d) => (dirty.current = d)} />}
+    </Shell>
   );
 }
 
@@ -183,7 +133,7 @@ function Body(p: BodyProps) {
           !gone && <p class="dim">loading…</p>
         ) : tab === "yaml" ? (
           editing && object && !at ? (
-            <Editor object={object} of={of} kind={kind} close={() => edit(false)} setDirty={p.setDirty} />
+            <Editor object={object} of={of} kind={kind} actions={p.actions} close={() => edit(false)} setDirty={p.setDirty} />
           ) : (
             <YamlTab object={o} edit={object && !at ? () => edit(true) : undefined} />
           )

@@ -1,0 +1,118 @@
+// Objects to begin with.
+
+export const templates: Record<string, string> = {
+  "Deployment and Service": `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shop
+spec:
+  replicas: 3
+  selector:
+    matchLabels: {app: shop}
+  template:
+    metadata:
+      labels: {app: shop}
+    spec:
+      containers:
+      - name: shop
+        image: nginx:1.27
+        ports:
+        - containerPort: 80
+        resources:
+          requests: {cpu: 100m, memory: 64Mi}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: shop
+spec:
+  selector: {app: shop}
+  ports:
+  - port: 80
+`,
+  "StatefulSet": `apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: store
+spec:
+  serviceName: store
+  replicas: 3
+  selector:
+    matchLabels: {app: store}
+  template:
+    metadata:
+      labels: {app: store}
+    spec:
+      containers:
+      - name: store
+        image: postgres:17
+        resources:
+          requests: {cpu: 200m, memory: 256Mi}
+`,
+  "CronJob": `apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: report
+spec:
+  schedule: "*/5 * * * *"
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+          - name: report
+            image: busybox
+            command: [sh, -c, echo done]
+`,
+  "Budget": `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: shop
+spec:
+  minAvailable: 2
+  selector:
+    matchLabels: {app: shop}
+`,
+  "Autoscaler": `apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: shop
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: shop}
+  minReplicas: 2
+  maxReplicas: 10
+  metrics:
+  - type: Resource
+    resource:
+      name: cpu
+      target: {type: Utilization, averageUtilization: 60}
+`,
+  "NetworkPolicy": `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: shop
+spec:
+  podSelector:
+    matchLabels: {app: shop}
+  ingress:
+  - from:
+    - podSelector:
+        matchLabels: {role: front}
+    ports:
+    - port: 80
+`,
+  "Namespace and quota": `apiVersion: v1
+kind: Namespace
+metadata:
+  name: team
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: pods
+  namespace: team
+spec:
+  hard: {pods: "10"}
+`,
+};
