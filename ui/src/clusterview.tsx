@@ -72,7 +72,7 @@ const tries: [says: string, command: string][] = [
 /** Summary says in a sentence how the cluster is, and what to look at. */
 function Summary({ store, faults, at }: { store: Store; faults: Faults; at: number }) {
   if (!store.nodes.complete || !store.pods.complete) return <p class="headline dim">Reading the cluster…</p>;
-  const h = headlineOf(store.nodes.rows.values(), store.pods.rows.values(), at ? new Map() : faults.truths);
+  const h = headlineOf(store.nodes.rows.values(), store.pods.rows.values(), at ? new Map() : faults.truths, at ? 0 : faults.lasting().length);
   return (
     <div class={`headline ${h.tone}`}>
       <b class={`tone ${h.tone}`}>{h.says}</b>

@@ -17,8 +17,8 @@ const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? on
 const nodeRef = (name: string): ObjectRef => ({ group: "", resource: "nodes", namespace: "", name });
 const podRef = (p: PodRow): ObjectRef => ({ group: "", resource: "pods", namespace: p.namespace, name: p.name });
 
-/** headlineOf says how nodes and pods are. down are the nodes that are broken, whatever the API server believes of them. */
-export function headlineOf(nodes: Iterable<NodeRow>, pods: Iterable<PodRow>, down: ReadonlyMap<string, { says: string }[]>): Headline {
+/** headlineOf says how nodes and pods are. down are the nodes that are broken, whatever the API server believes of them; faults is how many last. */
+export function headlineOf(nodes: Iterable<NodeRow>, pods: Iterable<PodRow>, down: ReadonlyMap<string, { says: string }[]>, faults = 0): Headline {
   const problems: Headline["problems"] = [];
   let [allNodes, allPods, moving, unready] = [0, 0, 0, 0];
   for (const n of nodes) {
@@ -38,9 +38,9 @@ export function headlineOf(nodes: Iterable<NodeRow>, pods: Iterable<PodRow>, dow
     }
   }
   problems.push(...waiting);
-  const rest = [moving > 0 ? `${count(moving, "pod")} on the move` : "", unready > 0 ? `${count(unready, "pod")} not ready` : ""].filter(Boolean);
+  const rest = [faults > 0 ? count(faults, "fault lasts", "faults last") : "", moving > 0 ? `${count(moving, "pod")} on the move` : "", unready > 0 ? `${count(unready, "pod")} not ready` : ""].filter(Boolean);
   if (problems.length > 0) return { tone: "bad", says: [`${count(problems.length, "thing needs", "things need")} a look`, ...rest].join(", "), problems };
-  if (rest.length > 0) return { tone: "busy", says: `Working: ${rest.join(", ")}`, problems };
+  if (rest.length > 0) return { tone: "busy", says: moving + unready > 0 ? `Working: ${rest.join(", ")}` : `${rest.join(", ")}: ${count(allNodes, "node")}, ${count(allPods, "pod")}`, problems };
   if (allNodes === 0) return { tone: "quiet", says: "No nodes yet", problems };
   if (allPods === 0) return { tone: "quiet", says: `${count(allNodes, "node is", "nodes are")} ready, and nothing runs`, problems };
   return { tone: "good", says: `All is well: ${count(allNodes, "node")}, ${count(allPods, "pod")}`, problems };

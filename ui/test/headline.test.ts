@@ -15,6 +15,7 @@ test("the headline says how the cluster is", () => {
   assert.equal(says([node("a")], []), "quiet; 1 node is ready, and nothing runs");
   assert.equal(says([node("a"), node("b")], [pod("x", "ready"), pod("y", "succeeded")]), "good; All is well: 2 nodes, 2 pods");
   assert.equal(says([node("a")], [pod("x", "starting"), pod("y", "terminating"), pod("z", "unready")]), "busy; Working: 2 pods on the move, 1 pod not ready");
+  assert.equal(headlineOf([node("a")], [pod("x", "ready")], new Map(), 2).says, "2 faults last: 1 node, 1 pod");
   assert.equal(says([node("a")], [pod("x", "unscheduled")]), "busy; Working: 1 pod on the move");
 });
 
