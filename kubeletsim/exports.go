@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/gatewayrunner"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/kwokwatch"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
@@ -103,6 +104,22 @@ func NewUsageReader(config *rest.Config, opts UsageOptions, kubelets *Kubelets, 
 		return nil, err
 	}
 	return reader.Run, nil
+}
+
+// GatewayRunner is the name of the part that serves Gateways.
+const GatewayRunner = gatewayrunner.Name
+
+// GatewayOptions configures it. Client, Name, Informers and SetGateways are set by NewGatewayRunner.
+type GatewayOptions = gatewayrunner.Options
+
+// NewGatewayRunner returns the function that serves Gateways with the kubelets' routers until its context ends.
+func NewGatewayRunner(opts GatewayOptions, kubelets *Kubelets) (run func(context.Context) error, err error) {
+	opts.Informers, opts.SetGateways = kubelets.informers, kubelets.fabric.SetGateways
+	runner, err := gatewayrunner.New(opts)
+	if err != nil {
+		return nil, err
+	}
+	return runner.Run, nil
 }
 
 // NewStageRunner returns the function that plays Stages until its context ends.

@@ -3,9 +3,9 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,49 +16,154 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// Forward lets the router at the end of a path forward a request. It returns the path to a server and the request to send there, or nil
-// after it has answered.
-func (k *Kubelets) Forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, *http.Request) {
+// Forward lets the router at the end of a path forward a request. It returns the path to a server, and the request and the writer of the
+// answer with it; without a path, it has answered.
+func (k *Kubelets) Forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, http.ResponseWriter, *http.Request) {
 	if path.Listener.TLS && secure.Refuse(w, r) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	d, err := k.fabric.Forward(r.Context(), path, &routes.Request{Host: routes.HostOf(r.Host), Path: r.URL.Path})
-	switch {
-	case err != nil:
+	request := &routes.Request{
+		Host: routes.HostOf(r.Host), Path: r.URL.Path, Method: r.Method, Header: r.Header, Query: r.URL.Query(), Port: path.Frontend.Port.Port,
+	}
+	d, err := k.fabric.Forward(r.Context(), path, request)
+	if err != nil {
 		http.Error(w, "minikcm: "+err.Error(), http.StatusServiceUnavailable)
-		return nil, nil
+		return nil, nil, nil
+	}
+	if d.Rule != nil {
+		w = answering(w, d)
+	}
+	for _, mirror := range d.Mirrors {
+		out := forwarded(path, mirror, r, d, request)
+		out.Body = http.NoBody
+		k.serve(mirror, discarded{http.Header{}}, out)
+	}
+	switch {
 	case d.Status != 0:
 		http.Error(w, fmt.Sprintf("minikcm: %s: %s", routes.StatusText(d.Status), d.Why), d.Status)
-		return nil, nil
+		return nil, nil, nil
+	case d.Rule.Filters.Redirect != nil:
+		redirect(w, r, path, d.Rule, request)
+		return nil, nil, nil
 	}
-	return d.Next, forwarded(path, d.Next, r)
+	return d.Next, w, forwarded(path, d.Next, r, d, request)
+}
+
+// redirect answers with the redirect of a rule.
+func redirect(w http.ResponseWriter, r *http.Request, path *reach.Path, rule *routes.Rule, request *routes.Request) {
+	to := rule.Filters.Redirect
+	location := to.Location(rule, request, schemeOf(path))
+	if r.URL.RawQuery != "" {
+		location += "?" + r.URL.RawQuery
+	}
+	w.Header().Set("Location", location)
+	w.WriteHeader(to.Status)
+}
+
+// schemeOf returns the scheme of URLs that lead to the end of a path.
+func schemeOf(path *reach.Path) string {
+	if path.Listener.TLS {
+		return "https"
+	}
+	return "http"
 }
 
 // forwarded returns the request that a router sends to a server.
-func forwarded(path, next *reach.Path, r *http.Request) *http.Request {
+func forwarded(path, next *reach.Path, r *http.Request, d *reach.Forwarded, request *routes.Request) *http.Request {
 	out := r.Clone(r.Context())
 	out.TLS = nil
-	client, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil || path.Source.Address.IsValid() {
-		client = path.Source.Address.String()
-	}
+	client := path.Source.Address.String()
 	out.RemoteAddr = netip.AddrPortFrom(next.Source.Address, 32768+uint16(len(client)+len(r.Host))).String()
-	proto := "http"
-	if path.Listener.TLS {
-		proto = "https"
-	}
 	for name, value := range map[string]string{
-		"X-Real-Ip": client, "X-Forwarded-For": client, "X-Forwarded-Host": r.Host, "X-Forwarded-Proto": proto,
+		"X-Real-Ip": client, "X-Forwarded-For": client, "X-Forwarded-Host": r.Host, "X-Forwarded-Proto": schemeOf(path),
 		"X-Forwarded-Port": strconv.Itoa(int(path.Target.Port())),
 	} {
 		out.Header.Set(name, value)
 	}
+	change(out.Header, &d.Rule.Filters.Request)
+	if d.Backend != nil {
+		change(out.Header, &d.Backend.Filters.Request)
+	}
+	if rewrite := d.Rule.Filters.Rewrite; rewrite != nil {
+		if rewrite.Host != "" {
+			out.Host = rewrite.Host
+		}
+		out.URL.Path, out.URL.RawPath = rewrite.Path.Apply(d.Rule, request.Path), ""
+		out.RequestURI = out.URL.RequestURI()
+	}
 	return out
 }
 
+// change changes headers.
+func change(h http.Header, by *routes.Headers) {
+	for _, v := range by.Set {
+		h.Set(v.Name, v.Value)
+	}
+	for _, v := range by.Add {
+		h.Add(v.Name, v.Value)
+	}
+	for _, name := range by.Remove {
+		h.Del(name)
+	}
+}
+
+// discarded is the writer of an answer that no client gets.
+type discarded struct{ header http.Header }
+
+// Header implements http.ResponseWriter.
+func (d discarded) Header() http.Header { return d.header }
+
+// Write implements http.ResponseWriter.
+func (discarded) Write(data []byte) (int, error) { return len(data), nil }
+
+// WriteHeader implements http.ResponseWriter.
+func (discarded) WriteHeader(int) {}
+
+// answering returns the writer that changes the headers of an answer as the rule says.
+func answering(w http.ResponseWriter, d *reach.Forwarded) http.ResponseWriter {
+	all := []*routes.Headers{&d.Rule.Filters.Response}
+	if d.Backend != nil {
+		all = append(all, &d.Backend.Filters.Response)
+	}
+	all = slices.DeleteFunc(all, func(h *routes.Headers) bool { return len(h.Set)+len(h.Add)+len(h.Remove) == 0 })
+	if len(all) == 0 {
+		return w
+	}
+	return &changed{ResponseWriter: w, by: all}
+}
+
+// changed changes the headers of an answer.
+type changed struct {
+	http.ResponseWriter
+	by   []*routes.Headers
+	done bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *changed) WriteHeader(status int) {
+	if !c.done && status >= http.StatusOK {
+		c.done = true
+		for _, by := range c.by {
+			change(c.Header(), by)
+		}
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (c *changed) Write(data []byte) (int, error) {
+	if !c.done {
+		c.WriteHeader(http.StatusOK)
+	}
+	return c.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (c *changed) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
 // forward answers a request of a program in a container at a router.
 func (k *Kubelets) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) {
-	next, out := k.Forward(path, w, r)
+	next, w, out := k.Forward(path, w, r)
 	switch {
 	case next == nil:
 	case next.Outcome != reach.Connected:
@@ -74,5 +179,5 @@ func (k *Kubelets) forward(path *reach.Path, w http.ResponseWriter, r *http.Requ
 // Certificates returns the names of the Secrets that may have the certificate of the router at the end of a path for a host, the preferred
 // one first.
 func (k *Kubelets) Certificates(ctx context.Context, path *reach.Path, host string) ([]types.NamespacedName, error) {
-	return k.fabric.Certificates(ctx, *path.Router, routes.HostOf(host))
+	return k.fabric.Certificates(ctx, *path.Router, routes.HostOf(host), path.Frontend.Port.Port)
 }

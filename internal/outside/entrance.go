@@ -207,8 +207,9 @@ func (e *entrance) certificate(path *reach.Path) secure.Source {
 var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 // forward lets a router forward a request: to the path that it returns, or nowhere if that is nil.
-func (e *entrance) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, *http.Request) {
-	defer inflight.Begin(e.ledger, inflight.Request).End()
+func (e *entrance) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, http.ResponseWriter, *http.Request) {
+	work := inflight.Begin(e.ledger, inflight.Request)
+	defer work.End()
 	return e.kubelets.Forward(path, w, r)
 }
 
@@ -234,7 +235,7 @@ func (e *entrance) answer(w http.ResponseWriter, r *http.Request) {
 func (e *entrance) serve(w http.ResponseWriter, r *http.Request, path *reach.Path) {
 	deadlines := http.NewResponseController(w)
 	if path.Router != nil {
-		if path, r = e.forward(path, w, r); path == nil {
+		if path, w, r = e.forward(path, w, r); path == nil {
 			return
 		}
 	}

@@ -140,7 +140,7 @@ func TestIngressRoutes(t *testing.T) {
 		{"http://shop.example/dev/a", "200 " + forwarded + "shop.example/dev/a"},
 		{"http://shop.example/none", "503 minikcm: 503 Service Unavailable: no endpoint of the Service default/none is ready\n"},
 		{"http://shop.example/missing", "503 minikcm: 503 Service Unavailable: the Service default/missing does not exist\n"},
-		{"http://ingress-simulated.kube-system.svc/", "404 minikcm: 404 Not Found: no rule of an Ingress of the class simulated matches ingress-simulated.kube-system.svc/\n"},
+		{"http://ingress-simulated.kube-system.svc/", "404 minikcm: 404 Not Found: no rule of the IngressClass simulated matches ingress-simulated.kube-system.svc/\n"},
 		{"http://foreign.example/", "502 minikcm: foreign.example:80: Name or service not known"},
 	} {
 		if got := get(t, plain(at), tt.url); !strings.HasPrefix(got, tt.want) {

@@ -80,6 +80,16 @@ func (p *Parts) buildStages() error {
 		return err
 	}
 	p.built = append(p.built, part{kubeletsim.UsageReader, p.untilBegun(read)})
+	serve, err := kubeletsim.NewGatewayRunner(kubeletsim.GatewayOptions{
+		Config: p.opts.Local.Config("system:minikcm:"+kubeletsim.GatewayRunner, auth.GroupMasters), Start: p.env.StartInformers,
+		Options: kubeletsim.UsageOptions{
+			Clock: t.Clock, Ledger: t.Ledger, Recorder: p.env.Recorder.OwnedBy(kubeletsim.GatewayRunner).For(kubeletsim.GatewayRunner), Logger: p.opts.Logger,
+		},
+	}, p.Kubelets)
+	if err != nil {
+		return err
+	}
+	p.built = append(p.built, part{kubeletsim.GatewayRunner, p.untilBegun(serve)})
 	if p.opts.Shares {
 		return nil
 	}

@@ -67,6 +67,7 @@ func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
 	}
 	report := path.Report(q, name, a.To)
 	if path.Router != nil && path.Outcome == Connected {
+		request.Port = path.Frontend.Port.Port
 		report.addForwarded(c.Forward(q, path, 0, request))
 	}
 	return report, nil
@@ -92,7 +93,7 @@ func (a *Ask) request() (*routes.Request, error) {
 		port = map[string]string{"http": "80", "https": "443"}[scheme]
 	}
 	a.To = net.JoinHostPort(u.Hostname(), port)
-	return &routes.Request{Host: routes.HostOf(u.Host), Path: cmp.Or(u.Path, "/")}, nil
+	return &routes.Request{Host: routes.HostOf(u.Host), Path: cmp.Or(u.Path, "/"), Method: "GET", Query: u.Query()}, nil
 }
 
 // CheckEnd returns an *InvalidError if a text cannot be the source of a connection.

@@ -101,9 +101,16 @@ func (r *Report) addForwarded(d *Forwarded) {
 	if d.Rule != nil {
 		r.Route = d.Rule.String()
 		r.step("route", r.Route)
-		if d.Rule.Backend.Invalid == "" {
-			r.step("backend", d.Rule.Backend.String())
+		if d.Rule.Filters.Redirect != nil {
+			r.step("redirect", "the router answers with a redirect")
 		}
+	}
+	if b := d.Backend; b != nil && b.Invalid == "" {
+		text := b.String()
+		if n := len(d.Rule.Backends); n > 1 {
+			text += fmt.Sprintf(", one of %d", n)
+		}
+		r.step("backend", text)
 	}
 	if p := d.Next; p != nil {
 		r.Endpoint, r.Node, r.Listener = p.Target.String(), p.Node, p.Listener

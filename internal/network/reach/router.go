@@ -3,6 +3,7 @@ package reach
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,7 +18,7 @@ import (
 func (c *Cluster) published(name string) []netip.Addr {
 	var list []netip.Addr
 	for _, r := range c.Routes.Named(name) {
-		s := c.Services.Service(r.Service())
+		s := c.Services.Service(c.Routes.ServiceOf(r))
 		if s == nil {
 			continue
 		}
@@ -38,14 +39,14 @@ func (c *Cluster) toRouter(q *Query, from policy.Peer, r routes.Router, p *Path)
 		return
 	}
 	if !c.Routes.Served(r) {
-		p.end(Refused, fmt.Sprintf("the Service %s leads to the %s, which does not exist or has another controller than %s", f.Key(), r, routes.Controller))
+		p.end(Refused, fmt.Sprintf("the Service %s leads to the %s, which does not exist, is not accepted, or has another controller than %s", f.Key(), r, routes.Controller))
 		return
 	}
 	p.Target = netip.AddrPortFrom(routerAddress(f.Service, p.Target.Addr()), uint16(f.Port.Port))
 	if c.lost(q, from, p, policy.Peer{Address: p.Target.Addr()}) {
 		return
 	}
-	p.Router, p.Listener = &r, &Listener{Why: "it is the router of the " + r.String(), TLS: f.Port.Port == routes.HTTPSPort}
+	p.Router, p.Listener = &r, &Listener{Why: "it is the router of the " + r.String(), TLS: c.Routes.TLSAt(r, f.Port.Port)}
 	p.accepted()
 }
 
@@ -66,18 +67,32 @@ type Forwarded struct {
 	// Next is the way from the router to an endpoint of the backend; nil if the router answers itself, unless the endpoint cannot be
 	// reached.
 	Next *Path
+	// Mirrors are the ways to servers that get copies of the request.
+	Mirrors []*Path
 }
 
 // Forward says what the router at the end of a path does with a request. The query has what depends on the cluster. The number is the
 // request's among those from outside, whose connections may have many of them.
 func (c *Cluster) Forward(q *Query, p *Path, number uint64, r *routes.Request) *Forwarded {
-	d := &Forwarded{Decision: c.Routes.Route(*p.Router, r)}
 	random := p.random
 	if nodeOf(&p.Source) == "" {
 		random = number * stride
 	}
-	if d.Status == 0 {
-		c.toBackend(q, p, random, &d.Rule.Backend, d)
+	d := &Forwarded{Decision: c.Routes.Route(*p.Router, r, random)}
+	if d.Rule != nil {
+		mirrors := d.Rule.Filters.Mirrors
+		if d.Backend != nil {
+			mirrors = append(slices.Clip(mirrors), d.Backend.Filters.Mirrors...)
+		}
+		for i := range mirrors {
+			mirror := &Forwarded{}
+			if c.toBackend(q, p, random*stride, &mirrors[i], mirror); mirror.Next != nil && mirror.Status == 0 && mirror.Next.Outcome == Connected {
+				d.Mirrors = append(d.Mirrors, mirror.Next)
+			}
+		}
+	}
+	if d.Status == 0 && d.Backend != nil {
+		c.toBackend(q, p, random*stride, d.Backend, d) // another number than the one that has chosen the backend
 	}
 	return d
 }

@@ -53,7 +53,7 @@ func compile(i *networkingv1.Ingress) *compiled {
 			if path.PathType != nil && *path.PathType == networkingv1.PathTypeExact {
 				rule.Type = Exact
 			}
-			rule.Backend = backendOf(i.Namespace, &path.Backend)
+			rule.Backends = []Backend{backendOf(i.Namespace, &path.Backend)}
 			c.rules = append(c.rules, &rule)
 		}
 	}
@@ -61,7 +61,7 @@ func compile(i *networkingv1.Ingress) *compiled {
 		for host := range hosts {
 			rule := base
 			rule.Host, rule.Path, rule.Type, rule.Default = host, "/", Prefix, true
-			rule.Backend = backendOf(i.Namespace, i.Spec.DefaultBackend)
+			rule.Backends = []Backend{backendOf(i.Namespace, i.Spec.DefaultBackend)}
 			c.defaults = append(c.defaults, &rule)
 		}
 	}
@@ -72,11 +72,11 @@ func compile(i *networkingv1.Ingress) *compiled {
 func backendOf(namespace string, b *networkingv1.IngressBackend) Backend {
 	switch {
 	case b.Service != nil:
-		return Backend{Service: types.NamespacedName{Namespace: namespace, Name: b.Service.Name}, Port: b.Service.Port.Number, PortName: b.Service.Port.Name}
+		return Backend{Weight: 1, Service: types.NamespacedName{Namespace: namespace, Name: b.Service.Name}, Port: b.Service.Port.Number, PortName: b.Service.Port.Name}
 	case b.Resource != nil:
-		return Backend{Invalid: fmt.Sprintf("%s %s: backends that are resources are not supported", b.Resource.Kind, b.Resource.Name)}
+		return Backend{Weight: 1, Invalid: fmt.Sprintf("%s %s: backends that are resources are not supported", b.Resource.Kind, b.Resource.Name)}
 	}
-	return Backend{Invalid: "the backend names no Service"}
+	return Backend{Weight: 1, Invalid: "the backend names no Service"}
 }
 
 // Problems returns why parts of an Ingress have no effect.
@@ -84,12 +84,12 @@ func Problems(i *networkingv1.Ingress) []string {
 	c := compile(i)
 	var all []string
 	for _, r := range c.rules {
-		if r.Backend.Invalid != "" {
-			all = append(all, fmt.Sprintf("%s %s: %s", cmp.Or(r.Host, "any host"), r.Path, r.Backend.Invalid))
+		if r.Backends[0].Invalid != "" {
+			all = append(all, fmt.Sprintf("%s %s: %s", cmp.Or(r.Host, "any host"), r.Path, r.Backends[0].Invalid))
 		}
 	}
-	if len(c.defaults) > 0 && c.defaults[0].Backend.Invalid != "" {
-		all = append(all, "default backend: "+c.defaults[0].Backend.Invalid)
+	if len(c.defaults) > 0 && c.defaults[0].Backends[0].Invalid != "" {
+		all = append(all, "default backend: "+c.defaults[0].Backends[0].Invalid)
 	}
 	return all
 }

@@ -54,11 +54,11 @@ func tableOf(ingresses ...*networkingv1.Ingress) *Table {
 // route returns the Service that a URL without a scheme is sent to, or the status of the answer.
 func route(t *Table, link string) string {
 	host, path, _ := strings.Cut(link, "/")
-	d := t.Route(router, &Request{Host: HostOf(host), Path: "/" + path})
+	d := t.Route(router, &Request{Host: HostOf(host), Path: "/" + path}, 0)
 	if d.Status != 0 {
 		return fmt.Sprint(d.Status)
 	}
-	return d.Rule.Backend.Service.Name
+	return d.Backend.Service.Name
 }
 
 // The examples of https://kubernetes.io/docs/concepts/services-networking/ingress/#examples and #hostname-wildcards.
@@ -165,7 +165,7 @@ func TestCertificates(t *testing.T) {
 	table := tableOf(secured("new", 2, "new", "shop.example"), secured("old", 1, "old", "shop.example"), secured("wild", 3, "wild", "*.example"), secured("any", 4, "any"), secured("none", 0, "", "shop.example"))
 	for host, want := range map[string]string{"shop.example": "old new wild any", "x.example": "wild any", "": "any"} {
 		var got []string
-		for _, secret := range table.Certificates(router, host) {
+		for _, secret := range table.Certificates(router, host, HTTPSPort) {
 			got = append(got, secret.Name)
 		}
 		if strings.Join(got, " ") != want {
@@ -225,12 +225,12 @@ func FuzzRoute(f *testing.F) {
 		a, b := rule("a", 1, host1, path1, exact), rule("b", 2, host2, path2, false)
 		r := &Request{Host: HostOf(host), Path: path}
 		table := tableOf(a, b)
-		both := table.Route(router, r)
+		both := table.Route(router, r, 0)
 		if both.Rule != nil && !naive(both.Rule, r) || both.Rule == nil && (naive(compile(a).rules[0], r) || naive(compile(b).rules[0], r)) {
 			t.Errorf("%+v for %+v of %v and %v", both, r, compile(a).rules[0], compile(b).rules[0])
 		}
 		table.DeleteIngress(metaKey("a"))
-		if got, want := table.Route(router, r), tableOf(b).Route(router, r); got.Status != want.Status {
+		if got, want := table.Route(router, r, 0), tableOf(b).Route(router, r, 0); got.Status != want.Status {
 			t.Errorf("after a deletion %+v, want %+v", got, want)
 		}
 		_ = table.Named(r.Host)
@@ -261,7 +261,7 @@ func BenchmarkRoute(b *testing.B) {
 		r := &Request{Host: "shop.example", Path: "/p/7/x/y"}
 		b.Run(fmt.Sprint("route/", n), func(b *testing.B) {
 			for b.Loop() {
-				if table.Route(router, r).Rule == nil {
+				if table.Route(router, r, 0).Rule == nil {
 					b.Fatal("no rule")
 				}
 			}

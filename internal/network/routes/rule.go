@@ -16,6 +16,11 @@ type Request struct {
 	Host string
 	// Path is the decoded path.
 	Path string
+	// Method, Header and Query are compared by rules of HTTPRoutes. Names of headers are in their canonical form.
+	Method        string
+	Header, Query map[string][]string
+	// Port is the port of the router.
+	Port int32
 }
 
 // PathType says how a path is compared.
@@ -42,9 +47,53 @@ type Rule struct {
 	// Path is compared as Type says.
 	Path string
 	Type PathType
+	// Method, Headers and Query have to match, too.
+	Method         string
+	Headers, Query []Value
 	// Default means that the rule is for the requests that no other one matches.
 	Default bool
-	Backend Backend
+	Filters Filters
+	// Backends share the requests by their weights.
+	Backends []Backend
+}
+
+// Value is a name with a value. A header's name is in its canonical form.
+type Value struct{ Name, Value string }
+
+// matches reports whether the rule matches a request of its host and path.
+func (r *Rule) matches(q *Request) bool {
+	return (r.Method == "" || r.Method == q.Method) && contains(q.Header, r.Headers) && contains(q.Query, r.Query)
+}
+
+// contains reports whether each of the names has its value as the first one.
+func contains(given map[string][]string, wanted []Value) bool {
+	for _, w := range wanted {
+		if values := given[w.Name]; len(values) == 0 || values[0] != w.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// pick returns the backend for a random number; nil if none has a weight.
+func (r *Rule) pick(random uint64) *Backend {
+	total := uint64(0)
+	for i := range r.Backends {
+		total += uint64(r.Backends[i].Weight)
+	}
+	if total == 0 {
+		return nil
+	}
+	// The high bits are spread more evenly than the low ones.
+	at := (random >> 32) % total
+	for i := range r.Backends {
+		if weight := uint64(r.Backends[i].Weight); at >= weight {
+			at -= weight
+		} else {
+			return &r.Backends[i]
+		}
+	}
+	return nil
 }
 
 // String names the rule and says what it matches.
@@ -57,7 +106,17 @@ func (r *Rule) String() string {
 	if host == "" {
 		host = "any host"
 	}
-	return fmt.Sprintf("%s, %s %s (%s)", text, host, r.Path, r.Type)
+	text = fmt.Sprintf("%s, %s %s (%s)", text, host, r.Path, r.Type)
+	if r.Method != "" {
+		text += ", method " + r.Method
+	}
+	for _, h := range r.Headers {
+		text += fmt.Sprintf(", header %s: %s", h.Name, h.Value)
+	}
+	for _, q := range r.Query {
+		text += fmt.Sprintf(", query %s=%s", q.Name, q.Value)
+	}
+	return text
 }
 
 // Backend is where requests are sent.
@@ -66,6 +125,8 @@ type Backend struct {
 	Service  types.NamespacedName
 	Port     int32
 	PortName string
+	Weight   int32
+	Filters  Filters
 	// Invalid says why there is none.
 	Invalid string
 }
@@ -78,9 +139,11 @@ func (b *Backend) String() string {
 	return fmt.Sprintf("%s:%d", b.Service, b.Port)
 }
 
-// before orders the rules that match the same path: the oldest one first, then by name.
+// before orders the rules for the same path: by method, by the numbers of headers and of parameters, then the oldest one, then by name.
 func before(a, b *Rule) int {
-	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Index, b.Index))
+	methods := cmp.Compare(min(len(b.Method), 1), min(len(a.Method), 1))
+	return cmp.Or(methods, cmp.Compare(len(b.Headers), len(a.Headers)), cmp.Compare(len(b.Query), len(a.Query)),
+		a.Created.Compare(b.Created), cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Index, b.Index))
 }
 
 // paths are the rules of one host.
@@ -123,12 +186,12 @@ func (p *paths) empty() bool { return len(p.exact) == 0 && len(p.prefix) == 0 }
 
 // find returns the rule for a request: of an exact path, or of the longest prefix. Nil: none matches.
 func (p *paths) find(r *Request) *Rule {
-	if list := p.exact[r.Path]; len(list) > 0 {
-		return list[0]
+	if found := first(p.exact[r.Path], r); found != nil {
+		return found
 	}
 	for prefix := elements(r.Path); ; {
-		if list := p.prefix[prefix]; len(list) > 0 {
-			return list[0]
+		if found := first(p.prefix[prefix], r); found != nil {
+			return found
 		}
 		cut := strings.LastIndexByte(prefix, '/')
 		if cut < 0 {
@@ -136,4 +199,13 @@ func (p *paths) find(r *Request) *Rule {
 		}
 		prefix = prefix[:cut]
 	}
+}
+
+func first(list []*Rule, r *Request) *Rule {
+	for _, rule := range list {
+		if rule.matches(r) {
+			return rule
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +17,8 @@ type Table struct {
 	ingresses map[types.NamespacedName]*compiled
 	// classes have the rules by the name of the class, whether it is served or not.
 	classes map[string]*class
+	// gateways are the served ones.
+	gateways map[Router]*Gateway
 }
 
 // class has the rules of the Ingresses of one class.
@@ -120,33 +123,57 @@ func remove(from *byHost[*paths], r *Rule) {
 type Decision struct {
 	// Rule is the rule that decides; nil: none matches.
 	Rule *Rule
-	// Status is the status of the router's own answer, and Why its reason; 0: the rule's backend answers.
+	// Backend is the one of the rule's backends that gets the request.
+	Backend *Backend
+	// Status is the status of the router's own answer, and Why its reason; 0: the backend answers.
 	Status int
 	Why    string
 }
 
-// Route says what a router does with a request.
-func (t *Table) Route(to Router, r *Request) Decision {
-	of := t.classes[to.Name]
-	if of == nil {
-		return Decision{Status: StatusNotFound, Why: fmt.Sprintf("no Ingress has the class %s", to.Name)}
+// Route says what a router does with a request. The random number chooses among the backends of a rule.
+func (t *Table) Route(to Router, r *Request, random uint64) Decision {
+	d := Decision{}
+	if to.Namespace != "" {
+		d.Rule, d.Why = t.gateways[to].find(r)
+	} else {
+		d.Rule, d.Why = t.classes[to.Name].find(r)
 	}
-	rule := find(&of.rules, r)
-	if rule == nil {
-		rule = find(&of.defaults, r)
+	if d.Rule == nil {
+		d.Status, d.Why = StatusNotFound, fmt.Sprintf("%s of the %s matches %s%s", d.Why, to, r.Host, r.Path)
+		return d
 	}
+	if d.Rule.Filters.Redirect != nil {
+		return d
+	}
+	invalid := StatusServiceUnavailable
+	if to.Namespace != "" {
+		invalid = StatusInternalError
+	}
+	d.Backend = d.Rule.pick(random)
 	switch {
-	case rule == nil:
-		return Decision{Status: StatusNotFound, Why: fmt.Sprintf("no rule of an Ingress of the class %s matches %s%s", to.Name, r.Host, r.Path)}
-	case rule.Backend.Invalid != "":
-		return Decision{Rule: rule, Status: StatusServiceUnavailable, Why: rule.Backend.Invalid}
+	case d.Backend == nil:
+		d.Status, d.Why = StatusInternalError, "the rule has no backend with a weight"
+	case d.Backend.Invalid != "":
+		d.Status, d.Why = invalid, d.Backend.Invalid
 	}
-	return Decision{Rule: rule}
+	return d
+}
+
+// find returns the rule for a request, or why there is none. The class may be nil.
+func (c *class) find(r *Request) (*Rule, string) {
+	if c != nil {
+		for _, in := range []*byHost[*paths]{&c.rules, &c.defaults} {
+			if rule := find(in, r, false); rule != nil {
+				return rule, ""
+			}
+		}
+	}
+	return nil, "no rule"
 }
 
 // find returns the rule for a request; nil if none matches.
-func find(in *byHost[*paths], r *Request) *Rule {
-	for p := range in.matching(r.Host, false) {
+func find(in *byHost[*paths], r *Request, deep bool) *Rule {
+	for p := range in.matching(r.Host, deep) {
 		if rule := p.find(r); rule != nil {
 			return rule
 		}
@@ -154,8 +181,14 @@ func find(in *byHost[*paths], r *Request) *Rule {
 	return nil
 }
 
-// Certificates returns the Secrets that may have the certificate for a host, the preferred one first.
-func (t *Table) Certificates(of Router, host string) []types.NamespacedName {
+// Certificates returns the Secrets that may have the certificate for a host at a port, the preferred one first.
+func (t *Table) Certificates(of Router, host string, port int32) []types.NamespacedName {
+	if of.Namespace != "" {
+		if l := t.gateways[of].listener(host, port); l != nil {
+			return l.Certificates
+		}
+		return nil
+	}
 	var secrets []types.NamespacedName
 	if c := t.classes[of.Name]; c != nil {
 		for list := range c.certificates.matching(host, false) {
@@ -179,19 +212,32 @@ func (t *Table) Named(name string) []Router {
 			found = append(found, Router{Name: served})
 		}
 	}
+	for _, r := range slices.SortedFunc(maps.Keys(t.gateways), func(a, b Router) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, l := range t.gateways[r].Listeners {
+			if !isAddress(name) && names(&l.rules, name, true) {
+				found = append(found, r)
+				break
+			}
+		}
+	}
 	return found
 }
 
 // names reports whether the class has a rule for a name.
 func (c *class) names(name string) bool {
-	for _, in := range []*byHost[*paths]{&c.rules, &c.defaults} {
-		if _, ok := in.exact[name]; ok {
+	return names(&c.rules, name, false) || names(&c.defaults, name, false)
+}
+
+// names reports whether there is a rule for a name.
+func names(in *byHost[*paths], name string, deep bool) bool {
+	if _, ok := in.exact[name]; ok {
+		return true
+	}
+	for suffix := range suffixes(name) {
+		if _, ok := in.wild[suffix]; ok {
 			return true
 		}
-		for suffix := range suffixes(name) {
-			if _, ok := in.wild[suffix]; ok {
-				return true
-			}
+		if !deep {
 			break
 		}
 	}

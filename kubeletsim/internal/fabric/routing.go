@@ -50,12 +50,20 @@ func (f *Fabric) Forward(ctx context.Context, path *reach.Path, r *routes.Reques
 	return f.cluster.Forward(q, path, f.forwarded, r), nil
 }
 
-// Certificates returns the names of the Secrets that may have the certificate of a host, the preferred one first.
-func (f *Fabric) Certificates(ctx context.Context, of routes.Router, host string) ([]types.NamespacedName, error) {
+// Certificates returns the names of the Secrets that may have the certificate of a host at a port, the preferred one first.
+func (f *Fabric) Certificates(ctx context.Context, of routes.Router, host string, port int32) ([]types.NamespacedName, error) {
 	if err := f.begin(ctx); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.cluster.Routes.Certificates(of, host), nil
+	return f.cluster.Routes.Certificates(of, host, port), nil
+}
+
+// SetGateways replaces the Gateways.
+func (f *Fabric) SetGateways(all map[routes.Router]*routes.Gateway) {
+	f.mu.Lock()
+	f.cluster.Routes.SetGateways(all)
+	f.mu.Unlock()
+	f.Changed()
 }
