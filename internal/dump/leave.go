@@ -18,6 +18,7 @@ const (
 	leftSigning    = "certificate requests belong to the signer of the dumped cluster"
 	leftMetrics    = "the cluster produces its own metrics"
 	leftAddress    = "the API server creates them for Services"
+	leftLive       = "they show and control the process that they are in"
 	leftTwice      = "the dump contains them more than once"
 	leftKind       = "the cluster does not serve their kind: the dump has no CustomResourceDefinition for it"
 	leftVersion    = "the cluster does not serve this version of their kind"
@@ -59,6 +60,8 @@ func leftOut(o *unstructured.Unstructured) string {
 		return leftOwn
 	case "StorageVersion.internal.apiserver.k8s.io":
 		return leftOwn
+	case "Clock.simulation.minikcm.dev", "Fault.simulation.minikcm.dev", "ScenarioRun.simulation.minikcm.dev", "Fork.simulation.minikcm.dev", "AccessRecording.simulation.minikcm.dev":
+		return leftLive
 	case "FlowSchema.flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io":
 		if _, own := o.GetAnnotations()["apf.kubernetes.io/autoupdate-spec"]; own {
 			return leftOwn
