@@ -17,7 +17,7 @@ type Fork struct {
 	// Server is its API server's address, and Kubeconfig the file of its kubeconfig.
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
-	// Link opens its page once. Only Cluster.Fork sets it.
+	// Link opens its page once. Only Cluster.Fork sets it, on a cluster of "minikcm up --ui".
 	Link string `json:"link"`
 	// LeftOut is the number of objects that its API server refused.
 	LeftOut int `json:"leftOut"`
@@ -26,7 +26,7 @@ type Fork struct {
 const forksPath = "/minikcm/v1/forks"
 
 // Fork starts a cluster with the objects of a revision, 0 for the newest, and returns when its
-// nodes are Ready. Only a cluster of "minikcm up --ui" can be forked.
+// nodes are Ready. Only a cluster of "minikcm up" can be forked.
 func (c *Cluster) Fork(ctx context.Context, revision int64) (*Fork, error) {
 	body, err := json.Marshal(map[string]int64{"revision": revision})
 	if err != nil {

@@ -260,7 +260,7 @@ class Cluster:
 
     def fork(self, revision=0):
         """Starts a cluster with the objects of a revision, 0 for the newest, and returns it when
-        its nodes are Ready. Only a cluster of "minikcm up --ui" can be forked."""
+        its nodes are Ready. Only a cluster of "minikcm up" can be forked."""
         return self._ask("POST", "/forks", None, {"revision": revision})
 
     def forks(self):

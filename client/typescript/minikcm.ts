@@ -542,7 +542,7 @@ export class Cluster {
     return text(await this.#send("GET", `/scenarios/runs/${encodeURIComponent(id)}/report`));
   }
 
-  /** Starts a cluster with the objects of a revision, 0 for the newest. Only a cluster of "minikcm up --ui" can be forked. */
+  /** Starts a cluster with the objects of a revision, 0 for the newest. Only a cluster of "minikcm up" can be forked. */
   fork(revision = 0): Promise<Fork> {
     return this.#ask("POST", "/forks", {}, { revision });
   }

@@ -161,16 +161,17 @@ func (u *upCluster) serve(cmd *cobra.Command) (err error) {
 	}
 }
 
-// servePage serves the live page, for this cluster and the clusters that replace it. Without it,
-// the page is nil.
+// servePage serves the live page, for this cluster and the clusters that replace it, and forks. Without
+// it, the page is nil, and forks have none.
 func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, error) {
 	if !wanted {
+		u.opts.API.Extensions = append(u.opts.API.Extensions, forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions}))
 		return nil, nil
 	}
 	opts := ui.Options{Logger: u.opts.Logger, StyleSources: []string{report.StyleSource()}} // it opens reports
 	page, err := ui.Listen(ctx, opts)
 	if err == nil {
-		u.opts.API.Extensions = append(u.opts.API.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: opts}))
+		u.opts.API.Extensions = append(u.opts.API.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: &opts}))
 	}
 	return page, err
 }

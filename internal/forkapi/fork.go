@@ -2,6 +2,7 @@ package forkapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -38,47 +39,71 @@ type Fork struct {
 	LeftOut int `json:"leftOut"`
 }
 
-// running is a fork that runs.
+// running is a fork, from the request for it to its end. The service's lock guards what changes.
 type running struct {
-	shown   Fork
-	cluster *minikcm.Cluster
-	page    *ui.Server
-	dir     string
+	shown Fork
+	user  string
+	// given is the spec of the object.
+	given json.RawMessage
+	phase phase
+	// since is when the phase began, by the clock of the forked cluster.
+	since time.Time
+	// failure is why it did not start.
+	failure error
+	// cancel ends the start. started is closed when it has started, or has failed to.
+	cancel  context.CancelCauseFunc
+	started chan struct{}
+	// ended is closed when it has ended, with stopError.
+	ended     chan struct{}
+	stopError error
 	// requests are the open requests to its clock and its comparison. They end with it.
 	requests openrequests.Group
+
+	parts
 }
 
-// start starts a fork with the objects of a revision.
-func start(ctx context.Context, opts *Options, source *rest.Config, id string, revision int64, at time.Time) (r *running, err error) {
-	objects, err := dump.FromRevision(ctx, source, strconv.FormatInt(revision, 10))
+// parts are the parts of a fork that has started.
+type parts struct {
+	cluster *minikcm.Cluster
+	// page is nil if the forked cluster has none.
+	page *ui.Server
+	dir  string
+}
+
+// start starts the cluster of a fork with the objects of a revision. It completes shown.
+func start(ctx context.Context, opts *Options, source *rest.Config, shown *Fork) (p parts, err error) {
+	objects, err := dump.FromRevision(ctx, source, strconv.FormatInt(shown.Revision, 10))
 	if err != nil {
-		return nil, err
+		return parts{}, err
 	}
-	r = &running{shown: Fork{ID: id, Revision: revision, Time: at.UTC()}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.stop())
+			err = errors.Join(err, p.stop())
+			p = parts{}
 		}
 	}()
-	if r.dir, err = os.MkdirTemp("", "minikcm-fork-"); err != nil {
-		return nil, fmt.Errorf("making a folder for the kubeconfig: %w", err)
-	}
-	if r.page, err = ui.Listen(ctx, opts.Page); err != nil {
-		return nil, err
+	if p.dir, err = os.MkdirTemp("", "minikcm-fork-"); err != nil {
+		return p, fmt.Errorf("making a folder for the kubeconfig: %w", err)
 	}
 	own := settings(opts.Cluster)
-	own.Storage.Objects, own.Clock.Start = objects, at
-	own.Fork = &minikcm.ForkInfo{ID: id, Revision: revision, Time: at.UTC()}
-	own.API.KubeconfigPath = filepath.Join(r.dir, "kubeconfig")
-	own.API.Extensions = append(opts.Extensions(), r.page.Extension())
-	if r.cluster, err = minikcm.Start(ctx, own); err != nil {
-		return nil, fmt.Errorf("starting the fork: %w", err)
+	own.Storage.Objects, own.Clock.Start = objects, shown.Time
+	own.Fork = &minikcm.ForkInfo{ID: shown.ID, Revision: shown.Revision, Time: shown.Time}
+	own.API.KubeconfigPath = filepath.Join(p.dir, "kubeconfig")
+	own.API.Extensions = opts.Extensions()
+	if opts.Page != nil {
+		if p.page, err = ui.Listen(ctx, *opts.Page); err != nil {
+			return p, err
+		}
+		own.API.Extensions = append(own.API.Extensions, p.page.Extension())
 	}
-	r.shown.Server, r.shown.Kubeconfig = "https://"+r.cluster.Address(), own.API.KubeconfigPath
-	if loaded := r.cluster.Loaded(); loaded != nil {
-		r.shown.LeftOut = len(loaded.Refused)
+	if p.cluster, err = minikcm.Start(ctx, own); err != nil {
+		return p, fmt.Errorf("starting the fork: %w", err)
 	}
-	return r, nil
+	shown.Server, shown.Kubeconfig = "https://"+p.cluster.Address(), own.API.KubeconfigPath
+	if loaded := p.cluster.Loaded(); loaded != nil {
+		shown.LeftOut = len(loaded.Refused)
+	}
+	return p, nil
 }
 
 // settings returns the options of a cluster for its forks: without its store, its files and its
@@ -93,15 +118,14 @@ func settings(o minikcm.Options) minikcm.Options {
 	return o
 }
 
-// stop ends a fork, also one that has not started whole.
-func (r *running) stop() (err error) {
-	r.requests.Close()
-	if r.cluster != nil {
-		err = r.cluster.Close()
+// stop stops the parts that have started.
+func (p *parts) stop() (err error) {
+	if p.cluster != nil {
+		err = p.cluster.Close()
 	}
-	r.page.Close()
-	if r.dir != "" {
-		err = errors.Join(err, os.RemoveAll(r.dir))
+	p.page.Close()
+	if p.dir != "" {
+		err = errors.Join(err, os.RemoveAll(p.dir))
 	}
 	return err
 }

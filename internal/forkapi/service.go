@@ -42,6 +42,7 @@ const (
 
 var (
 	resource  = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
+	errEnded  = errors.New("the fork was ended while it started")
 	errClosed = apierrors.NewServiceUnavailable("the cluster is closing: it cannot be forked any more")
 )
 
@@ -51,15 +52,21 @@ type Options struct {
 	Cluster minikcm.Options
 	// Extensions returns a fork's extensions, besides its page.
 	Extensions func() []minikcm.Extension
-	// Page are the options of a fork's page.
-	Page ui.Options
+	// Page are the options of a fork's page; nil: it has none.
+	Page *ui.Options
 }
 
 // Extension serves forks.
 func Extension(opts Options) minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
-		return &service{cluster: cluster, opts: opts, comparing: make(chan struct{}, maxComparisons)}, nil
-	}}
+	return minikcm.Extension{
+		Name: Feature,
+		Kinds: []minikcm.Kind{{Definition: definition, Ticks: true, Creates: true, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
+			return objects{s.(*service)}
+		}}},
+		Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
+			return &service{cluster: cluster, opts: opts, comparing: make(chan struct{}, maxComparisons)}, nil
+		},
+	}
 }
 
 type service struct {
@@ -71,14 +78,17 @@ type service struct {
 	starting sync.Mutex
 	// comparing holds a token for each comparison that is made or streamed.
 	comparing chan struct{}
+	news      openrequests.News
 	mu        sync.Mutex
+	closed    bool
 	last      int
 	forks     []*running // oldest first
+	works     sync.WaitGroup
 }
 
 // request is the body of a POST. Revision 0 is the newest.
 type request struct {
-	Revision int64 `json:"revision"`
+	Revision int64 `json:"revision,omitempty"`
 }
 
 // ServeHTTP implements minikcm.ExtensionHandler.
@@ -131,7 +141,7 @@ func (s *service) serveForks(ctx context.Context, w http.ResponseWriter, r *http
 	case id == "":
 		return openrequests.NotAllowed(w, r, resource, "GET, POST")
 	case r.Method == http.MethodDelete:
-		return s.serveEnd(w, id)
+		return s.serveEnd(ctx, w, id)
 	}
 	return openrequests.NotAllowed(w, r, resource, http.MethodDelete)
 }
@@ -141,7 +151,9 @@ func (s *service) list() []Fork {
 	defer s.mu.Unlock()
 	shown := []Fork{}
 	for _, f := range s.forks {
-		shown = append(shown, f.shown)
+		if f.phase == phaseRunning {
+			shown = append(shown, f.shown)
+		}
 	}
 	return shown
 }
@@ -152,31 +164,40 @@ func (s *service) serveFork(ctx context.Context, w http.ResponseWriter, r *http.
 	if err != nil {
 		return err
 	}
-	s.starting.Lock()
-	defer s.starting.Unlock()
-	if n := len(s.list()); n >= maxForks {
-		return apierrors.NewTooManyRequests(fmt.Sprintf("%d forks run, and more are not allowed: end one first", n), 0)
-	}
-	revision, at, err := s.moment(ctx, asked.Revision)
+	given, err := json.Marshal(asked)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.last++
-	id := "fork-" + strconv.Itoa(s.last)
-	s.mu.Unlock()
-	fork, err := start(ctx, &s.opts, s.cluster.Config(), id, revision, at)
+	fork, err := s.begin(ctx, beginOptions{request: *asked, user: minikcm.RequestUser(r), given: given})
+	var wrong *revisionError
+	if errors.As(err, &wrong) {
+		return apierrors.NewBadRequest(fmt.Sprintf("revision %d %v", asked.Revision, wrong))
+	}
 	if err != nil {
 		return err
 	}
+	select {
+	case <-fork.started:
+	case <-ctx.Done(): // the client is gone
+		return s.end(context.WithoutCancel(ctx), fork)
+	}
 	s.mu.Lock()
-	s.forks = append(s.forks, fork)
+	shown, failure, phase := fork.shown, fork.failure, fork.phase
+	if phase == phaseRunning && fork.page != nil {
+		shown.Link = fork.page.Link()
+	}
 	s.mu.Unlock()
-	shown := fork.shown
-	shown.Link = fork.page.Link()
-	w.Header().Set("Location", Path+"/"+id)
+	if phase != phaseRunning {
+		return errors.Join(cmp.Or(failure, errEnded), s.end(context.WithoutCancel(ctx), fork))
+	}
+	w.Header().Set("Location", Path+"/"+shown.ID)
 	return answer(w, http.StatusCreated, shown)
 }
+
+// revisionError says why a revision cannot be forked.
+type revisionError struct{ why string }
+
+func (e *revisionError) Error() string { return e.why }
 
 // moment returns a revision, the newest for 0, and the whole second after its time. The write
 // record knows the time; of a revision before its beginning, the cluster's time is returned.
@@ -191,9 +212,14 @@ func (s *service) moment(ctx context.Context, revision int64) (int64, time.Time,
 		return 0, time.Time{}, fmt.Errorf("parsing the newest revision: %w", err)
 	case revision > newest:
 		// A client would retry the lists until the cluster is there.
-		return 0, time.Time{}, apierrors.NewBadRequest(fmt.Sprintf("revision %d is none of the past: the newest is %d", revision, newest))
+		return 0, time.Time{}, &revisionError{fmt.Sprintf("is none of the past: the newest is %d", newest)}
 	case revision == 0:
 		revision = newest
+	case revision < newest: // which may be compacted
+		exact := metav1.ListOptions{Limit: 1, ResourceVersion: strconv.FormatInt(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+		if _, err := s.cluster.Client().CoreV1().Namespaces().List(ctx, exact); err != nil {
+			return 0, time.Time{}, err
+		}
 	}
 	at := s.cluster.Clock().Now()
 	writes := s.cluster.Writes().Writes(func(w *minikcm.Write) bool { return w.Revision <= revision })
@@ -229,24 +255,19 @@ func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
 func (s *service) find(id string) *running {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.IndexFunc(s.forks, func(f *running) bool { return f.shown.ID == id }); i >= 0 {
+	if i := slices.IndexFunc(s.forks, func(f *running) bool { return f.shown.ID == id && f.phase == phaseRunning }); i >= 0 {
 		return s.forks[i]
 	}
 	return nil
 }
 
 // serveEnd ends a fork, and responds when it has ended.
-func (s *service) serveEnd(w http.ResponseWriter, id string) error {
-	s.mu.Lock()
-	i := slices.IndexFunc(s.forks, func(f *running) bool { return f.shown.ID == id })
-	if i < 0 {
-		s.mu.Unlock()
+func (s *service) serveEnd(ctx context.Context, w http.ResponseWriter, id string) error {
+	fork := s.find(id)
+	if fork == nil {
 		return apierrors.NewNotFound(resource, id)
 	}
-	fork := s.forks[i]
-	s.forks = slices.Delete(s.forks, i, i+1)
-	s.mu.Unlock()
-	if err := fork.stop(); err != nil {
+	if err := s.end(ctx, fork); err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, fork.shown)
@@ -260,9 +281,14 @@ func answer(w http.ResponseWriter, code int, body any) error {
 // Close implements minikcm.ExtensionHandler: it ends all forks.
 func (s *service) Close() error {
 	s.requests.Close()
+	s.mu.Lock()
+	s.closed = true
+	forks := slices.Clone(s.forks)
+	s.mu.Unlock()
 	var errs []error
-	for _, f := range s.forks { // no request runs any more
-		errs = append(errs, f.stop())
+	for _, f := range forks {
+		errs = append(errs, s.end(context.Background(), f))
 	}
+	s.works.Wait()
 	return errors.Join(errs...)
 }

@@ -111,6 +111,9 @@ func (s *service) begin(scenario *scenarios.Scenario, opts beginOptions) (*runni
 			return nil, apierrors.NewConflict(resource, scenario.Metadata.Name, fmt.Errorf("the scenario %s runs (%s), and two would disturb one another: wait for its end, or stop it", r.Scenario, r.ID))
 		}
 	}
+	if slices.ContainsFunc(s.runs, func(r *running) bool { return r.id == opts.name }) {
+		return nil, apierrors.NewAlreadyExists(liveResource, opts.name)
+	}
 	if opts.dryRun {
 		return nil, nil
 	}

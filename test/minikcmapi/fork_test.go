@@ -18,15 +18,20 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/accessapi"
+	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/comparison"
 	"minikcm.dev/minikcm/internal/forkapi"
+	"minikcm.dev/minikcm/internal/scenarioapi"
+	"minikcm.dev/minikcm/internal/ui"
 	"minikcm.dev/minikcm/minikcmtest"
+	"minikcm.dev/minikcm/scenarios"
 )
 
 func startForks(t *testing.T) *minikcmtest.Cluster {
 	t.Helper()
 	return minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(2), minikcmtest.WithOptions(func(o *minikcm.Options) {
-		o.API.Extensions = []minikcm.Extension{forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger}, Extensions: func() []minikcm.Extension { return nil }})}
+		o.API.Extensions = []minikcm.Extension{scenarios.FaultExtension(scenarios.User), accessapi.Extension(), clockapi.Extension(), scenarioapi.Extension(), forkapi.Extension(forkapi.Options{Cluster: minikcm.Options{Seed: 1, Logger: o.Logger}, Extensions: func() []minikcm.Extension { return nil }, Page: &ui.Options{}})}
 	}))
 }
 

@@ -108,6 +108,9 @@ func (s *service) inject(f *fault.Fault, opts injectOptions) (*running, error) {
 	if n := s.runningLocked(); n >= maxRunning {
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d faults are not over yet, and more are not allowed: stop some first", n), 0)
 	}
+	if slices.ContainsFunc(s.faults, func(r *running) bool { return r.shown.ID == opts.name }) { // which never changes
+		return nil, apierrors.NewAlreadyExists(liveResource, opts.name)
+	}
 	if opts.dryRun {
 		return nil, nil
 	}
