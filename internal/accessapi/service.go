@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +32,8 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
+var errClosed = apierrors.NewServiceUnavailable("the cluster is closing: nothing can be recorded any more")
+
 var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
 
 // Started is the first line of the response to a POST.
@@ -47,30 +51,33 @@ type Record struct {
 
 // Extension serves recordings.
 func Extension() minikcm.Extension {
-	return minikcm.Extension{Name: Feature, Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
-		return &service{cluster: cluster, running: map[string]*recording{}}, nil
-	}}
+	return minikcm.Extension{
+		Name: Feature,
+		Kinds: []minikcm.Kind{{Definition: definition, Ticks: true, Creates: true, Objects: func(s minikcm.ExtensionHandler) minikcm.LiveObjects {
+			return objects{s.(*service)}
+		}}},
+		Start: func(_ context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
+			return &service{cluster: cluster, running: map[string]*recording{}}, nil
+		},
+	}
 }
 
-// recording is a recording and the end of its stream.
+// recording is a recording that goes on. It ends with the stream of the request that began it, or with its object.
 type recording struct {
 	*accessrecord.Recording
+	id    string
+	spec  recordingSpec
 	ended chan struct{}
-	end   sync.Once
-}
-
-func (r *recording) stop() {
-	r.end.Do(func() {
-		r.End()
-		close(r.ended)
-	})
+	once  sync.Once
 }
 
 type service struct {
 	cluster *minikcm.Cluster
 	streams openrequests.Group
+	news    openrequests.News
 
 	mu      sync.Mutex
+	closed  bool
 	last    int
 	running map[string]*recording
 }
@@ -107,17 +114,17 @@ func (s *service) serveStart(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, end, ok := s.streams.Begin(r.Context())
 	if !ok {
-		return apierrors.NewServiceUnavailable("the cluster is closing: nothing can be recorded any more")
+		return errClosed
 	}
 	defer end()
-	started, err := s.start(query.Get("user"), enforce)
+	started, err := s.begin(recordingSpec{User: query.Get("user"), Enforce: enforce}, "", false)
 	if err != nil {
 		return err
 	}
-	defer s.remove(started)
+	defer s.end(started)
 	w.Header().Set("Content-Type", "application/json;stream=watch")
 	w.WriteHeader(http.StatusCreated)
-	if err := json.NewEncoder(w).Encode(started.Started); err != nil {
+	if err := json.NewEncoder(w).Encode(Started{ID: started.id, User: started.spec.User}); err != nil {
 		return nil // the client is gone
 	}
 	_ = http.NewResponseController(w).Flush() // a client in the process need not be flushed to
@@ -128,31 +135,44 @@ func (s *service) serveStart(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-type startedRecording struct {
-	Started
-	*recording
-}
-
-// start adds a recording, which the caller removes.
-func (s *service) start(user string, enforce bool) (*startedRecording, error) {
+// begin begins a recording. Without an ID, it gets the next number. A dry run makes all checks, and returns nil.
+func (s *service) begin(spec recordingSpec, id string, dryRun bool) (*recording, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	recorded, err := s.cluster.RecordAccess(user, enforce)
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.running[id] != nil:
+		return nil, apierrors.NewAlreadyExists(liveResource, id)
+	}
+	recorded, err := s.cluster.RecordAccess(spec.User, spec.Enforce || dryRun)
 	if err != nil {
 		return nil, err
 	}
-	s.last++
-	id := strconv.Itoa(s.last)
-	one := &recording{Recording: recorded, ended: make(chan struct{})}
+	if dryRun {
+		recorded.End()
+		return nil, nil
+	}
+	for id == "" || s.running[id] != nil {
+		s.last++
+		id = strconv.Itoa(s.last)
+	}
+	one := &recording{Recording: recorded, id: id, spec: spec, ended: make(chan struct{})}
 	s.running[id] = one
-	return &startedRecording{Started{ID: id, User: user}, one}, nil
+	s.news.Publish()
+	return one, nil
 }
 
-func (s *service) remove(r *startedRecording) {
-	r.stop()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.running, r.ID)
+// end ends a recording, and forgets it.
+func (s *service) end(r *recording) {
+	r.once.Do(func() {
+		r.End()
+		close(r.ended)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.running, r.id)
+		s.news.Publish()
+	})
 }
 
 func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error {
@@ -163,7 +183,7 @@ func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error 
 		return apierrors.NewNotFound(resource, id)
 	}
 	if end {
-		one.stop()
+		s.end(one)
 	}
 	requests, complete := one.Requests()
 	w.Header().Set("Content-Type", "application/json")
@@ -175,5 +195,12 @@ func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error 
 // Close implements minikcm.ExtensionHandler.
 func (s *service) Close() error {
 	s.streams.Close()
+	s.mu.Lock()
+	s.closed = true
+	running := slices.Collect(maps.Values(s.running))
+	s.mu.Unlock()
+	for _, r := range running {
+		s.end(r)
+	}
 	return nil
 }
