@@ -27,6 +27,7 @@ func (w *Writer) EnsureRoles(ctx context.Context, client kubernetes.Interface) e
 		return w.Table.Lookup(gv.WithResource(resource)) != nil
 	}
 	gates := policy.Gates{
+		Simulation:            serves(schema.GroupVersion{Group: "simulation.minikcm.dev", Version: "v1alpha1"}, "clocks"),
 		GenericWorkload:       serves(schedulingv1beta1.SchemeGroupVersion, "podgroups"),
 		DRAResourcePoolStatus: serves(resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests"),
 		StorageVersionAPI:     serves(apiserverinternalv1alpha1.SchemeGroupVersion, "storageversions"),

@@ -99,6 +99,8 @@ func NodeRules() []rbacv1.PolicyRule {
 
 // Gates are the feature gates that add rules and roles.
 type Gates struct {
+	// Simulation: the kinds of the simulation are served.
+	Simulation            bool
 	GenericWorkload       bool
 	DRAResourcePoolStatus bool
 	StorageVersionAPI     bool
@@ -113,16 +115,20 @@ func (g Gates) added() addition {
 	if g.DRAResourcePoolStatus {
 		all.controllers = append(all.controllers, poolStatusController())
 	}
+	if g.Simulation {
+		all.roles = append(all.roles, simulationView())
+	}
 	if g.StorageVersionAPI {
 		all.controllers = append(all.controllers, storageVersionCollector())
 	}
 	return all
 }
 
-// addition holds the policy that a feature gate adds: rules of ClusterRoles, by name, and roles
+// addition holds the policy that a feature gate adds: rules of ClusterRoles, by name, roles, and roles
 // of controllers.
 type addition struct {
 	rules       map[string][]rule
+	roles       []clusterRole
 	controllers []clusterRole
 }
 
@@ -130,7 +136,7 @@ type addition struct {
 func ClusterRoles(g Gates) []*rbacv1.ClusterRole {
 	var all []*rbacv1.ClusterRole
 	added := g.added()
-	for _, r := range slices.Concat(userRoles(), componentRoles()) {
+	for _, r := range slices.Concat(userRoles(), componentRoles(), added.roles) {
 		r.rules = append(r.rules, added.rules[r.name]...)
 		role := &rbacv1.ClusterRole{ObjectMeta: meta("", r.name), Rules: policyRules(r.rules)}
 		if r.aggregates != "" {
