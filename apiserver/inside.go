@@ -1,15 +1,11 @@
 package apiserver
 
 import (
-	"context"
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/apiserver/internal/outbound"
 	"minikcm.dev/minikcm/apiserver/internal/services"
-	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // resolver returns the Resolver that finds the program behind a Service, outside of the cluster or
@@ -35,14 +31,9 @@ func (s *Server) podPort(pod *corev1.Pod, port int32) services.PodPort {
 
 // inside makes calls of Services in simulated pods. waits means that the context of a call is the one of its request.
 func (s *Server) inside(waits bool) outbound.Inside {
-	calls := outbound.Inside{Find: s.resolver().Callee, Now: s.opts.Clock.Now}
+	calls := outbound.Inside{Find: s.resolver().Callee, Clock: s.opts.Clock}
 	if waits {
-		calls.Wait = func(ctx context.Context, limit time.Duration) error {
-			if s.isVirtual() && s.opts.Faults == nil || !s.mayWait(ctx) { // time would stand still
-				return nil
-			}
-			return inflight.Sleep(ctx, s.opts.Clock, limit)
-		}
+		calls.MayWait = s.mayWait
 	}
 	return calls
 }

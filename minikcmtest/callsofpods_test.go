@@ -113,7 +113,7 @@ func TestWebhooksInPods(t *testing.T) {
 	if err := c.Kubelets().StopNode(pod.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
-	refused(failing + "context deadline exceeded")
+	c.takes(5*time.Second, func() { refused(failing + "context deadline exceeded") })
 	if err := c.Kubelets().StartNode(pod.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +124,54 @@ func TestWebhooksInPods(t *testing.T) {
 	if _, err := c.create("a"); err == nil || !strings.Contains(err.Error(), `no endpoints available for service "safe"`) {
 		t.Errorf("without a pod: %v", err)
 	}
+}
+
+// takes checks how much of the cluster's time a call takes.
+func (c *traffic) takes(want time.Duration, call func()) {
+	c.t.Helper()
+	began := c.Clock().Now()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		call()
+	}()
+	if err := c.Wait(c.t.Context(), done); err != nil {
+		c.t.Error(err)
+	}
+	if took := c.Clock().Since(began); took != want {
+		c.t.Errorf("the call took %v of the cluster's time, want %v", took, want)
+	}
+}
+
+// A webhook may take its time on the cluster's clock.
+func TestSlowWebhookInPod(t *testing.T) {
+	t.Parallel()
+	c := newTraffic(t)
+	now := c.Clock().Now()
+	ca := newAuthority(t, now)
+	c.serves("safe", "9 / 200", ca.secret("safe.default.svc", now.Add(time.Hour)), func(pod *corev1.Pod) {
+		pod.Annotations["minikcm.dev/server"] = `listen:
+- port: 8443
+  tls: {certificate: /certs/tls.crt, key: /certs/tls.key}
+  routes:
+  - path: /slow
+    delay: 3s
+    json: {apiVersion: admission.k8s.io/v1, kind: AdmissionReview, response: {uid: "${parseJSON(request.body).request.uid}", allowed: true}}
+`
+	})
+	c.pass(30 * time.Second)
+	c.validates(hook(ca.pem(), "/slow"), admissionv1.Fail, 5)
+	c.takes(3*time.Second, func() {
+		if _, err := c.create("a"); err != nil {
+			t.Error(err)
+		}
+	})
+	c.validates(hook(ca.pem(), "/slow"), admissionv1.Fail, 2)
+	c.takes(2*time.Second, func() {
+		if _, err := c.create("b"); err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
+			t.Errorf("with a shorter time-out: %v", err)
+		}
+	})
 }
 
 // A webhook in a pod changes objects, another converts them, and a pod serves an API.

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
+	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/secure"
 )
 
@@ -39,10 +42,10 @@ func (c *Callee) Refusal() error {
 // cluster's clock. The zero value makes none.
 type Inside struct {
 	// Find returns the pod that a call reaches; nil: the call leaves the process.
-	Find func(ctx context.Context, namespace, name string, port int32) *Callee
-	Now  func() time.Time
-	// Wait waits on the cluster's clock, if time can pass meanwhile; nil: it cannot.
-	Wait func(ctx context.Context, limit time.Duration) error
+	Find  func(ctx context.Context, namespace, name string, port int32) *Callee
+	Clock clock.Clock
+	// MayWait reports whether the cluster's time can pass during a call; nil: it cannot.
+	MayWait func(ctx context.Context) bool
 }
 
 // Wrap makes the calls of a Service.
@@ -74,28 +77,35 @@ func (t *inside) RoundTrip(rq *http.Request) (*http.Response, error) {
 		defer rq.Body.Close() // the handler has read it
 	}
 	switch {
-	case to.Lost:
-		if t.Wait != nil {
-			if err := t.Wait(rq.Context(), LimitOf(rq)); err != nil {
-				return nil, err
-			}
-		}
+	case to.Lost && (t.MayWait == nil || !t.MayWait(rq.Context())): // time would stand still
 		return nil, context.DeadlineExceeded
+	case to.Lost:
+		return nil, cmp.Or(inflight.Sleep(rq.Context(), t.Clock, LimitOf(rq)), context.DeadlineExceeded)
 	case to.Refuses():
 		return nil, to.Refusal()
 	}
-	asked := rq.Clone(rq.Context())
+	ctx, cancel := inflight.WithCancelCause(rq.Context())
+	defer cancel(nil)
+	if t.MayWait != nil && t.MayWait(ctx) {
+		timer := t.Clock.AfterFunc(LimitOf(rq), func() { cancel(context.DeadlineExceeded) })
+		defer timer.Stop()
+	}
+	asked := rq.Clone(ctx)
 	asked.RequestURI, asked.TLS = rq.URL.RequestURI(), nil
 	if asked.Host == "" {
 		asked.Host = rq.URL.Host
 	}
 	if to.Port.Certificate != nil { // a port without one is called without TLS
-		if err := t.verify(rq.Context(), to.Port); err != nil {
+		if err := t.verify(ctx, to.Port); err != nil {
 			return nil, err
 		}
 		asked.TLS = secure.State(t.serverName())
 	}
-	return answerOf(to.Port.Handler, asked)
+	response, err := answerOf(to.Port.Handler, asked)
+	if ended := context.Cause(ctx); ended != nil {
+		return nil, ended
+	}
+	return response, err
 }
 
 // serverName is the name that the certificate has to be for.
@@ -118,10 +128,13 @@ func (t *inside) verify(ctx context.Context, port *secure.Port) error {
 		roots = config.RootCAs
 	}
 	cert, err := port.Certificate(ctx)
+	if errors.Is(err, secure.ErrUnknown) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	return secure.Verify(cert, roots, t.serverName(), t.Now())
+	return secure.Verify(cert, roots, t.serverName(), t.Clock.Now())
 }
 
 // DefaultLimit is the default of a webhook's timeoutSeconds.

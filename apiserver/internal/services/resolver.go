@@ -96,7 +96,7 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 	if err != nil {
 		return nil, err
 	}
-	simulated := false
+	simulated, serves := false, false
 	for _, obj := range slices {
 		slice, ok := obj.(*discoveryv1.EndpointSlice)
 		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
@@ -109,10 +109,15 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 			switch {
 			case endpoint.TargetRef != nil && endpoint.TargetRef.Kind == "Pod":
 				simulated = true
+				serves = serves || ready || endpoint.Conditions.Serving != nil && *endpoint.Conditions.Serving
 			case ready && number > 0 && len(endpoint.Addresses) > 0:
 				return at(endpoint.Addresses[0], number), nil
 			}
 		}
+	}
+	none := apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service.Name))
+	if simulated && !serves {
+		return nil, &simulatedError{service: service, failure: none}
 	}
 	if simulated {
 		to := r.callee(ctx, service, port, nil)
@@ -120,11 +125,11 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 		case to == nil:
 			return nil, &simulatedError{service: service}
 		case to.Refuses():
-			return nil, &simulatedError{service: service, refusal: to.Refusal()}
+			return nil, &simulatedError{service: service, failure: to.Refusal(), refused: true}
 		}
 		return nameOf(service.Namespace, service.Name, port.Port), nil
 	}
-	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service.Name))
+	return nil, none
 }
 
 func slicePort(slice *discoveryv1.EndpointSlice, name string) int32 {

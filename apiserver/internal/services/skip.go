@@ -17,13 +17,15 @@ const AnnotationIgnoreSimulated = "minikcm.dev/ignore-simulated"
 // simulatedError is the error for a Service that leads to simulated pods only.
 type simulatedError struct {
 	service *corev1.Service
-	// refusal is the error of a connection to them; nil: it is not known what they answer.
-	refusal error
+	// failure is the error of a call if it does not reach them, because they refuse the connection or are not ready; nil: it is not
+	// known what they answer.
+	failure error
+	refused bool
 }
 
 func (e *simulatedError) Error() string {
-	if e.refusal != nil {
-		return e.refusal.Error()
+	if e.failure != nil {
+		return e.failure.Error()
 	}
 	return fmt.Sprintf("service %s/%s cannot be called: %v", e.service.Namespace, e.service.Name, errSimulated)
 }
@@ -53,7 +55,7 @@ func (s *Skipper) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 		return address, nil
 	}
 	var simulated *simulatedError
-	if _, skip := s.Skips(err); skip || errors.As(err, &simulated) && simulated.refusal != nil {
+	if _, skip := s.Skips(err); skip || errors.As(err, &simulated) && simulated.refused {
 		return nameOf(namespace, name, port), nil
 	}
 	return nil, err

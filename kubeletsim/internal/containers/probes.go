@@ -140,7 +140,7 @@ func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32
 	target := netip.AddrPortFrom(address, uint16(port))
 	link := fmt.Sprintf("Get %q: ", lifecycle.ProbeURL(probe.HTTPGet, address.String(), port))
 	if at.Files != nil {
-		if _, unsafe := server.certificate(ctx, at.Files); unsafe != nil {
+		if server.isBare(ctx, at.Files) {
 			answer(lifecycle.ProbeFailed, link+"remote error: tls: internal error")
 			return
 		}
@@ -205,7 +205,7 @@ func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecy
 	status, why := answer.Status, ""
 	server, err := in.runtime.Running(in.node, in.entry, at.Container)
 	if err == nil && at.Files != nil {
-		if _, unsafe := server.certificate(ctx, at.Files); unsafe != nil {
+		if server.isBare(ctx, at.Files) {
 			why = fmt.Sprintf("Get %q: remote error: tls: internal error", lifecycle.ProbeURL(probe.HTTPGet, first(in.podIPs()), port))
 		}
 	}

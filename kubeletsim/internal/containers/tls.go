@@ -1,8 +1,10 @@
 package containers
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
 // servedKey identifies a certificate that a container serves.
@@ -68,6 +71,9 @@ func (in *Ref) certificate(ctx context.Context, from *responses.Files) (*tls.Cer
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", secure.ErrNoCertificate, err)
 	}
+	if bytes.Contains(chain, []byte(unknown.Line)) || bytes.Contains(private, []byte(unknown.Line)) {
+		return nil, secure.ErrUnknown
+	}
 	cert, err := tls.X509KeyPair(chain, private)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", secure.ErrNoCertificate, err)
@@ -79,6 +85,12 @@ func (in *Ref) certificate(ctx context.Context, from *responses.Files) (*tls.Cer
 	}
 	f.served[key] = &servedCertificate{id: in.id, read: now, cert: &cert}
 	return &cert, nil
+}
+
+// isBare reports whether a TLS server has no certificate.
+func (in *Ref) isBare(ctx context.Context, from *responses.Files) bool {
+	_, err := in.certificate(ctx, from)
+	return err != nil && !errors.Is(err, secure.ErrUnknown)
 }
 
 // readFile reads one of the container's files. It reads the volumes only that the file is in: those with tokens would request one,
