@@ -80,7 +80,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	e.deferred = e.state.Resize.Pending != ""
 	e.show()
 	k.containers.SyncProcesses(serving, n, e, annotated, &e.state)
-	k.containers.RunProbes(serving, n, e, annotated, &e.state, out.ProbesDue)
+	k.containers.RunDue(serving, n, e, annotated, &out)
 	e.dropOccurrences(len(occurrences))
 	n.AddStarted(startedBy(out.Events))
 	k.updateUsage(n, e, pod)

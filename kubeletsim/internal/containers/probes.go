@@ -26,22 +26,23 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
-// RunProbes runs the probes that are due and reports their results to the pod's worker. The
+// runProbes runs the probes that are due and reports their results to the pod's worker. The
 // ledger counts them. If work takes turns, a probe waits until the commands that run in containers
 // at this instant have ended or sleep: what it finds does not depend on the speed of goroutines.
-func (rt *Runtime) RunProbes(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State, questions []lifecycle.ProbeRequest) {
+func (rt *Runtime) runProbes(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State, questions []lifecycle.ProbeRequest) {
 	for _, q := range questions {
 		ref := podspec.Containers(pod)[q.Container]
 		c := &state.Containers[q.Container]
 		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)}
 		key := pod.Namespace + "/" + pod.Name + "/" + c.Name + "/" + q.Kind.String()
+		answer := func(answer lifecycle.OccurrenceKind, why string) { in.probeAnswered(q.Kind, answer, why) }
 		rt.processes.GoInTurn(ctx, "probe", key, func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.Kind.Of(ref.Container)
 			address := lifecycle.ProbedAddress(pod, ref, probe)
 			switch {
 			case probe.Exec != nil:
-				in.probeCommand(ctx, work, q.Kind, probe)
+				in.probeCommand(ctx, work, probe.Exec, timeoutOf(probe), answer)
 			case address != "":
 				in.probeOut(ctx, address, q.Kind, probe)
 			default:
@@ -60,25 +61,20 @@ const maxProbeOutput = 10 << 10
 
 // probeCommand runs a probe's command in the container. A command that cannot be simulated
 // succeeds; the result of one that is known not to exist is thrown away.
-func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, exec *corev1.ExecAction, timeout time.Duration, found answers) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	machine, release, err := in.runtime.machineFor(ctx, in)
 	if err != nil {
-		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		found(lifecycle.ProbeSkipped, "")
 		return
 	}
 	defer release()
-	var once sync.Once
-	answer := func(answer lifecycle.OccurrenceKind, why string) {
-		once.Do(func() { in.probeAnswered(kind, answer, why) })
-	}
-	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
-	timer := in.runtime.opts.Clock.AfterFunc(timeout, func() {
-		answer(lifecycle.ProbeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout))
+	answer := found.once()
+	defer in.after(timeout, func() {
+		answer(lifecycle.ProbeFailed, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(exec.Command, " "), timeout))
 		cancel()
-	})
-	defer timer.Stop()
+	})()
 	var out output
 	own := *machine
 	own.Main = &box.Main{
@@ -101,7 +97,7 @@ func (in *Ref) probeCommand(ctx context.Context, work *inflight.Work, kind lifec
 			}
 		},
 	}
-	_, _ = own.Run(ctx, probe.Exec.Command, box.Streams{Out: &out, Err: &out}) // Ended gets the result
+	_, _ = own.Run(ctx, exec.Command, box.Streams{Out: &out, Err: &out}) // Ended gets the result
 }
 
 // output keeps the first maxProbeOutput bytes.
@@ -123,14 +119,34 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// probeServer sends an HTTP probe to a server that is described.
-func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+// answers gets the result of a probe.
+type answers func(answer lifecycle.OccurrenceKind, why string)
+
+// once returns a function that passes on its first call.
+func (a answers) once() answers {
+	var once sync.Once
+	return func(answer lifecycle.OccurrenceKind, why string) { once.Do(func() { a(answer, why) }) }
+}
+
+// timeoutOf returns the time-out of a probe.
+func timeoutOf(probe *corev1.Probe) time.Duration {
+	return time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
+}
+
+// after calls a function after some of the cluster's time, unless stop is called before; never if that is 0.
+func (in *Ref) after(d time.Duration, do func()) (stop func()) {
+	if d == 0 {
+		return func() {}
+	}
+	timer := in.runtime.opts.Clock.AfterFunc(d, do)
+	return func() { timer.Stop() }
+}
+
+// probeServer sends an HTTP probe to a server that is described. of returns why an answer with a status is a failure; empty if it is none.
+func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32, get *corev1.HTTPGetAction, timeout time.Duration, of func(status int) string, found answers) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var once sync.Once
-	answer := func(answer lifecycle.OccurrenceKind, why string) {
-		once.Do(func() { in.probeAnswered(kind, answer, why) })
-	}
+	answer := found.once()
 	server, err := in.runtime.Running(in.node, in.entry, at.Container)
 	if err != nil {
 		answer(lifecycle.ProbeSkipped, "")
@@ -138,22 +154,20 @@ func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32
 	}
 	address, _ := netip.ParseAddr(first(in.podIPs()))
 	target := netip.AddrPortFrom(address, uint16(port))
-	link := fmt.Sprintf("Get %q: ", lifecycle.ProbeURL(probe.HTTPGet, address.String(), port))
+	link := fmt.Sprintf("Get %q: ", lifecycle.ProbeURL(get, address.String(), port))
 	if at.Files != nil {
 		if server.isBare(ctx, at.Files) {
 			answer(lifecycle.ProbeFailed, link+"remote error: tls: internal error")
 			return
 		}
 	}
-	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
-	timer := in.runtime.opts.Clock.AfterFunc(timeout, func() {
+	defer in.after(timeout, func() {
 		answer(lifecycle.ProbeFailed, link+"context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
 		cancel()
-	})
-	defer timer.Stop()
+	})()
 	w := &recorded{}
-	server.serveDescribed(at.Described, &reach.Path{Pod: server.pod, Listener: &at.Listener, Target: target}, w, in.probeRequest(ctx, target, probe.HTTPGet))
-	why := responses.HTTPFailure(w.status)
+	server.serveDescribed(at.Described, &reach.Path{Pod: server.pod, Listener: &at.Listener, Target: target}, w, in.probeRequest(ctx, target, get))
+	why := of(w.status)
 	if w.failure != nil {
 		why = link + w.failure.Error()
 	}
@@ -197,7 +211,7 @@ func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecy
 		return
 	}
 	if at.Described != nil {
-		in.probeServer(ctx, at, port, kind, probe)
+		in.probeServer(ctx, at, port, probe.HTTPGet, timeoutOf(probe), responses.HTTPFailure, func(answer lifecycle.OccurrenceKind, why string) { in.probeAnswered(kind, answer, why) })
 		return
 	}
 	path := responses.ProbePath(probe.HTTPGet)

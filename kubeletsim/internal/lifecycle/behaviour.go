@@ -55,7 +55,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 		}
 	}
 	b.follow(seen, predicted)
-	if hook := preStop(c); hook > 0 {
+	if hook := preStop(c, seen.Course != 0); hook > 0 {
 		b.stops = span.Sum(b.stops, hook)
 	}
 	if len(pod.Annotations) == 0 {
@@ -108,8 +108,8 @@ func defaultRun(pod *corev1.Pod, kind podspec.Kind, lat *Latencies) time.Duratio
 	return span.Forever
 }
 
-// preStop returns the duration of the container's preStop hook.
-func preStop(c *corev1.Container) time.Duration {
+// preStop returns the duration of the container's preStop hook. Commands of an observed container are not run.
+func preStop(c *corev1.Container, observed bool) time.Duration {
 	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
 		return 0
 	}
@@ -118,6 +118,9 @@ func preStop(c *corev1.Container) time.Duration {
 	case hook.Sleep != nil:
 		return time.Duration(hook.Sleep.Seconds) * time.Second
 	case hook.Exec != nil:
+		if !observed && runsCommand(hook.Exec.Command) {
+			return 0 // it is run
+		}
 		return script.Takes(hook.Exec.Command)
 	}
 	return 0

@@ -22,6 +22,7 @@ type Occurrence struct {
 	Reason   string
 	Message  string
 	Probe    ProbeKind
+	Hook     HookKind
 	// Grace bounds the grace period of an Eviction, whose Reason and Message are the pod's, and
 	// Disruption means that the pod gets the condition DisruptionTarget.
 	Grace      time.Duration
@@ -53,6 +54,9 @@ const (
 	ProbeSucceeded
 	ProbeFailed
 	ProbeSkipped
+	// HookSucceeded and HookFailed are the end of a hook.
+	HookSucceeded
+	HookFailed
 )
 
 func (s *stepper) applyOccurrences() {
@@ -137,6 +141,8 @@ func (s *stepper) applyObservation(i int, f Occurrence) {
 		}
 		c.probes[f.Probe].asked = false
 		c.probes[f.Probe].due = s.Now.Add(period(f.Probe.Of(s.refs[i].Container)))
+	case HookSucceeded, HookFailed:
+		s.endHook(i, f)
 	case Lost:
 		c.exitAt = span.After(s.Now, defaultRun(s.Pod, c.Kind, s.Latencies))
 		c.Live, c.traps = false, false

@@ -75,15 +75,12 @@ func (s *stepper) start(i int) bool {
 	does := behaviourOf(s.Pod, ref.Container, c.Kind, c.Restarts, s.Latencies, s.Observed.of(c.Name))
 	c.Phase, c.image, c.startedAt, c.changed = Running, ref.Image, s.Now, false
 	c.has, c.probes, c.Live, c.traps = c.granted, [probeKinds]probeState{}, does.live, false
+	c.hooked = false
 	if does.live {
 		does.runs = span.Forever
 	}
 	c.plan(s.Pod, ref.Container, does)
-	if ref.Lifecycle != nil && s.hookFails(ref, ref.Lifecycle.PostStart) {
-		s.report(&ref, corev1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
-		s.report(&ref, corev1.EventTypeNormal, "Killing", "FailedPostStartHook")
-		s.signal(c, ref, s.Now.Add(s.grace()))
-	}
+	s.runHook(c, ref, PostStart, 0)
 	return true
 }
 

@@ -50,6 +50,8 @@ type Outcome struct {
 	Images []Image
 	// ProbesDue are the probes that the caller has to run now.
 	ProbesDue []ProbeRequest
+	// HooksDue are the hooks that the caller has to run now.
+	HooksDue []HookRequest
 	// Signals are the containers whose processes get SIGTERM and have a handler for it.
 	Signals []string
 }
@@ -77,7 +79,7 @@ func Step(in Input) Outcome {
 		s.State.gates = in.Observed.Gates
 	}
 	s.run()
-	return Outcome{State: s.State, Events: s.events, Wake: s.wakeAt, Images: s.images, Signals: s.signals, ProbesDue: s.probesDue}
+	return Outcome{State: s.State, Events: s.events, Wake: s.wakeAt, Images: s.images, Signals: s.signals, ProbesDue: s.probesDue, HooksDue: s.hooksDue}
 }
 
 type stepper struct {
@@ -87,6 +89,7 @@ type stepper struct {
 	images    []Image
 	signals   []string
 	probesDue []ProbeRequest
+	hooksDue  []HookRequest
 	wakeAt    time.Time
 }
 

@@ -136,11 +136,17 @@ func (s *stepper) stop(i int) bool {
 	return true
 }
 
-// signal sends a container the termination signal. It is killed at killAt at the latest.
+// signal runs a container's preStop hook, and sends it the termination signal. It is killed at killAt at the latest.
 func (s *stepper) signal(c *Container, ref podspec.Container, killAt time.Time) {
-	if killAt.After(s.Now) && ref.Lifecycle != nil && s.hookFails(ref, ref.Lifecycle.PreStop) {
-		s.report(&ref, corev1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+	if killAt.After(s.Now) && ref.Lifecycle != nil && s.runHook(c, ref, PreStop, killAt.Sub(s.Now)) {
+		c.hooked, c.StopAt, c.stopCode = true, killAt, ExitKilled
+		return
 	}
+	s.send(c, ref, killAt)
+}
+
+// send sends a container the termination signal.
+func (s *stepper) send(c *Container, ref podspec.Container, killAt time.Time) {
 	if c.traps {
 		s.signals = append(s.signals, c.Name)
 		c.StopAt, c.stopCode = latest(killAt, s.Now), ExitKilled

@@ -1,0 +1,50 @@
+package containers
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/podspec"
+	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
+	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+)
+
+// RunDue runs the probes and the lifecycle hooks that a step has found due.
+func (rt *Runtime) RunDue(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, out *lifecycle.Outcome) {
+	rt.runProbes(ctx, n, e, pod, &out.State, out.ProbesDue)
+	rt.runHooks(ctx, n, e, pod, &out.State, out.HooksDue)
+}
+
+// runHooks runs hooks as runProbes runs probes, and reports their ends to the pod's worker.
+func (rt *Runtime) runHooks(ctx context.Context, n *nodes.Node, e Pod, pod *corev1.Pod, state *lifecycle.State, due []lifecycle.HookRequest) {
+	for _, q := range due {
+		ref := podspec.Containers(pod)[q.Container]
+		c := &state.Containers[q.Container]
+		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)}
+		key := pod.Namespace + "/" + pod.Name + "/" + c.Name
+		ended := func(answer lifecycle.OccurrenceKind, why string) {
+			kind := lifecycle.HookSucceeded
+			if answer == lifecycle.ProbeFailed || why != "" {
+				kind = lifecycle.HookFailed
+			}
+			e.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Hook: q.Kind, Kind: kind, Message: why})
+		}
+		rt.processes.GoInTurn(ctx, "hook", key, func(work *inflight.Work) {
+			ctx := inflight.With(inflight.Alone(ctx), work)
+			hook := q.Kind.Of(ref.Container)
+			if hook.Exec != nil {
+				in.probeCommand(ctx, work, hook.Exec, q.Limit, ended)
+				return
+			}
+			shown := e.See()
+			if at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, hook.HTTPGet.Port); at != nil && at.Described != nil {
+				in.probeServer(ctx, at, port, hook.HTTPGet, q.Limit, func(int) string { return "" }, ended) // any status will do
+				return
+			}
+			ended(lifecycle.ProbeSucceeded, "")
+		})
+	}
+}
