@@ -72,6 +72,9 @@ type NodeOptions struct {
 	// Registry, if not empty, lists the images that exist: references, one a line, in which * matches any text.
 	// No other image can be pulled. It becomes a ConfigMap with the label minikcm.dev/registry in kube-system.
 	Registry string
+	// ImageCatalog has profiles for images that no ConfigMap describes: empty is the built-in catalog, none has no profile, and
+	// any other text is YAML with ConfigMaps, as minikcm up --image-catalog reads it.
+	ImageCatalog string
 }
 
 // ClockOptions select the cluster's clock.

@@ -96,7 +96,7 @@ func (a *assembly) partOptions(f foundation, local *apiserver.Local) (parts.Opti
 func (o *Options) kubelets() kubeletsim.Options {
 	k := kubeletsim.Options{
 		Nodes: o.Nodes.Count, Node: o.Nodes.Spec, Pools: o.Nodes.Pools, ManageNodes: o.Nodes.Manage, Latencies: o.Nodes.Latencies,
-		KubeletVersion: o.kubernetesVersion(), AwaitPodCIDRs: o.Nodes.PodNetworks.Allocate, Families: o.families(), Seed: o.Seed, Observe: o.observes(),
+		KubeletVersion: o.kubernetesVersion(), AwaitPodCIDRs: o.Nodes.PodNetworks.Allocate, Families: o.families(), Seed: o.Seed, Observe: o.observes(), ImageCatalog: o.Nodes.ImageCatalog,
 	}
 	if o.Clock.Mode == "" || o.Clock.Mode == clock.ModeReal {
 		k.Gather = heartbeatGrid

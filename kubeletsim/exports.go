@@ -12,6 +12,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/kwokwatch"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 	"minikcm.dev/minikcm/kubeletsim/internal/stagerunner"
 )
 
@@ -57,6 +58,38 @@ const (
 	NeverStarted = lifecycle.NeverStarted
 	Lasts        = lifecycle.Lasts
 )
+
+// CatalogNone is the text of a catalog of images without profiles.
+const CatalogNone = images.CatalogNone
+
+// CatalogEntry is a profile of the catalog of images.
+type CatalogEntry struct {
+	// Name is the name of the profile, Images the references of its images, and Listens the ports of its servers as its
+	// description has them.
+	Name    string   `json:"name"`
+	Listens string   `json:"listens"`
+	Images  []string `json:"images"`
+	// Data is the content of a ConfigMap with the profile.
+	Data map[string]string `json:"data"`
+}
+
+// ImageCatalog returns the profiles of a catalog: the built-in one if the text is empty, none for CatalogNone, and else the
+// ConfigMaps of a text of YAML.
+func ImageCatalog(text string) ([]CatalogEntry, error) {
+	catalog, err := images.NewCatalog(text)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := catalog.Entries()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]CatalogEntry, 0, len(entries))
+	for _, e := range entries {
+		all = append(all, CatalogEntry{e.Name, servers.Ports(e.Data["server"]), e.Images, e.Data})
+	}
+	return all, nil
+}
 
 // ErrTooManyNodes is the error of a request for more than MaxNodes nodes.
 var ErrTooManyNodes = nodes.ErrTooManyNodes

@@ -94,6 +94,11 @@ func New(opts Options) (*Kubelets, error) {
 	if opts.Observe {
 		k.Observe()
 	}
+	catalog, err := images.NewCatalog(opts.ImageCatalog)
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog of images: %w", err)
+	}
+	k.images.UseCatalog(catalog)
 	k.pods = newPodTable(&k.images, k.queuePod)
 	k.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,

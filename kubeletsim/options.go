@@ -77,6 +77,8 @@ type Options struct {
 	// Cloud is a client of the simulated cloud, in which each node has an instance. Nil: there is no
 	// cloud.
 	Cloud kubernetes.Interface
+	// ImageCatalog has profiles for images that no ConfigMap describes; see ImageCatalog.
+	ImageCatalog string
 	// KubeletVersion is the version that the nodes report. Default v1.37.2.
 	KubeletVersion string
 	// Version is the version of the simulated container runtime. Default "dev".

@@ -1,12 +1,15 @@
 package minikcmtest_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm/minikcmtest"
@@ -307,5 +310,64 @@ func TestProfilesDescribeServers(t *testing.T) {
 	events, err := c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=InvalidSimulation"})
 	if err != nil || len(events.Items) != 1 || events.Items[0].InvolvedObject.Name != "bad" || events.Items[0].Message != "image profile: server is ignored: listen has no port" {
 		t.Errorf("events: %+v, %v", events.Items, err)
+	}
+}
+
+// The catalog says what common images answer: to each other, too, and unless a profile of the cluster describes the image.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	c := described(t)
+	image := func(name string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.Annotations = nil
+			pod.Spec.Containers[0].Image = name
+		}
+	}
+	port := func(service string, number int) {
+		t.Helper()
+		patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/ports/0/port", "value": %d}, {"op": "replace", "path": "/spec/ports/0/targetPort", "value": %d}]`, number, number)
+		if _, err := c.Client().CoreV1().Services("default").Patch(t.Context(), service, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "httpd", Labels: map[string]string{"minikcm.dev/image": ""}}, Data: map[string]string{"image": "httpd:*", "http": "80 /* 200 mine"}}
+	if _, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), own, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.describes("nginx", "", image("docker.io/library/nginx:1.27.3-alpine"))
+	c.describes("httpd", "", image("httpd:2.4"))
+	c.describes("whoami", "", image("traefik/whoami"))
+	for name, of := range map[string]string{"productpage": "productpage-v1", "details": "details-v1", "reviews": "reviews-v3", "ratings": "ratings-v1"} {
+		c.describes(name, "", image("docker.io/istio/examples-bookinfo-"+of+":1.20.3"))
+		port(name, 9080)
+	}
+	c.pass(time.Second)
+	got := c.says("client", `
+		curl -sI nginx | grep -o '^Server: [a-z0-9/.]*'
+		curl -s nginx | grep -E '<title>|^pod|^request'
+		curl -s -o /dev/null -w '%{http_code}\n' nginx/nosuch
+		curl -s httpd/x
+		curl -s 'whoami/a?b=c' | grep -v IP:
+		curl -s http://productpage:9080/productpage | grep -o '"stars":5,*\|"color":"[a-z]*"\|"author":"[A-Za-z ]*"' | sort -u
+		curl -s http://ratings:9080/ratings/1`, time.Minute)
+	want := `Server: nginx/1.27.3
+<head><title>Welcome to nginx!</title></head>
+pod: nginx
+request: GET /
+404
+mine
+Hostname: whoami
+RemoteAddr: ADDRESS
+GET /a?b=c HTTP/1.1
+Host: whoami
+Accept: */*
+User-Agent: curl/8.14.1
+
+"author":"William Shakespeare"
+"color":"red"
+"stars":5
+{"id":1,"ratings":{"Reviewer1":5,"Reviewer2":4}}`
+	if got = regexp.MustCompile(`RemoteAddr: .*`).ReplaceAllString(got, "RemoteAddr: ADDRESS"); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }

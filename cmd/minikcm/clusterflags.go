@@ -22,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/internal/reachapi"
 	"minikcm.dev/minikcm/internal/releases"
 	"minikcm.dev/minikcm/internal/scenarioapi"
+	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/scenarios"
 )
 
@@ -52,6 +53,8 @@ type clusterFlags struct {
 	startDelay, readyDelay, serviceSync time.Duration
 	podNetworks                         minikcm.PodNetworks
 	cloudProvider                       string
+	// catalog is the value of --image-catalog.
+	catalog string
 	// registry is the file of --registry-file.
 	registry        string
 	ignoreSimulated bool
@@ -71,6 +74,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.podNetworks.IPv4MaskSize, "node-cidr-mask-size-ipv4", 0, "the same of its IPv4 network, with two ranges (default 24)")
 	flags.IntVar(&f.podNetworks.IPv6MaskSize, "node-cidr-mask-size-ipv6", 0, "the same of its IPv6 network, with two ranges (default 64)")
 	flags.StringVar(&f.cloudProvider, "cloud-provider", "", "put the nodes into a cloud: simulated, in which each has an instance and, with --allocate-node-cidrs, routes to its pod networks; they are ConfigMaps in the namespace minikcm-cloud (default none)")
+	flags.StringVar(&f.catalog, "image-catalog", "", "what is known of images that no ConfigMap describes: none, or a file with ConfigMaps as image profiles (default the catalog that \"minikcm images\" lists)")
 	flags.StringVar(&f.registry, "registry-file", "", "file with the images that exist, one reference a line, in which * matches any text; pulls of others fail with ErrImagePull (default: every image exists)")
 	flags.BoolVar(&f.ignoreSimulated, "ignore-simulated-webhooks", false, "skip webhooks and APIServices behind which only simulated pods are, which otherwise fail: clients get a warning, and the Service an event")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the cluster's state in this directory; without it, the state is lost when the command ends")
@@ -144,6 +148,12 @@ func (f *clusterFlags) parse() (minikcm.Options, error) {
 		if opts.Nodes.Registry, err = readRegistry(f.registry); err != nil {
 			return opts, badInput{err}
 		}
+	}
+	if opts.Nodes.ImageCatalog, err = readCatalog(f.catalog); err != nil {
+		return opts, badInput{err}
+	}
+	if _, err = kubeletsim.ImageCatalog(opts.Nodes.ImageCatalog); err != nil {
+		return opts, badInput{fmt.Errorf("--image-catalog: %w", err)}
 	}
 	opts.Nodes.Stages.Watch = true
 	if opts.Nodes.Stages.Manifests, err = minikcm.ReadStages(f.stages); err != nil {

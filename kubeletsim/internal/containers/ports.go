@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
+	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // Port returns a TCP port of the pod; nil if nothing listens on it.
@@ -65,6 +66,10 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 		return
 	}
 	if at.Files != nil && secure.Refuse(w, r) {
+		return
+	}
+	if at.Described != nil && at.Described.Mode != servers.HTTP {
+		fails(servers.Close)(r.Context(), w) // it does not speak HTTP
 		return
 	}
 	if at.Described != nil {

@@ -267,8 +267,10 @@ func (s *serving) prepare(route *servers.Route) error {
 		return err
 	}
 	switch {
-	case route.Files != "":
-		s.file(route, a)
+	case route.Files != nil:
+		if err := s.file(route, a); err != nil {
+			return fmt.Errorf("files: %w", err)
+		}
 	case route.Command != nil:
 		s.fromOutput(route.Command, a)
 	}
@@ -327,8 +329,12 @@ func (s *serving) write(w http.ResponseWriter, a *servers.Answer) {
 }
 
 // file makes one of the container's files the body of an answer, or a directory's index.html.
-func (s *serving) file(route *servers.Route, a *servers.Answer) {
-	name := path.Join(route.Files, path.Clean("/"+route.Rest(s.in.Request.Path)))
+func (s *serving) file(route *servers.Route, a *servers.Answer) error {
+	root, err := route.Files.Text(s.in)
+	if err != nil {
+		return err
+	}
+	name := path.Join("/", root, path.Clean("/"+route.Rest(s.in.Request.Path)))
 	data, err := s.actor.ReadFile(name)
 	if err != nil {
 		if index, missing := s.actor.ReadFile(name + "/index.html"); missing == nil {
@@ -338,10 +344,11 @@ func (s *serving) file(route *servers.Route, a *servers.Answer) {
 	a.HasBody = true
 	if err != nil {
 		a.Status, a.Body = http.StatusNotFound, "404 page not found\n"
-		return
+		return nil
 	}
 	a.Body = string(data)
 	a.Headers = append([]servers.Header{{Name: "Content-Type", Value: contentType(name, data)}}, a.Headers...)
+	return nil
 }
 
 // contentType returns the type of a file, from its name or its content.

@@ -60,7 +60,12 @@ type Profiles struct {
 	byName map[types.NamespacedName]profile
 	// order has the profiles by namespace and name.
 	order []profile
+	// catalog has profiles for images that no ConfigMap describes; nil: there is none.
+	catalog *Catalog
 }
+
+// UseCatalog sets the catalog. It must be called before anything else.
+func (b *Profiles) UseCatalog(c *Catalog) { b.catalog = c }
 
 // profile is the content of one ConfigMap.
 type profile struct {
@@ -68,6 +73,8 @@ type profile struct {
 	image, command []*regexp.Regexp
 	annotations    map[string]string // by annotation
 	content        Content
+	// describes means that it has more than pulls of the image.
+	describes bool
 }
 
 // Update reads a ConfigMap and reports whether the profiles changed.
@@ -76,12 +83,7 @@ func (b *Profiles) Update(c *corev1.ConfigMap) bool {
 	if _, marked := c.Labels[LabelImage]; !marked || c.Data["image"] == "" {
 		return b.Forget(name)
 	}
-	page := profile{name: name, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"), annotations: map[string]string{}, content: contentOf(c.Data)}
-	for _, key := range append(ofImages(), ofProcesses()...) {
-		if value, ok := c.Data[keyOf(key)]; ok {
-			page.annotations[key] = value
-		}
-	}
+	page := newProfile(c)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byName == nil {
@@ -90,6 +92,20 @@ func (b *Profiles) Update(c *corev1.ConfigMap) bool {
 	b.byName[name] = page
 	b.sort()
 	return true
+}
+
+// newProfile reads a profile.
+func newProfile(c *corev1.ConfigMap) profile {
+	page := profile{
+		name: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, image: patterns(c.Data["image"], ""), command: patterns(c.Data["command"], ".*"),
+		annotations: map[string]string{}, content: contentOf(c.Data), describes: describes(c.Data),
+	}
+	for _, key := range append(ofImages(), ofProcesses()...) {
+		if value, ok := c.Data[keyOf(key)]; ok {
+			page.annotations[key] = value
+		}
+	}
+	return page
 }
 
 // Invalid describes the answers of a profile that cannot be parsed.
@@ -145,7 +161,7 @@ func matches(all []*regexp.Regexp, text string) bool {
 func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if len(b.order) == 0 {
+	if len(b.order) == 0 && b.catalog == nil {
 		return pod
 	}
 	own, added := pod.Annotations, map[string]string(nil)
@@ -157,20 +173,10 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 				}
 				added[podspec.AnnotationKnownContent(ref.Name)] = ""
 			}
-			for key, value := range page.annotationsFor(ref.Container) {
-				name := key + "." + ref.Name
-				_, declared := own[name]
-				if _, forAll := own[key]; forAll && ref.Kind != podspec.InitContainer {
-					declared = true
-				}
-				if _, known := added[name]; declared || known {
-					continue
-				}
-				if added == nil {
-					added = map[string]string{}
-				}
-				added[name] = value
-			}
+			added = page.addTo(added, own, ref)
+		}
+		if page := b.fromCatalog(ref, own); page != nil {
+			added = page.addTo(added, own, ref)
 		}
 	}
 	completed := b.completedLocked(pod)
@@ -181,6 +187,45 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	annotated := *completed
 	annotated.Annotations = added
 	return &annotated
+}
+
+// addTo adds the annotations of the profile that a container does not have.
+func (p *profile) addTo(added, own map[string]string, ref podspec.Container) map[string]string {
+	for key, value := range p.annotationsFor(ref.Container) {
+		name := key + "." + ref.Name
+		if _, known := added[name]; known || declares(own, key, ref) {
+			continue
+		}
+		if added == nil {
+			added = map[string]string{}
+		}
+		added[name] = value
+	}
+	return added
+}
+
+// declares reports whether a pod's own annotations have one for a container.
+func declares(own map[string]string, key string, ref podspec.Container) bool {
+	if _, named := own[key+"."+ref.Name]; named {
+		return true
+	}
+	_, forAll := own[key]
+	return forAll && ref.Kind != podspec.InitContainer
+}
+
+// fromCatalog returns the catalog's profile of a container; nil if there is none, if a ConfigMap describes the image, or if the pod's
+// own annotations say what the container answers. It requires the lock.
+func (b *Profiles) fromCatalog(ref podspec.Container, own map[string]string) *profile {
+	page := b.catalog.of(ref.Image)
+	if page == nil || declares(own, responses.AnnotationHTTP, ref) || declares(own, responses.AnnotationGRPC, ref) {
+		return nil
+	}
+	for i := range b.order {
+		if b.order[i].describes && b.order[i].isOf(ref.Container) {
+			return nil
+		}
+	}
+	return page
 }
 
 // isOf reports whether the profile describes the container's image, in any spelling.

@@ -35,3 +35,24 @@ func TestConformanceProfiles(t *testing.T) {
 		}
 	}
 }
+
+// The profiles of the built-in catalog can be read, and say that there is more in their images.
+func TestBuiltInCatalog(t *testing.T) {
+	t.Parallel()
+	catalog, err := images.NewCatalog("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := catalog.Entries()
+	if err != nil || len(entries) < 15 {
+		t.Fatalf("%d profiles: %v", len(entries), err)
+	}
+	for _, e := range entries {
+		for _, bad := range images.Invalid(&corev1.ConfigMap{Data: e.Data}) {
+			t.Errorf("%s: %s", e.Name, bad)
+		}
+		if e.Data["content"] != "unknown" {
+			t.Errorf("%s: content %q", e.Name, e.Data["content"])
+		}
+	}
+}

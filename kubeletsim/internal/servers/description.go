@@ -231,3 +231,24 @@ func (l *Listener) Constant(r *Request) (status int, ok bool) {
 	}
 	return statusNotFound, true
 }
+
+// Ports lists the ports of a description for people, as a container has them without arguments and variables.
+func Ports(text string) string {
+	d, err := Parse(text)
+	if err != nil {
+		return ""
+	}
+	in := &Input{Container: &Container{}, Pod: &Pod{}}
+	var ports []string
+	for _, l := range d.listeners {
+		port, err := l.port.Text(in)
+		if err != nil || port == "" {
+			continue
+		}
+		if l.Mode != HTTP || l.protocol != corev1.ProtocolTCP {
+			port += "/" + string(l.protocol)
+		}
+		ports = append(ports, port)
+	}
+	return strings.Join(ports, ", ")
+}

@@ -26,6 +26,9 @@ const (
 	baseCost = 10
 )
 
+// maxRange caps the elements that lists.range returns.
+const maxRange = 10_000
+
 // errBudget is the error of an evaluation for which nothing of requestCost is left.
 var errBudget = errors.New("the expressions cost too much together")
 
@@ -90,8 +93,8 @@ func newEnvironment(in scope) (*cel.Env, error) {
 	object := func(of reflect.Type) *cel.Type { return cel.ObjectType(of.String()) }
 	request, container, pod, reply, output := reflect.TypeFor[Request](), reflect.TypeFor[Container](), reflect.TypeFor[Pod](), reflect.TypeFor[Reply](), reflect.TypeFor[Output]()
 	options := []cel.EnvOption{
-		celtext.StdLib(), celtext.Matches(), ext.Strings(), celtext.Replace(), celtext.Join(), ext.Encoders(), ext.TwoVarComprehensions(), cel.OptionalTypes(),
-		ext.NativeTypes(ext.ParseStructTags(true), request, container, pod, reply, output),
+		celtext.StdLib(), celtext.Matches(), ext.Strings(), celtext.Replace(), celtext.Join(), ext.Encoders(), ext.TwoVarComprehensions(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), cel.OptionalTypes(),
+		ext.NativeTypes(ext.ParseStructTags(true), request, container, pod, reply, output), sortMaps,
 		cel.Variable("container", object(container)), cel.Variable("pod", object(pod)),
 	}
 	options = append(options, pureFunctions()...)
@@ -202,7 +205,7 @@ func (a *activation) calls() any {
 	for name, reply := range a.Calls {
 		all[types.String(name)] = env.CELTypeAdapter().NativeToValue(reply)
 	}
-	return types.NewRefValMap(env.CELTypeAdapter(), all)
+	return sorted{types.NewRefValMap(env.CELTypeAdapter(), all)}
 }
 
 // Parent implements cel.Activation.

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +31,11 @@ type Request struct {
 
 // Container is the variable container.
 type Container struct {
-	Name  string            `cel:"name"`
-	Image string            `cel:"image"`
-	Env   map[string]string `cel:"env"`
+	Name  string `cel:"name"`
+	Image string `cel:"image"`
+	// Tag is the tag of the image; latest if it has none.
+	Tag string            `cel:"tag"`
+	Env map[string]string `cel:"env"`
 	// Args are the command and its arguments, Mounts the paths of volumes.
 	Args      []string  `cel:"args"`
 	Mounts    []string  `cel:"mounts"`
@@ -71,11 +74,20 @@ type Output struct {
 
 // ContainerOf returns what follows from a pod about one of its containers. The caller adds what belongs to its run.
 func ContainerOf(pod *corev1.Pod, c *corev1.Container) *Container {
-	known := &Container{Name: c.Name, Image: c.Image, Args: podspec.CommandLine(c.Command, c.Args), Env: podspec.KnownVariables(pod, c).Values}
+	known := &Container{Name: c.Name, Image: c.Image, Tag: tagOf(c.Image), Args: podspec.CommandLine(c.Command, c.Args), Env: podspec.KnownVariables(pod, c).Values}
 	for _, m := range c.VolumeMounts {
 		known.Mounts = append(known.Mounts, m.MountPath)
 	}
 	return known
+}
+
+// tagOf returns the tag of an image.
+func tagOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		return image[i+1:]
+	}
+	return "latest"
 }
 
 // PodOf returns what follows from a pod. The caller adds its address.

@@ -3,6 +3,7 @@ package servers
 import (
 	"encoding/json"
 	"fmt"
+	"net/textproto"
 	"reflect"
 	"strings"
 
@@ -50,6 +51,13 @@ func pureFunctions() []cel.EnvOption {
 	list, text := cel.ListType(cel.StringType), cel.StringType
 	return []cel.EnvOption{
 		cel.Function("flag", cel.MemberOverload("list_flag", []*cel.Type{list, text, text}, text, cel.FunctionBinding(flag))),
+		cel.Function("headerName", cel.Overload("header_name_string", []*cel.Type{text}, text, cel.UnaryBinding(func(v ref.Val) ref.Val {
+			s, ok := v.(types.String)
+			if !ok {
+				return types.MaybeNoSuchOverloadErr(v)
+			}
+			return types.String(textproto.CanonicalMIMEHeaderKey(string(s)))
+		}))),
 		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, text, cel.UnaryBinding(func(v ref.Val) ref.Val {
 			data, err := appendJSON(nil, v, 0)
 			if err != nil {
@@ -69,7 +77,7 @@ func pureFunctions() []cel.EnvOption {
 			if err := json.Unmarshal([]byte(s), &parsed); err != nil {
 				return types.WrapErr(err)
 			}
-			return types.DefaultTypeAdapter.NativeToValue(parsed)
+			return sorting{types.DefaultTypeAdapter}.NativeToValue(parsed)
 		}))),
 	}
 }

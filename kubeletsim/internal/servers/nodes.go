@@ -172,7 +172,7 @@ func (r *Route) allNeeds() needs {
 			}
 		}
 	}
-	add(r.condition, r.Delay, r.Log, r.Exit, r.status, r.body)
+	add(r.condition, r.Delay, r.Log, r.Exit, r.status, r.body, r.Files)
 	for _, h := range r.answers {
 		add(h.value)
 	}

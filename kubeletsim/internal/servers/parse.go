@@ -61,7 +61,7 @@ type rawRoute struct {
 	Headers yaml.Node `yaml:"headers"`
 	Body    yaml.Node `yaml:"body"`
 	JSON    yaml.Node `yaml:"json"`
-	Files   string    `yaml:"files"`
+	Files   yaml.Node `yaml:"files"`
 	Fail    string    `yaml:"fail"`
 	Exit    yaml.Node `yaml:"exit"`
 	Unknown bool      `yaml:"unknown"`
@@ -209,7 +209,7 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 // absolute returns an error if a text is no absolute path.
 func absolute(text string) error {
 	if !strings.HasPrefix(text, "/") {
-		return fmt.Errorf("%q is no absolute path of a file", text)
+		return fmt.Errorf("%q is no absolute path", text)
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (p *parser) route(raw *rawRoute, mode Mode) (*Route, error) {
 	if p.routes++; p.routes > maxRoutes {
 		return nil, fmt.Errorf("there are more than %d routes", maxRoutes)
 	}
-	r := &Route{line: raw.Line, Files: raw.Files, Fail: Failure(raw.Fail), Unknown: raw.Unknown}
+	r := &Route{line: raw.Line, Fail: Failure(raw.Fail), Unknown: raw.Unknown}
 	before := p.expressions
 	if err := p.request(r, raw, mode); err != nil {
 		return nil, err
@@ -329,11 +329,11 @@ func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
 	default:
 		return fmt.Errorf("fail: %q is none of reset, close and hang", raw.Fail)
 	}
-	if r.Files != "" && !strings.HasPrefix(r.Files, "/") {
-		return fmt.Errorf("files: %q is no absolute path of a directory", r.Files)
+	if r.Files, err = p.checked(&raw.Files, ofRequest, absolute); err != nil {
+		return fmt.Errorf("files: %w", err)
 	}
 	ways := 0
-	for _, given := range []bool{r.body != nil, r.json != nil, r.Files != "", r.Fail != "", r.Unknown} {
+	for _, given := range []bool{r.body != nil, r.json != nil, r.Files != nil, r.Fail != "", r.Unknown} {
 		if given {
 			ways++
 		}

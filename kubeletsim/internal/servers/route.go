@@ -23,9 +23,9 @@ type Route struct {
 	set []assignment
 	// Log is a line of the container's log.
 	Log *Value
-	// Files is the directory whose files are served; empty if none is. Beneath it, the path of the request counts from the route's
+	// Files is the directory whose files are served; nil if none is. Beneath it, the path of the request counts from the route's
 	// literal beginning.
-	Files string
+	Files *Value
 	// Fail is Reset, Close or Hang in place of an answer.
 	Fail Failure
 	// Exit is the exit code with which the container ends after the answer.
@@ -133,12 +133,12 @@ func (r *Route) asks(q *Request) bool {
 
 // NeedsMachine reports whether the route needs the container's files, environment, programs or network.
 func (r *Route) NeedsMachine() bool {
-	return r.needs.machine || r.Command != nil || len(r.Calls) > 0 || r.Files != ""
+	return r.needs.machine || r.Command != nil || len(r.Calls) > 0 || r.Files != nil
 }
 
 // constant returns the status of an answer that does not depend on anything, and has no effect.
 func (r *Route) constant() (status int, ok bool) {
-	if r.condition != nil || r.Delay != nil || len(r.Calls) > 0 || r.Command != nil || len(r.set) > 0 || r.Log != nil || r.Files != "" || r.Fail != "" || r.Exit != nil {
+	if r.condition != nil || r.Delay != nil || len(r.Calls) > 0 || r.Command != nil || len(r.set) > 0 || r.Log != nil || r.Files != nil || r.Fail != "" || r.Exit != nil {
 		return 0, false
 	}
 	if r.status == nil || r.Unknown {

@@ -114,6 +114,8 @@ func TestAnswers(t *testing.T) {
 		{"{body: '${file(\"/etc/x\")}'}", "/", "no such file or directory"},
 		{"{set: {hits: '${state.hits + 1}', last: '${request.path}'}, body: '${state.hits} ${state.last}'}", "/q", "200 6 /q"},
 		{"{json: {name: '${pod.name}', port: 80, ok: true, none: null, list: [1, '${[1, 2]}'], 'q\"': '<${1 + 1}>'}}", "/", `200 Content-Type=application/json {"name":"web-0","port":80,"ok":true,"none":null,"list":[1,[1,2]],"q\"":"<2>"}`},
+		{"{body: '${request.query.transformList(k, v, k + v).join(\",\")}'}", "/?d=1&c=2&b=3&a=4&e=5", "200 a4,b3,c2,d1,e5"},
+		{"{body: '${has(request.query.a)} ${has(request.query.b)} ${\"a\" in request.query} ${request.query.size()} ${headerName(\"user-agent\")}'}", "/?a=1", "200 true false true 1 User-Agent"},
 		{"{json: '${request.query}'}", "/?b=1&a=2", `200 Content-Type=application/json {"a":"2","b":"1"}`},
 		{"{headers: {X-A: '${request.peer}', Server: own}, body: x}", "/", "200 X-A=10.0.0.9 Server=own x"},
 		{"{headers: {Set-Cookie: [a, b]}, body: x}", "/", "200 Server=shop Set-Cookie=a Set-Cookie=b x"},
