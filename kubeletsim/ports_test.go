@@ -272,7 +272,10 @@ func TestProxy(t *testing.T) {
 	t.Parallel()
 	c := newStreamCluster(t)
 	c.run(httpPod("web"))
-	c.run(podNamed("plain", func(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "plain"} }))
+	c.run(podNamed("plain", func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{"app": "plain"}
+		pod.Spec.Containers[0].Image = "shop" // nothing describes it
+	}))
 	c.run(podNamed("mute", func(pod *corev1.Pod) {
 		pod.Labels = map[string]string{"app": "mute"}
 		pod.Spec.Containers[0].Command = []string{"sleep", "infinity"}
