@@ -45,9 +45,10 @@ type Runner struct {
 	opts   Options
 	client kubernetes.Interface
 	loop   loop.Typed[string]
-	// classes reads GatewayClasses, and others the other kinds once there is a class to serve.
-	classes, others *kwokwatch.Sources
-	running         sync.WaitGroup
+	// classes reads GatewayClasses. others makes what reads the other kinds, which is needed once there is a class to serve.
+	classes *kwokwatch.Sources
+	others  func() *kwokwatch.Sources
+	running sync.WaitGroup
 
 	mu      sync.Mutex
 	objects map[string][]*unstructured.Unstructured
@@ -93,9 +94,11 @@ func New(opts Options) (*Runner, error) {
 	of := opts.Options
 	of.Name = Name + "-classes"
 	r.classes = kwokwatch.New(of, kind(gateways.ClassKind, gateways.ClassResource, "v1", "v1beta1"))
-	of.Name = Name + "-routes"
-	r.others = kwokwatch.New(of, kind(gateways.GatewayKind, gateways.GatewayResource, "v1", "v1beta1"), kind(gateways.RouteKind, gateways.RouteResource, "v1", "v1beta1"),
-		kind(gateways.GrantKind, gateways.GrantResource, "v1", "v1beta1"))
+	r.others = func() *kwokwatch.Sources {
+		of.Name = Name + "-routes"
+		return kwokwatch.New(of, kind(gateways.GatewayKind, gateways.GatewayResource, "v1", "v1beta1"), kind(gateways.RouteKind, gateways.RouteResource, "v1", "v1beta1"),
+			kind(gateways.GrantKind, gateways.GrantResource, "v1", "v1beta1"))
+	}
 	return r, nil
 }
 
@@ -124,14 +127,15 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.running.Go(func() {
 		select {
 		case <-r.serving:
-			_ = r.others.Run(own) // always nil
+			others := r.others()
+			_ = others.Run(own) // always nil
+			others.Wait()
 		case <-ctx.Done():
 		}
 	})
 	err := r.loop.Run(own)
 	r.running.Wait()
 	r.classes.Wait()
-	r.others.Wait()
 	return err
 }
 
