@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// builtIn has a profile a file. The first line names the repositories of its images.
+// builtIn has a profile a file. The first line names the repositories of its images; those with a slash are in any registry.
 //
 //go:embed catalog/*.yaml
 var builtIn embed.FS
@@ -146,6 +146,9 @@ func (c *Catalog) data(index int) (map[string]string, error) {
 	}
 	for _, repository := range e.Images {
 		data["image"] += repository + ":*\n" + repository + "@*\n"
+		if strings.Contains(repository, "/") {
+			data["image"] += "*/" + repository + ":*\n*/" + repository + "@*\n"
+		}
 	}
 	data[keyContent] = contentUnknown
 	return data, nil
@@ -175,7 +178,11 @@ func (c *Catalog) of(image string) *profile {
 
 func (c *Catalog) search(image string) *profile {
 	repository, _ := splitReference(qualified(image))
-	if i, ok := c.byRepository[repository]; ok {
+	i, ok := c.byRepository[repository]
+	if _, name, _ := strings.Cut(repository, "/"); !ok && strings.Contains(name, "/") { // the same name in another registry
+		i, ok = c.byRepository[defaultRegistry+name]
+	}
+	if ok {
 		return c.profile(i)
 	}
 	for i := range c.entries {
