@@ -76,6 +76,7 @@ var exitCodes = map[string]exits{
 	"fault PART":            {"the fault has happened", "it failed", "130 with `--wait`"},
 	"fit":                   {"one more replica fits, or all that `--replicas` asks for", "it does not fit", uncertainAnswer},
 	"help":                  {yes: shown},
+	"images":                {yes: shown},
 	"kubectl":               {"kubectl's", "kubectl's", "those of kubectl, whose wrong flags and arguments end with 1; 2: KUBECONFIG cannot be used"},
 	"list":                  {shown, "the registry cannot be read", ""},
 	"node add":              {"the nodes are Ready", "a node is not Ready in time", "2: a node exists already"},
