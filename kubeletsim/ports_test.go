@@ -206,7 +206,7 @@ func TestTLSPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(podNamed("web", func(pod *corev1.Pod) {
-		pod.Annotations = map[string]string{"minikcm.dev/http": "8443 tls /certs/tls.crt /certs/tls.key\n8443 / 200 safe\n9443 tls /none /none\n8080 / 200 plain"}
+		pod.Annotations = map[string]string{"minikcm.dev/http": "8443 tls /certs/tls.crt /certs/tls.key\n8443 / 200 safe\n9443 tls /tmp/none /tmp/none\n8080 / 200 plain"}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "certs", MountPath: "/certs"}}
 		pod.Spec.Volumes = []corev1.Volume{{Name: "certs", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "web"}}}}
 	}))

@@ -27,7 +27,7 @@ func TestReach(t *testing.T) {
 	}))
 	for _, name := range []string{"client", "web"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}}}
-		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "nginx"}}
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "app"}}
 		if _, err := c.Client().CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
