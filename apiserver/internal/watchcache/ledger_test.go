@@ -93,15 +93,14 @@ func TestBookmarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan []string)
-	go func() { done <- f.next(w) }()
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		if err := f.clock.Advance(f.ctx, time.Minute); err != nil {
 			t.Error(err)
 		}
-		done <- nil
 	}()
-	if diff := cmp.Diff([]string{at("BOOKMARK", "", elsewhere)}, <-done); diff != "" {
+	if diff := cmp.Diff([]string{at("BOOKMARK", "", elsewhere)}, f.next(w)); diff != "" {
 		t.Error(diff)
 	}
 	if events, err := queued(w); len(events) != 0 || err != nil {
