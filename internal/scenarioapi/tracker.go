@@ -29,7 +29,7 @@ type tracker struct {
 	// version is the version of the last change, and at the time when that was made.
 	version uint64
 	at      time.Time
-	// next is the index of the step that begins next, and own the number of steps without those of "finally".
+	// next is the index of the step that begins next, and own the number of steps outside of "finally".
 	next, own int
 	// page is the report as a compressed HTML page; nil: there is none.
 	page []byte

@@ -24,7 +24,7 @@ import (
 	"minikcm.dev/minikcm/minikcmtest"
 )
 
-// gatewayDefinitions stand for those of the Gateway API.
+// gatewayDefinitions installs definitions of the kinds of the Gateway API, without their schemas.
 func gatewayDefinitions(t *testing.T, c *minikcmtest.Cluster) {
 	t.Helper()
 	text := ""

@@ -123,7 +123,7 @@ func (t *inside) verify(ctx context.Context, port *secure.Port) error {
 	case config != nil && config.InsecureSkipVerify:
 		return nil
 	}
-	roots := x509.NewCertPool() // those of the machine have signed nothing in the cluster
+	roots := x509.NewCertPool() // the machine's authorities have signed nothing in the cluster
 	if config != nil && config.RootCAs != nil {
 		roots = config.RootCAs
 	}

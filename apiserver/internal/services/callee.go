@@ -13,9 +13,9 @@ import (
 	"minikcm.dev/minikcm/internal/network/secure"
 )
 
-// PodPort is what a connection to a port of a pod reaches.
+// PodPort is the end of a connection to a port of a pod.
 type PodPort struct {
-	// Port is what listens; nil: nothing does, and the connection is refused.
+	// Port has the program that listens; nil: none does, and the connection is refused.
 	Port *secure.Port
 	// Lost means that the pod's node is cut off, Unknown that what listens is not known, or what it answers.
 	Lost, Unknown bool

@@ -22,8 +22,8 @@ const (
 // ClusterVersions are the versions of the kind that can be read, the best one first. They have equal fields.
 func ClusterVersions() []string { return []string{"v1beta1", "v1alpha2"} }
 
-// Tier is a group of cluster-wide policies. Those of Admin are asked before NetworkPolicies; those of Baseline after them, about pods
-// that no NetworkPolicy selects.
+// Tier is a group of cluster-wide policies. The tier Admin is asked before NetworkPolicies; the tier Baseline after them, about
+// pods that no NetworkPolicy selects.
 type Tier string
 
 // The tiers.

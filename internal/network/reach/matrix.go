@@ -16,7 +16,7 @@ import (
 
 // MatrixAsk is a question for the connections between all workloads.
 type MatrixAsk struct {
-	// Namespaces are those of the workloads; empty: all.
+	// Namespaces hold the workloads; empty: all namespaces do.
 	Namespaces []string
 	// Port is the port of each destination; 0: each port that its pods declare, or 80 if they declare none.
 	Port     int32

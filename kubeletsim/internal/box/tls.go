@@ -74,7 +74,7 @@ const certificateFile = "/etc/ssl/certs/ca-certificates.crt"
 // errNoRoots means that a file has no certificates.
 var errNoRoots = errors.New("the file has no certificates")
 
-// roots reads the authorities that curl trusts: in the file that is given, by an option or in the environment, or those of the image.
+// roots reads the authorities that curl trusts: in the file that is given, by an option or in the environment, or in the image's bundle.
 // The pool is nil if the file's content is unknown: any certificate is assumed to be trusted then.
 func (p *proc) roots(ctx context.Context, given string) (pool *x509.CertPool, file string, err error) {
 	file = cmp.Or(given, p.env["CURL_CA_BUNDLE"], p.env["SSL_CERT_FILE"])

@@ -41,7 +41,7 @@ type Entry struct {
 	// Name is the name of the profile, and Images the references of its images.
 	Name   string   `json:"name"`
 	Images []string `json:"images"`
-	// Data is what a ConfigMap has as the profile.
+	// Data is the profile, as in a ConfigMap.
 	Data map[string]string `json:"data,omitempty"`
 
 	file string

@@ -2,7 +2,7 @@ package images
 
 import "testing"
 
-// A name with a slash is that of the catalog in any registry; one without may be another image elsewhere.
+// The catalog knows a name with a slash in any registry; one without may be another image elsewhere.
 func TestRegistriesOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	c, err := NewCatalog("")
