@@ -235,3 +235,26 @@ func TestWebhooksSeeEquivalents(t *testing.T) {
 		t.Errorf("the webhook saw %+v: %s", seen.Kind, seen.Object.Raw)
 	}
 }
+
+// Fields that a webhook adds to a custom object are pruned as those of a client are.
+func TestWebhooksOfPrunedKinds(t *testing.T) {
+	h := start(t)
+	o := newObserver(t, func(rq *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		answer := allow(rq)
+		answer.Patch, answer.PatchType = []byte(`[{"op":"add","path":"/spec/extra","value":"x"},{"op":"add","path":"/spec/size","value":7}]`), ptr.To(admissionv1.PatchTypeJSONPatch)
+		return answer
+	})
+	newCustoms(t, h, inMemory().config(h)).define(widgetDefinition)
+	h.hook(t, o, rule("example.com", "v1", "widgets", registrationv1.Create, registrationv1.Update))
+	for _, version := range []string{"v1", "v1alpha1"} {
+		path := "/apis/example.com/" + version + "/namespaces/default/widgets"
+		created := h.mustSend("POST", path, `{"apiVersion":"example.com/`+version+`","kind":"Widget","metadata":{"name":"`+version+`"},"spec":{"size":3}}`).body
+		updated := h.mustSend("PATCH", path+"/"+version, `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", "application/merge-patch+json").body
+		stored := h.mustSend("GET", path+"/"+version, "").body
+		for request, got := range map[string][]byte{"create": created, "patch": updated, "get": stored} {
+			if !strings.Contains(string(got), `"size":7`) || strings.Contains(string(got), `"extra"`) {
+				t.Errorf("%s, %s: %s", version, request, got)
+			}
+		}
+	}
+}

@@ -42,10 +42,17 @@ func (k Kinds) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 }
 
 // Default implements runtime.ObjectDefaulter. The result of a policy for a built-in
-// kind is unstructured, but also gets the kind's defaults.
+// kind is unstructured, but also gets the kind's defaults. A custom object first loses
+// the fields that are not in its schema, which a webhook or policy may have added.
 func (k Kinds) Default(obj runtime.Object) {
 	row := k.Table().ByKind(obj.GetObjectKind().GroupVersionKind())
-	if row == nil || row.Strategy.Default == nil {
+	if row == nil {
+		return
+	}
+	if row.Coerce != nil {
+		_, _ = row.Coerce(obj, false) // validation rejects what is malformed
+	}
+	if row.Strategy.Default == nil {
 		return
 	}
 	loose, unstructured := obj.(*unstructured.Unstructured)
