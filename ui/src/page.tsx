@@ -95,12 +95,12 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         </nav>
         <ClockBar clock={clock} report={report} />
         <button
-          type="button" title="Create or change objects from YAML"
+          type="button" title="Create or change objects from YAML" aria-label="Create"
           onClick={() => {
             location.href = `${addressOf(route)}${route.query.toString() ? "&" : "?"}create=1`;
           }}
         >
-          + Create
+          +<span class="spacious"> Create</span>
         </button>
         <RecordingSign actions={actions} />
         <Connection store={store} />
