@@ -126,7 +126,7 @@ func TestWebhooksInPods(t *testing.T) {
 	}
 }
 
-// takes checks how much of the cluster's time a call takes.
+// takes checks how much of the cluster's time a call takes at least: more may pass until the client has read the answer.
 func (c *traffic) takes(want time.Duration, call func()) {
 	c.t.Helper()
 	began := c.Clock().Now()
@@ -138,8 +138,8 @@ func (c *traffic) takes(want time.Duration, call func()) {
 	if err := c.Wait(c.t.Context(), done); err != nil {
 		c.t.Error(err)
 	}
-	if took := c.Clock().Since(began); took != want {
-		c.t.Errorf("the call took %v of the cluster's time, want %v", took, want)
+	if took := c.Clock().Since(began); took < want {
+		c.t.Errorf("the call took %v of the cluster's time, want at least %v", took, want)
 	}
 }
 
