@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 )
 
 // ReachOf is a connection to ask about.
@@ -49,6 +51,55 @@ func (c *Cluster) Reach(ctx context.Context, of ReachOf) (*Reach, error) {
 	}
 	reach := &Reach{}
 	return reach, c.ask(ctx, http.MethodGet, "/minikcm/v1/reach", query, nil, reach)
+}
+
+// ReachMatrixOf selects the connections of a ReachMatrix.
+type ReachMatrixOf struct {
+	// Namespaces hold the workloads; none: all namespaces do.
+	Namespaces []string
+	// ByNamespace asks for a row for each namespace, not for each workload.
+	ByNamespace bool
+	// Port is the port of each destination; 0: each one that it declares. Protocol is TCP, UDP or SCTP. Default TCP.
+	Port     int
+	Protocol string
+}
+
+// ReachMatrix is which workloads, or namespaces, reach which.
+type ReachMatrix struct {
+	// Ends are the rows and, in the same order, the columns. The last one is the outside of the cluster.
+	Ends []struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"ends"`
+	// Cells has a row for each source, with a cell for each destination: the ports that it reaches, and the others.
+	Cells [][]struct {
+		Reached []string `json:"reached"`
+		Denied  []struct {
+			Port     string   `json:"port"`
+			Outcome  string   `json:"outcome"`
+			Why      string   `json:"why"`
+			Policies []string `json:"policies"`
+		} `json:"denied"`
+	} `json:"cells"`
+}
+
+// ReachMatrix says which workloads, or namespaces, reach which.
+func (c *Cluster) ReachMatrix(ctx context.Context, of ReachMatrixOf) (*ReachMatrix, error) {
+	query := url.Values{}
+	if len(of.Namespaces) > 0 {
+		query.Set("namespaces", strings.Join(of.Namespaces, ","))
+	}
+	if of.ByNamespace {
+		query.Set("by", "namespace")
+	}
+	if of.Port != 0 {
+		query.Set("port", strconv.Itoa(of.Port))
+	}
+	if of.Protocol != "" {
+		query.Set("protocol", of.Protocol)
+	}
+	matrix := &ReachMatrix{}
+	return matrix, c.ask(ctx, http.MethodGet, "/minikcm/v1/reach/matrix", query, nil, matrix)
 }
 
 // Entrances are the ways into a cluster's network from its machine.

@@ -308,6 +308,12 @@ class Cluster:
         is a pod, deploy/NAME and the like, node/NAME or an address."""
         return self._ask("GET", "/reach", {"from": source, "to": to, "namespace": namespace, "toNamespace": to_namespace, "protocol": protocol})
 
+    def reach_matrix(self, namespaces=None, by=None, protocol=None, port=None):
+        """Says which workloads, or with by="namespace" which namespaces, reach which: a row for each
+        source. namespaces are separated by commas; without a port, each one that a destination declares
+        is asked about."""
+        return self._ask("GET", "/reach/matrix", {"namespaces": namespaces, "by": by, "protocol": protocol, "port": port})
+
     def entrances(self):
         """Returns the ways into the cluster's network from its machine, which up --proxy and
         --publish open: the address of the proxy, and the published ports of Services."""

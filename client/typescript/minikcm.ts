@@ -241,6 +241,13 @@ export interface Reach {
   steps: { step: string; text: string }[];
 }
 
+/** Which workloads, or namespaces, reach which. */
+export interface ReachMatrix {
+  /** The rows and, in the same order, the columns. The last one is the outside of the cluster. */
+  ends: { namespace?: string; name?: string }[];
+  cells: { reached: string[]; denied: { port: string; outcome: string; why: string; policies?: string[] }[] }[][];
+}
+
 /** The ways into a cluster's network from its machine. */
 export interface Entrances {
   /** The address of the proxy, which speaks HTTP and SOCKS5. */
@@ -600,6 +607,11 @@ export class Cluster {
   /** Says whether a connection in the cluster arrives, on which way, and what decides. */
   reach(of: { from: string; to: string; namespace?: string; toNamespace?: string; protocol?: string }): Promise<Reach> {
     return this.#ask("GET", "/reach", { ...of });
+  }
+
+  /** Says which workloads, or namespaces, reach which. namespaces are separated by commas. */
+  reachMatrix(of: { namespaces?: string; by?: "workload" | "namespace"; protocol?: string; port?: number } = {}): Promise<ReachMatrix> {
+    return this.#ask("GET", "/reach/matrix", { ...of });
   }
 
   /** Returns the ways into the cluster's network from its machine, which up --proxy and --publish open. */
