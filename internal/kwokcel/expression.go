@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/celtext"
 )
 
 // The budgets of an expression.
@@ -138,7 +140,7 @@ func (c *Compiler) compile(source string, in Scope, what string, results ...*typ
 func varies(ast *cel.Ast) bool {
 	found := false
 	celast.PreOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
-		found = found || e.Kind() == celast.IdentKind && e.AsIdent() == inputName
+		found = found || e.Kind() == celast.IdentKind && e.AsIdent() == celtext.HiddenName
 	}))
 	return found
 }
@@ -216,8 +218,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.NativeToValue(a.in.Pod), a.in.Pod != nil
 	case "container":
 		return a.NativeToValue(a.in.Container), a.in.Container != nil
-	case inputName:
-		return input{a.in}, true
+	case celtext.HiddenName:
+		return input{Of: a.in}, true
 	}
 	return nil, false
 }

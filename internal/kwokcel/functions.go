@@ -1,7 +1,6 @@
 package kwokcel
 
 import (
-	"fmt"
 	"reflect"
 
 	"github.com/google/cel-go/cel"
@@ -14,33 +13,8 @@ import (
 	"minikcm.dev/minikcm/internal/celtext"
 )
 
-// inputName is the variable that has the Input of an evaluation. No expression can name it: the
-// macros of the functions that need it pass it as their first argument.
-const inputName = "@input"
-
-var inputType = types.NewOpaqueType("input")
-
 // input is an Input as a value of CEL.
-type input struct{ *Input }
-
-// ConvertToNative implements ref.Val.
-func (i input) ConvertToNative(t reflect.Type) (any, error) {
-	return nil, fmt.Errorf("the input cannot be converted to %s", t)
-}
-
-// ConvertToType implements ref.Val.
-func (i input) ConvertToType(t ref.Type) ref.Val {
-	return types.NewErr("the input cannot be converted to %s", t.TypeName())
-}
-
-// Equal implements ref.Val.
-func (i input) Equal(other ref.Val) ref.Val { return types.Bool(other == ref.Val(i)) }
-
-// Type implements ref.Val.
-func (i input) Type() ref.Type { return inputType }
-
-// Value implements ref.Val.
-func (i input) Value() any { return i.Input }
+type input = celtext.Hidden[Input]
 
 // newEnvironment returns the environment of a scope.
 func (known *structTypes) newEnvironment(s Scope) (*cel.Env, error) {
@@ -56,7 +30,7 @@ func (known *structTypes) newEnvironment(s Scope) (*cel.Env, error) {
 	options := []cel.EnvOption{
 		celtext.StdLib(), celtext.Matches(),
 		cel.CustomTypeProvider(provider{standard, known}), cel.CustomTypeAdapter(adapter{known}),
-		cel.Variable(inputName, inputType), cel.Variable("node", node),
+		cel.Variable(celtext.HiddenName, celtext.HiddenType), cel.Variable("node", node),
 	}
 	if s != OfNode {
 		options = append(options, cel.Variable("pod", pod))
@@ -78,11 +52,11 @@ func (known *structTypes) newEnvironment(s Scope) (*cel.Env, error) {
 // all functions with arguments, a.name(b).
 func withInput(name, function string, arguments int) cel.EnvOption {
 	macros := []cel.Macro{cel.GlobalMacro(name, arguments, func(f cel.MacroExprFactory, _ celast.Expr, args []celast.Expr) (celast.Expr, *cel.Error) {
-		return f.NewCall(function, append([]celast.Expr{f.NewIdent(inputName)}, args...)...), nil
+		return f.NewCall(function, append([]celast.Expr{f.NewIdent(celtext.HiddenName)}, args...)...), nil
 	})}
 	if arguments > 0 {
 		macros = append(macros, cel.ReceiverMacro(name, arguments-1, func(f cel.MacroExprFactory, target celast.Expr, args []celast.Expr) (celast.Expr, *cel.Error) {
-			return f.NewCall(function, append([]celast.Expr{f.NewIdent(inputName), target}, args...)...), nil
+			return f.NewCall(function, append([]celast.Expr{f.NewIdent(celtext.HiddenName), target}, args...)...), nil
 		}))
 	}
 	return cel.Macros(macros...)
@@ -122,7 +96,7 @@ func timeOptions(node, pod *types.Type) []cel.EnvOption {
 		return types.Double(float64(t.Unix()) + float64(t.Nanosecond())/1e9)
 	})
 	since := cel.BinaryBinding(func(in, of ref.Val) ref.Val {
-		now := in.(input).Now
+		now := in.(input).Of.Now
 		switch o := of.Value().(type) {
 		case *corev1.Node:
 			return types.Double(now.Sub(o.CreationTimestamp.Time).Seconds())
@@ -133,16 +107,16 @@ func timeOptions(node, pod *types.Type) []cel.EnvOption {
 	})
 	timestamp := []*types.Type{types.TimestampType}
 	return []cel.EnvOption{
-		cel.Function("Now", cel.Overload("now", []*types.Type{inputType}, types.TimestampType, cel.UnaryBinding(func(in ref.Val) ref.Val {
-			return types.Timestamp{Time: in.(input).Now.UTC()}
+		cel.Function("Now", cel.Overload("now", []*types.Type{celtext.HiddenType}, types.TimestampType, cel.UnaryBinding(func(in ref.Val) ref.Val {
+			return types.Timestamp{Time: in.(input).Of.Now.UTC()}
 		}))),
-		cel.Function("Rand", cel.Overload("rand", []*types.Type{inputType}, types.DoubleType, cel.UnaryBinding(func(in ref.Val) ref.Val {
-			return types.Double(in.(input).Random())
+		cel.Function("Rand", cel.Overload("rand", []*types.Type{celtext.HiddenType}, types.DoubleType, cel.UnaryBinding(func(in ref.Val) ref.Val {
+			return types.Double(in.(input).Of.Random())
 		}))),
 		cel.Function("UnixSecond", cel.Overload("unix_second", timestamp, types.DoubleType, unix), cel.MemberOverload("timestamp_unix_second", timestamp, types.DoubleType, unix)),
 		cel.Function("SinceSecond",
-			cel.Overload("since_second_node", []*types.Type{inputType, node}, types.DoubleType, since),
-			cel.Overload("since_second_pod", []*types.Type{inputType, pod}, types.DoubleType, since)),
+			cel.Overload("since_second_node", []*types.Type{celtext.HiddenType, node}, types.DoubleType, since),
+			cel.Overload("since_second_pod", []*types.Type{celtext.HiddenType, pod}, types.DoubleType, since)),
 		withInput("Now", "Now", 0), withInput("now", "Now", 0), withInput("Rand", "Rand", 0), withInput("SinceSecond", "SinceSecond", 1),
 	}
 }
@@ -151,19 +125,19 @@ func startedOptions(node *types.Type) []cel.EnvOption {
 	const name = "StartedContainersTotal"
 	return []cel.EnvOption{
 		cel.Function(name,
-			cel.Overload("started_node", []*types.Type{inputType, node}, types.DoubleType, cel.BinaryBinding(func(in, of ref.Val) ref.Val {
+			cel.Overload("started_node", []*types.Type{celtext.HiddenType, node}, types.DoubleType, cel.BinaryBinding(func(in, of ref.Val) ref.Val {
 				n, ok := of.Value().(*corev1.Node)
 				if !ok {
 					return types.MaybeNoSuchOverloadErr(of)
 				}
-				return types.Double(in.(input).Started(n.Name))
+				return types.Double(in.(input).Of.Started(n.Name))
 			})),
-			cel.Overload("started_string", []*types.Type{inputType, types.StringType}, types.IntType, cel.BinaryBinding(func(in, of ref.Val) ref.Val {
+			cel.Overload("started_string", []*types.Type{celtext.HiddenType, types.StringType}, types.IntType, cel.BinaryBinding(func(in, of ref.Val) ref.Val {
 				n, ok := of.(types.String)
 				if !ok {
 					return types.MaybeNoSuchOverloadErr(of)
 				}
-				return types.Int(in.(input).Started(string(n)))
+				return types.Int(in.(input).Of.Started(string(n)))
 			}))),
 		withInput(name, name, 1), withInput("startedContainersTotal", name, 1),
 	}
@@ -193,13 +167,13 @@ func usageOptions(name string, cumulative bool, node, pod *types.Type) []cel.Env
 			}
 			of.Container = string(container)
 		}
-		return types.Double(args[0].(input).Usage(of, string(resource), cumulative))
+		return types.Double(args[0].(input).Of.Usage(of, string(resource), cumulative))
 	})
 	return []cel.EnvOption{
 		cel.Function(name,
-			cel.Overload(name+"_node", []*types.Type{inputType, node, text}, types.DoubleType, used),
-			cel.Overload(name+"_pod", []*types.Type{inputType, pod, text}, types.DoubleType, used),
-			cel.Overload(name+"_container", []*types.Type{inputType, pod, text, text}, types.DoubleType, used)),
+			cel.Overload(name+"_node", []*types.Type{celtext.HiddenType, node, text}, types.DoubleType, used),
+			cel.Overload(name+"_pod", []*types.Type{celtext.HiddenType, pod, text}, types.DoubleType, used),
+			cel.Overload(name+"_container", []*types.Type{celtext.HiddenType, pod, text, text}, types.DoubleType, used)),
 		withInput(name, name, 2), withInput(name, name, 3),
 	}
 }

@@ -133,7 +133,7 @@ func needsOf(ast *cel.Ast) needs {
 		switch e.Kind() {
 		case celast.IdentKind:
 			switch e.AsIdent() {
-			case inputName:
+			case celtext.HiddenName:
 				n.request, n.machine = true, true
 			case "request", "now", "state", "calls", "run":
 				n.request = true
@@ -189,8 +189,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 			return &Output{}, true
 		}
 		return a.Run, true
-	case inputName:
-		return input{a.Input}, true
+	case celtext.HiddenName:
+		return input{Of: a.Input}, true
 	}
 	return nil, false
 }

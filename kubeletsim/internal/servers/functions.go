@@ -2,7 +2,6 @@ package servers
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/textproto"
 	"reflect"
 	"strings"
@@ -12,36 +11,12 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"minikcm.dev/minikcm/internal/celtext"
 	"minikcm.dev/minikcm/internal/nesting"
 )
 
-// inputName is the variable that has the Input of an evaluation. No expression can name it: the macros of functions that need it
-// pass it.
-const inputName = "@input"
-
-var inputType = types.NewOpaqueType("input")
-
 // input is an Input as a value of CEL.
-type input struct{ *Input }
-
-// ConvertToNative implements ref.Val.
-func (i input) ConvertToNative(t reflect.Type) (any, error) {
-	return nil, fmt.Errorf("the input cannot be converted to %s", t)
-}
-
-// ConvertToType implements ref.Val.
-func (i input) ConvertToType(t ref.Type) ref.Val {
-	return types.NewErr("the input cannot be converted to %s", t.TypeName())
-}
-
-// Equal implements ref.Val.
-func (i input) Equal(other ref.Val) ref.Val { return types.Bool(other == ref.Val(i)) }
-
-// Type implements ref.Val.
-func (i input) Type() ref.Type { return inputType }
-
-// Value implements ref.Val.
-func (i input) Value() any { return i.Input }
+type input = celtext.Hidden[Input]
 
 // maxJSONDepth bounds the nesting of JSON that is read or written.
 const maxJSONDepth = 64
@@ -114,15 +89,15 @@ func fileFunctions() []cel.EnvOption {
 		return cel.BinaryBinding(func(in, path ref.Val) ref.Val {
 			i, isInput := in.(input)
 			name, isText := path.(types.String)
-			if !isInput || !isText || i.Read == nil {
+			if !isInput || !isText || i.Of.Read == nil {
 				return types.NewErr("the container has no files")
 			}
-			return do(i.Read(string(name)))
+			return do(i.Of.Read(string(name)))
 		})
 	}
-	args := []*cel.Type{inputType, cel.StringType}
+	args := []*cel.Type{celtext.HiddenType, cel.StringType}
 	return []cel.EnvOption{
-		cel.Variable(inputName, inputType), withInput("file"), withInput("exists"),
+		cel.Variable(celtext.HiddenName, celtext.HiddenType), withInput("file"), withInput("exists"),
 		cel.Function("file", cel.Overload("file_input_string", args, cel.StringType, read(func(text string, err error) ref.Val {
 			if err != nil {
 				return types.WrapErr(err)
@@ -136,6 +111,6 @@ func fileFunctions() []cel.EnvOption {
 // withInput returns the macro that passes the input to a function with one argument.
 func withInput(name string) cel.EnvOption {
 	return cel.Macros(cel.GlobalMacro(name, 1, func(f cel.MacroExprFactory, _ celast.Expr, args []celast.Expr) (celast.Expr, *cel.Error) {
-		return f.NewCall(name, f.NewIdent(inputName), args[0]), nil
+		return f.NewCall(name, f.NewIdent(celtext.HiddenName), args[0]), nil
 	}))
 }
