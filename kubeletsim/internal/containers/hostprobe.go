@@ -35,7 +35,7 @@ const (
 // probeOut asks a process outside of the cluster, at its address, in place of the container. The
 // probe's timeout is in real time, as for all connections that leave the process: virtual time
 // stands still meanwhile.
-func (in *Ref) probeOut(ctx context.Context, address string, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+func (in *Ref) probeOut(ctx context.Context, address string, probe *corev1.Probe, found answers) {
 	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
 	probed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -50,11 +50,11 @@ func (in *Ref) probeOut(ctx context.Context, address string, kind lifecycle.Prob
 	}
 	switch {
 	case ctx.Err() != nil:
-		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		found(lifecycle.ProbeSkipped, "")
 	case why != "":
-		in.probeAnswered(kind, lifecycle.ProbeFailed, why)
+		found(lifecycle.ProbeFailed, why)
 	default:
-		in.probeAnswered(kind, lifecycle.ProbeSucceeded, "")
+		found(lifecycle.ProbeSucceeded, "")
 	}
 }
 

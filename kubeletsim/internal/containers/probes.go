@@ -35,7 +35,7 @@ func (rt *Runtime) runProbes(ctx context.Context, n *nodes.Node, e Pod, pod *cor
 		c := &state.Containers[q.Container]
 		in := &Ref{runtime: rt, node: n, entry: e, pod: pod, spec: ref.Container, id: lifecycle.ContainerID(podspec.RuntimeUID(pod), c.Name, c.Restarts)}
 		key := pod.Namespace + "/" + pod.Name + "/" + c.Name + "/" + q.Kind.String()
-		answer := func(answer lifecycle.OccurrenceKind, why string) { in.probeAnswered(q.Kind, answer, why) }
+		answer := in.answersOf(q.Kind)
 		rt.processes.GoInTurn(ctx, "probe", key, func(work *inflight.Work) {
 			ctx := inflight.With(inflight.Alone(ctx), work)
 			probe := q.Kind.Of(ref.Container)
@@ -44,16 +44,19 @@ func (rt *Runtime) runProbes(ctx context.Context, n *nodes.Node, e Pod, pod *cor
 			case probe.Exec != nil:
 				in.probeCommand(ctx, work, probe.Exec, timeoutOf(probe), answer)
 			case address != "":
-				in.probeOut(ctx, address, q.Kind, probe)
+				in.probeOut(ctx, address, probe, answer)
 			default:
-				in.probeFile(ctx, ref, q.Kind, probe)
+				in.probeFile(ctx, ref, probe, answer)
 			}
 		})
 	}
 }
 
-func (in *Ref) probeAnswered(kind lifecycle.ProbeKind, answer lifecycle.OccurrenceKind, why string) {
-	in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
+// answersOf returns the function that reports the result of a probe to the pod's worker.
+func (in *Ref) answersOf(kind lifecycle.ProbeKind) answers {
+	return func(answer lifecycle.OccurrenceKind, why string) {
+		in.entry.Occur(lifecycle.Occurrence{Container: in.spec.Name, Run: in.id, Probe: kind, Kind: answer, Message: why})
+	}
 }
 
 // maxProbeOutput bounds the command output in the event, in bytes.
@@ -155,11 +158,9 @@ func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32
 	address, _ := netip.ParseAddr(first(in.podIPs()))
 	target := netip.AddrPortFrom(address, uint16(port))
 	link := fmt.Sprintf("Get %q: ", lifecycle.ProbeURL(get, address.String(), port))
-	if at.Files != nil {
-		if server.isBare(ctx, at.Files) {
-			answer(lifecycle.ProbeFailed, link+"remote error: tls: internal error")
-			return
-		}
+	if at.Files != nil && server.isBare(ctx, at.Files) {
+		answer(lifecycle.ProbeFailed, link+"remote error: tls: internal error")
+		return
 	}
 	defer in.after(timeout, func() {
 		answer(lifecycle.ProbeFailed, link+"context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
@@ -203,25 +204,23 @@ const probePort = 40000
 
 // probeFile serves an HTTP probe whose result depends on files of the container that listens on its port: those that it serves, or its
 // certificate, which kubelets do not verify.
-func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecycle.ProbeKind, probe *corev1.Probe) {
+func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, probe *corev1.Probe, found answers) {
 	shown := in.entry.See()
 	at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, probe.HTTPGet.Port)
 	if at == nil {
-		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		found(lifecycle.ProbeSkipped, "")
 		return
 	}
 	if at.Described != nil {
-		in.probeServer(ctx, at, port, probe.HTTPGet, timeoutOf(probe), responses.HTTPFailure, func(answer lifecycle.OccurrenceKind, why string) { in.probeAnswered(kind, answer, why) })
+		in.probeServer(ctx, at, port, probe.HTTPGet, timeoutOf(probe), responses.HTTPFailure, found)
 		return
 	}
 	path := responses.ProbePath(probe.HTTPGet)
 	answer := responses.HTTPTo(at.HTTP, port, path)
 	status, why := answer.Status, ""
 	server, err := in.runtime.Running(in.node, in.entry, at.Container)
-	if err == nil && at.Files != nil {
-		if server.isBare(ctx, at.Files) {
-			why = fmt.Sprintf("Get %q: remote error: tls: internal error", lifecycle.ProbeURL(probe.HTTPGet, first(in.podIPs()), port))
-		}
+	if err == nil && at.Files != nil && server.isBare(ctx, at.Files) {
+		why = fmt.Sprintf("Get %q: remote error: tls: internal error", lifecycle.ProbeURL(probe.HTTPGet, first(in.podIPs()), port))
 	}
 	if err == nil && why == "" && answer.Root != "" {
 		status, _, err = server.serveFile(ctx, answer, path)
@@ -229,10 +228,10 @@ func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, kind lifecy
 	why = cmp.Or(why, responses.HTTPFailure(status))
 	switch {
 	case err != nil:
-		in.probeAnswered(kind, lifecycle.ProbeSkipped, "")
+		found(lifecycle.ProbeSkipped, "")
 	case why == "":
-		in.probeAnswered(kind, lifecycle.ProbeSucceeded, "")
+		found(lifecycle.ProbeSucceeded, "")
 	default:
-		in.probeAnswered(kind, lifecycle.ProbeFailed, why)
+		found(lifecycle.ProbeFailed, why)
 	}
 }
