@@ -236,7 +236,7 @@ func TestWebhooksSeeEquivalents(t *testing.T) {
 	}
 }
 
-// Fields that a webhook adds to a custom object are pruned as those of a client are.
+// Fields that a webhook adds to a custom object are pruned, as are the fields that a client sends.
 func TestWebhooksOfPrunedKinds(t *testing.T) {
 	h := start(t)
 	o := newObserver(t, func(rq *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {

@@ -166,7 +166,7 @@ type Path struct {
 	Node   string
 	// Verdict is what the policies say.
 	Verdict *policy.Verdict
-	// Listener is what accepts the connection. The name server and routers have no pod.
+	// Listener is the program that accepts the connection. The name server and routers are not in a pod.
 	Listener *Listener
 	// Router is the router that accepts the connection, if one does.
 	Router *routes.Router

@@ -295,7 +295,7 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	return c.write(ctx, l, a, lines), transient
 }
 
-// distrust is what follows the message about a certificate that is not trusted.
+// distrust follows the message about a certificate that is not trusted.
 const distrust = "\nMore details here: https://curl.se/docs/sslcerts.html\n\ncurl failed to verify the legitimacy of the server and therefore could not\n" +
 	"establish a secure connection to it. To learn more about this situation and\nhow to fix it, please visit the webpage mentioned above."
 
