@@ -49,6 +49,12 @@ func (s *Server) Transport(user *auth.User) http.RoundTripper {
 	return s.faulty(s.transport(user, false, false))
 }
 
+// Outside returns a RoundTripper that passes requests to the handler chain as requests from the network: their users are found by the
+// credentials in them, and nothing else of their contexts has an effect but their ends and what their waits pause.
+func (s *Server) Outside() http.RoundTripper {
+	return transport.New(transport.Options{Handler: s.handler, Outside: true, Ledger: s.opts.Ledger, IsUncounted: s.isOwnPath, MaxBodyBytes: request.MaxBodyBytes})
+}
+
 // faulty applies fault rules to the requests of a transport.
 func (s *Server) faulty(t *transport.Transport) http.RoundTripper {
 	if s.opts.Faults == nil {

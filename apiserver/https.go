@@ -69,6 +69,7 @@ func (s *Server) Listen(ctx context.Context, opts ListenOptions) (*HTTPS, error)
 	if err != nil {
 		return nil, err
 	}
+	s.serving.Store(certificate)
 	address := net.JoinHostPort(opts.Address, strconv.Itoa(opts.Port))
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, family(opts.Address), address)
@@ -135,6 +136,21 @@ func (s *Server) servingCertificate(opts ListenOptions, advertised netip.Addr) (
 	}
 	certificate := pair.TLS()
 	return &certificate, nil
+}
+
+// Certificate returns the certificate that the server presents: the one that it listens with or, if it does not listen, one for the same
+// names.
+func (s *Server) Certificate(opts ListenOptions) (*tls.Certificate, error) {
+	if certificate := s.serving.Load(); certificate != nil {
+		return certificate, nil
+	}
+	opts.Address = cmp.Or(opts.Address, "127.0.0.1")
+	certificate, err := s.servingCertificate(opts, s.services.Advertised(opts.Address))
+	if err != nil {
+		return nil, fmt.Errorf("making the serving certificate: %w", err)
+	}
+	s.serving.CompareAndSwap(nil, certificate)
+	return s.serving.Load(), nil
 }
 
 // family returns the network to listen on. For Go, "tcp" on 0.0.0.0 includes IPv6.

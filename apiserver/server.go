@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -212,12 +213,14 @@ type Server struct {
 	fields      *fieldmanager.Managers
 	live        liveKinds
 	// chance generates names and UIDs.
-	chance    *clock.Keyed
-	preparer  *strategy.Preparer
-	env       *request.Env
-	own       *ownobjects.Writer
-	flows     *ownobjects.Flows
-	handler   http.Handler
+	chance   *clock.Keyed
+	preparer *strategy.Preparer
+	env      *request.Env
+	own      *ownobjects.Writer
+	flows    *ownobjects.Flows
+	handler  http.Handler
+	// serving is the certificate that clients are shown; nil before one is needed.
+	serving   atomic.Pointer[tls.Certificate]
 	compactor *upkeep.Periodic
 	services  *services.Services
 	repair    *upkeep.Periodic

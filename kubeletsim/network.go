@@ -103,6 +103,10 @@ func (k *Kubelets) Enter(ctx context.Context, host string, port int32) (*reach.P
 // ServeEntered answers a request over a connection whose path Enter returned. ok is false, and there is no answer, if its end does
 // not listen any more, or is the name server, which knows no HTTP.
 func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http.Request) (ok bool) {
+	if path.APIServer {
+		k.serveAPI(w, r)
+		return true
+	}
 	if path.Pod == nil {
 		return false
 	}
@@ -120,6 +124,10 @@ func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Reques
 		k.forward(path, w, r)
 		return
 	}
+	if path.APIServer {
+		k.serveAPI(w, r)
+		return
+	}
 	if path.Pod == nil {
 		return // what a name server answers to a request is unknown
 	}
@@ -134,6 +142,9 @@ func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Reques
 // Certificate returns the source of the certificate of a TLS server at the end of a path; nil: the server speaks no TLS, or nothing is
 // known of it.
 func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
+	if path.APIServer {
+		return k.opts.APICertificate
+	}
 	if path.Pod == nil {
 		return nil
 	}

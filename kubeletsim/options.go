@@ -3,6 +3,7 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"minikcm.dev/minikcm/internal/cause"
 	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/heartbeats"
+	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
@@ -37,6 +39,10 @@ type Options struct {
 	// ConfigOf returns the configuration of a client with the permissions of a pod's service
 	// account. Nil: the program minikcm-certgen of containers fails.
 	ConfigOf func(pod *corev1.Pod) *rest.Config
+	// APIServer answers the requests of programs in containers to the API server, with the credentials that they send, and
+	// APICertificate returns the certificate that it presents. Nil: its answers are unknown.
+	APIServer      http.RoundTripper
+	APICertificate secure.Source
 	// Informers deliver pods and nodes. The caller starts the factory after New. Nil: Kubelets
 	// run their own.
 	Informers informers.Kinds

@@ -32,7 +32,8 @@ and its endpoint, the NetworkPolicies that select either side with the rule that
 and what listens.
 
 FROM is a pod (NAME or pod/NAME), a pod of a workload (deploy/NAME, sts/NAME, ds/NAME,
-rs/NAME, job/NAME), a node (node/NAME) or an IP address, which may be outside of the cluster.
+rs/NAME, job/NAME), a node (node/NAME), apiserver, or an IP address, which may be outside of
+the cluster.
 TO is a name as the program uses it (web, web.shop, web.shop.svc.cluster.local), an IP
 address, svc/NAME, or one of the forms of FROM. Without a port, it is the first one of the
 Service, or that the pod declares, or 80. The URL of a request (http://shop.example/cart)

@@ -3,16 +3,22 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// Options configure New. Handler and User are required.
+// Options configure New. Handler is required, and so is User unless Outside is set.
 type Options struct {
 	Handler http.Handler
+	// Outside means that requests are handled as those that come from the network: with the credentials in them, and without the values
+	// of their contexts.
+	Outside bool
 	// User is the user whose requests the transport carries; the handler finds it with
 	// auth.FromContext.
 	User *auth.User
@@ -81,14 +87,15 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	user := t.UserOf(req.Context())
-	came := cameBy{actor: user != t.opts.User, part: t.opts.Part}
-	ctx := context.WithValue(auth.WithUser(req.Context(), user), localKey{}, came)
+	ctx, end := t.context(req.Context())
 	if MayStream(req) {
-		return t.stream(ctx, req)
+		return t.stream(ctx, end, req)
 	}
+	defer end()
 	w := &memoryResponse{head: head{header: http.Header{}}}
-	t.opts.Handler.ServeHTTP(w, incoming(ctx, req))
+	if err := t.serve(w, t.incoming(ctx, req)); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, clock.ErrTimeout) {
 			return nil, cause // the client waits no longer for the response
@@ -98,6 +105,39 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return w.response(req), nil
+}
+
+// context returns the context of a request, which ends with ctx at the latest, and at end.
+func (t *Transport) context(ctx context.Context) (own context.Context, end func()) {
+	if !t.opts.Outside {
+		user := t.UserOf(ctx)
+		came := cameBy{actor: user != t.opts.User, part: t.opts.Part}
+		return context.WithValue(auth.WithUser(ctx, user), localKey{}, came), func() {}
+	}
+	own, cancel := context.WithCancelCause(context.Background())
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	if pauser := inflight.PauserOf(ctx); pauser != nil {
+		own = inflight.WithPauser(own, pauser)
+	}
+	return own, func() { stop(); cancel(nil) }
+}
+
+// serve serves a request. The error is io.EOF if the handler has closed the connection, as it may for requests from the network.
+func (t *Transport) serve(w http.ResponseWriter, in *http.Request) (err error) {
+	defer func() {
+		if !t.opts.Outside {
+			return
+		}
+		switch reason := recover(); reason {
+		case nil:
+		case http.ErrAbortHandler:
+			err = io.EOF
+		default:
+			panic(reason)
+		}
+	}()
+	t.opts.Handler.ServeHTTP(w, in)
+	return nil
 }
 
 // PassesContext marks a transport whose handlers get the context of a request
@@ -115,10 +155,15 @@ func MayStream(req *http.Request) bool {
 }
 
 // incoming returns a client's request as a server receives it.
-func incoming(ctx context.Context, req *http.Request) *http.Request {
+func (t *Transport) incoming(ctx context.Context, req *http.Request) *http.Request {
 	in := req.WithContext(ctx)
+	if t.opts.Outside {
+		in = req.Clone(ctx) // the handler removes the credentials
+	}
 	in.RequestURI = req.URL.RequestURI()
-	in.RemoteAddr = "in-memory"
+	if !t.opts.Outside || in.RemoteAddr == "" {
+		in.RemoteAddr = "in-memory"
+	}
 	if in.Header == nil {
 		in.Header = http.Header{}
 	}
@@ -130,9 +175,10 @@ func incoming(ctx context.Context, req *http.Request) *http.Request {
 
 // stream serves a request in its own goroutine, which ends when the response is
 // complete, the client closes the body, or its context ends.
-func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	in := incoming(ctx, req)
+func (t *Transport) stream(ctx context.Context, end func(), req *http.Request) (*http.Response, error) {
+	ctx, stopped := context.WithCancel(ctx)
+	cancel := func() { stopped(); end() }
+	in := t.incoming(ctx, req)
 	if in.Body != http.NoBody {
 		// The caller closes the body when RoundTrip returns, which is before the
 		// handler ends.
@@ -144,8 +190,8 @@ func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Respon
 		in.Body = data
 	}
 	ledger := t.opts.Ledger
-	if strings.Contains(req.URL.RawQuery, "follow=") || t.opts.IsUncounted != nil && t.opts.IsUncounted(req.URL.Path) {
-		ledger = nil // readers of logs and of live objects do not affect the cluster's state
+	if !t.opts.Outside && strings.Contains(req.URL.RawQuery, "follow=") || t.opts.IsUncounted != nil && t.opts.IsUncounted(req.URL.Path) {
+		ledger = nil // clients that read logs, and live objects, do not affect the cluster's state; programs in pods do
 	}
 	w := &streamResponse{
 		head:    head{header: http.Header{}},
@@ -154,11 +200,11 @@ func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Respon
 	}
 	w.pipe.onClose = cancel
 	stop := context.AfterFunc(ctx, func() { w.pipe.abort(context.Cause(ctx)) })
-	end := &streamEnd{}
-	in = in.WithContext(context.WithValue(ctx, streamEndKey{}, end))
+	last := &streamEnd{}
+	in = in.WithContext(context.WithValue(ctx, streamEndKey{}, last))
 	go func() {
 		defer cancel()
-		defer end.come()
+		defer last.come()
 		defer w.finish()
 		defer func() {
 			// A client whose context has ended must not mistake a truncated stream for
@@ -168,7 +214,9 @@ func (t *Transport) stream(ctx context.Context, req *http.Request) (*http.Respon
 			}
 		}()
 		defer stop()
-		t.opts.Handler.ServeHTTP(w, in)
+		if err := t.serve(w, in); err != nil {
+			w.pipe.abort(err)
+		}
 	}()
 	select {
 	case <-w.started:
@@ -200,4 +248,31 @@ func AtStreamEnd(ctx context.Context, do func()) func() {
 	}
 	end.do = append(end.do, do)
 	return func() {}
+}
+
+// Ending returns a function to call when a timer ends a streamed response: from then on its end is in flight, until the client has
+// seen it. For other responses it does nothing.
+func Ending(ctx context.Context, ledger *clock.Ledger) (ends func()) {
+	end, ok := ctx.Value(streamEndKey{}).(*streamEnd)
+	if !ok {
+		return func() {}
+	}
+	var (
+		mu   sync.Mutex
+		over bool
+		work *inflight.Work
+	)
+	end.do = append(end.do, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		work.End()
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over && work == nil {
+			work = inflight.Begin(ledger, inflight.Event)
+		}
+	}
 }

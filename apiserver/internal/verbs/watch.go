@@ -116,11 +116,13 @@ func (rq *Call) watchContext(ctx context.Context, opts *request.ListOptions) (co
 	ctx, cancel := context.WithCancel(ctx)
 	stop := func() {}
 	if named || !rq.Local {
-		by := rq.backend.Clock
+		by, ends := rq.backend.Clock, func() {}
 		if rq.Row.Live { // which shows a clock, and must not set timers of it
 			by = clock.Real()
+		} else {
+			ends = transport.Ending(ctx, rq.backend.Ledger)
 		}
-		timer := by.AfterFunc(limit, cancel)
+		timer := by.AfterFunc(limit, func() { ends(); cancel() })
 		stop = func() { timer.Stop() }
 		context.AfterFunc(ctx, stop)
 	}

@@ -2,7 +2,9 @@ package parts
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -31,6 +33,20 @@ func (p *Parts) configOfPod(pod *corev1.Pod) *rest.Config {
 	return apiserver.Protobuf(p.server.Config(auth.AccountName(pod.Namespace, pod.Spec.ServiceAccountName), auth.AccountGroups(pod.Namespace)...))
 }
 
+// apiserverOfPods is the API server for programs in pods.
+type apiserverOfPods struct{ parts *Parts }
+
+// RoundTrip implements http.RoundTripper.
+func (a apiserverOfPods) RoundTrip(r *http.Request) (*http.Response, error) {
+	return a.parts.server.Outside().RoundTrip(r)
+}
+
+// apiCertificate returns the certificate that the API server presents to programs in pods.
+func (p *Parts) apiCertificate(context.Context) (*tls.Certificate, error) {
+	i := p.opts.Identity
+	return p.server.Certificate(apiserver.ListenOptions{Authority: i.Authority, Certificate: i.Certificate})
+}
+
 // kubeletOptions returns the options of the kubelets.
 func (p *Parts) kubeletOptions() (kubeletsim.Options, error) {
 	o, t := p.opts.Nodes, p.opts.Timing
@@ -47,6 +63,7 @@ func (p *Parts) kubeletOptions() (kubeletsim.Options, error) {
 	}
 	o.Informers, o.Recorder, o.Heartbeats = p.env.Informers, p.env.Recorder.OwnedBy("kubelet").For(kubeletsim.Component), p.opts.Heartbeats
 	o.AsNode, o.ConfigOf, o.MayRegister = p.asNode, p.configOfPod, apiserver.MayRegister
+	o.APIServer, o.APICertificate = apiserverOfPods{p}, p.apiCertificate
 	o.Clock, o.Ledger, o.Random, o.Logger = t.Clock, t.Ledger, t.Random.Fork(), p.opts.Logger
 	return o, nil
 }

@@ -68,6 +68,8 @@ type Peer struct {
 	Pod *corev1.Pod
 	// Node is the node that the pod is on, or that has the address; empty if it is outside of the cluster. Zone is the node's.
 	Node, Zone string
+	// APIServer means that the API server has the address.
+	APIServer bool
 	// Services returns the Services that the connection is for, and each one that has the address as an endpoint; nil: none.
 	Services func() []types.NamespacedName
 }
@@ -76,6 +78,7 @@ type Peer struct {
 const (
 	Everything = "*"
 	Outside    = "outside"
+	APIServer  = "apiserver"
 	Pod        = "Pod"
 	Node       = "Node"
 	Zone       = "zone"
@@ -102,14 +105,14 @@ func (e *End) String() string { return e.text }
 func (e *End) Selector() string { return e.selector.String() }
 
 // usage says how an End is written.
-const usage = `write KEY=VALUE (labels of pods), pod/NAME, deploy/NAME and other workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, outside, or *`
+const usage = `write KEY=VALUE (labels of pods), pod/NAME, deploy/NAME and other workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, apiserver, outside, or *`
 
 // Parse reads an End. Objects are in the namespace, unless the text is KIND/NAMESPACE/NAME.
 func Parse(namespace, text string) (End, error) {
 	e := End{text: text, Namespace: namespace}
 	kind, name, isObject := strings.Cut(text, "/")
 	switch prefix, err := parsePrefix(text); {
-	case text == Everything, text == Outside:
+	case text == Everything, text == Outside, text == APIServer:
 		e.Kind = text
 		return e, nil
 	case err == nil:
@@ -164,7 +167,9 @@ func (e *End) Selects(p *Peer) bool {
 	case Everything:
 		return true
 	case Outside:
-		return p.Pod == nil && p.Node == ""
+		return p.Pod == nil && p.Node == "" && !p.APIServer
+	case APIServer:
+		return p.APIServer
 	case Node:
 		return p.Node == e.Name
 	case Zone:

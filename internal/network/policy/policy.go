@@ -53,6 +53,8 @@ const (
 	Itself Exemption = "a pod reaches itself"
 	// OwnNode is a connection between a pod and the node that it runs on, such as the kubelet's probes.
 	OwnNode Exemption = "a pod and its own node reach each other"
+	// ControlPlane is a connection that the API server makes.
+	ControlPlane Exemption = "policies do not meet calls of the API server"
 )
 
 // Verdict is what the policies say of a connection.

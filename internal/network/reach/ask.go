@@ -23,7 +23,7 @@ import (
 type Ask struct {
 	// Namespace is the namespace of From. ToNamespace is the namespace of To; if it is empty, To is in Namespace, too.
 	Namespace, ToNamespace string
-	// From is a pod, a workload (deploy/NAME), a node (node/NAME) or an address outside of the cluster.
+	// From is a pod, a workload (deploy/NAME), a node (node/NAME), apiserver, or an address outside of the cluster.
 	From string
 	// To is a name as a program in From would use it, an address, svc/NAME, or one of From's forms, and may have a port. It may be the
 	// URL of a request, with a name or an address.
@@ -98,7 +98,7 @@ func (a *Ask) request() (*routes.Request, error) {
 
 // CheckEnd returns an *InvalidError if a text cannot be the source of a connection.
 func CheckEnd(text string) error {
-	if _, err := netip.ParseAddr(text); err == nil {
+	if _, err := netip.ParseAddr(text); err == nil || text == ends.APIServer {
 		return nil
 	}
 	kind, name, ok := strings.Cut(text, "/")
@@ -107,7 +107,7 @@ func CheckEnd(text string) error {
 	}
 	switch {
 	case name == "" || strings.Contains(name, "/"):
-		return &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME and an address", text)}
+		return &InvalidError{fmt.Sprintf("%q is none of POD, pod/NAME, deploy/NAME, node/NAME, apiserver and an address", text)}
 	case slices.Contains([]string{"node", "nodes", "no", "pod", "pods", "po"}, strings.ToLower(kind)) || ends.Workload(kind) != "":
 		return nil
 	}
@@ -121,10 +121,17 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 		if pod := c.pods[address]; pod != nil {
 			return policy.Peer{Pod: pod}, podName(pod), nil
 		}
+		if c.isAPIServer(address) {
+			text = apiServerName
+		}
 		return policy.Peer{Address: address, Node: c.byAddress[address]}, text, nil
 	}
 	if err := CheckEnd(text); err != nil {
 		return policy.Peer{}, "", err
+	}
+	if text == ends.APIServer {
+		peer, _ := c.apiServer()
+		return peer, apiServerName, nil
 	}
 	kind, name, ok := strings.Cut(text, "/")
 	if !ok {
@@ -154,6 +161,9 @@ func (c *Cluster) end(namespace, text string) (policy.Peer, string, error) {
 	return policy.Peer{Pod: pods[0]}, podName(pods[0]), nil
 }
 
+// apiServerName names the API server in answers.
+const apiServerName = "the API server"
+
 func podName(pod *corev1.Pod) string { return "pod " + pod.Namespace + "/" + pod.Name }
 
 // defaultPort is the port of a destination that states none and has none.
@@ -172,6 +182,10 @@ func (c *Cluster) target(q *Query, namespace string, a *Ask) (string, error) {
 	q.Host, q.Port = host, port
 	kind, name, isObject := strings.Cut(host, "/")
 	switch {
+	case host == ends.APIServer && c.serviceOf(q, host) == nil:
+		to, at := c.apiServer()
+		q.Host, q.Port = to.Address.String(), cmp.Or(q.Port, at)
+		return apiServerName, nil
 	case !isObject:
 		if q.Port == 0 {
 			q.Port = c.portOf(c.serviceOf(q, host), nil)

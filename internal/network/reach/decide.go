@@ -170,6 +170,8 @@ type Path struct {
 	Listener *Listener
 	// Router is the router that accepts the connection, if one does.
 	Router *routes.Router
+	// APIServer means that the API server accepts it.
+	APIServer bool
 	// Effect says what faults of the network do; nil if there are none. LookupEffect is the same for the query of the name.
 	Effect, LookupEffect *faults.Effect
 	// Lookup is how much longer the query of the name takes because of them.
@@ -266,6 +268,8 @@ func (c *Cluster) connect(q *Query, from policy.Peer, to netip.AddrPort, p *Path
 	switch pod, node := c.pods[to.Addr()], c.byAddress[to.Addr()]; {
 	case pod != nil:
 		p.Pod, p.Node = pod, pod.Spec.NodeName
+	case c.isAPIServer(to.Addr()):
+		return c.toAPIServer(q, from, p)
 	case node != "":
 		return c.toNode(q, from, node, p)
 	default:
@@ -327,6 +331,13 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	if router, ok := routes.RouterOf(f.Service); ok {
 		c.toRouter(q, from, router, p)
 		return true
+	}
+	if f.Key() == apiServerKey && len(c.Services.Slices(apiServerKey)) == 0 {
+		p.Target = netip.AddrPortFrom(withoutSocket(f.IPv6), apiServerPort)
+		return false
+	}
+	if c.isAPIServer(from.Address) {
+		return c.chooseForAPIServer(q, p)
 	}
 	if at == "" { // from outside: the load balancer sends it to a node of an endpoint, if that matters
 		at = c.entry(f)
@@ -457,6 +468,10 @@ func (c *Cluster) lost(q *Query, from policy.Peer, p *Path, to policy.Peer) bool
 
 // forbidden asks the policies. Egress is judged by the source's own address, ingress by the one that the destination sees.
 func (c *Cluster) forbidden(from policy.Peer, p *Path, to policy.Peer) bool {
+	if from.Pod == nil && c.isAPIServer(from.Address) {
+		p.Verdict = &policy.Verdict{Exempt: policy.ControlPlane}
+		return false
+	}
 	f := policy.Flow{From: from, To: to, Protocol: p.Protocol, Port: int32(p.Target.Port())}
 	v := c.Policies.Decide(&f)
 	if p.Source.Address != from.Address && v.Exempt != policy.Itself {

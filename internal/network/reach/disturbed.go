@@ -12,7 +12,7 @@ import (
 // peer returns an end of a connection as faults see it. to is the Service that the connection is for; nil if it is for none, or
 // the end is its source.
 func (c *Cluster) peer(p policy.Peer, to *services.Frontend) *ends.Peer {
-	e := &ends.Peer{Address: p.Address, Pod: p.Pod, Node: nodeOf(&p)}
+	e := &ends.Peer{Address: p.Address, Pod: p.Pod, Node: nodeOf(&p), APIServer: p.Pod == nil && c.isAPIServer(p.Address)}
 	if node := c.nodes[e.Node]; node != nil {
 		e.Zone = node.Labels[corev1.LabelTopologyZone]
 	}

@@ -247,6 +247,8 @@ func (p *Path) targetName() string {
 	switch {
 	case p.Pod != nil && p.Verdict != nil:
 		return "pod " + p.Pod.Namespace + "/" + p.Pod.Name
+	case p.APIServer:
+		return apiServerName
 	case p.Node != "":
 		return "node " + p.Node
 	}

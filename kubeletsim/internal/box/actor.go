@@ -183,7 +183,7 @@ func (a *Actor) Call(ctx context.Context, c *Call) (*Answered, error) {
 	if left <= 0 {
 		return nil, errTimeout
 	}
-	answer, err := a.ask(ctx, d, r, left)
+	answer, err := a.ask(ctx, d, r, left, nil)
 	switch {
 	case errors.Is(err, errLate):
 		return nil, errTimeout

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,6 +25,7 @@ const (
 	curlMalformed   = 3
 	curlNoHost      = 6
 	curlNoConnect   = 7
+	curlPartial     = 18
 	curlHTTPError   = 22
 	curlWriteError  = 23
 	curlTimedOut    = 28
@@ -267,17 +269,28 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 			return c.report(curlNoRoots, "error setting certificate file: %s", file), false
 		}
 		if roots != nil {
-			d.verify = c.verifier(roots, l.host)
+			d.verify = c.verifier(roots, l.host, d)
 		}
 	}
 	patience := time.Duration(0)
 	if c.limit > 0 {
 		patience = max(c.limit-c.machine.Clock.Since(c.began), 1)
 	}
-	a, err := c.ask(ctx, d, r, patience)
+	a, err := c.ask(ctx, d, r, patience, func(a *answer) io.Writer { return c.live(ctx, l, d, r, a) })
 	switch {
 	case errors.Is(err, errLate):
-		return c.report(curlTimedOut, "Operation timed out after %d milliseconds with 0 bytes received", c.limit.Milliseconds()), true
+		received := 0
+		if a != nil {
+			received = a.bytes()
+			c.note(a)
+		}
+		return c.report(curlTimedOut, "Operation timed out after %d milliseconds with %d bytes received", c.limit.Milliseconds(), received), true
+	case err != nil && ctx.Err() == nil && a != nil && a.live != nil:
+		c.note(a)
+		if errors.Is(err, errEmpty) {
+			return c.report(curlPartial, "transfer closed with outstanding read data remaining"), false
+		}
+		return c.report(curlWriteError, "Failure writing output to destination"), false
 	case errors.Is(err, errEmpty):
 		return c.report(curlEmptyAnswer, "Empty reply from server"), false
 	case errors.Is(err, errReset), errors.Is(err, errStalled):
@@ -285,14 +298,40 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	case err != nil:
 		return c.unsafe(ctx, err), false
 	}
+	c.note(a)
+	if a.live != nil {
+		return 0, false
+	}
 	lines := headerLines(a, r)
-	c.last.status, c.last.size, c.last.contentType = a.status, a.bytes(), a.header.Get("Content-Type")
 	c.verbose(l, d, r, lines)
 	transient = a.status == http.StatusRequestTimeout || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError && a.status <= http.StatusGatewayTimeout
 	if has(c.flags, 'f') && a.status >= http.StatusBadRequest {
 		return c.report(curlHTTPError, "The requested URL returned error: %d", a.status), transient
 	}
 	return c.write(ctx, l, a, lines), transient
+}
+
+// note keeps what -w shows of an answer.
+func (c *curling) note(a *answer) {
+	c.last.status, c.last.size, c.last.contentType = a.status, a.bytes(), a.header.Get("Content-Type")
+}
+
+// live returns where an answer is written that comes in pieces; nil with -f for an error, which is reported at its end.
+func (c *curling) live(ctx context.Context, l *link, d *dialed, r *http.Request, a *answer) io.Writer {
+	if has(c.flags, 'f') && a.status >= http.StatusBadRequest {
+		return nil
+	}
+	a.header.Set("Transfer-Encoding", "chunked")
+	lines := headerLines(a, r)
+	c.verbose(l, d, r, lines)
+	out, failed := c.output(ctx, l, a)
+	if failed != 0 {
+		return nil
+	}
+	if has(c.flags, 'i') || has(c.flags, 'I') {
+		_, _ = out.Write([]byte(strings.Join(lines, "\r\n") + "\r\n\r\n")) // the next one fails, too
+	}
+	return out
 }
 
 // distrust follows the message about a certificate that is not trusted.
@@ -360,20 +399,9 @@ func (c *curling) verbose(l *link, d *dialed, r *http.Request, lines []string) {
 
 // write writes the answer to the standard output or a file.
 func (c *curling) write(ctx context.Context, l *link, a *answer, lines []string) int {
-	out := c.out
-	name, given := c.flags['o']
-	if has(c.flags, 'O') {
-		name, given = path.Base(l.Path), true
-		if name == "/" || name == "." {
-			return c.report(curlWriteError, "Remote file name has no length")
-		}
-	}
-	if given && name != "-" {
-		f, err := c.create(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-		if err != nil {
-			return c.report(curlWriteError, "client returned ERROR on write, %d bytes", a.bytes())
-		}
-		out = f
+	out, failed := c.output(ctx, l, a)
+	if failed != 0 {
+		return failed
 	}
 	text := a.body
 	if has(c.flags, 'i') || has(c.flags, 'I') {
@@ -383,6 +411,25 @@ func (c *curling) write(ctx context.Context, l *link, a *answer, lines []string)
 		return c.report(curlWriteError, "Failure writing output to destination")
 	}
 	return 0
+}
+
+// output returns the standard output or the file for an answer, or the code of the program if there is none.
+func (c *curling) output(ctx context.Context, l *link, a *answer) (out io.Writer, code int) {
+	name, given := c.flags['o']
+	if has(c.flags, 'O') {
+		name, given = path.Base(l.Path), true
+		if name == "/" || name == "." {
+			return nil, c.report(curlWriteError, "Remote file name has no length")
+		}
+	}
+	if !given || name == "-" {
+		return c.out, 0
+	}
+	f, err := c.create(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return nil, c.report(curlWriteError, "client returned ERROR on write, %d bytes", a.bytes())
+	}
+	return f, 0
 }
 
 // format returns the text of -w.

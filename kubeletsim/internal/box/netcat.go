@@ -156,7 +156,7 @@ func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, er
 		}
 		return answer, err
 	case err == nil:
-		a, err := p.ask(ctx, c, r.WithContext(ctx), 0)
+		a, err := p.ask(ctx, c, r.WithContext(ctx), 0, nil)
 		if err != nil {
 			return nil, err
 		}

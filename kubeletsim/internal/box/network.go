@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -173,6 +174,24 @@ type answer struct {
 	p      *proc
 	// unsure means that the answer ends with unknown text.
 	unsure bool
+	// begin returns where an answer is shown that comes in pieces; nil: it is not shown before its end. live is what it has returned, and
+	// shown the number of bytes that it got.
+	begin func(*answer) io.Writer
+	live  io.Writer
+	shown int
+}
+
+// Flush implements http.Flusher: the answer comes in pieces, of which each is shown at once.
+func (a *answer) Flush() {
+	a.WriteHeader(http.StatusOK)
+	if a.begin == nil {
+		return
+	}
+	a.live, a.begin = a.begin(a), nil
+	if body := a.body; a.live != nil {
+		a.body = nil
+		_, _ = a.Write(body) // the answer keeps the error
+	}
 }
 
 // Abort ends the connection in place of an answer: with a reset, or without anything.
@@ -195,6 +214,13 @@ func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
 // Write implements http.ResponseWriter. The body counts as the program's memory.
 func (a *answer) Write(data []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
+	if a.live != nil && a.err == nil {
+		a.shown += len(data)
+		_, a.err = a.live.Write(data)
+	}
+	if a.live != nil {
+		return len(data), a.err
+	}
 	if err := a.p.keep(len(data)); err != nil {
 		a.err = err
 		return 0, err
@@ -216,8 +242,9 @@ const stalledTime = 924*time.Second + 600*time.Millisecond
 
 // ask sends a request over a connection. Where nothing is known of the server but that it listens, its answer ends with unknown
 // text: a program that looks for something in it may find it. patience bounds the time until the answer is complete; 0: nothing
-// does. The error is one of the errors above, one of handshake, the context's, or the one of the program's memory.
-func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience time.Duration) (*answer, error) {
+// does. The error is one of the errors above, one of handshake, the context's, or the one of the program's memory. An answer that has
+// begun in pieces is returned with the error.
+func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience time.Duration, begin func(*answer) io.Writer) (*answer, error) {
 	fault := c.Effect.Request(r.Method, r.URL.Path, &c.chance)
 	wait := fault.Delay
 	if c.Effect != nil {
@@ -250,9 +277,9 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 	if patience > 0 {
 		left = patience - wait
 	}
-	a, took, err := p.serve(c, r, left)
-	if err != nil {
-		return nil, err
+	a, took, err := p.serve(c, r, left, begin)
+	if err != nil || a.live != nil {
+		return a, err
 	}
 	wait += took
 	if fault.Code != 0 {
@@ -272,8 +299,8 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 
 // serve returns what the server at the end of a connection answers, and how long it takes. Its time counts for the command, too,
 // which is not in flight while the server waits. patience bounds the time; 0: nothing does.
-func (p *proc) serve(c *dialed, r *http.Request, patience time.Duration) (a *answer, took time.Duration, err error) {
-	a = &answer{header: http.Header{}, p: p}
+func (p *proc) serve(c *dialed, r *http.Request, patience time.Duration, begin func(*answer) io.Writer) (a *answer, took time.Duration, err error) {
+	a = &answer{header: http.Header{}, p: p, begin: begin}
 	r.RemoteAddr = p.sourceOf(c, r.Host).String()
 	began := p.machine.Clock.Now()
 	ctx, done := p.waiting(r.Context(), patience)
@@ -281,7 +308,7 @@ func (p *proc) serve(c *dialed, r *http.Request, patience time.Duration) (a *ans
 	p.machine.Network.Serve(c.Path, a, r.WithContext(ctx))
 	took = p.machine.Clock.Since(began)
 	if err := context.Cause(ctx); err != nil {
-		return nil, took, err
+		return a, took, err
 	}
 	a.WriteHeader(http.StatusOK)
 	if (a.unsure || c.Listener != nil && c.Listener.Unknown) && r.Method != http.MethodHead {
@@ -338,4 +365,6 @@ func (p *proc) sourceOf(c *dialed, host string) netip.AddrPort {
 }
 
 // bytes returns the length of the body without what is unknown in it.
-func (a *answer) bytes() int { return len(strings.ReplaceAll(string(a.body), unknown.Line, "")) }
+func (a *answer) bytes() int {
+	return a.shown + len(strings.ReplaceAll(string(a.body), unknown.Line, ""))
+}

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
@@ -31,12 +33,17 @@ type untrusted struct{ why string }
 
 func (e *untrusted) Error() string { return e.why }
 
-// verifier returns the function that verifies a server's certificate for a host as OpenSSL does for curl.
-func (p *proc) verifier(roots *x509.CertPool, host string) func(*tls.Certificate) error {
+// verifier returns the function that verifies a server's certificate for a host as OpenSSL does for curl. The certificates of the API
+// server are valid in the machine's time, since programs of the machine check them, too.
+func (p *proc) verifier(roots *x509.CertPool, host string, d *dialed) func(*tls.Certificate) error {
 	return func(cert *tls.Certificate) error {
-		leaf, err := secure.Chain(cert, roots, p.machine.Clock.Now())
+		now := p.machine.Clock.Now()
+		if d.APIServer {
+			now = clock.Real().Now()
+		}
+		leaf, err := secure.Chain(cert, roots, now)
 		if err != nil {
-			return &untrusted{"SSL certificate problem: " + p.problem(cert, leaf, err)}
+			return &untrusted{"SSL certificate problem: " + problem(cert, leaf, err, now)}
 		}
 		bare := len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 && strings.EqualFold(leaf.Subject.CommonName, host)
 		if !bare && leaf.VerifyHostname(host) != nil {
@@ -47,11 +54,11 @@ func (p *proc) verifier(roots *x509.CertPool, host string) func(*tls.Certificate
 }
 
 // problem returns OpenSSL's words for an error of a certificate.
-func (p *proc) problem(cert *tls.Certificate, leaf *x509.Certificate, err error) string {
+func problem(cert *tls.Certificate, leaf *x509.Certificate, err error, now time.Time) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		if invalid.Cert != nil && p.machine.Clock.Now().Before(invalid.Cert.NotBefore) {
+		if invalid.Cert != nil && now.Before(invalid.Cert.NotBefore) {
 			return "certificate is not yet valid"
 		}
 		return "certificate has expired"

@@ -156,9 +156,12 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 	if l.Scheme == "https" && !has(g.flags, '\x01') {
 		g.fail("note: TLS certificate validation not implemented")
 	}
-	a, err := g.ask(ctx, c, r, limit)
+	a, err := g.ask(ctx, c, r, limit, g.live)
 	if err != nil {
 		return g.unanswered(ctx, err)
+	}
+	if a.live != nil {
+		return 0
 	}
 	if has(g.flags, 'S') {
 		for _, line := range headerLines(a, r) {
@@ -174,6 +177,15 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 		return 0
 	}
 	return g.save(ctx, l, a)
+}
+
+// live returns where an answer is written that comes in pieces; nil: it is kept until its end.
+func (g *wgetting) live(a *answer) io.Writer {
+	if g.flags['O'] != "-" || a.status != http.StatusOK {
+		return nil
+	}
+	_, _ = fmt.Fprintf(g.log, "writing to stdout\n")
+	return g.out
 }
 
 // unanswered reports why a request has no answer.
