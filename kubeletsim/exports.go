@@ -2,6 +2,7 @@ package kubeletsim
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -14,6 +15,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 	"minikcm.dev/minikcm/kubeletsim/internal/stagerunner"
+	"minikcm.dev/minikcm/kubeletsim/internal/staticpods"
 )
 
 type (
@@ -105,6 +107,9 @@ func NodeNames(count int, pools []Pool) []string { return nodes.Names(count, poo
 // conditions.
 func NodeSpecLike(node *corev1.Node) NodeSpec { return nodes.SpecLike(node) }
 
+// PoolOf returns the pool and the number that are the name of a node, such as web and 3 for web-3. ok is false for a name without a number.
+func PoolOf(name string) (pool string, number int, ok bool) { return nodes.PoolOf(name) }
+
 // NodeFor returns the Node that a client creates for a node to be simulated.
 func NodeFor(name string, spec *NodeSpec) *corev1.Node { return nodes.ObjectFor(name, spec) }
 
@@ -116,6 +121,25 @@ func IsDelayed(node *corev1.Node) bool { return nodes.IsDelayed(node) }
 
 // AwaitsNetwork reports whether the condition Ready of a node says that it waits for its network.
 func AwaitsNetwork(ready *corev1.NodeCondition) bool { return nodes.AwaitsNetwork(ready) }
+
+// The labels of ConfigMaps that are image profiles and folders of static pods, and the annotation of such a folder with a selector of
+// nodes.
+const (
+	LabelImage             = images.LabelImage
+	LabelStaticPods        = staticpods.LabelStaticPods
+	AnnotationNodeSelector = staticpods.AnnotationNodeSelector
+)
+
+// CheckImageProfile returns what cannot be read in an image profile.
+func CheckImageProfile(c *corev1.ConfigMap) []string { return images.Invalid(c) }
+
+// CheckStaticPods returns what cannot be read in a folder of static pods.
+func CheckStaticPods(c *corev1.ConfigMap) []string {
+	if _, err := staticpods.Parse(c); err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	return nil
+}
 
 // The names of the parts that read kwok's usages and play its Stages.
 const (

@@ -1,8 +1,10 @@
 package kubeletsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,3 +141,15 @@ func (k *Kubelets) AddNodes(n int) ([]string, error) {
 // Nodes lists the simulated nodes, including stopped ones, in the order in which they were
 // added.
 func (k *Kubelets) Nodes() []string { return k.nodes.Names() }
+
+// Pools lists the pools that the cluster began with. Nodes without a pool are the pool "node".
+func (k *Kubelets) Pools() []nodes.Pool {
+	all := slices.Clone(k.opts.Pools)
+	if k.opts.Nodes > 0 {
+		all = append(all, nodes.Pool{Count: k.opts.Nodes, Node: k.opts.Node})
+	}
+	for i := range all {
+		all[i].Name = cmp.Or(all[i].Name, nodes.DefaultPool)
+	}
+	return all
+}

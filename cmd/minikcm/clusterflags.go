@@ -22,6 +22,7 @@ import (
 	"minikcm.dev/minikcm/internal/reachapi"
 	"minikcm.dev/minikcm/internal/releases"
 	"minikcm.dev/minikcm/internal/scenarioapi"
+	"minikcm.dev/minikcm/internal/viewapi"
 	"minikcm.dev/minikcm/kubeletsim"
 	"minikcm.dev/minikcm/scenarios"
 )
@@ -99,7 +100,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 
 // ownExtensions are the extensions of every cluster that a command starts, and of its forks.
 func ownExtensions() []minikcm.Extension {
-	return []minikcm.Extension{scenarios.FaultExtension(scenarios.User), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), reachapi.Extension(), scenarioapi.Extension()}
+	return []minikcm.Extension{scenarios.FaultExtension(scenarios.User), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), reachapi.Extension(), scenarioapi.Extension(), viewapi.Extension()}
 }
 
 // options returns the cluster options that the flags describe. Its errors are badInput.

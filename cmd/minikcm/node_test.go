@@ -29,8 +29,8 @@ func TestNextNumber(t *testing.T) {
 			t.Errorf("after the nodes %s comes %d, want %d", base, got, want)
 		}
 	}
-	for name, want := range map[string]string{"node-7": "node", "a-b-3": "a-b", "box": "box", "a-": "a-"} {
-		if got := baseOf(name); got != want {
+	for name, want := range map[string]string{"node-7": "node", "a-b-3": "a-b", "box": "", "a-": ""} {
+		if got := poolOf(name); got != want {
 			t.Errorf("the base of %s is %s, want %s", name, got, want)
 		}
 	}

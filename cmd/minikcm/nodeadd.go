@@ -120,7 +120,7 @@ func (a *nodeAdd) settle(existing []corev1.Node) error {
 		switch name := existing[i].Name; {
 		case slices.Contains(a.names, name):
 			return fmt.Errorf("node %s already exists; choose another name, or remove it first", name)
-		case like == "" && a.pool != "" && numberedName.MatchString(name) && baseOf(name) == a.pool:
+		case like == "" && a.pool != "" && poolOf(name) == a.pool:
 			like = name // the first one by name: the list is sorted
 		}
 	}
@@ -133,6 +133,12 @@ func (a *nodeAdd) settle(existing []corev1.Node) error {
 	}
 	a.spec = overridden(kubeletsim.NodeSpecLike(&existing[at]), a.spec)
 	return nil
+}
+
+// poolOf returns a node's name without its number; empty: it has none.
+func poolOf(name string) string {
+	pool, _, _ := kubeletsim.PoolOf(name)
+	return pool
 }
 
 // create creates the Nodes and returns the names of those created, also on error.
@@ -153,7 +159,7 @@ func (a *nodeAdd) create(ctx context.Context, client kubernetes.Interface, exist
 	if len(a.names) > 0 {
 		return made, nil
 	}
-	base := cmp.Or(a.pool, baseOf(a.like), "node")
+	base := cmp.Or(a.pool, poolOf(a.like), a.like, "node")
 	names := make([]string, len(existing))
 	for i := range existing {
 		names[i] = existing[i].Name

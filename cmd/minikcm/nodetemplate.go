@@ -3,15 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // nodeFlag is a flag that sets the property of a node that setNode has under the key.
@@ -77,24 +76,12 @@ func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
 	return spec
 }
 
-var numberedName = regexp.MustCompile(`^(.+)-(\d+)$`)
-
-// baseOf returns a node's name without its number.
-func baseOf(name string) string {
-	if parts := numberedName.FindStringSubmatch(name); parts != nil {
-		return parts[1]
-	}
-	return name
-}
-
-// nextNumber returns the highest number that follows base in names, plus one.
-func nextNumber(base string, names []string) int {
+// nextNumber returns the highest number of a pool's nodes in names, plus one.
+func nextNumber(pool string, names []string) int {
 	next := 0
 	for _, name := range names {
-		if parts := numberedName.FindStringSubmatch(name); parts != nil && parts[1] == base {
-			if n, err := strconv.Atoi(parts[2]); err == nil {
-				next = max(next, n+1)
-			}
+		if base, number, ok := kubeletsim.PoolOf(name); ok && base == pool {
+			next = max(next, number+1)
 		}
 	}
 	return next

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"minikcm.dev/minikcm/internal/spell"
+	"minikcm.dev/minikcm/kubeletsim"
 )
 
 // NodeSelector selects nodes by name, zone, pool or label selector.
@@ -156,11 +157,8 @@ func poolOf(n *corev1.Node) string {
 
 // numbered returns a name without the number at its end; empty: it has none.
 func numbered(name string) string {
-	at := strings.LastIndexByte(name, '-')
-	if at < 1 || strings.Trim(name[at+1:], "0123456789") != "" || at == len(name)-1 {
-		return ""
-	}
-	return name[:at]
+	pool, _, _ := kubeletsim.PoolOf(name)
+	return pool
 }
 
 // Zones returns the zones of nodes, sorted.

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -68,7 +69,9 @@ func Row(k Kind) (*resources.Resource, error) {
 		d.Status.AcceptedNames.Singular = strings.ToLower(d.Spec.Names.Kind)
 	}
 	row := crd.New(d, nil).Stored
-	row.Live, row.Unhooked, row.Subresources = true, true, nil
+	row.Live, row.Unhooked = true, true
+	// Only the cluster writes the status.
+	row.Subresources = slices.DeleteFunc(row.Subresources, func(s resources.Subresource) bool { return s.Name == "status" })
 	if !k.Creates {
 		row.Verbs = verbs
 	}

@@ -108,20 +108,36 @@ func newProfile(c *corev1.ConfigMap) profile {
 	return page
 }
 
-// Invalid describes the answers of a profile that cannot be parsed.
+// Invalid describes the values of a profile that cannot be parsed.
 func Invalid(c *corev1.ConfigMap) []string {
 	var bad []string
-	check := func(annotation string, parse func(text string) error) {
+	for _, annotation := range append(ofImages(), ofProcesses()...) {
 		if text, ok := c.Data[keyOf(annotation)]; ok {
-			if err := parse(text); err != nil {
+			if err := check(annotation, text); err != nil {
 				bad = append(bad, keyOf(annotation)+" is ignored: "+err.Error())
 			}
 		}
 	}
-	check(servers.Annotation, func(text string) error { _, err := servers.Parse(text); return err })
-	check(responses.AnnotationHTTP, func(text string) error { _, err := responses.ParseHTTP(text); return err })
-	check(responses.AnnotationGRPC, func(text string) error { _, err := responses.ParseGRPC(text); return err })
 	return bad
+}
+
+// check returns what is wrong with the value of an annotation.
+func check(annotation, text string) (err error) {
+	switch annotation {
+	case servers.Annotation:
+		_, err = servers.Parse(text)
+	case responses.AnnotationHTTP:
+		_, err = responses.ParseHTTP(text)
+	case responses.AnnotationGRPC:
+		_, err = responses.ParseGRPC(text)
+	case podspec.AnnotationExitCode:
+		_, err = podspec.ParseExitCode(text)
+	case podspec.AnnotationImageSize:
+		_, err = podspec.ParseBytes(text)
+	case podspec.AnnotationExitAfter, podspec.AnnotationStopDelay, podspec.AnnotationReadyDelay, podspec.AnnotationLogEvery, podspec.AnnotationPullDuration:
+		_, err = podspec.ParseDuration(text)
+	}
+	return err
 }
 
 // Forget removes the profile of a deleted ConfigMap and reports whether there was one.

@@ -30,7 +30,7 @@ func Check(nodes int, node Spec, pools []Pool) error {
 	table := NewTable()
 	for _, spec := range Specs(nodes, node, pools) {
 		if table.Get(spec.Name) != nil {
-			return fmt.Errorf("two pools have a node %s; give each pool a name of its own (the nodes of a pool without a name are called %s-0 and so on, as those of no pool are)", spec.Name, defaultPool)
+			return fmt.Errorf("two pools have a node %s; give each pool a name of its own (the nodes of a pool without a name are called %s-0 and so on, as those of no pool are)", spec.Name, DefaultPool)
 		}
 		if err := table.Add(spec); err != nil {
 			return err

@@ -16,6 +16,11 @@ func SpecLike(node *corev1.Node) Spec {
 		Capacity: node.Status.Capacity.DeepCopy(), Allocatable: node.Status.Allocatable.DeepCopy(),
 	}
 	delete(spec.Labels, corev1.LabelHostname)
+	for key, value := range labelsFor(node.Name, &node.Status.NodeInfo) {
+		if spec.Labels[key] == value {
+			delete(spec.Labels, key)
+		}
+	}
 	for _, taint := range node.Spec.Taints {
 		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && !strings.HasPrefix(taint.Key, "node.cloudprovider.kubernetes.io/") {
 			taint.TimeAdded = nil

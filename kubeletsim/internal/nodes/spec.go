@@ -1,8 +1,11 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,27 +45,38 @@ type Pool struct {
 	Zones []string
 }
 
-// defaultPool is the name of nodes without a named pool.
-const defaultPool = "node"
+// DefaultPool is the name of nodes without a named pool.
+const DefaultPool = "node"
 
 // Specs lists the nodes to begin with, in order: count nodes like spec, then the nodes of the pools.
 func Specs(count int, spec Spec, pools []Pool) []Spec {
 	var specs []Spec
 	for _, pool := range append([]Pool{{Count: count, Node: spec}}, pools...) {
-		name := pool.Name
-		if name == "" {
-			name = defaultPool
-		}
 		for i := range pool.Count {
-			spec := pool.Node
-			spec.Name = fmt.Sprintf("%s-%d", name, i)
-			if len(pool.Zones) > 0 {
-				spec.Labels = withZone(spec.Labels, pool.Zones[i%len(pool.Zones)])
-			}
-			specs = append(specs, spec)
+			specs = append(specs, pool.NodeAt(i))
 		}
 	}
 	return specs
+}
+
+// NodeAt returns the node with a number.
+func (p *Pool) NodeAt(number int) Spec {
+	spec := p.Node
+	spec.Name = fmt.Sprintf("%s-%d", cmp.Or(p.Name, DefaultPool), number)
+	if len(p.Zones) > 0 {
+		spec.Labels = withZone(spec.Labels, p.Zones[number%len(p.Zones)])
+	}
+	return spec
+}
+
+// PoolOf returns the pool and the number that are the name of a node. ok is false for a name without a number.
+func PoolOf(name string) (pool string, number int, ok bool) {
+	at := strings.LastIndexByte(name, '-')
+	if at < 1 || strings.Trim(name[at+1:], "0123456789") != "" {
+		return "", 0, false
+	}
+	number, err := strconv.Atoi(name[at+1:])
+	return name[:at], number, err == nil
 }
 
 // withZone returns a copy of labels with the label of a zone.

@@ -63,11 +63,15 @@ func Object(n *Node, versions Versions, now time.Time) *corev1.Node {
 // nodeLabels returns the labels that every node has.
 func nodeLabels(n *Node, versions Versions) map[string]string {
 	info := nodeInfo(n, versions)
+	return labelsFor(n.Name, &info)
+}
+
+func labelsFor(name string, info *corev1.NodeSystemInfo) map[string]string {
 	return map[string]string{
 		"beta.kubernetes.io/arch": info.Architecture,
 		"beta.kubernetes.io/os":   info.OperatingSystem,
 		corev1.LabelArchStable:    info.Architecture,
-		corev1.LabelHostname:      n.Name,
+		corev1.LabelHostname:      name,
 		corev1.LabelOSStable:      info.OperatingSystem,
 	}
 }

@@ -139,7 +139,7 @@ func (t *Table) AddNumbered(n int, spec Spec) ([]string, error) {
 	defer t.mu.Unlock()
 	var names []string
 	for len(names) < n {
-		spec.Name = fmt.Sprintf("%s-%d", defaultPool, t.counter)
+		spec.Name = fmt.Sprintf("%s-%d", DefaultPool, t.counter)
 		t.counter++
 		if _, retired := t.retired[spec.Name]; retired || t.byName[spec.Name] != nil {
 			continue
