@@ -41,11 +41,22 @@ func newInformer(inner cache.SharedIndexInformer, ledger *clock.Ledger) *informe
 		_ = inner.SetWatchErrorHandlerWithContext(i.leadReflector)
 	}
 	_ = i.SetTransform(nil)
-	// A handler that does nothing: an informer that is asked for its lister only is
-	// done with an event when the lister shows it, which is before handlers are
-	// called.
-	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 	return i
+}
+
+// ensureHandler adds a handler that does nothing if there is none besides one that goes: an informer that is asked for its lister only
+// is done with an event when the lister shows it, which is before handlers are called. A handler costs two goroutines and a buffer of
+// 16 KiB, so other informers have none of these.
+func (i *informer) ensureHandler(goes cache.ResourceEventHandlerRegistration) {
+	i.mu.Lock()
+	others := len(i.handlers)
+	if _, is := i.handlers[goes]; is {
+		others--
+	}
+	i.mu.Unlock()
+	if others == 0 {
+		_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{}) // it fails only if the informer has ended
+	}
 }
 
 func (i *informer) Run(stopCh <-chan struct{}) {
@@ -53,6 +64,7 @@ func (i *informer) Run(stopCh <-chan struct{}) {
 }
 
 func (i *informer) RunWithContext(ctx context.Context) {
+	i.ensureHandler(nil)
 	i.mu.Lock()
 	again := i.running != nil
 	if !again {
@@ -153,6 +165,7 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts
 }
 
 func (i *informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	i.ensureHandler(handle)
 	if err := i.SharedIndexInformer.RemoveEventHandler(handle); err != nil {
 		return err
 	}
