@@ -120,8 +120,12 @@ func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http
 
 // serve answers a request at the end of a path.
 func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
-	if path.Router != nil {
+	switch {
+	case path.Router != nil:
 		k.forward(path, w, r)
+		return
+	case path.Listener != nil && path.Listener.Process != "":
+		k.containers.ServeProcess(path, w, r)
 		return
 	}
 	if path.APIServer {
@@ -157,6 +161,9 @@ func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
 
 // exchange answers data that is no request of HTTP at the end of a path.
 func (k *Kubelets) exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
+	if path.Listener != nil && path.Listener.Process != "" {
+		return k.containers.ExchangeProcess(ctx, path, data)
+	}
 	if path.Pod == nil {
 		return nil, nil
 	}

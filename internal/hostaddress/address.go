@@ -13,13 +13,20 @@ import (
 )
 
 // Annotation on a Service has the address of the process that serves it: HOST:PORT, or
-// PORTNAME=HOST:PORT for single ports, separated by commas. On a Pod it has the addresses that the
-// probes of its ports reach, and PORTNAME is the number of a port or the name that a container
-// gives it.
+// PORTNAME=HOST:PORT for single ports, separated by commas. On a Pod it has the addresses of the
+// processes that stand for its TCP ports, and PORTNAME is the number of a port or the name that a
+// container gives it.
 const Annotation = "minikcm.dev/host"
 
-// maxEntries limits the entries of an annotation, each of which costs an authorization.
-const maxEntries = 100
+// ProbesAnnotation on a Pod, with the value SimulatedProbes, leaves its probes simulated where
+// Annotation leads its ports to a process.
+const (
+	ProbesAnnotation = "minikcm.dev/host-probes"
+	SimulatedProbes  = "simulated"
+)
+
+// MaxEntries limits the entries of an annotation, each of which costs an authorization.
+const MaxEntries = 100
 
 // Addresses are the addresses of the ports of a Service or a Pod.
 type Addresses struct {
@@ -32,8 +39,8 @@ type Addresses struct {
 func Parse(value string) (Addresses, error) {
 	parsed := Addresses{named: map[string]string{}}
 	entries := strings.Split(value, ",")
-	if len(entries) > maxEntries {
-		return Addresses{}, fmt.Errorf("may have at most %d addresses", maxEntries)
+	if len(entries) > MaxEntries {
+		return Addresses{}, fmt.Errorf("may have at most %d addresses", MaxEntries)
 	}
 	for _, entry := range entries {
 		name, address, isNamed := strings.Cut(strings.TrimSpace(entry), "=")
@@ -134,10 +141,13 @@ func OfNamed(service *corev1.Service, name string) string {
 	return addresses.of(name)
 }
 
-// OfPod returns the address that stands for a port of a pod. services are the Services of the
-// pod's namespace: it is the address of the first one that selects the pod, leads out of the
-// cluster, and has this target port.
+// OfPod returns the address that stands for a port of a pod: the one in the pod's own annotation, or
+// else, of services, the Services of the pod's namespace, the address of the first one that selects
+// the pod, leads out of the cluster, and has this target port.
 func OfPod(services []*corev1.Service, pod *corev1.Pod, port int32) string {
+	if address := OfPort(pod, port); address != "" {
+		return address
+	}
 	for _, service := range services {
 		addresses, ok := read(service.Annotations)
 		if !ok || !Selects(service, pod.Labels) {
@@ -186,9 +196,17 @@ func TargetPort(spec *corev1.PodSpec, port *corev1.ServicePort) int32 {
 	return 0
 }
 
-// OfProbe returns the address that probes of a pod's port reach, by the annotation of the pod;
-// empty if it does not name one.
+// OfProbe returns the address that probes of a pod's port reach; empty if they are simulated.
 func OfProbe(pod *corev1.Pod, port int32) string {
+	if pod.Annotations[ProbesAnnotation] == SimulatedProbes {
+		return ""
+	}
+	return OfPort(pod, port)
+}
+
+// OfPort returns the address of the process that stands for a TCP port of a pod, by the annotation of
+// the pod; empty if it does not name one.
+func OfPort(pod *corev1.Pod, port int32) string {
 	addresses, ok := read(pod.Annotations)
 	if !ok || port <= 0 {
 		return ""

@@ -155,6 +155,11 @@ func TestOfProbe(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
+	simulated := pod("8081=localhost:1")
+	simulated.Annotations[ProbesAnnotation] = SimulatedProbes
+	if got := OfProbe(simulated, 8081) + OfPod(nil, simulated, 8081); got != "localhost:1" {
+		t.Errorf("simulated probes, and another connection: %q", got)
+	}
 	if got := OfProbe(&corev1.Pod{}, 8081); got != "" {
 		t.Errorf("without an annotation: %q", got)
 	}

@@ -5,11 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"sync"
@@ -20,7 +17,6 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
@@ -162,14 +158,14 @@ func (e *entrance) decide(ctx context.Context, host string, port int32) (*reach.
 
 // processAt returns the address of the process of this machine that a path leads to; empty if it leads to none.
 func processAt(path *reach.Path) string {
-	if path.Frontend == nil {
+	if path.Listener == nil {
 		return ""
 	}
-	return hostaddress.Of(path.Frontend.Service, path.Frontend.Port.Port)
+	return path.Listener.Process
 }
 
 // arrives reports whether something accepts a connection.
-func arrives(path *reach.Path) bool { return path.Outcome == reach.Connected || processAt(path) != "" }
+func arrives(path *reach.Path) bool { return path.Outcome == reach.Connected }
 
 // join connects a connection with the end of its path, and returns when it has ended or net/http serves it.
 func (e *entrance) join(ctx context.Context, conn net.Conn, path *reach.Path) {
@@ -202,9 +198,6 @@ func (e *entrance) certificate(path *reach.Path) secure.Source {
 		return source(inflight.With(ctx, work))
 	}
 }
-
-// forwarding are the headers that say for whom a request is forwarded.
-var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 // forward lets a router forward a request: to the path that it returns, or nowhere if that is nil.
 func (e *entrance) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, http.ResponseWriter, *http.Request) {
@@ -240,21 +233,9 @@ func (e *entrance) serve(w http.ResponseWriter, r *http.Request, path *reach.Pat
 		}
 	}
 	if address := processAt(path); address != "" {
-		proxy := &httputil.ReverseProxy{
-			Rewrite: func(out *httputil.ProxyRequest) {
-				out.SetURL(&url.URL{Scheme: "http", Host: address})
-				out.Out.Host = r.Host
-				for _, name := range forwarding { // a proxy that is not the server's would remove them
-					if values, ok := out.In.Header[name]; ok {
-						out.Out.Header[name] = values
-					}
-				}
-			},
-			Transport: e.transport, ErrorLog: log.New(io.Discard, "", 0),
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-			},
-		}
+		proxy := relay.HTTP(&url.URL{Scheme: "http", Host: address}, e.transport, func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		})
 		_ = deadlines.SetWriteDeadline(time.Time{}) // a server's connection has deadlines
 		proxy.ServeHTTP(w, r)
 		return

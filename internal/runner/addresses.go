@@ -43,34 +43,52 @@ func addressOf(port int32, ports map[int32]int32) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port)))
 }
 
-// probeAddresses returns the value of the annotation that leads the probes of a container to the
-// command: each port that they ask leads to the same port of this machine, or to that in ports.
-// It is empty for a container whose probes ask no port.
-func probeAddresses(spec *corev1.PodSpec, container string, ports map[int32]int32) string {
-	c := containerOf(&corev1.PodTemplateSpec{Spec: *spec}, container)
-	if c == nil {
-		return ""
+// podAddresses returns the value of the annotation that leads a pod's ports to the command: the TCP
+// ports that the container declares, those that its probes ask, and the targets of services, those
+// that select the pod. Each leads to the same port of this machine, or to the one in ports. It is
+// empty if there are none.
+func podAddresses(pod *corev1.Pod, container string, services []*corev1.Service, ports map[int32]int32) string {
+	var entries []string
+	for _, port := range portsOf(pod, container, services) {
+		entries = append(entries, strconv.Itoa(int(port))+"="+addressOf(port, ports))
 	}
-	var asked []int32
+	return strings.Join(entries, ",")
+}
+
+// portsOf returns the ports of a pod for which a command stands that runs in place of the container.
+func portsOf(pod *corev1.Pod, container string, services []*corev1.Service) []int32 {
+	c := containerOf(&corev1.PodTemplateSpec{Spec: pod.Spec}, container)
+	if c == nil {
+		return nil
+	}
+	var all []int32
+	for i := range c.Ports {
+		if p := &c.Ports[i]; p.Protocol == "" || p.Protocol == corev1.ProtocolTCP {
+			all = append(all, p.ContainerPort)
+		}
+	}
 	for _, probe := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
 		switch {
 		case probe == nil:
 		case probe.HTTPGet != nil:
-			asked = append(asked, numberOf(c, probe.HTTPGet.Port))
+			all = append(all, numberOf(c, probe.HTTPGet.Port))
 		case probe.TCPSocket != nil:
-			asked = append(asked, numberOf(c, probe.TCPSocket.Port))
+			all = append(all, numberOf(c, probe.TCPSocket.Port))
 		case probe.GRPC != nil:
-			asked = append(asked, probe.GRPC.Port)
+			all = append(all, probe.GRPC.Port)
 		}
 	}
-	slices.Sort(asked)
-	var entries []string
-	for _, port := range slices.Compact(asked) {
-		if port > 0 {
-			entries = append(entries, strconv.Itoa(int(port))+"="+addressOf(port, ports))
+	for _, service := range services {
+		if !hostaddress.Selects(service, pod.Labels) {
+			continue
+		}
+		for i := range service.Spec.Ports {
+			all = append(all, hostaddress.TargetPort(&pod.Spec, &service.Spec.Ports[i]))
 		}
 	}
-	return strings.Join(entries, ",")
+	slices.Sort(all)
+	all = slices.DeleteFunc(slices.Compact(all), func(port int32) bool { return port <= 0 })
+	return all[:min(len(all), hostaddress.MaxEntries)]
 }
 
 // numberOf returns the number of a port that may be the name of one of the container's; 0 if it

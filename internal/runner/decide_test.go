@@ -135,7 +135,7 @@ func TestAddressesOf(t *testing.T) {
 	}
 }
 
-func TestProbeAddresses(t *testing.T) {
+func TestPodAddresses(t *testing.T) {
 	t.Parallel()
 	get := func(port intstr.IntOrString) *corev1.Probe {
 		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: port}}}
@@ -147,19 +147,23 @@ func TestProbeAddresses(t *testing.T) {
 		startup, readiness, liveness *corev1.Probe
 		want                         string
 	}{
-		"none":       {nil, nil, nil, ""},
-		"a command":  {nil, command, command, ""},
-		"one port":   {nil, get(intstr.FromInt32(8081)), get(intstr.FromInt32(8081)), "8081=127.0.0.1:8081"},
-		"by name":    {nil, get(intstr.FromString("health")), nil, "8082=127.0.0.1:8082"},
-		"no name":    {nil, get(intstr.FromString("none")), nil, ""},
-		"another":    {nil, tcp, nil, "9443=127.0.0.1:19443"},
-		"everything": {health, tcp, get(intstr.FromInt32(8081)), "7000=127.0.0.1:7000,8081=127.0.0.1:8081,9443=127.0.0.1:19443"},
+		"no probes":  {nil, nil, nil, "80=127.0.0.1:80,8082=127.0.0.1:8082"},
+		"a command":  {nil, command, command, "80=127.0.0.1:80,8082=127.0.0.1:8082"},
+		"one port":   {nil, get(intstr.FromInt32(8081)), get(intstr.FromInt32(8081)), "80=127.0.0.1:80,8081=127.0.0.1:8081,8082=127.0.0.1:8082"},
+		"by name":    {nil, get(intstr.FromString("health")), nil, "80=127.0.0.1:80,8082=127.0.0.1:8082"},
+		"no name":    {nil, get(intstr.FromString("none")), nil, "80=127.0.0.1:80,8082=127.0.0.1:8082"},
+		"another":    {nil, tcp, nil, "80=127.0.0.1:80,8082=127.0.0.1:8082,9443=127.0.0.1:19443"},
+		"everything": {health, tcp, get(intstr.FromInt32(8081)), "80=127.0.0.1:80,7000=127.0.0.1:7000,8081=127.0.0.1:8081,8082=127.0.0.1:8082,9443=127.0.0.1:19443"},
 	} {
-		spec := &corev1.PodSpec{Containers: []corev1.Container{{Name: "other", ReadinessProbe: get(intstr.FromInt32(1))}, {
-			Name: "web", Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8082}},
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "other", ReadinessProbe: get(intstr.FromInt32(1))}, {
+			Name: "web", Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8082}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP}},
 			StartupProbe: tt.startup, ReadinessProbe: tt.readiness, LivenessProbe: tt.liveness,
-		}}}
-		if got := probeAddresses(spec, "web", map[int32]int32{9443: 19443}); got != tt.want {
+		}}}}
+		services := []*corev1.Service{
+			{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}, {Port: 81, TargetPort: intstr.FromString("none")}}}},
+			{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "db"}, Ports: []corev1.ServicePort{{Port: 5432}}}},
+		}
+		if got := podAddresses(pod, "web", services, map[int32]int32{9443: 19443}); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -94,6 +94,7 @@ type runner struct {
 	// pod is the pod that the command stands for; waits means that its absence was reported.
 	pod     *corev1.Pod
 	waits   bool
+	marked  map[types.UID]marked
 	process *process
 	// done is the last run of the container for which the command has ended.
 	done string
@@ -102,7 +103,7 @@ type runner struct {
 // Run runs the command until ctx ends, and returns nil then. It fails if there is no such
 // Deployment, or the command cannot be started.
 func Run(ctx context.Context, opts Options) (err error) {
-	r := &runner{opts: opts, wake: make(chan struct{}, 1), led: map[types.UID]*led{}}
+	r := &runner{opts: opts, wake: make(chan struct{}, 1), led: map[types.UID]*led{}, marked: map[types.UID]marked{}}
 	if r.program, err = exec.LookPath(opts.Command[0]); err != nil {
 		return fmt.Errorf("cannot run the command %q: %w", opts.Command[0], err)
 	}
@@ -255,10 +256,8 @@ func (r *runner) changePod(ctx context.Context, deployment *appsv1.Deployment) e
 		return nil
 	}
 	r.waits = false
-	if pod.UID != present {
-		if err := r.mark(ctx, pod); err != nil {
-			return fmt.Errorf("marking pod/%s: %w", pod.Name, err)
-		}
+	if err := r.mark(ctx, pod); err != nil {
+		return fmt.Errorf("marking pod/%s: %w", pod.Name, err)
 	}
 	r.pod = pod
 	return nil

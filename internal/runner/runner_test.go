@@ -20,10 +20,13 @@ import (
 	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/containerpaths"
@@ -306,6 +309,70 @@ func TestRunAnswersProbes(t *testing.T) {
 		t.Errorf("%v\n%s", err, f.out)
 	}
 	f.wantReady("by the simulation again", true)
+}
+
+// The command answers in place of its pod: at the pod's address and through its Service, under policies, and with port-forward and the
+// proxy subresource.
+func TestRunBelongsToTheNetwork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "the process, asked for %s%s\n", r.Host, r.URL.Path)
+	}))
+	defer server.Close()
+	port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
+	f.opts.Ports = map[int32]int32{80: port, 8080: port}
+	ctx := t.Context()
+	client := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "client"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sleep", "infinity"}}}}}
+	if _, err := f.client.CoreV1().Pods("default").Create(ctx, client, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stop := f.run("while :; do sleep 0.1; done")
+	f.wantOutput("# sh runs in place of container web")
+	f.wantHost(fmt.Sprintf("127.0.0.1:%d", port))
+	pod := f.pod()
+	f.wantAnswer("wget -qO- http://web/a", "the process, asked for web/a\n")
+	f.wantAnswer("curl -s http://"+pod.Status.PodIP+":8080/b", "the process, asked for "+pod.Status.PodIP+":8080/b\n")
+	f.wantAnswer("printf 'GET /c HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n' | nc web 80 | tail -1", "the process, asked for x/c\n")
+	data, err := f.client.CoreV1().Pods("default").ProxyGet("http", pod.Name, "8080", "/d", nil).DoRaw(ctx)
+	if err != nil || !strings.Contains(string(data), "/d") {
+		t.Errorf("the proxy subresource answers %q, %v", data, err)
+	}
+	deny := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny"}, Spec: networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
+	if _, err := f.client.NetworkingV1().NetworkPolicies("default").Create(ctx, deny, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.wantAnswer("wget -qT1 -O- http://web/a 2>&1", "wget: download timed out\n")
+	if err := f.client.NetworkingV1().NetworkPolicies("default").Delete(ctx, "deny", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	f.wantAnswer("wget -qO- http://web/a 2>&1 | sed 's/([^)]*)//'", "wget: can't connect to remote host : Connection refused\n")
+	if err := stop(); err != nil {
+		t.Errorf("%v\n%s", err, f.out)
+	}
+	if left, err := f.client.CoreV1().Pods("default").Get(ctx, pod.Name, metav1.GetOptions{}); err != nil || left.Annotations["minikcm.dev/host"] != "" {
+		t.Errorf("the pod that is left: %v, %v", left.Annotations, err)
+	}
+}
+
+// wantAnswer waits until a script in the pod client has an output.
+func (f *fixture) wantAnswer(script, want string) {
+	f.t.Helper()
+	f.Eventually("the output of "+script, func(ctx context.Context, client kubernetes.Interface) error {
+		rq := client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("client").SubResource("exec").
+			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh", "-c", script}, Stdout: true}, scheme.ParameterCodec)
+		executor, err := remotecommand.NewWebSocketExecutor(f.opts.Config, http.MethodGet, rq.URL().String())
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out})
+		if out.String() != want {
+			return fmt.Errorf("got %q, %v; want %q", &out, err, want)
+		}
+		return nil
+	})
 }
 
 // wantReady waits until the only pod is ready, or is not.

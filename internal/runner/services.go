@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/internal/hostaddress"
 )
@@ -69,34 +70,51 @@ func (r *runner) annotateService(ctx context.Context, uid types.UID, name string
 	return err
 }
 
-// mark writes on a pod which process stands for its container, and leads its probes there. A pod
+// marked is what the runner has written on a pod: the addresses to which its ports lead, unless they
+// led somewhere before.
+type marked struct {
+	addresses string
+	written   bool
+}
+
+// mark writes on a pod which process stands for its container, and leads its ports there. A pod
 // that leads somewhere already keeps that.
 func (r *runner) mark(ctx context.Context, pod *corev1.Pod) error {
+	services, err := r.services.Services(pod.Namespace).List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	value := podAddresses(pod, r.container, services, r.opts.Ports)
+	last, known := r.marked[pod.UID]
+	if known && last.addresses == value {
+		return nil
+	}
 	annotations := map[string]*string{ProcessAnnotation: &r.owner}
-	if value := r.probedAt(pod); value != "" {
-		if before, led := pod.Annotations[hostaddress.Annotation]; !led || before == value {
-			annotations[hostaddress.Annotation] = &value
+	before, led := pod.Annotations[hostaddress.Annotation]
+	written := value != "" && (!led || before == value || last.written && before == last.addresses)
+	if written {
+		annotations[hostaddress.Annotation] = &value
+		if r.opts.SimulatedProbes {
+			annotations[hostaddress.ProbesAnnotation] = ptr.To(hostaddress.SimulatedProbes)
 		}
 	}
-	return r.annotatePod(ctx, pod, annotations)
+	if err := r.annotatePod(ctx, pod, annotations); err != nil {
+		return err
+	}
+	r.marked[pod.UID] = marked{value, written}
+	return nil
 }
 
 // unmark removes the annotations that mark wrote.
 func (r *runner) unmark(ctx context.Context, pod *corev1.Pod) error {
 	annotations := map[string]*string{ProcessAnnotation: nil}
-	if value, led := pod.Annotations[hostaddress.Annotation]; led && value == r.probedAt(pod) {
+	if last := r.marked[pod.UID]; last.written && pod.Annotations[hostaddress.Annotation] == last.addresses {
 		annotations[hostaddress.Annotation] = nil
+		if r.opts.SimulatedProbes {
+			annotations[hostaddress.ProbesAnnotation] = nil
+		}
 	}
 	return r.annotatePod(ctx, pod, annotations)
-}
-
-// probedAt returns the addresses that the probes of the pod's container reach; empty if they stay
-// simulated.
-func (r *runner) probedAt(pod *corev1.Pod) string {
-	if r.opts.SimulatedProbes {
-		return ""
-	}
-	return probeAddresses(&pod.Spec, r.container, r.opts.Ports)
 }
 
 func (r *runner) annotatePod(ctx context.Context, pod *corev1.Pod, annotations map[string]*string) error {

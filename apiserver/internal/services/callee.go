@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"minikcm.dev/minikcm/apiserver/internal/outbound"
 	"minikcm.dev/minikcm/internal/hostaddress"
@@ -46,6 +47,9 @@ func (r Resolver) callee(ctx context.Context, service *corev1.Service, port *cor
 	if err != nil {
 		return nil
 	}
+	if _, led := r.process(ctx, service, slices, port.Name); led {
+		return nil
+	}
 	var ready, ending []PodPort
 	for _, obj := range slices {
 		slice, ok := obj.(*discoveryv1.EndpointSlice)
@@ -82,16 +86,49 @@ func (r Resolver) callee(ctx context.Context, service *corev1.Service, port *cor
 	return &outbound.Callee{Address: net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(port.Port))), Port: chosen.Port, Lost: chosen.Lost}
 }
 
-// podPort returns what a port of an endpoint is; not ok if the endpoint is no pod.
-func (r Resolver) podPort(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) (to PodPort, ok bool) {
+// pod returns the pod of an endpoint; nil if it is none.
+func (r Resolver) pod(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint) *corev1.Pod {
 	if endpoint.TargetRef == nil || endpoint.TargetRef.Kind != "Pod" {
-		return PodPort{}, false
+		return nil
 	}
 	pods := r.Objects(corev1.SchemeGroupVersion.WithResource("pods"))
 	obj, err := pods.Get(ctx, pods.Key(namespace, endpoint.TargetRef.Name), endpoint.TargetRef.Name)
 	pod, isPod := obj.(*corev1.Pod)
 	if err != nil || !isPod {
+		return nil
+	}
+	return pod
+}
+
+// podPort returns what a port of an endpoint is; not ok if the endpoint is no pod.
+func (r Resolver) podPort(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) (to PodPort, ok bool) {
+	pod := r.pod(ctx, namespace, endpoint)
+	if pod == nil {
 		return PodPort{}, false
 	}
 	return r.Port(pod, port), true
+}
+
+// process returns the address of the first process of the machine that stands for a ready pod of a Service. Processes are called before
+// simulated pods.
+func (r Resolver) process(ctx context.Context, service *corev1.Service, slices []runtime.Object, port string) (address string, led bool) {
+	for _, obj := range slices {
+		slice, ok := obj.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
+			continue
+		}
+		number := slicePort(slice, port)
+		for i := range slice.Endpoints {
+			e := &slice.Endpoints[i]
+			if number == 0 || e.Conditions.Ready != nil && !*e.Conditions.Ready {
+				continue
+			}
+			if pod := r.pod(ctx, service.Namespace, e); pod != nil {
+				if address = hostaddress.OfPort(pod, number); address != "" {
+					return address, true
+				}
+			}
+		}
+	}
+	return "", false
 }

@@ -96,6 +96,9 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 	if err != nil {
 		return nil, err
 	}
+	if address, led := r.process(ctx, service, slices, port.Name); led {
+		return &url.URL{Scheme: "https", Host: address}, nil
+	}
 	simulated, serves := false, false
 	for _, obj := range slices {
 		slice, ok := obj.(*discoveryv1.EndpointSlice)

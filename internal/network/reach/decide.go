@@ -113,6 +113,8 @@ type Listener struct {
 	TLS bool `json:"tls,omitempty"`
 	// Speaks is how it speaks, unless it speaks HTTP: text or echo.
 	Speaks string `json:"speaks,omitempty"`
+	// Process is the address of the process of the machine that answers in its place; empty: it is simulated.
+	Process string `json:"process,omitempty"`
 }
 
 // Query is a connection to decide.
@@ -325,7 +327,7 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 	}
 	p.Frontend = f
 	if address := hostaddress.Of(f.Service, f.Port.Port); address != "" {
-		p.end(Unknown, "the Service "+f.Key().String()+" leads to "+address+" of the machine")
+		c.lead(q, from, address, p)
 		return true
 	}
 	if router, ok := routes.RouterOf(f.Service); ok {

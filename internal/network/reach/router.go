@@ -116,8 +116,12 @@ func (c *Cluster) toBackend(q *Query, p *Path, random uint64, b *routes.Backend,
 		d.answer(routes.StatusServiceUnavailable, "the Service has no port "+b.String())
 		return
 	case hostaddress.Of(s, port.Port) != "":
-		d.Next = &Path{Frontend: &services.Frontend{Service: s, Port: port, By: services.ByClusterIP}, Protocol: corev1.ProtocolTCP}
-		d.Next.end(Unknown, "the Service "+b.Service.String()+" leads to "+hostaddress.Of(s, port.Port)+" of the machine")
+		inner := *q
+		inner.From, inner.Affinities, inner.Random = policy.Peer{Address: p.Target.Addr()}, nil, random
+		d.Next = &Path{Frontend: &services.Frontend{Service: s, Port: port, By: services.ByClusterIP, IPv6: p.Target.Addr().Is6()}, Protocol: corev1.ProtocolTCP, random: random}
+		d.Next.Source, d.Next.Target = inner.From, netip.AddrPortFrom(p.Target.Addr(), uint16(port.Port))
+		c.lead(&inner, inner.From, hostaddress.Of(s, port.Port), d.Next)
+		d.ended()
 		return
 	case s.Spec.Type == corev1.ServiceTypeExternalName:
 		d.answer(routes.StatusBadGateway, "the Service "+b.Service.String()+" is one of type ExternalName, which routers do not follow")
@@ -134,6 +138,11 @@ func (c *Cluster) toBackend(q *Query, p *Path, random uint64, b *routes.Backend,
 	// The high bits are spread more evenly than the low ones.
 	endpoint := ready[(random>>32)%uint64(len(ready))]
 	d.Next = c.connect(&inner, inner.From, endpoint.Address, &Path{Protocol: corev1.ProtocolTCP, random: random})
+	d.ended()
+}
+
+// ended makes an answer of the router of a way that leads to no server.
+func (d *Forwarded) ended() {
 	switch d.Next.Outcome {
 	case Connected:
 	case TimedOut:

@@ -147,7 +147,7 @@ func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, er
 	switch {
 	case c.Outcome == reach.Reset && len(sent) > 0:
 		return nil, errReset
-	case c.Listener != nil && c.Listener.Speaks != "":
+	case c.Listener != nil && (c.Listener.Speaks != "" || c.Listener.Process != "" && err != nil):
 		ctx, done := p.waiting(ctx, 0)
 		defer done()
 		answer, err := p.machine.Network.Exchange(ctx, c.Path, p.sourceOf(c, ""), sent)

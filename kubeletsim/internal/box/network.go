@@ -33,9 +33,9 @@ type Network interface {
 	// Names calls ask with what the name server that a resolver's configuration leads to knows, if it answers. The random number
 	// decides about faults.
 	Names(ctx context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error)
-	// Certificate returns what a TLS server at the end of a path presents; nil: nothing is known of it. The error is
+	// Certificate returns what a TLS server at the end of a path presents for a name; nil: nothing is known of it. The error is
 	// secure.ErrPlain or secure.ErrNoCertificate.
-	Certificate(ctx context.Context, path *reach.Path) (*tls.Certificate, error)
+	Certificate(ctx context.Context, path *reach.Path, name string) (*tls.Certificate, error)
 	// Serve answers a request with what listens at the end of a path.
 	Serve(path *reach.Path, w http.ResponseWriter, r *http.Request)
 	// Exchange returns what a listener that speaks no HTTP answers to data.

@@ -18,7 +18,7 @@ import (
 
 // handshake returns the error of a TLS handshake over a connection. What a server presents of which nothing is known is not checked.
 func (p *proc) handshake(ctx context.Context, c *dialed) error {
-	cert, err := p.machine.Network.Certificate(ctx, c.Path)
+	cert, err := p.machine.Network.Certificate(ctx, c.Path, c.host)
 	if errors.Is(err, secure.ErrUnknown) {
 		return nil
 	}

@@ -43,7 +43,11 @@ func (n ownNetwork) source() policy.Peer {
 // Decide implements box.Network.
 func (n ownNetwork) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error) {
 	q.From = n.source()
-	return n.fabric.Decide(ctx, q)
+	path, err := n.fabric.Decide(ctx, q)
+	if err == nil {
+		try(ctx, path)
+	}
+	return path, err
 }
 
 // Names implements box.Network.
@@ -52,7 +56,10 @@ func (n ownNetwork) Names(ctx context.Context, c *dns.Config, random uint64, ask
 }
 
 // Certificate implements box.Network.
-func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path) (*tls.Certificate, error) {
+func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path, name string) (*tls.Certificate, error) {
+	if address := processOf(path); address != "" {
+		return presented(ctx, address, name)
+	}
 	source := n.runtime.opts.Certificate(path)
 	switch {
 	case source != nil:

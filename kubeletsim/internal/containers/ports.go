@@ -36,6 +36,9 @@ func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) *secure.Port {
 		address, _ = netip.ParseAddr(first(n.HostIPs()))
 	}
 	path := &reach.Path{Pod: shown.Pod, Listener: &at.Listener, Target: netip.AddrPortFrom(address, uint16(port))}
+	if at.Process != "" {
+		return &secure.Port{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.ServeProcess(path, w, r) })}
+	}
 	return &secure.Port{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { rt.Answer(n, e, path, w, r) }),
 		Known:   !at.Unknown, Certificate: rt.Certificate(n, e, path),

@@ -253,12 +253,6 @@ func (f *Fabric) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error
 	return f.cluster.Decide(q), nil
 }
 
-// outside returns the addresses of the machine that the cluster runs on, as the cluster sees them: the first of the networks that
-// nodes have their addresses from.
-func outside() []netip.Addr {
-	return []netip.Addr{netip.AddrFrom4([4]byte{172, 18, 0, 1}), netip.MustParseAddr("fd00:18::1")}
-}
-
 // Enter says where a TCP connection goes that a program outside of the cluster makes. It has the name server and the search list of
 // a pod of the namespace default, and reaches the addresses that such a pod reaches.
 func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
@@ -269,7 +263,7 @@ func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Pat
 	defer f.mu.Unlock()
 	f.entered++
 	var path *reach.Path
-	for _, own := range outside() {
+	for _, own := range reach.Machine() {
 		q := &reach.Query{From: policy.Peer{Address: own}, Host: host, Port: port, Protocol: corev1.ProtocolTCP, Random: hash.Mix(f.opts.Seed, f.entered)}
 		f.complete(q)
 		resolver := f.cluster.ResolverOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}})

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"minikcm.dev/minikcm/internal/hostaddress"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
@@ -29,6 +30,29 @@ type Server struct {
 // Of returns what listens at a port of a pod; nil if nothing does. The pod has the annotations of its images' profiles, and
 // running reports whether a container runs.
 func Of(pod *corev1.Pod, running func(container string) bool, port int32, protocol corev1.Protocol) *Server {
+	if s := ofProcess(pod, running, port, protocol); s != nil {
+		return s
+	}
+	return simulated(pod, running, port, protocol)
+}
+
+// ofProcess returns the process of the machine that stands for a port of a pod; nil if none does.
+func ofProcess(pod *corev1.Pod, running func(container string) bool, port int32, protocol corev1.Protocol) *Server {
+	address := hostaddress.OfPort(pod, port)
+	if address == "" || protocol != corev1.ProtocolTCP {
+		return nil
+	}
+	var s *Server
+	for _, ref := range podspec.Containers(pod) {
+		if running(ref.Name) && (s == nil || declared(ref.Container, port, protocol)) {
+			s = &Server{Listener: reach.Listener{Container: ref.Name, Why: "the process at " + address + " of the machine stands for the port", Process: address}}
+		}
+	}
+	return s
+}
+
+// simulated is Of without the processes of the machine.
+func simulated(pod *corev1.Pod, running func(container string) bool, port int32, protocol corev1.Protocol) *Server {
 	declares, assumed := false, (*Server)(nil)
 	for _, ref := range podspec.Containers(pod) {
 		declares = declares || len(ref.Container.Ports) > 0
@@ -88,7 +112,7 @@ func OfProbe(pod *corev1.Pod, running func(container string) bool, ref podspec.C
 	if !declares(pod) { // most pods: spare them the look-up
 		return nil, number, false
 	}
-	if s = Of(pod, running, number, corev1.ProtocolTCP); s != nil {
+	if s = simulated(pod, running, number, corev1.ProtocolTCP); s != nil {
 		return s, number, false
 	}
 	if d := servers.Of(pod, ref.Name, ref.Kind); d != nil && d.Complete(pod, ref.Container) {
