@@ -29,6 +29,7 @@ const (
 	curlHTTPError   = 22
 	curlWriteError  = 23
 	curlTimedOut    = 28
+	curlRedirects   = 47
 	curlNoTLS       = 35
 	curlEmptyAnswer = 52
 	curlReceive     = 56
@@ -56,6 +57,7 @@ type curling struct {
 	limit time.Duration
 	// last is the report that -w shows.
 	last curlReport
+	redirection
 }
 
 // curlReport has the known values of the last transfer.
@@ -68,6 +70,8 @@ type curlReport struct {
 	contentType             string
 	connected, named, total time.Duration
 	code                    int
+	redirects               int
+	redirect                string
 }
 
 // curl is a program of its own, with the options that scripts use.
@@ -124,7 +128,7 @@ func (c *curling) options() (code int, ok bool) {
 			c.data = append(c.data, value)
 		}
 	}
-	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#", "omwXuAebcxT\x01\x02\x03\x04", longOptions("curl"))
+	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#\x06", "omwXuAebcxT\x01\x02\x03\x04\x05", longOptions("curl"))
 	if other != "" {
 		return c.unsupported(other), false
 	}
@@ -155,7 +159,7 @@ func (c *curling) report(code int, format string, args ...any) int {
 
 // transfer gets one URL, and tries again as --retry says.
 func (c *curling) transfer(ctx context.Context, text string) int {
-	c.last = curlReport{url: text}
+	c.last, c.redirection = curlReport{url: text}, redirection{}
 	l, err := parseLink(text)
 	switch {
 	case err != nil:
@@ -169,6 +173,12 @@ func (c *curling) transfer(ctx context.Context, text string) int {
 	pause := time.Second
 	for {
 		code, transient := c.once(ctx, l)
+		if c.next != nil {
+			if l, code = c.redirected(l); l == nil {
+				return code
+			}
+			continue
+		}
 		if !transient || retries <= 0 || ctx.Err() != nil {
 			return code
 		}
@@ -238,7 +248,10 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	switch {
 	case has(c.flags, 'I'):
 		method = http.MethodHead
-	case len(c.data) > 0 && has(c.flags, 'G'):
+	case has(c.flags, 'G') || c.asGet:
+		if c.last.redirects > 0 || len(c.data) == 0 {
+			break
+		}
 		l.RawQuery = strings.Join(append(strings.Fields(l.RawQuery), c.data...), "&")
 	case len(c.data) > 0:
 		method = http.MethodPost
@@ -257,12 +270,7 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	if len(body) > 0 {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	if name, password, ok := strings.Cut(c.flags['u'], ":"); ok {
-		r.SetBasicAuth(name, password)
-	}
-	for _, header := range c.headers {
-		addHeader(r, header)
-	}
+	c.identify(l, r)
 	if l.Scheme == "https" && !has(c.flags, 'k') {
 		roots, file, err := c.roots(ctx, c.flags['\x04'])
 		if err != nil {
@@ -304,6 +312,9 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	}
 	lines := headerLines(a, r)
 	c.verbose(l, d, r, lines)
+	if c.follows(l, r, a, lines) {
+		return 0, false
+	}
 	transient = a.status == http.StatusRequestTimeout || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError && a.status <= http.StatusGatewayTimeout
 	if has(c.flags, 'f') && a.status >= http.StatusBadRequest {
 		return c.report(curlHTTPError, "The requested URL returned error: %d", a.status), transient
@@ -405,7 +416,7 @@ func (c *curling) write(ctx context.Context, l *link, a *answer, lines []string)
 	}
 	text := a.body
 	if has(c.flags, 'i') || has(c.flags, 'I') {
-		text = append([]byte(strings.Join(lines, "\r\n")+"\r\n\r\n"), text...)
+		text = append([]byte(c.shown+strings.Join(lines, "\r\n")+"\r\n\r\n"), text...)
 	}
 	if _, err := out.Write(text); err != nil {
 		return c.report(curlWriteError, "Failure writing output to destination")
@@ -442,7 +453,7 @@ func (r *curlReport) format(text string) string {
 	values := strings.NewReplacer(
 		"%{http_code}", fmt.Sprintf("%03d", r.status), "%{response_code}", fmt.Sprintf("%03d", r.status), "%{remote_ip}", r.address, "%{remote_port}", strconv.Itoa(int(r.port)),
 		"%{size_download}", strconv.Itoa(r.size), "%{url_effective}", r.url, "%{url}", r.url, "%{content_type}", r.contentType, "%{exitcode}", strconv.Itoa(r.code), "%{errormsg}", r.message,
-		"%{time_total}", second(r.total), "%{time_connect}", second(r.connected), "%{time_namelookup}", second(r.named), "%{time_starttransfer}", second(r.total), "%{num_redirects}", "0",
+		"%{time_total}", second(r.total), "%{time_connect}", second(r.connected), "%{time_namelookup}", second(r.named), "%{time_starttransfer}", second(r.total), "%{num_redirects}", strconv.Itoa(r.redirects), "%{redirect_url}", r.redirect,
 		"%{http_version}", "1.1", "%{scheme}", scheme, "%%", "%", `\n`, "\n", `\t`, "\t", `\r`, "\r",
 	)
 	return values.Replace(text)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,7 +91,7 @@ func (n *fakeNetwork) Names(_ context.Context, c *dns.Config, random uint64, ask
 	return served, nil
 }
 
-func (n *fakeNetwork) Certificate(context.Context, *reach.Path) (*tls.Certificate, error) {
+func (n *fakeNetwork) Certificate(context.Context, *reach.Path, string) (*tls.Certificate, error) {
 	return n.certificate, n.certErr
 }
 
@@ -102,9 +104,43 @@ func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request)
 		http.Error(w, "nope", http.StatusNotFound)
 		return
 	}
+	if status, err := strconv.Atoi(strings.Trim(r.URL.Path, "/")); err == nil {
+		w.Header().Set("Location", r.URL.Query().Get("to"))
+		w.WriteHeader(status)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain")
 	if r.Method != http.MethodHead {
 		_, _ = fmt.Fprintf(w, "%s %s\n", r.Method, r.URL.RequestURI())
+	}
+}
+
+// BusyBox 1.35 and curl 7.88 print the outputs, except for the protocol that is disabled, whose words are newer, and exit with the codes.
+func TestRedirects(t *testing.T) {
+	for _, c := range []struct {
+		script, out, err string
+		code             int
+	}{
+		{script: "wget -qO- 'web/302?to=/a'", out: "GET /a\n"},
+		{script: "wget -qO- --post-data x=1 'web/308?to=/a'", out: "POST /a\n"},
+		{script: "wget -O- 'web/302?to=/302?to=http://web/b' 2>&1 | head -1", out: "Connecting to web (10.96.0.20:80)\n"},
+		{script: "wget -qO- 'web/302?to=http://nosuch/'", err: "wget: bad address 'nosuch'\n", code: 1},
+		{script: "wget -qO- 'web/302?to=telnet://x'", err: "wget: not an http or ftp url: telnet://x\n", code: 1},
+		{script: "wget -qO- 'web/302?to='"},
+		{script: "wget -qO- 'web/304?to=/a'", err: "wget: server returned error: HTTP/1.1 304 Not Modified\n", code: 1},
+		{script: "cd /tmp; wget -q 'web/302?to=/a'; cat 302", out: "GET /a\n"},
+		{script: "curl -s 'web/302?to=/a' -w '%{http_code} %{redirect_url} %{num_redirects}'", out: "302 http://web/a 0"},
+		{script: "curl -sL 'web/302?to=/a' -w '%{http_code} %{url_effective} %{num_redirects}'", out: "GET /a\n200 http://web/a 1"},
+		{script: "curl -sL -d x=1 'web/302?to=/a'; curl -sL -d x=1 'web/307?to=/a'; curl -sL -X PUT -d x=1 'web/301?to=/a'; curl -sL -d x=1 'web/303?to=/a'", out: "GET /a\nPOST /a\nPUT /a\nGET /a\n"},
+		{script: "curl -sSL --max-redirs 0 'web/302?to=/a'", err: "curl: (47) Maximum (0) redirects followed\n", code: 47},
+		{script: "curl -sSL 'web/302?to=telnet://x'", err: "curl: (1) Protocol \"telnet\" disabled in redirect\n", code: 1},
+		{script: "curl -sSL 'web/302?to=foo://x'", err: "curl: (1) The redirect target URL could not be parsed: Unsupported URL scheme\n", code: 1},
+		{script: "curl -sLi 'web/302?to=/a' | grep -c HTTP", out: "2\n"},
+	} {
+		out, errOut, code := runOnNetwork(t, true, c.script)
+		if out != c.out || errOut != c.err || code != c.code {
+			t.Errorf("%s: %q, %q, %d", c.script, out, errOut, code)
+		}
 	}
 }
 

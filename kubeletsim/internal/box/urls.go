@@ -20,7 +20,7 @@ type link struct {
 
 // parseLink reads a URL as wget and curl do: without a scheme, it is one of HTTP.
 func parseLink(text string) (*link, error) {
-	if !strings.Contains(text, "://") {
+	if i := strings.Index(text, "://"); i < 0 || i+1 != strings.IndexAny(text, "/?#") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)

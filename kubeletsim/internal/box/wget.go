@@ -68,13 +68,13 @@ type wgetting struct {
 	log     io.Writer
 }
 
+// maxWgetRedirects is the number of redirects at which BusyBox's wget gives up.
+const maxWgetRedirects = 5
+
 func (g *wgetting) get(ctx context.Context, text string) int {
-	l, err := parseLink(text)
+	first, err := g.link(text)
 	if err != nil {
-		return g.fail("bad URL: %s", text)
-	}
-	if l.Scheme != "http" && l.Scheme != "https" {
-		return g.fail("not an http or ftp url: %s", text)
+		return g.fail("%v", err)
 	}
 	limit := wgetTimeout
 	if given, ok := g.flags['T']; ok {
@@ -82,14 +82,45 @@ func (g *wgetting) get(ctx context.Context, text string) int {
 			limit = time.Duration(n) * time.Second
 		}
 	}
-	c, err := g.connect(ctx, dial{host: l.host, port: l.port, limit: limit})
-	if err != nil {
-		return g.broken(ctx, err)
+	l, known := first, ""
+	for left := maxWgetRedirects; ; {
+		c, err := g.connect(ctx, dial{host: l.host, port: l.port, limit: limit})
+		if err != nil {
+			return g.broken(ctx, err)
+		}
+		if code, done := g.failed(ctx, c, l, known != l.Host); done {
+			return code
+		}
+		a, code := g.receive(ctx, c, l, limit)
+		if a == nil {
+			return code
+		}
+		location := a.header.Get("Location")
+		if a.status < http.StatusMultipleChoices || location == "" {
+			return g.keepAnswer(ctx, first, a)
+		}
+		if left--; left == 0 {
+			return g.fail("too many redirections")
+		}
+		if known = l.Host; strings.HasPrefix(location, "/") {
+			location = l.Scheme + "://" + l.Host + location
+		}
+		if l, err = g.link(location); err != nil {
+			return g.fail("%v", err)
+		}
 	}
-	if code, done := g.failed(ctx, c, l); done {
-		return code
+}
+
+// link reads a URL. Its error is the message of the program.
+func (g *wgetting) link(text string) (*link, error) {
+	l, err := parseLink(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("bad URL: %s", text)
+	case l.Scheme != "http" && l.Scheme != "https":
+		return nil, fmt.Errorf("not an http or ftp url: %s", text)
 	}
-	return g.receive(ctx, c, l, limit)
+	return l, nil
 }
 
 // broken returns the code of a program whose connection could not be decided.
@@ -100,8 +131,8 @@ func (p *proc) broken(ctx context.Context, err error) int {
 	return p.fail("%v", err)
 }
 
-// failed reports a connection that was not established.
-func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, done bool) {
+// failed reports a connection that was not established. announced means that it is one to another host than the last.
+func (g *wgetting) failed(ctx context.Context, c *dialed, l *link, announced bool) (code int, done bool) {
 	if c.Outcome == reach.Unknown {
 		if code, ok := g.beyond(ctx, c.Why); ok {
 			return code, true
@@ -115,7 +146,9 @@ func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, do
 			return g.fail("bad address '%s'", l.host), true
 		}
 	}
-	_, _ = fmt.Fprintf(g.log, "Connecting to %s (%s)\n", l.Host, c.Destination)
+	if announced {
+		_, _ = fmt.Fprintf(g.log, "Connecting to %s (%s)\n", l.Host, c.Destination)
+	}
 	switch {
 	case c.late:
 		return g.fail("download timed out"), true
@@ -127,8 +160,8 @@ func (g *wgetting) failed(ctx context.Context, c *dialed, l *link) (code int, do
 	return g.fail("can't connect to remote host (%s): %s", c.Destination.Addr(), c.Outcome.Error()), true
 }
 
-// receive sends the request and keeps the answer.
-func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.Duration) int {
+// receive sends the request. Without an answer that is a success or a redirect, code is the program's.
+func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.Duration) (a *answer, code int) {
 	method, data := http.MethodGet, []byte(nil)
 	switch {
 	case has(g.flags, 'd'):
@@ -136,7 +169,7 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 	case has(g.flags, 'f'):
 		body, err := g.readFile(ctx, g.flags['f'])
 		if err != nil {
-			return g.failPath(g.flags['f'], err)
+			return nil, g.failPath(g.flags['f'], err)
 		}
 		method, data = http.MethodPost, body
 	case has(g.flags, 's'):
@@ -148,7 +181,7 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 	}
 	r, err := l.request(ctx, method, data, agent)
 	if err != nil {
-		return g.fail("bad URL: %s", l)
+		return nil, g.fail("bad URL: %s", l)
 	}
 	for _, header := range g.headers {
 		addHeader(r, header)
@@ -156,27 +189,38 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 	if l.Scheme == "https" && !has(g.flags, '\x01') {
 		g.fail("note: TLS certificate validation not implemented")
 	}
-	a, err := g.ask(ctx, c, r, limit, g.live)
+	a, err = g.ask(ctx, c, r, limit, g.live)
 	if err != nil {
-		return g.unanswered(ctx, err)
+		return nil, g.unanswered(ctx, err)
 	}
 	if a.live != nil {
-		return 0
+		return nil, 0
 	}
 	if has(g.flags, 'S') {
 		for _, line := range headerLines(a, r) {
 			_, _ = fmt.Fprintf(g.log, "  %s\n", line)
 		}
-		_, _ = fmt.Fprintf(g.log, "  \n")
+		if a.status < http.StatusMultipleChoices {
+			_, _ = fmt.Fprintf(g.log, "  \n")
+		}
 	}
-	switch {
-	case a.status >= http.StatusMultipleChoices || a.status < http.StatusOK:
-		return g.fail("server returned error: HTTP/1.1 %d %s", a.status, http.StatusText(a.status))
-	case has(g.flags, 's'):
+	switch a.status {
+	case http.StatusMultipleChoices, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return a, 0
+	}
+	if a.status >= http.StatusMultipleChoices || a.status < http.StatusOK {
+		return nil, g.fail("server returned error: HTTP/1.1 %d %s", a.status, http.StatusText(a.status))
+	}
+	return a, 0
+}
+
+// keepAnswer saves an answer, or says that there is one. The file has the name of the first URL.
+func (g *wgetting) keepAnswer(ctx context.Context, first *link, a *answer) int {
+	if has(g.flags, 's') {
 		_, _ = fmt.Fprintf(g.log, "remote file exists\n")
 		return 0
 	}
-	return g.save(ctx, l, a)
+	return g.save(ctx, first, a)
 }
 
 // live returns where an answer is written that comes in pieces; nil: it is kept until its end.
