@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/internal/network/faults"
@@ -98,6 +99,15 @@ func (k *Kubelets) cut(from, to string) string {
 // Enter says where a TCP connection goes that a program of this machine makes from outside of the cluster.
 func (k *Kubelets) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
 	return k.fabric.Enter(ctx, host, port)
+}
+
+// EnterFrom says where a TCP connection goes that a process of this machine makes in place of a pod.
+func (k *Kubelets) EnterFrom(ctx context.Context, pod types.NamespacedName, host string, port int32) (*reach.Path, error) {
+	from, err := k.podLister.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil {
+		return nil, err
+	}
+	return k.fabric.EnterFrom(ctx, from, host, port)
 }
 
 // ServeEntered answers a request over a connection whose path Enter returned. ok is false, and there is no answer, if its end does

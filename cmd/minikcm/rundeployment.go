@@ -21,7 +21,7 @@ import (
 func newRunDeployment() *cobra.Command {
 	var kubeconfig, namespace, container string
 	var ports []string
-	var probes, paths bool
+	var probes, paths, proxy bool
 	cmd := &cobra.Command{
 		Use:   "run-deployment NAME [flags] -- COMMAND [ARG...]",
 		Short: "Run a command in place of a pod of a Deployment",
@@ -34,13 +34,15 @@ container's volumes: what the container has in /etc/app is in $MINIKCM_ROOT/etc/
 files follow changes of Secrets and ConfigMaps. In the arguments, $(NAME) is a variable,
 as in those of a container.
 
-The Services that select the pod lead to the command: port 8080 of the container is
-127.0.0.1:8080. So do the probes of the container: the pod is ready when the command
-answers its readiness probe. When the command exits, the container ends with its exit
-code, and the command is started again when the container is. When the container is
-stopped, as after a failed liveness probe, the command gets SIGTERM and, after the grace
-period of the pod, SIGKILL. "kubectl logs" shows its output. Ctrl-C stops the command and
-restores the Services.`,
+The pod's address and the Services that select it lead to the command: port 8080 of the
+container is 127.0.0.1:8080. So do the probes of the container: the pod is ready when the
+command answers its readiness probe. The command reaches Services by name, from the pod's
+address, through the proxy in its environment (HTTP_PROXY and others).
+
+When the command exits, the container ends with its exit code, and the command is started
+again when the container is. When the container is stopped, as after a failed liveness
+probe, the command gets SIGTERM and, after the grace period of the pod, SIGKILL. "kubectl
+logs" shows its output. Ctrl-C stops the command and restores the Services.`,
 		Example: `  minikcm run-deployment shop-operator -n shop -- bin/manager
   minikcm run-deployment web --port 8080=18080 -- sh -c 'exec server --config "$MINIKCM_ROOT/etc/web/config.yaml"'`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +72,7 @@ restores the Services.`,
 			}
 			err = runner.Run(cmd.Context(), runner.Options{
 				Config: config, Namespace: namespace, Deployment: strings.TrimPrefix(args[0], "deployment/"), Container: container,
-				Command: args[1:], Ports: mapped, SimulatedProbes: !probes, ContainerPaths: paths, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
+				Command: args[1:], Ports: mapped, SimulatedProbes: !probes, NoProxy: !proxy, ContainerPaths: paths, Exit: exiting(faults), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Clock: clock.Real(),
 				Say: func(message string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "minikcm: "+message) },
 			})
 			if isMissing(err, "deployments") {
@@ -84,6 +86,7 @@ restores the Services.`,
 	cmd.Flags().StringVarP(&container, "container", "c", "", "container that the command stands for (default that of the annotation kubectl.kubernetes.io/default-container, or the first)")
 	cmd.Flags().StringSliceVar(&ports, "port", nil, "port of the container and the port that the command listens on instead, such as 9443=19443; may be given several times")
 	cmd.Flags().BoolVar(&probes, "probes", true, "let the command answer the probes of the container; if false, they are simulated, as is better under a debugger")
+	cmd.Flags().BoolVar(&proxy, "proxy", true, "give the command a proxy (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) through which it reaches Services by name, as its pod does")
 	cmd.Flags().BoolVar(&paths, "container-paths", false, "show the command its volumes at their paths in the container as well, in a mount namespace of its own; needs Linux, and user namespaces or root")
 	return cmd
 }

@@ -3,13 +3,11 @@ package outside
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"sync"
 	"time"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -20,6 +18,7 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
+	"minikcm.dev/minikcm/internal/proxyserver"
 	"minikcm.dev/minikcm/internal/relay"
 	"minikcm.dev/minikcm/kubeletsim"
 )
@@ -27,31 +26,25 @@ import (
 // The budgets of all connections together. Times are the machine's, as for everything on sockets.
 const (
 	maxConnections = 1024
-	maxHeader      = 32 << 10
-	// headerTimeout bounds the time for the header of a request, requestTimeout for the rest of it and for the answer of a simulated
-	// program, and idleTimeout the time between two requests.
-	headerTimeout  = 32 * time.Second
+	// requestTimeout bounds the time for a request after its header and for the answer of a simulated program.
 	requestTimeout = 30 * time.Second
-	idleTimeout    = 90 * time.Second
 	// relayIdle bounds the time without a byte of a connection to a process.
 	relayIdle = time.Hour
 )
 
 // entrance connects programs of this machine with the cluster.
 type entrance struct {
-	kubelets *kubeletsim.Kubelets
-	ledger   *clock.Ledger
-	logger   klog.Logger
-	// slots has an entry for each connection.
-	slots chan struct{}
+	kubelets    *kubeletsim.Kubelets
+	ledger      *clock.Ledger
+	logger      klog.Logger
+	connections *proxyserver.Connections
 	// answers serves the connections to simulated programs.
-	answers *server
+	answers *proxyserver.Server
 	// transport reaches processes of this machine.
 	transport *http.Transport
 	// secrets reads the certificates of routers, and fallback is used where there is none.
 	secrets  corev1client.SecretsGetter
 	fallback fallbackCertificate
-	work     sync.WaitGroup
 }
 
 // newEntrance returns an entrance whose connections end with ctx.
@@ -60,94 +53,19 @@ func newEntrance(ctx context.Context, cluster *minikcm.Cluster, logger klog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("making the client for the certificates of Ingresses: %w", err)
 	}
-	e := &entrance{kubelets: cluster.Kubelets(), ledger: cluster.Ledger(), secrets: client, logger: logger, slots: make(chan struct{}, maxConnections), transport: &http.Transport{
+	e := &entrance{kubelets: cluster.Kubelets(), ledger: cluster.Ledger(), secrets: client, logger: logger, connections: proxyserver.NewConnections(maxConnections), transport: &http.Transport{
 		DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return relay.Dial(ctx, address) },
-		MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout,
+		MaxIdleConnsPerHost: 1, IdleConnTimeout: proxyserver.IdleTimeout,
 	}}
-	e.answers = e.newServer(ctx, http.HandlerFunc(e.answer))
+	e.answers = proxyserver.NewServer(ctx, http.HandlerFunc(e.answer), logger, withPath)
 	return e, nil
 }
 
 // close returns when all connections have ended. The context has ended, and nothing listens any more.
 func (e *entrance) close() {
-	e.answers.close()
-	e.work.Wait()
+	e.answers.End()
+	e.connections.Wait()
 	e.transport.CloseIdleConnections()
-}
-
-// accept calls serve for each connection of a listener, until the listener is closed. Connections beyond the budget are reset.
-func (e *entrance) accept(ctx context.Context, listener net.Listener, serve func(context.Context, net.Conn)) {
-	for {
-		conn, err := listener.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil: // a client that is gone already, or no file descriptor is left
-			if !pause(ctx) {
-				return
-			}
-			continue
-		}
-		select {
-		case e.slots <- struct{}{}:
-		default:
-			reset(conn)
-			continue
-		}
-		counted := &slot{Conn: conn, free: sync.OnceFunc(func() { <-e.slots })}
-		e.work.Go(func() {
-			stop := context.AfterFunc(ctx, func() { _ = counted.Close() })
-			defer stop()
-			serve(ctx, counted)
-		})
-	}
-}
-
-// acceptRetry is the time after a failed Accept.
-const acceptRetry = 10 * time.Millisecond
-
-// pause waits after a failed Accept. It returns false if ctx ends meanwhile.
-func pause(ctx context.Context) bool {
-	timer := clock.Real().NewTimer(acceptRetry)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// slot is a connection within the budget.
-type slot struct {
-	net.Conn
-	free func()
-}
-
-// Close implements net.Conn.
-func (s *slot) Close() error {
-	defer s.free()
-	return s.Conn.Close()
-}
-
-// CloseWrite ends the direction to the client.
-func (s *slot) CloseWrite() error {
-	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
-}
-
-// reset closes a connection so that the client gets an error.
-func reset(conn net.Conn) {
-	inner := conn
-	if s, ok := conn.(*slot); ok {
-		inner = s.Conn
-	}
-	if tcp, ok := inner.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
 }
 
 // decide says where a connection goes.
@@ -172,15 +90,15 @@ func (e *entrance) join(ctx context.Context, conn net.Conn, path *reach.Path) {
 	address := processAt(path)
 	if address == "" {
 		if path.Router != nil && path.Listener.TLS {
-			e.answers.give(e.routerTLS(&entered{conn, path}, path))
+			e.answers.Give(e.routerTLS(&entered{conn, path}, path))
 			return
 		}
-		e.answers.give(secure.Server(&entered{conn, path}, e.certificate(path)))
+		e.answers.Give(secure.Server(&entered{conn, path}, e.certificate(path)))
 		return
 	}
 	process, err := relay.Dial(ctx, address)
 	if err != nil {
-		reset(conn)
+		proxyserver.Reset(conn)
 		return
 	}
 	relay.Join(ctx, conn, process, relayIdle)
@@ -213,6 +131,17 @@ type entered struct {
 }
 
 type pathKey struct{}
+
+// withPath adds the path of a connection to the context of its requests.
+func withPath(ctx context.Context, conn net.Conn) context.Context {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	if c, ok := conn.(*entered); ok {
+		return context.WithValue(ctx, pathKey{}, c.path)
+	}
+	return ctx
+}
 
 // answer serves a request over a connection that has a path.
 func (e *entrance) answer(w http.ResponseWriter, r *http.Request) {

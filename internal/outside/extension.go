@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/openrequests"
+	"minikcm.dev/minikcm/internal/proxyserver"
 )
 
 const (
@@ -55,23 +58,22 @@ func LoadBalancers(seed uint64) string {
 func Extension(opts Options) minikcm.Extension {
 	port := 0
 	return minikcm.Extension{Name: Feature, Start: func(ctx context.Context, cluster *minikcm.Cluster) (minikcm.ExtensionHandler, error) {
-		if !opts.Proxy && !opts.Publish {
-			return &Service{}, nil
-		}
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		entrance, err := newEntrance(ctx, cluster, opts.Logger)
-		if err != nil {
-			cancel()
-			return nil, err
+		s := &Service{cancel: cancel, join: func(e *entrance, conn net.Conn, to proxyserver.Route) {
+			e.connections.Serve(ctx, conn, to.Join)
+		}}
+		s.lazy.begin = func() (*entrance, error) { return newEntrance(ctx, cluster, opts.Logger) }
+		if !opts.Proxy && !opts.Publish {
+			return s, nil
 		}
-		s := &Service{cancel: cancel, entrance: entrance}
-		if opts.Proxy {
-			if s.proxy, err = s.entrance.listenProxy(ctx, port); err == nil {
-				port = s.proxy.port()
+		entrance, err := s.lazy.get()
+		if err == nil && opts.Proxy {
+			if s.proxy, err = entrance.listenProxy(ctx, port); err == nil {
+				port = s.proxy.Port()
 			}
 		}
 		if err == nil && opts.Publish {
-			s.publisher, err = s.entrance.publish(ctx, cluster)
+			s.publisher, err = entrance.publish(ctx, cluster)
 		}
 		if err != nil {
 			_ = s.Close()
@@ -97,11 +99,13 @@ func Get(ctx context.Context, client rest.Interface) (*Entrances, error) {
 	return all, nil
 }
 
-// Service has the ways into one cluster. GET returns its Entrances.
+// Service has the ways into one cluster. GET returns its Entrances, and PodPath makes connections of pods.
 type Service struct {
-	cancel    context.CancelFunc
-	entrance  *entrance
-	proxy     *proxy
+	cancel context.CancelFunc
+	// join serves a connection of a pod, which outlives the request that has made it.
+	join      func(e *entrance, conn net.Conn, to proxyserver.Route)
+	lazy      lazily
+	proxy     *proxyserver.Proxy
 	publisher *publisher
 	requests  openrequests.Group
 }
@@ -110,7 +114,7 @@ type Service struct {
 func (s *Service) Entrances() *Entrances {
 	all := &Entrances{Publishes: s.publisher != nil, Services: []Published{}}
 	if s.proxy != nil {
-		all.Proxy = s.proxy.address
+		all.Proxy = s.proxy.Address()
 	}
 	if s.publisher != nil {
 		all.Services = s.publisher.published()
@@ -118,9 +122,14 @@ func (s *Service) Entrances() *Entrances {
 	return all
 }
 
+var errClosing = apierrors.NewServiceUnavailable("the cluster is closing")
+
 // ServeHTTP implements minikcm.ExtensionHandler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.requests.Serve(w, r, apierrors.NewServiceUnavailable("the cluster is closing"), minikcm.WriteError, func(_ context.Context, w http.ResponseWriter, r *http.Request) error {
+	s.requests.Serve(w, r, errClosing, minikcm.WriteError, func(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+		if strings.HasPrefix(r.URL.Path, Path+"/pods/") {
+			return s.connect(ctx, w, r)
+		}
 		if r.Method != http.MethodGet {
 			return openrequests.NotAllowed(w, r, schema.GroupResource{Group: "minikcm.dev", Resource: Feature}, http.MethodGet)
 		}
@@ -132,16 +141,13 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Close implements minikcm.ExtensionHandler.
 func (s *Service) Close() error {
 	s.requests.Close()
-	if s.entrance == nil {
-		return nil
-	}
 	s.cancel()
 	if s.publisher != nil {
 		s.publisher.close()
 	}
 	if s.proxy != nil {
-		s.proxy.close()
+		s.proxy.Close()
 	}
-	s.entrance.close()
+	s.lazy.end()
 	return nil
 }

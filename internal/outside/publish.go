@@ -23,6 +23,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/proxyserver"
 )
 
 // Published is a port of a Service that listens on the loopback interface.
@@ -220,7 +221,7 @@ func (p *publisher) listen(ctx context.Context, s *corev1.Service, w *wanted) *o
 	to, toPort := w.to, w.toPort
 	go func() {
 		defer close(o.done)
-		p.accept(ctx, listener, func(ctx context.Context, conn net.Conn) { p.enter(ctx, conn, to, toPort) })
+		p.connections.Accept(ctx, listener, func(ctx context.Context, conn net.Conn) { p.enter(ctx, conn, to, toPort) })
 	}()
 	return o
 }
@@ -239,7 +240,7 @@ func (p *publisher) enter(ctx context.Context, conn net.Conn, host string, port 
 		_ = conn.SetReadDeadline(clock.Real().Now().Add(hold))
 		_, _ = io.Copy(io.Discard, conn) // until the client gives up
 	}
-	reset(conn)
+	proxyserver.Reset(conn)
 }
 
 // published returns the ports in the order of their Services.

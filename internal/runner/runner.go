@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,8 @@ type Options struct {
 	// ContainerPaths means that the command finds the content of volumes at their paths in the
 	// container, too, where containerpaths can show it.
 	ContainerPaths bool
+	// NoProxy means that the command gets no proxy to the cluster's network.
+	NoProxy bool
 	// SimulatedProbes means that the probes of the container do not reach the command.
 	SimulatedProbes bool
 	// Exit ends the container of a pod with an exit code.
@@ -96,6 +99,7 @@ type runner struct {
 	waits   bool
 	marked  map[types.UID]marked
 	process *process
+	proxy   *podProxy // nil: there is none
 	// done is the last run of the container for which the command has ended.
 	done string
 }
@@ -119,6 +123,12 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
 	if err := errors.Join(os.Mkdir(r.root(), 0o700), writeKubeconfig(r.kubeconfig(), opts.Config, opts.Namespace, r.root())); err != nil {
 		return fmt.Errorf("writing the kubeconfig of the command: %w", err)
+	}
+	if !opts.NoProxy {
+		if r.proxy, err = listenProxy(ctx, opts.Config); err != nil {
+			return err
+		}
+		defer r.proxy.close()
 	}
 	stop, err := r.watch(ctx)
 	if err != nil {
@@ -260,6 +270,9 @@ func (r *runner) changePod(ctx context.Context, deployment *appsv1.Deployment) e
 		return fmt.Errorf("marking pod/%s: %w", pod.Name, err)
 	}
 	r.pod = pod
+	if r.proxy != nil {
+		r.proxy.pod.Store(&types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	}
 	return nil
 }
 
@@ -302,6 +315,9 @@ func (r *runner) begin(ctx context.Context, run string) error {
 	}
 	place := apiVariables(r.opts.Config.Host)
 	place[kubeconfigVariable], place[RootVariable] = r.kubeconfig(), r.root()
+	if r.proxy != nil {
+		maps.Copy(place, r.proxy.variables())
+	}
 	env := environment(os.Environ(), variables, place)
 	argv := []string{r.program}
 	known := podspec.VariablesOf(env)

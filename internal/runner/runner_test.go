@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +30,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/containerpaths"
+	"minikcm.dev/minikcm/internal/outside"
 	"minikcm.dev/minikcm/internal/runner"
 	"minikcm.dev/minikcm/minikcmtest"
 )
@@ -98,7 +102,9 @@ type fixture struct {
 
 func newFixture(t *testing.T, replicas int32) *fixture {
 	t.Helper()
-	c := minikcmtest.New(t, minikcmtest.WithHTTPS())
+	c := minikcmtest.New(t, minikcmtest.WithHTTPS(), minikcmtest.WithOptions(func(o *minikcm.Options) {
+		o.API.Extensions = []minikcm.Extension{outside.Extension(outside.Options{})}
+	}))
 	config, err := c.HTTPSConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -356,10 +362,95 @@ func TestRunBelongsToTheNetwork(t *testing.T) {
 	}
 }
 
+// The command reaches the network through its proxy, as its pod, if it knows the password.
+func TestRunConnectsAsItsPod(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 1)
+	ctx := t.Context()
+	db := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db", Labels: map[string]string{"app": "db"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/db"}}}}
+	_, podErr := f.client.CoreV1().Pods("default").Create(ctx, db, metav1.CreateOptions{})
+	_, serviceErr := f.client.CoreV1().Services("default").Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: corev1.ServiceSpec{Selector: db.Labels, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err := errors.Join(podErr, serviceErr); err != nil {
+		t.Fatal(err)
+	}
+	stop := f.run(`echo "proxy [$HTTP_PROXY] [$https_proxy] [$ALL_PROXY] [$NO_PROXY] end"; while :; do sleep 0.1; done`)
+	f.wantOutput("] end")
+	pod := f.pod()
+	_, rest, _ := strings.Cut(f.out.String(), "proxy [")
+	variables := strings.Split(strings.Split(rest, "] end")[0], "] [")
+	server, err := url.Parse(f.opts.Config.Host)
+	if err != nil || len(variables) != 4 || variables[0] != variables[1] || !strings.HasPrefix(variables[2], "socks5h://pod:") || !strings.Contains(variables[3], server.Hostname()) {
+		t.Fatalf("the variables are %q, %v", variables, err)
+	}
+	wrong, err := url.Parse(variables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong.User = url.UserPassword("pod", "guess")
+	wrongSocks := url.URL{Scheme: "socks5h", Host: wrong.Host, User: wrong.User}
+	get := func(proxy, address string) string {
+		at, err := url.Parse(proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := &http.Transport{Proxy: http.ProxyURL(at), DisableKeepAlives: true}
+		rq, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rs, err := transport.RoundTrip(rq)
+		if err != nil {
+			return err.Error()
+		}
+		defer rs.Body.Close() // it is read
+		body, err := io.ReadAll(rs.Body)
+		return fmt.Sprint(rs.StatusCode, " ", string(body), err)
+	}
+	f.Eventually("db to be ready", func(context.Context, kubernetes.Interface) error {
+		if got := get(variables[0], "http://db/"); !strings.HasPrefix(got, "200") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	seen := "client: " + pod.Status.PodIP + "\n"
+	for _, tt := range []struct{ name, proxy, url, want string }{
+		{"HTTP", variables[0], "http://db.default.svc/", seen},
+		{"SOCKS5", variables[2], "http://db/", seen},
+		{"no such name", variables[0], "http://nosuch/", "502 minikcm: nosuch:80: Name or service not known"},
+		{"a wrong password", wrong.String(), "http://db/", "407 "},
+		{"a wrong password for SOCKS5", wrongSocks.String(), "http://db/", "username/password authentication failed"},
+		{"CONNECT with a wrong password", wrong.String(), "https://db/", "Proxy Authentication Required"},
+	} {
+		if got := get(tt.proxy, tt.url); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	deny := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny"}, Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}}}
+	if _, err := f.client.NetworkingV1().NetworkPolicies("default").Create(ctx, deny, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.Eventually("the policy to deny", func(context.Context, kubernetes.Interface) error {
+		ip := "http://" + pod.Status.PodIP[:strings.LastIndex(pod.Status.PodIP, ".")] + ".250/"
+		if got := get(variables[0], ip); !strings.Contains(got, "504 minikcm: ") || !strings.Contains(got, "NetworkPolicies deny the egress") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	if err := stop(); err != nil {
+		t.Errorf("%v\n%s", err, f.out)
+	}
+}
+
 // wantAnswer waits until a script in the pod client has an output.
 func (f *fixture) wantAnswer(script, want string) {
 	f.t.Helper()
-	f.Eventually("the output of "+script, func(ctx context.Context, client kubernetes.Interface) error {
+	client, err := kubernetes.NewForConfig(f.opts.Config)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.Eventually("the output of "+script, func(ctx context.Context, _ kubernetes.Interface) error {
 		rq := client.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("client").SubResource("exec").
 			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh", "-c", script}, Stdout: true}, scheme.ParameterCodec)
 		executor, err := remotecommand.NewWebSocketExecutor(f.opts.Config, http.MethodGet, rq.URL().String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +90,7 @@ func (r *runner) mark(ctx context.Context, pod *corev1.Pod) error {
 	if known && last.addresses == value {
 		return nil
 	}
+	r.warn(pod, value)
 	annotations := map[string]*string{ProcessAnnotation: &r.owner}
 	before, led := pod.Annotations[hostaddress.Annotation]
 	written := value != "" && (!led || before == value || last.written && before == last.addresses)
@@ -103,6 +105,26 @@ func (r *runner) mark(ctx context.Context, pod *corev1.Pod) error {
 	}
 	r.marked[pod.UID] = marked{value, written}
 	return nil
+}
+
+// warn says which ports of this machine stand for another pod already.
+func (r *runner) warn(pod *corev1.Pod, value string) {
+	own, err := hostaddress.Parse(value)
+	pods, listErr := r.pods.List(labels.Everything())
+	if err != nil || listErr != nil {
+		return // it leads nowhere
+	}
+	for _, other := range pods {
+		led, err := hostaddress.Parse(other.Annotations[hostaddress.Annotation])
+		if err != nil || other.UID == pod.UID || other.DeletionTimestamp != nil {
+			continue
+		}
+		for _, address := range own.All() {
+			if slices.Contains(led.All(), address) {
+				r.say("%s stands for pod/%s, too: two commands cannot listen there, --port CONTAINERPORT=PORT chooses another", address, other.Name)
+			}
+		}
+	}
 }
 
 // unmark removes the annotations that mark wrote.

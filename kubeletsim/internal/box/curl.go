@@ -329,7 +329,7 @@ func (c *curling) note(a *answer) {
 
 // live returns where an answer is written that comes in pieces; nil with -f for an error, which is reported at its end.
 func (c *curling) live(ctx context.Context, l *link, d *dialed, r *http.Request, a *answer) io.Writer {
-	if has(c.flags, 'f') && a.status >= http.StatusBadRequest {
+	if has(c.flags, 'f') && a.status >= http.StatusBadRequest || a.header.Get("Location") != "" {
 		return nil
 	}
 	a.header.Set("Transfer-Encoding", "chunked")
@@ -340,7 +340,7 @@ func (c *curling) live(ctx context.Context, l *link, d *dialed, r *http.Request,
 		return nil
 	}
 	if has(c.flags, 'i') || has(c.flags, 'I') {
-		_, _ = out.Write([]byte(strings.Join(lines, "\r\n") + "\r\n\r\n")) // the next one fails, too
+		_, _ = out.Write([]byte(c.shown + strings.Join(lines, "\r\n") + "\r\n\r\n")) // the next one fails, too
 	}
 	return out
 }

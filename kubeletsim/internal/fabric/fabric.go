@@ -275,6 +275,19 @@ func (f *Fabric) Enter(ctx context.Context, host string, port int32) (*reach.Pat
 	return path, nil
 }
 
+// EnterFrom says where a TCP connection goes that a process of the machine makes in place of a pod.
+func (f *Fabric) EnterFrom(ctx context.Context, pod *corev1.Pod, host string, port int32) (*reach.Path, error) {
+	if err := f.begin(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entered++
+	q := &reach.Query{From: policy.Peer{Pod: pod}, Host: host, Port: port, Protocol: corev1.ProtocolTCP, Random: hash.Mix(f.opts.Seed, f.entered)}
+	f.complete(q)
+	return f.cluster.Decide(q), nil
+}
+
 // complete fills in what a query lacks. It requires the lock.
 func (f *Fabric) complete(q *reach.Query) {
 	f.serverLocked()

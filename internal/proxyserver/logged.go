@@ -1,4 +1,4 @@
-package outside
+package proxyserver
 
 import "k8s.io/klog/v2"
 
@@ -7,6 +7,6 @@ type logged struct{ logger klog.Logger }
 
 // Write implements io.Writer.
 func (l logged) Write(line []byte) (int, error) {
-	l.logger.V(2).Info("Serving a connection from outside of the cluster", "error", string(line))
+	l.logger.V(2).Info("Serving a connection", "error", string(line))
 	return len(line), nil
 }

@@ -1,8 +1,11 @@
-package outside
+package proxyserver
 
 import (
+	"bytes"
 	"context"
+	"crypto/subtle"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -11,10 +14,11 @@ import (
 	"minikcm.dev/minikcm/internal/network/reach"
 )
 
-// The parts of SOCKS5 (RFC 1928) that are served: CONNECT without authentication.
+// The parts of SOCKS5 (RFC 1928) that are served: CONNECT, without authentication or with a password (RFC 1929).
 const (
 	socksVersion   = 5
 	socksNoAuth    = 0
+	socksPassword  = 2
 	socksNoMethod  = 0xff
 	socksConnect   = 1
 	socksIPv4      = 1
@@ -31,28 +35,33 @@ const (
 )
 
 // socks serves a client of SOCKS5. The deadline of the first byte bounds its greeting and its request.
-func (p *proxy) socks(ctx context.Context, conn *buffered) {
-	host, port, code, ok := readSocks(conn)
+func (p *Proxy) socks(ctx context.Context, conn *buffered) {
+	host, port, code, ok := readSocks(conn, p.Password)
 	if !ok {
 		_ = conn.Close()
 		return
 	}
-	var path *reach.Path
+	var route Route
 	if code == socksSucceeded {
 		var err error
-		if path, err = p.decide(ctx, host, port); err != nil {
+		if route, err = p.connect(ctx, host, port); err != nil {
 			code = socksFailed
-		} else if !arrives(path) {
-			code = socksCode(path.Outcome)
+			var refused *RefusedError
+			if errors.As(err, &refused) {
+				code = socksCode(refused.Outcome)
+			}
 		}
 	}
 	_, err := conn.Write([]byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0})
 	if err != nil || code != socksSucceeded {
+		if route != nil {
+			route.Close()
+		}
 		_ = conn.Close()
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	p.join(ctx, conn, path)
+	route.Join(ctx, conn)
 }
 
 // socksCode returns the code of a connection that does not arrive.
@@ -68,8 +77,9 @@ func socksCode(outcome reach.Outcome) byte {
 	return socksNoHost
 }
 
-// readSocks reads the greeting, which it answers, and the request of a client. ok is false if the client does not get an answer.
-func readSocks(conn io.ReadWriter) (host string, port int32, code byte, ok bool) {
+// readSocks reads the greeting, which it answers, and the request of a client, which has to know the password unless that is empty. ok is
+// false if the client does not get an answer.
+func readSocks(conn io.ReadWriter, password string) (host string, port int32, code byte, ok bool) {
 	buffer := make([]byte, 1+255+2)
 	read := func(n int) []byte {
 		if _, err := io.ReadFull(conn, buffer[:n]); err != nil {
@@ -77,21 +87,7 @@ func readSocks(conn io.ReadWriter) (host string, port int32, code byte, ok bool)
 		}
 		return buffer[:n]
 	}
-	head := read(2)
-	if head == nil || head[0] != socksVersion {
-		return "", 0, 0, false
-	}
-	method := byte(socksNoMethod)
-	methods := read(int(head[1]))
-	if methods == nil {
-		return "", 0, 0, false
-	}
-	for _, m := range methods {
-		if m == socksNoAuth {
-			method = socksNoAuth
-		}
-	}
-	if _, err := conn.Write([]byte{socksVersion, method}); err != nil || method != socksNoAuth {
+	if !greet(conn, read, password) {
 		return "", 0, 0, false
 	}
 	request := read(4)
@@ -132,4 +128,45 @@ func readSocks(conn io.ReadWriter) (host string, port int32, code byte, ok bool)
 		return "", 0, socksNoCommand, true
 	}
 	return host, int32(binary.BigEndian.Uint16(number)), socksSucceeded, true
+}
+
+// greet answers the greeting of a client; false: it may not go on.
+func greet(conn io.Writer, read func(int) []byte, password string) bool {
+	wanted := byte(socksNoAuth)
+	if password != "" {
+		wanted = socksPassword
+	}
+	head := read(2)
+	if head == nil || head[0] != socksVersion {
+		return false
+	}
+	methods := read(int(head[1]))
+	if methods == nil {
+		return false
+	}
+	method := byte(socksNoMethod)
+	if bytes.IndexByte(methods, wanted) >= 0 {
+		method = wanted
+	}
+	if _, err := conn.Write([]byte{socksVersion, method}); err != nil || method == socksNoMethod {
+		return false
+	}
+	if password == "" {
+		return true
+	}
+	head = read(2)
+	if head == nil || head[0] != 1 || read(int(head[1])) == nil { // the name does not matter
+		return false
+	}
+	length := read(1)
+	if length == nil {
+		return false
+	}
+	given := read(int(length[0]))
+	status := byte(1)
+	if given != nil && subtle.ConstantTimeCompare(given, []byte(password)) == 1 {
+		status = 0
+	}
+	_, err := conn.Write([]byte{1, status})
+	return err == nil && status == 0
 }
