@@ -309,3 +309,43 @@ func (c remoteClient) forward(ctx context.Context, t *testing.T) {
 		t.Errorf("the forwarded port answers %q, %v", body, err)
 	}
 }
+
+// A pod answers what it declares to programs on nodes of another process.
+func TestPodsOfAnotherProcessAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	first, _, node := pair(ctx, t)
+	nodes, err := first.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := ""
+	for i := range nodes.Items {
+		if role := members.ShardRole(members.ShardOf(nodes.Items[i].Name)); strings.Contains(strings.Join(first.Roles(), " "), role) {
+			own = nodes.Items[i].Name
+		}
+	}
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "page"}, Data: map[string]string{"index.html": "from a file\n"}}
+	if _, err := first.Client().CoreV1().ConfigMaps("default").Create(ctx, settings, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	server := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "server", Annotations: map[string]string{
+		"minikcm.dev/http": "8080 /hello 200 declared\n8080 /* files /www", "minikcm.dev/server": "listen: [{port: 8081, routes: [{path: /x, body: \"${request.path}\"}]}]",
+	}}, Spec: corev1.PodSpec{
+		NodeName: node, Volumes: []corev1.Volume{{Name: "www", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "page"}}}}},
+		Containers: []corev1.Container{{Name: "main", Image: "server", VolumeMounts: []corev1.VolumeMount{{Name: "www", MountPath: "/www"}}}},
+	}}
+	c := remoteTo(t, first)
+	c.run(ctx, t, server)
+	c.run(ctx, t, talker(own))
+	pod, err := c.CoreV1().Pods("default").Get(ctx, "server", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{":8080/hello": "declared\n", ":8080/": "from a file\n", ":8081/x": "/x"} {
+		if got, err := c.exec(ctx, "WebSocket", nil, "wget", "-qO-", pod.Status.PodIP+path); got != want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", path, got, err, want)
+		}
+	}
+}

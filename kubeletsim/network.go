@@ -2,6 +2,7 @@ package kubeletsim
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
+	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
 // newFabric returns the network of the cluster.
@@ -145,12 +147,31 @@ func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Reques
 	if path.Pod == nil {
 		return // what a name server answers to a request is unknown
 	}
-	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
-	if n == nil || e == nil {
+	n, e, free := k.podAt(path)
+	if n == nil {
 		containers.ServePage(path, w, r)
 		return
 	}
+	defer free()
 	k.containers.Answer(n, e, path, w, r)
+}
+
+// podAt returns the pod at the end of a path, and its node, which is nil if it is not known here. A pod that another process simulates
+// has what its object shows. The caller must call free.
+func (k *Kubelets) podAt(path *reach.Path) (n *nodes.Node, e containers.Pod, free func()) {
+	n = k.nodes.Get(path.Node)
+	if own := k.pods.get(path.Pod.UID); own != nil && n != nil && k.shards.owns(path.Node) {
+		return n, own, func() {}
+	}
+	if n == nil {
+		object, err := k.nodeLister.Get(path.Node)
+		if err != nil {
+			return nil, nil, nil
+		}
+		n = nodes.Elsewhere(object)
+	}
+	remote := containers.NewRemote(k.images.Annotate(path.Pod))
+	return n, remote, remote.Files().Free
 }
 
 // Certificate returns the source of the certificate of a TLS server at the end of a path; nil: the server speaks no TLS, or nothing is
@@ -162,11 +183,18 @@ func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
 	if path.Pod == nil {
 		return nil
 	}
-	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
-	if n == nil || e == nil {
+	n, e, free := k.podAt(path)
+	if n == nil {
 		return nil
 	}
-	return k.containers.Certificate(n, e, path)
+	source := k.containers.Certificate(n, e, path)
+	if source == nil {
+		return nil
+	}
+	return func(ctx context.Context) (*tls.Certificate, error) {
+		defer free()
+		return source(ctx)
+	}
 }
 
 // exchange answers data that is no request of HTTP at the end of a path.
@@ -177,9 +205,10 @@ func (k *Kubelets) exchange(ctx context.Context, path *reach.Path, peer netip.Ad
 	if path.Pod == nil {
 		return nil, nil
 	}
-	n, e := k.nodes.Get(path.Node), k.pods.get(path.Pod.UID)
-	if n == nil || e == nil {
-		return nil, nil // another process has the pod
+	n, e, free := k.podAt(path)
+	if n == nil {
+		return nil, nil
 	}
+	defer free()
 	return k.containers.Exchange(ctx, n, e, path, peer, data)
 }

@@ -97,6 +97,11 @@ func blockOf(p netip.Prefix, pods int64) (netip.Prefix, bool) {
 // the other family.
 func (n *Node) HostIPs() []string { return n.hostIPs }
 
+// Elsewhere returns a node that another process simulates, as its object shows it.
+func Elsewhere(node *corev1.Node) *Node {
+	return &Node{Name: node.Name, Allocatable: node.Status.Allocatable, hostIPs: hostIPsOf(node.Status.Addresses)}
+}
+
 func hostIPsOf(addresses []corev1.NodeAddress) []string {
 	var ips []string
 	var first netip.Addr
