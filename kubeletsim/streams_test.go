@@ -572,3 +572,46 @@ func TestOutputOfProcess(t *testing.T) {
 		t.Errorf("the log of the previous run is %q", got)
 	}
 }
+
+// Programs in containers listen: as a container's command, in scripts, and for clients of HTTP.
+func TestProgramsListen(t *testing.T) {
+	t.Parallel()
+	c := newStreamCluster(t)
+	server := func(name string, command ...string) {
+		c.run(podNamed(name, func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "busybox", command
+			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
+		}))
+	}
+	server("echo", "nc", "-lk", "-p", "8080", "-e", "tr", "a-z", "A-Z")
+	server("web", "sh", "-c", "mkdir /www; hostname >/www/index.html; httpd -f -p 8080 -h /www")
+	server("raw", "sh", "-c", "while true; do echo hello | nc -l -p 8080; done")
+	server("client", "sleep", "infinity")
+	address := func(name string) string {
+		pod, err := c.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod.Status.PodIP
+	}
+	for _, tt := range []struct{ script, want string }{
+		{"echo abc | nc " + address("echo") + " 8080", "ABC\n"},
+		{"echo again | nc " + address("echo") + " 8080", "AGAIN\n"},
+		{"nc -z " + address("echo") + " 8081 || echo closed", "closed\n"},
+		{"wget -qO- http://" + address("web") + ":8080/", "web\n"},
+		{"curl -s -o /dev/null -w '%{http_code}' http://" + address("web") + ":8080/none", "404"},
+		{"nc " + address("raw") + " 8080 </dev/null", "hello\n"},
+		{"curl -sS http://" + address("raw") + ":8080/ 2>&1", "curl: (1) Received HTTP/0.9 when not allowed\n"},
+	} {
+		c.Eventually("the output of "+tt.script, func(context.Context, kubernetes.Interface) error { // the program begins after its container
+			if r := c.exec(dialers()[0], "client", "main", nil, "sh", "-c", tt.script); r.out != tt.want || r.failure != nil {
+				return fmt.Errorf("it is %+v, want %q", r, tt.want)
+			}
+			return nil
+		})
+	}
+	data, err := c.client.CoreV1().Pods("default").ProxyGet("http", "web", "8080", "/", nil).DoRaw(t.Context())
+	if string(data) != "web\n" {
+		t.Errorf("the proxy subresource answers %q, %v", data, err)
+	}
+}

@@ -353,6 +353,8 @@ const distrust = "\nMore details here: https://curl.se/docs/sslcerts.html\n\ncur
 func (c *curling) unsafe(ctx context.Context, err error) int {
 	var bad *untrusted
 	switch {
+	case errors.Is(err, errNoHTTP):
+		return c.report(curlUnsupported, "Received HTTP/0.9 when not allowed")
 	case errors.As(err, &bad):
 		return c.report(curlUntrusted, "%s%s", bad.why, distrust)
 	case errors.Is(err, secure.ErrPlain):

@@ -18,15 +18,18 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// netcat is BusyBox's nc as a client, with the options of its large build, and --sctp of nmap's ncat.
+// netcat is BusyBox's nc, with the options of its large build, and --sctp of nmap's ncat.
 func netcat(ctx context.Context, p *proc) int {
 	if p.machine.Network == nil {
 		return foreign(ctx, p)
 	}
-	flags, rest, ok := p.parse("zvnutqN46", "wpis")
+	args, program := netcatProgram(p.args[1:])
+	flags, rest, other := options(args, "zvnutlkN46", "wpisq", longOptions("nc"))
 	switch {
-	case !ok:
-		return 1
+	case other != "":
+		return p.unsupported(other)
+	case has(flags, 'l'):
+		return p.netcatListen(ctx, flags, rest, program)
 	case len(rest) != 2:
 		return p.fail("bad arguments: a host and a port are needed")
 	}
@@ -151,7 +154,7 @@ func (p *proc) answerOf(ctx context.Context, c *dialed, sent []byte) ([]byte, er
 		ctx, done := p.waiting(ctx, 0)
 		defer done()
 		answer, err := p.machine.Network.Exchange(ctx, c.Path, p.sourceOf(c, ""), sent)
-		if errors.Is(err, syscall.ECONNRESET) {
+		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) {
 			err = errReset
 		}
 		return answer, err

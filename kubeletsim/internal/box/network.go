@@ -38,6 +38,9 @@ type Network interface {
 	Certificate(ctx context.Context, path *reach.Path, name string) (*tls.Certificate, error)
 	// Serve answers a request with what listens at the end of a path.
 	Serve(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	// Listen opens a port of the container's pod, for the container's own process or another command. The error is EADDRINUSE if it is
+	// open.
+	Listen(port int32, protocol corev1.Protocol, own bool) (*Socket, error)
 	// Exchange returns what a listener that speaks no HTTP answers to data.
 	Exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
 }
@@ -202,6 +205,9 @@ func (a *answer) Abort(reset bool) {
 	}
 }
 
+// Garbled ends the connection because the server does not speak HTTP.
+func (a *answer) Garbled() { a.err = errNoHTTP }
+
 // Unsure says that more than what is written is in the answer.
 func (a *answer) Unsure() { a.unsure = true }
 
@@ -235,6 +241,7 @@ var (
 	errStalled = errors.New(reach.TimedOut.Error())
 	errEmpty   = errors.New("the connection ended without an answer")
 	errLate    = errors.New("the answer is late")
+	errNoHTTP  = errors.New("the answer is none of HTTP")
 )
 
 // stalledTime is the time after which Linux gives up to repeat data, with tcp_retries2 15.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +33,8 @@ import (
 type fakeNetwork struct {
 	cluster *reach.Cluster
 	faults  faults.Set
+	// socket listens at port 80 of its pods, in place of servers; nil: they serve HTTP.
+	socket *Socket
 	// certificate and certErr are what its servers present.
 	certificate *tls.Certificate
 	certErr     error
@@ -77,6 +81,12 @@ func (n *fakeNetwork) Decide(_ context.Context, q *reach.Query) (*reach.Path, er
 		if pod.Name == "c" || port != 80 {
 			return nil
 		}
+		if n.socket != nil && !n.socket.Listens() {
+			return nil
+		}
+		if n.socket != nil {
+			return &reach.Listener{Container: "c", Speaks: "bytes"}
+		}
 		return &reach.Listener{Container: "c"}
 	}
 	q.Faults = &n.faults
@@ -95,8 +105,62 @@ func (n *fakeNetwork) Certificate(context.Context, *reach.Path, string) (*tls.Ce
 	return n.certificate, n.certErr
 }
 
-func (*fakeNetwork) Exchange(_ context.Context, _ *reach.Path, _ netip.AddrPort, data []byte) ([]byte, error) {
+func (n *fakeNetwork) Listen(port int32, _ corev1.Protocol, _ bool) (*Socket, error) {
+	if n.socket != nil && n.socket.Listens() || port != 80 {
+		return nil, syscall.EADDRINUSE
+	}
+	n.socket = &Socket{}
+	return n.socket, nil
+}
+
+func (n *fakeNetwork) Exchange(ctx context.Context, _ *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
+	if n.socket != nil {
+		return n.socket.Converse(ctx, peer, data)
+	}
 	return data, nil
+}
+
+// Programs listen, and answer with their input or with what another program writes.
+func TestListeningPrograms(t *testing.T) {
+	const get = "printf 'GET %s HTTP/1.0\\r\\n\\r\\n' "
+	for _, c := range []struct{ server, client, out, served string }{
+		{server: "echo hi | nc -l -p 80", client: "echo from client | nc web 80; nc -z web 80 || echo closed", out: "hi\nclosed\n", served: "from client\n"},
+		{server: "nc -lk -p 80 -e tr a-z A-Z", client: "echo one | nc web 80; echo two | nc web 80", out: "ONE\nTWO\n"},
+		{server: "nc -ll -p 80 -e cat", client: get + "/ | nc web 80", out: "GET / HTTP/1.0\r\n\r\n"},
+		{server: "i=0; while true; do echo $i | nc -l 80; i=$((i+1)); done", client: "nc web 80 </dev/null; nc web 80 </dev/null", out: "0\n1\n"},
+		{server: "mkdir /www; echo page >/www/index.html; httpd -f -p 80 -h /www", client: get + "/ | nc web 80 | grep -iv '^date\\|^last\\|^etag'", out: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-type: text/html\r\nAccept-Ranges: bytes\r\nContent-Length: 5\r\n\r\npage\n"},
+		{server: "mkdir -p /www/d; httpd -p 80 -h /www; sleep 60", client: "for u in /d /d/ /none; do " + get + "$u | nc web 80 | grep -i 'http/\\|location'; done", out: "HTTP/1.1 302 Found\r\nLocation: /d/\r\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 404 Not Found\r\n"},
+	} {
+		ledger := clock.NewLedger()
+		virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)
+		n := newFakeNetwork()
+		server := machineOn(t, n, false, virtual, ledger)
+		server.Main = &Main{Work: inflight.Begin(ledger, inflight.Action)}
+		ctx, cancel := context.WithCancel(t.Context())
+		var served strings.Builder
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			_, _ = server.Run(ctx, []string{"sh", "-c", c.server}, Streams{Out: &served}) // until cancel
+		})
+		client := machineOn(t, n, false, virtual, ledger)
+		out, errOut, _ := runToEnd(t, client, virtual, ledger, "sleep 1; "+c.client)
+		cancel()
+		serving.Wait()
+		virtual.Close()
+		if out != c.out || errOut != "" && !strings.Contains(c.client, "-z") || served.String() != c.served {
+			t.Errorf("%s, %s:\ngot  %q %q, served %q\nwant %q, served %q", c.server, c.client, out, errOut, &served, c.out, c.served)
+		}
+	}
+	for _, c := range []struct{ script, err string }{
+		{"nc -w 1 -l -p 80", "nc: timed out\n"},
+		{"nc -l -p 81", "nc: bind: Address already in use\n"},
+		{"nc -l x", "nc: bad port 'x'\n"},
+		{"httpd -f -h /none", "httpd: can't change directory to '/none': No such file or directory\n"},
+	} {
+		if out, errOut, code := runOnNetwork(t, false, c.script); out != "" || errOut != c.err || code != 1 {
+			t.Errorf("%s: %q %q %d, want %q", c.script, out, errOut, code, c.err)
+		}
+	}
 }
 
 func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request) {
@@ -269,6 +333,12 @@ func runOn(t *testing.T, n *fakeNetwork, unknown bool, script string) (out, errO
 	ledger := clock.NewLedger()
 	virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)
 	defer virtual.Close()
+	return runToEnd(t, machineOn(t, n, unknown, virtual, ledger), virtual, ledger, script)
+}
+
+// machineOn returns a machine with a network.
+func machineOn(t *testing.T, n *fakeNetwork, unknown bool, virtual *clock.Virtual, ledger *clock.Ledger) *Machine {
+	t.Helper()
 	m := newMachine(virtual, ledger)
 	if unknown {
 		m.Unknown, m.Files = true, memfs.NewView(NewImage(memfs.NewSpace(virtual.Now, 0), false))
@@ -283,6 +353,12 @@ func runOn(t *testing.T, n *fakeNetwork, unknown bool, script string) (out, errO
 			t.Fatal(err)
 		}
 	}
+	return m
+}
+
+// runToEnd runs a script as a container's process, to its end.
+func runToEnd(t *testing.T, m *Machine, virtual *clock.Virtual, ledger *clock.Ledger, script string) (out, errOut string, code int) {
+	t.Helper()
 	done, ended := make(chan struct{}), make(chan struct{}) // the ledger counts the command until it has ended
 	m.Main = &Main{Work: inflight.Begin(ledger, inflight.Action), Ended: func(int, error) { close(ended) }}
 	go func() {

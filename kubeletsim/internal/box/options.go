@@ -79,7 +79,7 @@ func longOptions(program string) map[string]byte {
 			"mode": 'm', "owner": 'o', "group": 'g', "directory": 'd', "strip-trailing-slashes": '_', "parents": 'x',
 		}
 	case "nc":
-		return map[string]byte{"sctp": 'S', "udp": 'u'} // as in nmap's ncat
+		return map[string]byte{"sctp": 'S', "udp": 'u', "listen": 'l', "keep-open": 'k'} // as in nmap's ncat
 	case "rm", "rmdir":
 		return map[string]byte{"recursive": 'r', "force": 'f', "verbose": 'v', "dir": 'd', "one-file-system": '_', "no-preserve-root": '_', "preserve-root": '_', "parents": 'p', "ignore-fail-on-non-empty": '_'}
 	case "mkdir":

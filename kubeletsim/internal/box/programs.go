@@ -21,7 +21,7 @@ func programs() map[string]program {
 		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl, "sync": syncFiles,
 		"nohup": runArguments, "nice": runArguments, "setsid": runArguments, "flock": flock, "pgrep": pgrep, "pidof": pgrep, "logger": logger,
 		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
-		"minikcm-certgen": certgen, "wget": wget, "curl": curl, "nc": netcat, "nslookup": nslookup,
+		"minikcm-certgen": certgen, "wget": wget, "curl": curl, "nc": netcat, "httpd": httpd, "nslookup": nslookup,
 		"ping": ping, "ping6": ping, "dig": dig, "host": lookUpHost,
 	}
 }

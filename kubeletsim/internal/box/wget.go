@@ -237,7 +237,7 @@ func (g *wgetting) unanswered(ctx context.Context, err error) int {
 	switch {
 	case errors.Is(err, errLate):
 		return g.fail("download timed out")
-	case errors.Is(err, errEmpty):
+	case errors.Is(err, errEmpty), errors.Is(err, errNoHTTP):
 		return g.fail("error getting response")
 	case errors.Is(err, errReset), errors.Is(err, errStalled):
 		return g.fail("error getting response: %v", err)

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/network/reach"
-	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
@@ -63,7 +62,10 @@ var errClosed = errors.New("EOF")
 // datagram.
 func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
 	shown := e.See() // the answers may have changed since the connection was made
-	at := listeners.Of(shown.Pod, shown.runs, int32(path.Target.Port()), path.Protocol)
+	at, socket := listening(e, &shown, int32(path.Target.Port()), path.Protocol)
+	if socket != nil {
+		return socket.Converse(ctx, peer, data)
+	}
 	in, err := rt.Running(n, e, path.Listener.Container)
 	if err != nil || at == nil || at.Described == nil || len(data) == 0 {
 		return nil, nil // it does not listen any more, and sends nothing

@@ -34,6 +34,9 @@ type Files struct {
 	served map[servedKey]*servedCertificate
 	// servers hold the state of described servers, by container.
 	servers map[string]*serverState
+	// sockets are the ports on which programs listen or have listened, and listened has the last run of each container in which one did.
+	sockets  map[socketKey]liveSocket
+	listened map[string]string
 	// changed is called when files of the pod's own have changed; nil: nothing is.
 	changed func()
 	// credentials belong to the podCertificate sources; nil until the first use.

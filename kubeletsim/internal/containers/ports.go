@@ -18,7 +18,6 @@ import (
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
 	"minikcm.dev/minikcm/internal/podspec"
-	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
@@ -27,7 +26,7 @@ import (
 // Port returns a TCP port of the pod; nil if nothing listens on it.
 func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) *secure.Port {
 	shown := e.See()
-	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
+	at, _ := listening(e, &shown, port, corev1.ProtocolTCP)
 	if at == nil {
 		return nil
 	}
@@ -48,7 +47,7 @@ func (rt *Runtime) Port(n *nodes.Node, e Pod, port int32) *secure.Port {
 // Listens returns what listens at a port of the pod; nil if nothing does.
 func Listens(e Pod, port int32, protocol corev1.Protocol) *reach.Listener {
 	shown := e.See()
-	if at := listeners.Of(shown.Pod, shown.runs, port, protocol); at != nil {
+	if at, _ := listening(e, &shown, port, protocol); at != nil {
 		return &at.Listener
 	}
 	return nil
@@ -63,7 +62,11 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	}
 	shown := e.See() // the answers may have changed since the connection was made
 	in, err := rt.Running(n, e, path.Listener.Container)
-	at := listeners.Of(shown.Pod, shown.runs, port, corev1.ProtocolTCP)
+	at, socket := listening(e, &shown, port, corev1.ProtocolTCP)
+	if err == nil && socket != nil {
+		answerFromSocket(socket, w, r)
+		return
+	}
 	if err != nil || at == nil || at.Unknown {
 		http.Error(w, "the container does not listen any more", http.StatusBadGateway)
 		return

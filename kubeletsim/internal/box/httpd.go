@@ -1,0 +1,145 @@
+package box
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// httpd is BusyBox's: it serves the files beneath a directory. Without -f, it goes on in the background.
+func httpd(ctx context.Context, p *proc) int {
+	if p.machine.Network == nil {
+		return foreign(ctx, p)
+	}
+	flags, _, other := options(p.args[1:], "ifv", "cpurhmed", nil)
+	switch {
+	case other != "" && p.machine.Unknown: // another program of that name, such as Apache's
+		return foreign(ctx, p)
+	case other != "":
+		return p.unsupported(other)
+	}
+	text := "80"
+	if given, ok := flags['p']; ok {
+		text = given[strings.LastIndexByte(given, ':')+1:]
+	}
+	port, _, ok := portRange(text)
+	if !ok {
+		return p.fail("bad port '%s'", text)
+	}
+	home := p.dir
+	if given, ok := flags['h']; ok {
+		home = p.path(given)
+	}
+	if info, err := p.machine.Files.Stat(home); err != nil || !info.IsDir() {
+		if err == nil {
+			err = syscall.ENOTDIR
+		}
+		return p.fail("can't change directory to '%s': %s", home, reason(err))
+	}
+	socket, code := p.listen(port, corev1.ProtocolTCP)
+	if socket == nil {
+		return code
+	}
+	socket.count(p.machine.Ledger)
+	if has(flags, 'f') {
+		return p.serveFiles(ctx, socket, home)
+	}
+	daemon := p.newProc(ctx, p.args, p.env, home)
+	daemon.stdout, daemon.stderr, daemon.seed = p.session.out, p.session.err, p.seed
+	p.Spawn(ctx, func(ctx context.Context) {
+		daemon.bind(ctx)
+		daemon.serveFiles(ctx, socket, home)
+	})
+	return 0
+}
+
+// serveFiles answers requests until ctx ends.
+func (p *proc) serveFiles(ctx context.Context, socket *Socket, home string) int {
+	defer socket.close()
+	for {
+		c, err := p.accept(ctx, socket, 0)
+		if err != nil {
+			return p.lost(ctx, err)
+		}
+		c.reply(p.fileAnswer(c.sent, home), nil)
+	}
+}
+
+// fileAnswer returns the answer to a request for a file.
+func (p *proc) fileAnswer(sent []byte, home string) []byte {
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+	switch {
+	case err != nil:
+		return p.errorAnswer(http.StatusBadRequest, "Unsupported method")
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return p.errorAnswer(http.StatusNotImplemented, "The requested method is not recognized")
+	}
+	name := path.Join(home, path.Clean("/"+r.URL.Path))
+	info, err := p.machine.Files.Stat(name)
+	if err == nil && info.IsDir() && !strings.HasSuffix(r.URL.Path, "/") {
+		return p.answerHead(http.StatusFound, "text/html", "Location: "+r.URL.Path+"/\r\n")
+	}
+	if err == nil && info.IsDir() {
+		name = path.Join(name, "index.html")
+		info, err = p.machine.Files.Stat(name)
+	}
+	var data []byte
+	if err == nil {
+		data, err = p.machine.Files.ReadFile(name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return p.errorAnswer(http.StatusForbidden, "")
+	case err != nil:
+		return p.errorAnswer(http.StatusNotFound, "The requested URL was not found")
+	}
+	at := info.ModTime().UTC()
+	head := p.answerHead(http.StatusOK, mediaType(path.Ext(name)), fmt.Sprintf("Accept-Ranges: bytes\r\nLast-Modified: %s\r\nETag: \"%x-%x\"\r\nContent-Length: %d\r\n", at.Format(http.TimeFormat), at.Unix(), len(data), len(data)))
+	if r.Method == http.MethodHead {
+		return head
+	}
+	return append(head, data...)
+}
+
+// answerHead returns the status line and the headers of an answer.
+func (p *proc) answerHead(status int, kind, more string) []byte {
+	if kind != "" {
+		more = "Content-type: " + kind + "\r\n" + more
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\n%s\r\n", status, http.StatusText(status), p.machine.Clock.Now().UTC().Format(http.TimeFormat), more)
+}
+
+func (p *proc) errorAnswer(status int, why string) []byte {
+	title := fmt.Sprintf("%d %s", status, http.StatusText(status))
+	return append(p.answerHead(status, "text/html", ""), fmt.Sprintf("<HTML><HEAD><TITLE>%s</TITLE></HEAD>\n<BODY><H1>%s</H1>\n%s\n</BODY></HTML>\n", title, title, why)...)
+}
+
+// mediaType returns the type of files with an extension, as httpd has them built in; empty for others.
+func mediaType(extension string) string {
+	switch extension {
+	case ".htm", ".html":
+		return "text/html"
+	case ".txt", ".h", ".c", ".cc", ".cpp":
+		return "text/plain"
+	case ".css":
+		return "text/css"
+	case ".js":
+		return "application/javascript"
+	case ".svg":
+		return "image/svg+xml"
+	case ".png", ".gif":
+		return "image/" + extension[1:]
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	}
+	return ""
+}

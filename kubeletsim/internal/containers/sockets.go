@@ -1,0 +1,114 @@
+package containers
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"net/netip"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/kubeletsim/internal/box"
+	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
+)
+
+// socketKey identifies a port of a pod.
+type socketKey struct {
+	port     int32
+	protocol corev1.Protocol
+}
+
+// liveSocket is a port on which a program of a run of a container listens.
+type liveSocket struct {
+	*box.Socket
+	container, id string
+}
+
+// Listen implements box.Network.
+func (n ownNetwork) Listen(port int32, protocol corev1.Protocol, own bool) (*box.Socket, error) {
+	f, key := n.entry.Files(), socketKey{port, protocol}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if open := f.sockets[key]; open.Socket != nil && open.Listens() {
+		return nil, syscall.EADDRINUSE
+	}
+	if f.sockets == nil {
+		f.sockets, f.listened = map[socketKey]liveSocket{}, map[string]string{}
+	}
+	s := &box.Socket{}
+	f.sockets[key] = liveSocket{s, n.spec.Name, n.id}
+	if own {
+		f.listened[n.spec.Name] = n.id
+	}
+	return s, nil
+}
+
+// listening returns what listens at a port of a pod, and the socket if it is a program of a container. Once the own
+// process of a container has listened, nothing is assumed to listen there.
+func listening(e Pod, shown *Shown, port int32, protocol corev1.Protocol) (*listeners.Server, *box.Socket) {
+	found := listeners.Of(shown.Pod, shown.runs, port, protocol)
+	if found != nil && found.Process != "" {
+		return found, nil
+	}
+	f := e.Files()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if open := f.sockets[socketKey{port, protocol}]; open.Socket != nil && open.Listens() && shown.RunOf(open.container) == open.id {
+		return &listeners.Server{Listener: reach.Listener{Container: open.container, Why: "a program in the container listens", Speaks: "bytes"}}, open.Socket
+	}
+	if found != nil && found.Unknown && f.listened[found.Container] != "" && f.listened[found.Container] == shown.RunOf(found.Container) {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// garbler is a ResponseWriter that gets bytes that are no answer of HTTP.
+type garbler interface{ Garbled() }
+
+// maxSocketBody bounds the body of a request to a program that listens.
+const maxSocketBody = 1 << 20
+
+// answerFromSocket answers a request with what a program that listens answers to its bytes.
+func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
+	sent := r.Clone(r.Context())
+	sent.Body, sent.Close = io.NopCloser(io.LimitReader(r.Body, maxSocketBody)), false
+	if sent.Header.Get("User-Agent") == "" {
+		sent.Header.Set("User-Agent", "") // not net/http's
+	}
+	var request bytes.Buffer
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	err := sent.Write(&request)
+	var answer []byte
+	if err == nil {
+		answer, err = s.Converse(r.Context(), peer, request.Bytes())
+	}
+	a, aborts := w.(aborter)
+	fails := func(reset bool) {
+		if !aborts {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
+		a.Abort(reset)
+	}
+	if err != nil || len(answer) == 0 {
+		fails(err != nil)
+		return
+	}
+	rs, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+	if err != nil {
+		if g, ok := w.(garbler); ok {
+			g.Garbled()
+			return
+		}
+		fails(false)
+		return
+	}
+	defer rs.Body.Close()
+	for name, values := range rs.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(rs.StatusCode)
+	_, _ = io.Copy(w, rs.Body) // what the program has sent of it
+}
