@@ -68,7 +68,7 @@ func (s *Server) newStreaming() *streaming.Server {
 		Services: func(ctx context.Context, namespace string) ([]*corev1.Service, error) {
 			return storage.KnownIn[*corev1.Service](ctx, s.storedCore("services"), namespace)
 		},
-		Chance: s.chooseEndpoint, SplitLogs: s.opts.SplitLogs,
+		Chance: s.chooseEndpoint, MayWait: s.mayWait, SplitLogs: s.opts.SplitLogs,
 		Stopped: s.done, Kubelets: s.opts.Kubelets, Peers: s.opts.Peers, Ledger: s.opts.Ledger, Logger: s.opts.Logger,
 	})
 }

@@ -3,6 +3,7 @@ package apiserver
 import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/apiserver/internal/outbound"
 	"minikcm.dev/minikcm/apiserver/internal/services"
@@ -14,13 +15,13 @@ func (s *Server) resolver() services.Resolver {
 	return services.Resolver{Objects: s.storedObjects, Chance: s.chooseEndpoint, Port: s.podPort}
 }
 
-// podPort returns what a connection of the API server to a port of a pod reaches. A pod of another process is unknown, and so is a
+// podPort returns what a connection of the API server to a port of a pod reaches, for a Service. A pod of another process is unknown, and so is a
 // page, which is no answer to a call.
-func (s *Server) podPort(pod *corev1.Pod, port int32) services.PodPort {
+func (s *Server) podPort(pod *corev1.Pod, port int32, of types.NamespacedName) services.PodPort {
 	if s.opts.Kubelets == nil {
 		return services.PodPort{Unknown: true}
 	}
-	listener, err := s.opts.Kubelets.OpenPorts(pod)
+	listener, err := s.opts.Kubelets.ReachPorts(pod, of)
 	if err != nil {
 		lost := apierrors.IsInternalError(err) // its node is cut off
 		return services.PodPort{Lost: lost, Unknown: !lost}

@@ -1,13 +1,80 @@
 package kubeletsim
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/secure"
 )
+
+// dialTimeout is the time after which the API server gives up to connect.
+const dialTimeout = 30 * time.Second
+
+// ReachPorts is OpenPorts for connections that the API server makes to the pod itself, which faults of the network meet. of are the
+// Services that they are for.
+func (k *Kubelets) ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (func(port int32) *secure.Port, error) {
+	open, err := k.OpenPorts(pod)
+	if err != nil {
+		return nil, err
+	}
+	return func(port int32) *secure.Port {
+		p := open(port)
+		if way, lost := k.wayTo(pod, port, of); lost || p != nil && way != nil {
+			if p == nil {
+				p = &secure.Port{Known: true} // no packet comes back that refuses the connection
+			}
+			p.Way = way
+		}
+		return p
+	}, nil
+}
+
+// wayTo returns what faults do to a request of the API server to a port of a pod; nil if there are none. lost means that no request
+// arrives.
+func (k *Kubelets) wayTo(pod *corev1.Pod, port int32, of []types.NamespacedName) (way func(context.Context, *http.Request, bool) error, lost bool) {
+	to := &ends.Peer{Pod: pod, Node: pod.Spec.NodeName, Services: func() []types.NamespacedName { return of }}
+	if n := k.nodes.Get(to.Node); n != nil {
+		to.Zone = k.peerOf(n).Zone
+	}
+	to.Address, _ = netip.ParseAddr(pod.Status.PodIP) // not valid if it has none yet
+	effect, chance := k.fabric.FromAPIServer(to)
+	if effect == nil || len(effect.Hits) == 0 {
+		return nil, false
+	}
+	address := netip.AddrPortFrom(to.Address, uint16(port)).String()
+	lost = effect.Dropped != nil || effect.Stalled
+	return func(ctx context.Context, r *http.Request, mayWait bool) error {
+		fault := effect.Request(r.Method, r.URL.Path, chance)
+		wait := effect.Connect + effect.Exchange + fault.Delay
+		if lost {
+			wait = dialTimeout
+		}
+		if mayWait {
+			if err := inflight.Sleep(ctx, k.opts.Clock, wait); err != nil {
+				return err
+			}
+		}
+		switch {
+		case lost:
+			return fmt.Errorf("dial tcp %s: i/o timeout", address)
+		case effect.Reset != nil:
+			return fmt.Errorf("read tcp %s: read: connection reset by peer", address)
+		case fault.Abort:
+			return io.EOF
+		}
+		return nil
+	}, lost
+}
 
 // apiChunk is the most that is read at once of an answer of the API server.
 const apiChunk = 32 << 10

@@ -46,6 +46,8 @@ type Kubelets struct {
 	nodeInformer cache.SharedIndexInformer
 	podLister    corev1listers.PodLister
 	nodeLister   corev1listers.NodeLister
+	// linking lets one fault at a time decide which nodes are cut off from the API server.
+	linking sync.Mutex
 	// configMapLister has all ConfigMaps: any of them may declare a profile of images.
 	configMapLister corev1listers.ConfigMapLister
 	informers       informers.Kinds

@@ -92,6 +92,7 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 		return nil, nil // it is said above
 	}
 	k.settle(n)
+	k.relinkNode(n)
 	if lost != nil && lost.IsCrashed() {
 		k.rebootPods(name)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
@@ -38,13 +39,72 @@ func (k *Kubelets) newFabric() *fabric.Fabric {
 }
 
 // DisturbNetwork adds a fault of the network inside the cluster, until remove is called. Connections that pods of this process make
-// are met.
-func (k *Kubelets) DisturbNetwork(r *faults.Rule) (remove func()) { return k.fabric.Disturb(r) }
+// are met, calls of the API server, and, if the fault names the API server, nodes that it cuts off from it.
+func (k *Kubelets) DisturbNetwork(r *faults.Rule) (remove func()) {
+	end := k.fabric.Disturb(r)
+	if !r.Names(ends.APIServer) {
+		return end
+	}
+	k.relink()
+	return func() { end(); k.relink() }
+}
+
+// relink cuts the nodes off from the API server that faults of the network cut off, and no other ones.
+func (k *Kubelets) relink() {
+	for _, name := range k.nodes.Names() {
+		if n := k.nodes.Get(name); n != nil {
+			k.relinkNode(n)
+		}
+	}
+}
+
+// relinkNode is relink for one node. Its containers run on, and their connections do not change but for those to the API server.
+func (k *Kubelets) relinkNode(n *nodes.Node) {
+	peer := k.peerOf(n)
+	if k.fabric.CutFromAPIServer(peer) {
+		k.flush(n) // not with the lock: its requests may take time
+	}
+	if k.unlink(n, peer) {
+		k.due.Set(nodeKey(n.Name), time.Time{})
+		k.loop.Add(leaseKey(n.Name)) // its alarm ends, too
+		k.fabric.Changed()
+	}
+}
+
+// unlink does what relinkNode does with the lock, so that the last of several faults decides. It reports whether the node is cut off
+// now and was not before.
+func (k *Kubelets) unlink(n *nodes.Node, peer *ends.Peer) (cut bool) {
+	k.linking.Lock()
+	defer k.linking.Unlock()
+	cut = k.fabric.CutFromAPIServer(peer)
+	switch changed := n.Unlink(cut); {
+	case !changed:
+		return false
+	case cut:
+		k.fabric.StopView(n.Name, viewUnlinked)
+	default:
+		k.fabric.StartView(n.Name, viewUnlinked)
+		k.wakeNode(n.Name)
+	}
+	return cut
+}
+
+// peerOf returns a node as faults see it.
+func (k *Kubelets) peerOf(n *nodes.Node) *ends.Peer {
+	e := &ends.Peer{Node: n.Name}
+	e.Address, _ = netip.ParseAddr(n.Address) // not valid if it has none
+	if object, err := k.nodeLister.Get(n.Name); err == nil {
+		e.Zone = object.Labels[corev1.LabelTopologyZone]
+	}
+	return e
+}
 
 // Why a node's rules of Services do not follow changes.
 const (
 	viewStopped = "its kube-proxy is stopped"
 	viewCutOff  = "it is cut off from the API server"
+	// viewUnlinked is viewCutOff because of a fault of the network.
+	viewUnlinked = "a fault of the network cuts it off from the API server"
 )
 
 // StopProxy stops the kube-proxy of a node: its rules of Services stay as they are until StartProxy was called as often.
@@ -91,7 +151,7 @@ func (k *Kubelets) cut(from, to string) string {
 		case n == nil:
 		case n.IsCrashed():
 			return "node " + name + " is down"
-		case from != to && !n.Reachable():
+		case from != to && !n.Connected():
 			return "node " + name + " is cut off from the network"
 		}
 	}

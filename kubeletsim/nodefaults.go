@@ -33,7 +33,7 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
 	}
 	k.flush(n)
-	if !n.IsCrashed() && n.Reachable() {
+	if !n.IsCrashed() && n.Connected() {
 		k.fabric.StopView(name, viewCutOff)
 	}
 	n.Stop(crash)
@@ -58,7 +58,7 @@ func (k *Kubelets) StartNode(name string) error {
 	if n == nil || n.Managed && n.IsLost() {
 		return fmt.Errorf("starting node %s: %w", name, ErrNoNode)
 	}
-	if n.IsCrashed() || !n.Reachable() {
+	if n.IsCrashed() || !n.Connected() {
 		k.fabric.StartView(name, viewCutOff)
 	}
 	crashed := n.Start()
@@ -122,6 +122,7 @@ func (k *Kubelets) AddNode(spec nodes.Spec) error {
 		return err
 	}
 	k.wakeNode(spec.Name)
+	k.relinkNode(k.nodes.Get(spec.Name))
 	return nil
 }
 
@@ -134,6 +135,7 @@ func (k *Kubelets) AddNodes(n int) ([]string, error) {
 	names, err := k.nodes.AddNumbered(n, k.opts.Node)
 	for _, name := range names {
 		k.wakeNode(name)
+		k.relinkNode(k.nodes.Get(name))
 	}
 	return names, err
 }

@@ -43,8 +43,8 @@ var hidden = map[string]string{
 // Between selects the connections that a fault of the network meets.
 type Between struct {
 	// From are the ends between which and To packets are met: KEY=VALUE (labels of pods), pod/NAME, deploy/NAME and other
-	// workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, outside (of the cluster), or *; default
-	// *. It does not matter which end connects.
+	// workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, apiserver, outside (of the cluster), or *;
+	// default *. It does not matter which end connects.
 	From []string `yaml:"from,omitempty"`
 	// To are the other ends, written as From; default *.
 	To []string `yaml:"to,omitempty"`
@@ -213,8 +213,9 @@ func existsZone(ctx context.Context, env *Env, zone string) error {
 	return err
 }
 
-// Network is a fault of the network inside the cluster. Connections of pods, nodes and of the outside are met, and not the
-// requests of kubelets, controllers and clients to the API server.
+// Network is a fault of the network inside the cluster. Connections of pods, nodes, the outside and the API server are met, and
+// not the requests of controllers and clients to the API server. Kubelets are met by what loses all packets between their nodes and the
+// end apiserver.
 type Network struct {
 	// Action is partition, delay, loss, corrupt, bandwidth or reset.
 	Action  string `yaml:"action,omitempty"`

@@ -73,3 +73,69 @@ func TestNetworkFaults(t *testing.T) {
 		}
 	}
 }
+
+// A node that is cut off from the API server serves its pods' traffic and becomes not ready; one that is cut off from its peers stays
+// ready.
+func TestNodesCutOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for i, name := range []string{"here", "near", "far"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		pod.Spec.NodeName = []string{"node-0", "node-0", "node-1"}[i]
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "nginx"}}
+		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.advance(5 * time.Second)
+	const yes, no = reach.Connected, reach.TimedOut
+	for _, test := range []struct {
+		name, fault string
+		// ready is the condition of node-0 after a minute.
+		ready                                              corev1.ConditionStatus
+		toNear, toFar, fromFar, toAPIServer, fromAPIServer reach.Outcome
+	}{
+		{"from the API server", "{network: {action: partition, from: [node/node-0], to: [apiserver]}}", corev1.ConditionUnknown, yes, yes, yes, no, no},
+		{"from the API server, what it sends", "{network: {action: loss, percent: 100, from: [node/node-0], to: [apiserver], direction: to}}", corev1.ConditionUnknown, yes, yes, yes, no, no},
+		{"a pod from the API server", "{network: {action: partition, from: [pod/here], to: [apiserver]}}", corev1.ConditionTrue, yes, yes, yes, no, no},
+		{"from its peers", "{network: {action: partition, from: [node/node-0], to: [node/node-1, node/node-2]}}", corev1.ConditionTrue, yes, no, no, yes, yes},
+		{"slowly from the API server", "{network: {action: delay, delay: 1s, from: [node/node-0], to: [apiserver]}}", corev1.ConditionTrue, yes, yes, yes, yes, yes},
+		{"from everything", "{nodes: {action: partition, names: [node-0]}}", corev1.ConditionUnknown, yes, no, no, no, no},
+	} {
+		env := b.env()
+		undo, err := read(t, test.fault).inject(t.Context(), &env)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		b.advance(time.Minute)
+		if got := b.nodeCondition("node-0", corev1.NodeReady); got != test.ready {
+			t.Errorf("%s: node-0 is ready: %s, want %s", test.name, got, test.ready)
+		}
+		for _, way := range []struct {
+			from, to string
+			want     reach.Outcome
+		}{
+			{"here", "pod/near:80", test.toNear},
+			{"here", "pod/far:80", test.toFar},
+			{"far", "pod/here:80", test.fromFar},
+			{"here", "apiserver", test.toAPIServer},
+			{"apiserver", "pod/here:80", test.fromAPIServer},
+		} {
+			report, err := b.cluster.Kubelets().Reach(t.Context(), &reach.Ask{From: way.from, To: way.to})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Outcome != way.want && (way.want == no || report.Outcome == no) { // nginx listens on no declared port
+				t.Errorf("%s: %s to %s: %s, want %s\n%s", test.name, way.from, way.to, report.Outcome, way.want, report.Text())
+			}
+		}
+		if err := undo(context.Background()); err != nil {
+			t.Error(err)
+		}
+		b.advance(time.Minute)
+		if got := b.nodeCondition("node-0", corev1.NodeReady); got != corev1.ConditionTrue {
+			t.Errorf("after %s: node-0 is ready: %s", test.name, got)
+		}
+	}
+}

@@ -86,7 +86,8 @@ func (t *inside) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := inflight.WithCancelCause(rq.Context())
 	defer cancel(nil)
-	if t.MayWait != nil && t.MayWait(ctx) {
+	mayWait := t.MayWait != nil && t.MayWait(ctx)
+	if mayWait {
 		timer := t.Clock.AfterFunc(LimitOf(rq), func() { cancel(context.DeadlineExceeded) })
 		defer timer.Stop()
 	}
@@ -94,6 +95,9 @@ func (t *inside) RoundTrip(rq *http.Request) (*http.Response, error) {
 	asked.RequestURI, asked.TLS = rq.URL.RequestURI(), nil
 	if asked.Host == "" {
 		asked.Host = rq.URL.Host
+	}
+	if err := to.Port.Arrive(ctx, asked, mayWait); err != nil {
+		return nil, err
 	}
 	if to.Port.Certificate != nil { // a port without one is called without TLS
 		if err := t.verify(ctx, to.Port); err != nil {

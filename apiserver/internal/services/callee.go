@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/apiserver/internal/outbound"
 	"minikcm.dev/minikcm/internal/hostaddress"
@@ -63,7 +64,7 @@ func (r Resolver) callee(ctx context.Context, service *corev1.Service, port *cor
 			if number == 0 || !isReady && !ends {
 				continue
 			}
-			to, ok := r.podPort(ctx, service.Namespace, e, number)
+			to, ok := r.podPort(ctx, service, e, number)
 			switch {
 			case !ok || to.Unknown:
 			case isReady:
@@ -101,12 +102,12 @@ func (r Resolver) pod(ctx context.Context, namespace string, endpoint *discovery
 }
 
 // podPort returns what a port of an endpoint is; not ok if the endpoint is no pod.
-func (r Resolver) podPort(ctx context.Context, namespace string, endpoint *discoveryv1.Endpoint, port int32) (to PodPort, ok bool) {
-	pod := r.pod(ctx, namespace, endpoint)
+func (r Resolver) podPort(ctx context.Context, service *corev1.Service, endpoint *discoveryv1.Endpoint, port int32) (to PodPort, ok bool) {
+	pod := r.pod(ctx, service.Namespace, endpoint)
 	if pod == nil {
 		return PodPort{}, false
 	}
-	return r.Port(pod, port), true
+	return r.Port(pod, port, types.NamespacedName{Namespace: service.Namespace, Name: service.Name}), true
 }
 
 // process returns the address of the first process of the machine that stands for a ready pod of a Service. Processes are called before

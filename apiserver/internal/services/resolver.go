@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/util/webhook"
 
 	"minikcm.dev/minikcm/apiserver/internal/storage"
@@ -26,8 +27,8 @@ import (
 type Resolver struct {
 	// Objects returns the storage of a resource.
 	Objects func(resource schema.GroupVersionResource) *storage.Objects
-	// Port returns what a connection to the port of a pod reaches. Port itself may be nil.
-	Port func(pod *corev1.Pod, port int32) PodPort
+	// Port returns what a connection to the port of a pod reaches, for a Service. Port itself may be nil.
+	Port func(pod *corev1.Pod, port int32, of types.NamespacedName) PodPort
 	// Chance chooses one of n endpoints of a Service.
 	Chance func(namespace, service string, n int) int
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/remotecommand"
 
 	"minikcm.dev/minikcm/internal/network/secure"
@@ -26,6 +27,9 @@ type Kubelets interface {
 	OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (StreamFunc, error)
 	// OpenPorts finds what listens on the ports of a scheduled pod.
 	OpenPorts(pod *corev1.Pod) (PortFunc, error)
+	// ReachPorts is OpenPorts for connections to the pod itself, which do not pass through its kubelet. of are the Services that they
+	// are for.
+	ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (PortFunc, error)
 	// NodeHandler returns the handler of a node's kubelet; nil if the kubelet is
 	// unreachable.
 	NodeHandler(node string) http.Handler

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"minikcm.dev/minikcm/internal/hostaddress"
@@ -100,7 +101,11 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 	}
 	inner := rq.HTTP.Clone(ctx)
 	inner.TLS = nil
+	inner.URL = &url.URL{Path: path, RawQuery: rq.HTTP.URL.RawQuery}
 	if to.port != nil {
+		if err := to.port.Arrive(ctx, inner, s.opts.MayWait == nil || s.opts.MayWait(ctx)); err != nil {
+			return notReached(err)
+		}
 		to.handler = to.port.Handler
 		if scheme == "https" {
 			if err := to.port.Shake(ctx); err != nil { // like upstream's, it verifies no certificate
@@ -112,7 +117,6 @@ func (s *Server) proxy(ctx context.Context, rq *Request, t target) error {
 	if to.handler == nil {
 		return notReached(fmt.Errorf("dial tcp %s: connect: connection refused", to.address))
 	}
-	inner.URL = &url.URL{Path: path, RawQuery: rq.HTTP.URL.RawQuery}
 	inner.RequestURI = inner.URL.RequestURI()
 	inner.Host = to.address
 	inner.Header.Del("Authorization") // meant for the apiserver only
@@ -168,8 +172,8 @@ func (s *Server) podDestination(ctx context.Context, rq *Request, name, port str
 	return s.listening(ctx, rq, pod, port)
 }
 
-// listening returns the handler on a pod's port, if there is one.
-func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, port string) (destination, error) {
+// listening returns the handler on a pod's port, if there is one. of is the Service that the request is for, if it is for one.
+func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, port string, of ...types.NamespacedName) (destination, error) {
 	to := destination{address: net.JoinHostPort(pod.Status.PodIP, port)}
 	number, numberErr := strconv.ParseUint(port, 10, 16)
 	address, err := s.hostOf(ctx, pod, int32(number))
@@ -186,8 +190,12 @@ func (s *Server) listening(ctx context.Context, rq *Request, pod *corev1.Pod, po
 	if numberErr != nil || s.opts.Kubelets == nil {
 		return to, nil
 	}
-	if listener, err := s.opts.Kubelets.OpenPorts(pod); err == nil {
+	listener, err := s.opts.Kubelets.ReachPorts(pod, of...)
+	if err == nil {
 		to.port = listener(int32(number))
+	}
+	if apierrors.IsInternalError(err) { // its node is cut off
+		return to, notReached(fmt.Errorf("dial tcp %s: i/o timeout", to.address))
 	}
 	return to, nil
 }
@@ -244,17 +252,17 @@ func (s *Server) serviceDestination(ctx context.Context, rq *Request, name, port
 	if len(candidates) > 1 && s.opts.Chance != nil {
 		chosen = candidates[s.opts.Chance(rq.Namespace, name, len(candidates))]
 	}
-	return s.endpoint(ctx, rq, chosen.address, strconv.Itoa(int(chosen.port)))
+	return s.endpoint(ctx, rq, name, chosen.address, strconv.Itoa(int(chosen.port)))
 }
 
 func noEndpoints(service string) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service))
 }
 
-func (s *Server) endpoint(ctx context.Context, rq *Request, address *corev1.EndpointAddress, port string) (destination, error) {
+func (s *Server) endpoint(ctx context.Context, rq *Request, service string, address *corev1.EndpointAddress, port string) (destination, error) {
 	if ref := address.TargetRef; ref != nil && ref.Kind == "Pod" {
 		if pod, err := s.pod(ctx, rq.Namespace, ref.Name); err == nil {
-			return s.listening(ctx, rq, pod, port)
+			return s.listening(ctx, rq, pod, port, types.NamespacedName{Namespace: rq.Namespace, Name: service})
 		}
 	}
 	return destination{address: net.JoinHostPort(address.IP, port)}, nil

@@ -25,6 +25,8 @@ type Options struct {
 	Services func(ctx context.Context, namespace string) ([]*corev1.Service, error)
 	// Chance chooses one of n endpoints of a Service; nil: always the first.
 	Chance func(namespace, service string, n int) int
+	// MayWait reports whether the cluster's time can pass during a request; nil: it can.
+	MayWait func(ctx context.Context) bool
 	// SplitLogs allows a client to ask for one of the streams of a log (KEP-3288).
 	SplitLogs bool
 	// Stopped is closed when the server stops.

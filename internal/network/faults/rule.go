@@ -47,6 +47,12 @@ type Rule struct {
 	number uint64
 }
 
+// Names reports whether one of the rule's ends has a kind.
+func (r *Rule) Names(kind string) bool {
+	has := func(e ends.End) bool { return e.Kind == kind }
+	return slices.ContainsFunc(r.From, has) || slices.ContainsFunc(r.To, has)
+}
+
 // HTTP says what happens to a request.
 type HTTP struct {
 	// Methods and Path, which may end with *, select requests; empty: all.
@@ -80,6 +86,17 @@ func (s *Set) Add(r *Rule) {
 	s.last++
 	r.number = s.last
 	s.rules = append(slices.Clip(s.rules), r)
+}
+
+// Naming returns the rules with an end of a kind.
+func (s *Set) Naming(kind string) *Set {
+	named := &Set{}
+	for _, r := range s.rules {
+		if r.Names(kind) {
+			named.rules = append(named.rules, r)
+		}
+	}
+	return named
 }
 
 // Remove removes a rule.

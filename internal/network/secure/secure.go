@@ -18,6 +18,17 @@ type Port struct {
 	Known bool
 	// Certificate returns the certificate that the port presents; nil: it speaks no TLS.
 	Certificate Source
+	// Way returns when a request of the API server has come to the port, or why it does not: faults of the network delay, lose and reset
+	// it. Time passes only if mayWait is set. Nil: it comes at once.
+	Way func(ctx context.Context, r *http.Request, mayWait bool) error
+}
+
+// Arrive calls Way, if there is one.
+func (p *Port) Arrive(ctx context.Context, r *http.Request, mayWait bool) error {
+	if p.Way == nil {
+		return nil
+	}
+	return p.Way(ctx, r, mayWait)
 }
 
 // Source returns the present certificate of a server, or one of the errors below.

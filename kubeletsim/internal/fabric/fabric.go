@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/hash"
 	"minikcm.dev/minikcm/internal/network/dns"
+	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
@@ -67,8 +68,9 @@ type Fabric struct {
 	// live means that all that exists has been seen: what comes from now on changes it.
 	live bool
 	last int
-	// entered counts the connections from outside, and forwarded the requests that routers got.
-	entered, forwarded uint64
+	// entered counts the connections from outside, forwarded the requests that routers got, and called the connections of the API server
+	// while there were faults.
+	entered, forwarded, called uint64
 }
 
 // New returns a network without objects.
@@ -241,6 +243,28 @@ func (f *Fabric) Disturb(r *faults.Rule) (remove func()) {
 	change(f.faults.Add)
 	return func() { change(f.faults.Remove) }
 }
+
+// CutFromAPIServer reports whether faults that name the API server lose all packets between a node and it.
+func (f *Fabric) CutFromAPIServer(node *ends.Peer) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.faults.Naming(ends.APIServer).Between(node, apiServer(), &faults.Chance{Never: true}).Dropped != nil
+}
+
+// FromAPIServer says what faults do to a connection that the API server makes, and returns its chance; nil: they do nothing.
+func (f *Fabric) FromAPIServer(to *ends.Peer) (*faults.Effect, *faults.Chance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.faults.Empty() {
+		return nil, nil
+	}
+	f.called++
+	chance := &faults.Chance{Seed: hash.Mix(f.opts.Seed, f.called)}
+	return f.faults.Between(apiServer(), to, chance), chance
+}
+
+// apiServer is the API server as faults see it.
+func apiServer() *ends.Peer { return &ends.Peer{APIServer: true} }
 
 // Decide says where a connection goes. It fills in what the query lacks.
 func (f *Fabric) Decide(ctx context.Context, q *reach.Query) (*reach.Path, error) {

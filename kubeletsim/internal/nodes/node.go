@@ -45,6 +45,8 @@ type Node struct {
 	// stopped means that the machine is out of reach, lost that its Node was deleted, and
 	// settling that it has not taken over the pods bound to its name yet.
 	stopped, lost, settling bool
+	// unlinked means that a fault of the network cuts it off from the API server, and from nothing else.
+	unlinked bool
 	// restarted means that the kubelet has restarted and not registered since; resumed that it
 	// is in reach again and has not reported since.
 	restarted, resumed bool
@@ -146,8 +148,17 @@ func (n *Node) Started() int64 { return n.started.Load() }
 func (n *Node) Reachable() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.stopped && !n.off && !n.lost
+	return !n.unlinked && n.connectedLocked()
 }
+
+// Connected reports whether the node's pods reach other nodes.
+func (n *Node) Connected() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.connectedLocked()
+}
+
+func (n *Node) connectedLocked() bool { return !n.stopped && !n.off && !n.lost }
 
 func (n *Node) SetUID(uid types.UID) {
 	n.mu.Lock()

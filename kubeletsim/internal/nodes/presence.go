@@ -94,6 +94,16 @@ func (n *Node) Stop(crash bool) {
 	n.crashed = n.crashed || crash
 }
 
+// Unlink cuts the node off from the API server only, or ends that. It reports whether that changes anything.
+func (n *Node) Unlink(cut bool) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	changed = n.unlinked != cut
+	n.resumed = n.resumed || changed && !cut
+	n.unlinked = cut
+	return changed
+}
+
 // Resume makes the kubelet report at once, as after a time out of reach.
 func (n *Node) Resume() {
 	n.mu.Lock()

@@ -1,0 +1,80 @@
+package minikcmtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"minikcm.dev/minikcm/internal/network/ends"
+	"minikcm.dev/minikcm/internal/network/faults"
+)
+
+// between returns a rule between two ends.
+func between(t *testing.T, from, to string, r faults.Rule) *faults.Rule {
+	t.Helper()
+	for _, side := range []struct {
+		text string
+		into *ends.Set
+	}{{from, &r.From}, {to, &r.To}} {
+		e, err := ends.Parse("default", side.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*side.into = ends.Set{e}
+	}
+	r.Percent, r.Direction = 100, faults.Both
+	return &r
+}
+
+// Faults between the API server and a pod meet webhooks and the subresource proxy, with the errors of net/http.
+func TestFaultsMeetCallsOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	c := newTraffic(t)
+	now := c.Clock().Now()
+	ca := newAuthority(t, now)
+	c.serves("safe", hookAnswers, ca.secret("safe.default.svc", now.Add(10_000*time.Hour)), nil)
+	c.serves("plain", "80 / 200 here", nil, nil)
+	c.pass(30 * time.Second)
+	c.validates(hook(ca.pem(), "/deny"), admissionv1.Fail, 5)
+	const denied, failing = `denied the request: not today`, `failed to call webhook: Post "https://safe.default.svc:443/deny?timeout=5s": `
+	proxied := func() string {
+		got, err := c.Client().CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/default/pods/plain:80/proxy/").DoRaw(context.Background())
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			return fmt.Sprintf("%+v %s", status.Status(), got)
+		}
+		return string(got)
+	}
+	for _, test := range []struct {
+		name, from, to, hook, proxy string
+		rule                        faults.Rule
+		takes                       time.Duration
+	}{
+		{"cut off from the Service", "apiserver", "svc/safe", failing + "context deadline exceeded", "here", faults.Rule{Partition: true}, 5 * time.Second},
+		{"cut off from the pod", "pod/safe", "apiserver", failing + "context deadline exceeded", "here", faults.Rule{Partition: true}, 5 * time.Second},
+		{"cut off from another pod", "pod/plain", "apiserver", denied, "error trying to reach service: dial tcp ", faults.Rule{Partition: true}, 0},
+		{"not named", "outside", "*", denied, "here", faults.Rule{Partition: true}, 0},
+		{"reset", "apiserver", "*", failing + "read tcp ", "read: connection reset by peer", faults.Rule{Reset: true}, 0},
+		{"late", "apiserver", "pod/safe", denied, "here", faults.Rule{Delay: time.Second}, 4 * time.Second},
+		{"too late", "apiserver", "pod/safe", failing + "context deadline exceeded", "here", faults.Rule{Delay: 2 * time.Second}, 5 * time.Second},
+		{"aborted", "apiserver", "svc/safe", failing + "EOF", "here", faults.Rule{HTTP: &faults.HTTP{Abort: true}}, 0},
+	} {
+		remove := c.Kubelets().DisturbNetwork(between(t, test.from, test.to, test.rule))
+		c.takes(test.takes, func() {
+			if _, err := c.create("a"); err == nil || !strings.Contains(err.Error(), test.hook) {
+				t.Errorf("%s: got %v, want %q", test.name, err, test.hook)
+			}
+		})
+		c.takes(0, func() {
+			if got := proxied(); !strings.Contains(got, test.proxy) {
+				t.Errorf("%s: the proxy answers %q, want %q", test.name, got, test.proxy)
+			}
+		})
+		remove()
+	}
+}
