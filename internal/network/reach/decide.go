@@ -172,6 +172,8 @@ type Path struct {
 	Listener *Listener
 	// Router is the router that accepts the connection, if one does.
 	Router *routes.Router
+	// HealthCheck is the health check of a Service that kube-proxy answers; nil: none does.
+	HealthCheck *HealthCheck
 	// APIServer means that the API server accepts it.
 	APIServer bool
 	// Effect says what faults of the network do; nil if there are none. LookupEffect is the same for the query of the name.
@@ -324,6 +326,10 @@ func (c *Cluster) translate(q *Query, from policy.Peer, p *Path) (done bool) {
 			return true
 		}
 		return false
+	}
+	if f.By == services.ByHealthCheck {
+		c.toHealthCheck(q, from, at, f, p)
+		return true
 	}
 	p.Frontend = f
 	if address := hostaddress.Of(f.Service, f.Port.Port); address != "" {

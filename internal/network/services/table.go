@@ -24,6 +24,8 @@ const (
 	ByExternalIP   By = "external IP"
 	ByLoadBalancer By = "load balancer"
 	ByNodePort     By = "node port"
+	// ByHealthCheck is no way to the endpoints: kube-proxy answers there.
+	ByHealthCheck By = "health check node port"
 )
 
 // Frontend is a port of a Service at one of its addresses.
@@ -106,6 +108,11 @@ func (t *Table) SetService(s *corev1.Service) {
 			for _, ipv6 := range families(s) {
 				t.add(e, socket{anyAddress(ipv6), port.NodePort, protocolOf(port.Protocol)}, &Frontend{Service: s, Port: port, By: ByNodePort, IPv6: ipv6})
 			}
+		}
+	}
+	if port := s.Spec.HealthCheckNodePort; port != 0 && len(s.Spec.Ports) > 0 {
+		for _, ipv6 := range families(s) {
+			t.add(e, socket{anyAddress(ipv6), port, corev1.ProtocolTCP}, &Frontend{Service: s, Port: &s.Spec.Ports[0], By: ByHealthCheck, IPv6: ipv6})
 		}
 	}
 	for address := range addressesOf(s) {

@@ -64,7 +64,7 @@ func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path, name stri
 	switch {
 	case source != nil:
 		return source(ctx)
-	case path.Router != nil && !path.Listener.TLS:
+	case path.Router != nil && !path.Listener.TLS, path.HealthCheck != nil:
 		return nil, secure.ErrPlain
 	case path.Pod == nil, path.Listener == nil, path.Listener.Unknown, path.Listener.TLS: // the last is one of another process
 		return nil, nil
