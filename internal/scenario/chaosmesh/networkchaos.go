@@ -6,7 +6,9 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
+	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
 
@@ -103,6 +105,10 @@ func (s *NetworkChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 		}
 	}
 	for _, text := range s.ExternalTargets {
+		if slices.Contains(apiServerNames, strings.TrimSuffix(text, ".")) {
+			n.To = append(n.To, ends.APIServer)
+			continue
+		}
 		_, isAddress := netip.ParseAddr(text)
 		if _, isNetwork := netip.ParsePrefix(text); isAddress != nil && isNetwork != nil {
 			return nil, fmt.Errorf("spec.externalTargets: %q is neither an address nor a network; nothing is known of the addresses of names outside", text)
@@ -117,6 +123,9 @@ func (s *NetworkChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 	}
 	return []*fault.Fault{{Network: n, For: fault.Duration(lasts)}}, nil
 }
+
+// apiServerNames are the names of the API server's Service.
+var apiServerNames = []string{"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 
 // networks returns a fault for each part of the spec.
 func (s *NetworkChaosSpec) networks() (all []*fault.Network, err error) {

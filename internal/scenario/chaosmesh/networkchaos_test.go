@@ -78,6 +78,37 @@ spec:
 	want(reach.Connected, "")
 }
 
+// The API server is a target outside of the selections of pods.
+func TestNetworkChaosOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	client := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "client", Labels: map[string]string{"app": "client"}}}
+	client.Spec.Containers = []corev1.Container{{Name: "c", Image: "nginx"}}
+	if _, err := b.cluster.Client().CoreV1().Pods("default").Create(t.Context(), client, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(5 * time.Second)
+	for i, want := range []reach.Outcome{reach.Connected, reach.TimedOut, reach.Connected} {
+		report, err := b.cluster.Kubelets().Reach(t.Context(), &reach.Ask{From: "client", To: "kubernetes:443"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Outcome != want {
+			t.Errorf("got %s, want %s: %s", report.Outcome, want, report.Text())
+		}
+		if i == 0 {
+			b.apply(head + `
+kind: NetworkChaos
+metadata: {name: api, namespace: default}
+spec: {action: partition, mode: all, selector: {labelSelectors: {app: client}}, externalTargets: [kubernetes.default.svc], duration: 30s}
+`)
+			b.advance(time.Second)
+			continue
+		}
+		b.advance(time.Minute)
+	}
+}
+
 // What cannot be run is refused with its reason.
 func TestNetworkChaosRefused(t *testing.T) {
 	t.Parallel()
@@ -94,6 +125,7 @@ func TestNetworkChaosRefused(t *testing.T) {
 		"{action: partition, mode: all, target: {mode: fixed, value: x}}":              "spec.target",
 		"{action: netem, mode: all, loss: {loss: '1'}, duplicate: {duplicate: '1'}}":   "duplicate has no effect",
 		"{action: partition, mode: all, externalTargets: [10.0.0.0/8], duration: 1m}":  "",
+		"{action: partition, mode: all, externalTargets: [kubernetes.default.svc]}":    "",
 		"{action: netem, mode: all, rate: {rate: 1mbps}, corrupt: {corrupt: '1.5'}}":   "",
 		"{action: partition, mode: all, selector: {nodes: [node-0]}, direction: both}": "",
 	} {
