@@ -36,7 +36,7 @@ func (c *traffic) permit(verbs ...string) {
 func TestContainersReachTheAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newTraffic(t)
-	c.permit("get", "list", "watch", "delete")
+	c.permit("get", "list", "watch", "delete", "create")
 	c.runs("client", access+`
 U=https://kubernetes.default.svc
 get $U/api/v1/namespaces/default/pods | grep -c '"app": "web"'
@@ -49,13 +49,15 @@ curl -sS $U/healthz 2>&1 | head -1
 curl -sS http://kubernetes.default.svc:443/healthz
 wget -qO- --no-check-certificate $U/healthz; echo
 get -X DELETE $U/api/v1/namespaces/default/pods/$(get $U/api/v1/namespaces/default/pods | grep -o 'web-[a-z0-9]*-[a-z0-9]*' | head -1) | grep -o '"kind": "Pod"'
-get -d '{}' -H 'Content-Type: application/json' $U/api/v1/namespaces/default/pods | grep -o '"reason": "[A-Za-z]*"'
+get -d '{}' $U/api/v1/namespaces/default/pods | grep -o '"reason": "[A-Za-z]*"'
+get -d '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"made"},"spec":{"containers":[{"name":"c","image":"nginx"}]}}' -H 'Content-Type: application/json' -o /dev/null -w '%{http_code}\n' $U/api/v1/namespaces/default/pods
+get -d '{}' -H 'Content-Type: application/json' $U/api/v1/namespaces/default/configmaps | grep -o '"reason": "[A-Za-z]*"'
 sleep infinity`)
 	c.pass(20 * time.Second)
 	want := []string{
 		"3", "403", `"message": "secrets is forbidden: User \"system:serviceaccount:default:default\" cannot list resource \"secrets\" in API group \"\" in the namespace \"default\"",`,
 		`"code": 401`, "200", `"message": "pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API group \"\" at the cluster scope",`,
-		"curl: (60) SSL certificate problem: unable to get local issuer certificate", "Client sent an HTTP request to an HTTPS server.", "ok", `"kind": "Pod"`, `"reason": "Forbidden"`,
+		"curl: (60) SSL certificate problem: unable to get local issuer certificate", "Client sent an HTTP request to an HTTPS server.", "ok", `"kind": "Pod"`, `"reason": "UnsupportedMediaType"`, "201", `"reason": "Forbidden"`,
 	}
 	var got []string
 	for line := range strings.Lines(c.log("client")) {
@@ -63,6 +65,10 @@ sleep infinity`)
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("client wrote\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	writes, err := c.Client().CoreV1().RESTClient().Get().AbsPath("/minikcm/v1/writes").Param("resource", "pods").Param("name", "made").DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(writes), `"actor":"system:serviceaccount:default:default"`) {
+		t.Errorf("the write record: %s, %v", writes, err)
 	}
 }
 

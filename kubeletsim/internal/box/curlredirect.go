@@ -84,11 +84,13 @@ func (c *curling) identify(l *link, r *http.Request) {
 	if name, password, ok := strings.Cut(c.flags['u'], ":"); ok && trusted {
 		r.SetBasicAuth(name, password)
 	}
+	var given []string
 	for _, header := range c.headers {
 		name, _, _ := strings.Cut(header, ":")
 		name = strings.TrimSpace(name)
 		if trusted || !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie") && !strings.EqualFold(name, "Host") {
-			addHeader(r, header)
+			given = append(given, header)
 		}
 	}
+	replaceHeaders(r, given)
 }

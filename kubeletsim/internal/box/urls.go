@@ -74,6 +74,17 @@ func (l *link) file(instead string) string {
 	return instead
 }
 
+// replaceHeaders adds headers of the form "Name: value". They take the place of headers that the program sets itself.
+func replaceHeaders(r *http.Request, texts []string) {
+	for _, text := range texts {
+		name, _, _ := strings.Cut(text, ":")
+		r.Header.Del(strings.TrimSpace(name))
+	}
+	for _, text := range texts {
+		addHeader(r, text)
+	}
+}
+
 // addHeader adds a header of the form "Name: value".
 func addHeader(r *http.Request, text string) {
 	name, value, ok := strings.Cut(text, ":")

@@ -183,9 +183,10 @@ func (g *wgetting) receive(ctx context.Context, c *dialed, l *link, limit time.D
 	if err != nil {
 		return nil, g.fail("bad URL: %s", l)
 	}
-	for _, header := range g.headers {
-		addHeader(r, header)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
+	replaceHeaders(r, g.headers)
 	if l.Scheme == "https" && !has(g.flags, '\x01') {
 		g.fail("note: TLS certificate validation not implemented")
 	}
