@@ -20,40 +20,51 @@ import (
 // dialTimeout is the time after which the API server gives up to connect.
 const dialTimeout = 30 * time.Second
 
-// ReachPorts is OpenPorts for connections that the API server makes to the pod itself, which faults of the network meet. of are the
-// Services that they are for.
-func (k *Kubelets) ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (func(port int32) *secure.Port, error) {
-	open, err := k.OpenPorts(pod)
+// OpenPorts returns a function that returns a running pod's TCP port, as its kubelet reaches it; nil for a port without a listener. Faults
+// of the network between the API server and the node meet connections.
+func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
+	open, err := k.openPorts(pod)
 	if err != nil {
 		return nil, err
 	}
-	return func(port int32) *secure.Port {
-		p := open(port)
-		if way, lost := k.wayTo(pod, port, of); lost || p != nil && way != nil {
-			if p == nil {
-				p = &secure.Port{Known: true} // no packet comes back that refuses the connection
-			}
-			p.Way = way
-		}
-		return p
-	}, nil
+	node := k.peerOf(pod.Spec.NodeName)
+	return func(port int32) *secure.Port { return k.disturbed(open(port), node, kubeletPort) }, nil
 }
 
-// wayTo returns what faults do to a request of the API server to a port of a pod; nil if there are none. lost means that no request
-// arrives.
-func (k *Kubelets) wayTo(pod *corev1.Pod, port int32, of []types.NamespacedName) (way func(context.Context, *http.Request, bool) error, lost bool) {
-	to := &ends.Peer{Pod: pod, Node: pod.Spec.NodeName, Services: func() []types.NamespacedName { return of }}
-	if n := k.nodes.Get(to.Node); n != nil {
-		to.Zone = k.peerOf(n).Zone
+// ReachPorts is OpenPorts for connections that the API server makes to the pod itself. Faults of the network between the two meet them. of
+// are the Services that they are for.
+func (k *Kubelets) ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (func(port int32) *secure.Port, error) {
+	open, err := k.openPorts(pod)
+	if err != nil {
+		return nil, err
 	}
+	to := k.peerOf(pod.Spec.NodeName)
+	to.Pod, to.Services = pod, func() []types.NamespacedName { return of }
 	to.Address, _ = netip.ParseAddr(pod.Status.PodIP) // not valid if it has none yet
+	return func(port int32) *secure.Port { return k.disturbed(open(port), to, uint16(port)) }, nil
+}
+
+// kubeletPort is the port at which the API server reaches kubelets.
+const kubeletPort = 10250
+
+// disturbed returns a port that the API server reaches through a connection to an end, with what faults do to that. The port may be nil.
+func (k *Kubelets) disturbed(p *secure.Port, to *ends.Peer, port uint16) *secure.Port {
 	effect, chance := k.fabric.FromAPIServer(to)
 	if effect == nil || len(effect.Hits) == 0 {
-		return nil, false
+		return p
 	}
-	address := netip.AddrPortFrom(to.Address, uint16(port)).String()
-	lost = effect.Dropped != nil || effect.Stalled
-	return func(ctx context.Context, r *http.Request, mayWait bool) error {
+	lost := effect.Dropped != nil || effect.Stalled
+	switch {
+	case p == nil && !lost:
+		return nil
+	case p == nil:
+		p = &secure.Port{Known: true} // no packet comes back that refuses the connection
+	}
+	if to.Pod == nil {
+		effect.HTTP = nil // a kubelet's connections are streams
+	}
+	address := netip.AddrPortFrom(to.Address, port).String()
+	p.Way = func(ctx context.Context, r *http.Request, mayWait bool) error {
 		fault := effect.Request(r.Method, r.URL.Path, chance)
 		wait := effect.Connect + effect.Exchange + fault.Delay
 		if lost {
@@ -73,7 +84,8 @@ func (k *Kubelets) wayTo(pod *corev1.Pod, port int32, of []types.NamespacedName)
 			return io.EOF
 		}
 		return nil
-	}, lost
+	}
+	return p
 }
 
 // apiChunk is the most that is read at once of an answer of the API server.

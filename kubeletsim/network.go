@@ -62,7 +62,7 @@ func (k *Kubelets) relink() {
 
 // relinkNode is relink for one node. Its containers run on, and their connections do not change but for those to the API server.
 func (k *Kubelets) relinkNode(n *nodes.Node) {
-	peer := k.peerOf(n)
+	peer := k.peerOf(n.Name)
 	if k.fabric.CutFromAPIServer(peer) {
 		k.flush(n) // not with the lock: its requests may take time
 	}
@@ -92,10 +92,12 @@ func (k *Kubelets) unlink(n *nodes.Node, peer *ends.Peer) (cut bool) {
 }
 
 // peerOf returns a node as faults see it.
-func (k *Kubelets) peerOf(n *nodes.Node) *ends.Peer {
-	e := &ends.Peer{Node: n.Name}
-	e.Address, _ = netip.ParseAddr(n.Address) // not valid if it has none
-	if object, err := k.nodeLister.Get(n.Name); err == nil {
+func (k *Kubelets) peerOf(name string) *ends.Peer {
+	e := &ends.Peer{Node: name}
+	if n := k.nodes.Get(name); n != nil {
+		e.Address, _ = netip.ParseAddr(n.Address) // not valid if it has none
+	}
+	if object, err := k.nodeLister.Get(name); err == nil {
 		e.Zone = object.Labels[corev1.LabelTopologyZone]
 	}
 	return e

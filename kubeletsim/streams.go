@@ -63,8 +63,8 @@ func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containers
 	return k.containers.Running(n, e, name)
 }
 
-// OpenPorts returns a function that returns a running pod's TCP port; nil for a port without a listener.
-func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
+// openPorts returns a function that returns a running pod's TCP port; nil for a port without a listener.
+func (k *Kubelets) openPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:

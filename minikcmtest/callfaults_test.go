@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"minikcm.dev/minikcm/internal/network/ends"
 	"minikcm.dev/minikcm/internal/network/faults"
@@ -30,6 +34,37 @@ func between(t *testing.T, from, to string, r faults.Rule) *faults.Rule {
 	}
 	r.Percent, r.Direction = 100, faults.Both
 	return &r
+}
+
+// Faults between the API server and a node meet port-forward, those between it and the pod do not.
+func TestFaultsMeetPortForward(t *testing.T) {
+	t.Parallel()
+	c := newTraffic(t)
+	c.serves("plain", "80 / 200 here", nil, func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" })
+	c.pass(30 * time.Second)
+	pod, err := c.Client().CoreV1().Pods("default").Get(t.Context(), "plain", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, to, want string }{
+		{"the node", "node/node-1", "read tcp 172.18.0.3:10250: read: connection reset by peer"},
+		{"another node", "node/node-0", ""},
+		{"the pod", "pod/plain", ""},
+	} {
+		remove := c.Kubelets().DisturbNetwork(between(t, "apiserver", test.to, faults.Rule{Reset: true}))
+		open, err := c.Kubelets().OpenPorts(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := open(80).Arrive(t.Context(), httptest.NewRequest(http.MethodPost, "/", nil), true); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+		remove()
+	}
 }
 
 // Faults between the API server and a pod meet webhooks and the subresource proxy, with the errors of net/http.

@@ -28,7 +28,7 @@ type Kubelets interface {
 	// OpenPorts finds what listens on the ports of a scheduled pod.
 	OpenPorts(pod *corev1.Pod) (PortFunc, error)
 	// ReachPorts is OpenPorts for connections to the pod itself, which do not pass through its kubelet. of are the Services that they
-	// are for.
+	// are for. What faults of the network do is in the ports' Way.
 	ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (PortFunc, error)
 	// NodeHandler returns the handler of a node's kubelet; nil if the kubelet is
 	// unreachable.

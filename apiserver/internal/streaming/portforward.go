@@ -65,6 +65,11 @@ func (s *Server) servePortForward(ctx context.Context, rq *Request) error {
 				return nil
 			}
 			open := listener(int32(port))
+			if open != nil {
+				if err := open.Arrive(ctx, rq.HTTP, s.opts.MayWait == nil || s.opts.MayWait(ctx)); err != nil {
+					return fmt.Errorf("error dialing backend: %w", err)
+				}
+			}
 			if open == nil {
 				return fmt.Errorf("failed to connect to localhost:%d inside namespace %q, IPv4: dial tcp4 127.0.0.1:%d: connect: connection refused IPv6 dial tcp6 [::1]:%d: connect: connection refused",
 					port, pod.UID, port, port)
