@@ -42,7 +42,10 @@ func (e *podEntry) See() containers.Shown {
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
-	return containers.Shown{Pod: e.images.Annotate(e.pod), State: e.shown, Gone: !e.goneAt.IsZero(), GoneAt: e.goneAt, Changed: e.changed}
+	if at := e.images.Changes(); e.seenOf != e.pod || e.seenAt != at {
+		e.seen, e.seenOf, e.seenAt = e.images.Annotate(e.pod), e.pod, at
+	}
+	return containers.Shown{Pod: e.seen, State: e.shown, Gone: !e.goneAt.IsZero(), GoneAt: e.goneAt, Changed: e.changed}
 }
 
 // Occur passes an occurrence to the pod's worker, and queues the pod.

@@ -84,6 +84,10 @@ type podEntry struct {
 	// looked.
 	images *images.Profiles
 	stale  atomic.Bool
+	// seen is pod with the annotations of its images at the change seenAt of these, for readers; it is of the pod seenOf. Nil: there
+	// was no reader.
+	seen, seenOf *corev1.Pod
+	seenAt       uint64
 	// stores means that the pod's containers have written files, and it has limits for that.
 	stores atomic.Bool
 

@@ -28,12 +28,12 @@ const (
 
 // answering are programs that answer a request, with the annotations of their pods.
 var answering = []struct {
-	name, image string
-	annotations map[string]string
+	name, image, path string
+	annotations       map[string]string
 }{
-	{"the page of a declared port", "example.com/unknown", nil},
-	{"nginx of the catalog", "nginx", nil},
-	{"a described route", "example.com/unknown", map[string]string{"minikcm.dev/server": `
+	{"the page of a declared port", "example.com/unknown", "/", nil},
+	{"nginx of the catalog", "nginx", "/", nil},
+	{"a described route", "example.com/unknown", "/items/7", map[string]string{"minikcm.dev/server": `
 listen:
 - port: 80
   routes:
@@ -46,12 +46,12 @@ listen:
 func BenchmarkRequests(b *testing.B) {
 	for b.Loop() {
 		for _, program := range answering {
-			requests(b, program.name, program.image, program.annotations)
+			requests(b, program.name, program.image, program.path, program.annotations)
 		}
 	}
 }
 
-func requests(b *testing.B, name, image string, annotations map[string]string) {
+func requests(b *testing.B, name, image, at string, annotations map[string]string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), bigTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func requests(b *testing.B, name, image string, annotations map[string]string) {
 		if err != nil {
 			return err
 		}
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://web/items/%d", i), nil)
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://web"+at, nil)
 		if r = r.WithContext(ctx); !kubelets.ServeEntered(path, w, r) || w.Code != http.StatusOK {
 			return fmt.Errorf("request %d: %v: %s, status %d", i, path.Outcome, path.Why, w.Code)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,6 +61,8 @@ type Profiles struct {
 	byName map[types.NamespacedName]profile
 	// order has the profiles by namespace and name.
 	order []profile
+	// changes counts the changes of order.
+	changes atomic.Uint64
 	// catalog has profiles for images that no ConfigMap describes; nil: there is none.
 	catalog *Catalog
 }
@@ -152,7 +155,11 @@ func (b *Profiles) Forget(name types.NamespacedName) bool {
 	return true
 }
 
+// Changes returns a number that changes with the profiles.
+func (b *Profiles) Changes() uint64 { return b.changes.Load() }
+
 func (b *Profiles) sort() {
+	b.changes.Add(1)
 	b.order = slices.SortedFunc(maps.Values(b.byName), func(x, y profile) int { return strings.Compare(x.name.String(), y.name.String()) })
 }
 
