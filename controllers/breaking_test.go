@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -35,16 +35,16 @@ func newBroken(t *testing.T) *broken {
 	e, client := newEnv()
 	e.Clock, e.Ledger = b.clock, ledger
 	e.Recorder = events.NewRecorder(client.CoreV1(), b.clock, ledger, clock.NewRandom(1), "tester")
-	m, stop := start(t, e, Options{}, Descriptor{Name: "c", New: func(_ context.Context, e *env.Env, _ *Settings) (Controller, error) {
+	m, stop := start(t, e, Options{}, Descriptor{Name: "c", Build: func(p *controller.Parts) error {
 		if len(b.made) > 0 && b.fails > 0 {
 			b.fails--
-			return nil, errors.New("no connection")
+			return errors.New("no connection")
 		}
-		b.made = append(b.made, b.clock.Since(epoch).String()+" "+e.Clock.Now().Sub(b.clock.Now()).String())
-		l := loop.New(loop.Options{Name: "c", Clock: e.Clock, Ledger: e.Ledger, Registry: e.Loops}, loop.Func(
+		b.made = append(b.made, b.clock.Since(epoch).String()+" "+p.Clock.Now().Sub(b.clock.Now()).String())
+		l := p.Loop(loop.Func(
 			func(context.Context, types.NamespacedName) (loop.Result, error) { return loop.Result{}, nil }))
 		l.Add(types.NamespacedName{Name: "k"}) // is in flight until it is reconciled
-		return l, nil
+		return nil
 	}})
 	t.Cleanup(stop)
 	b.Manager = m

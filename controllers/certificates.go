@@ -19,31 +19,31 @@ func certificateControllers() []Descriptor {
 			Name: signing.Name, Aliases: []string{"csrsigning"}, Account: "certificate-controller",
 			About:   "signs approved requests for certificates",
 			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/status"},
-			Docs: docs, Flags: signingFlags, New: configured(signing.New, signingOptions),
+			Docs: docs, Flags: signingFlags, Build: configured(signing.New, signingOptions),
 		},
 		{
 			Name: approving.Name, Aliases: []string{"csrapproving"}, Account: "certificate-controller",
 			About:   "approves the certificate signing requests of nodes that may make them",
 			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/approval"},
-			Docs: docs, New: constructor(approving.New),
+			Docs: docs, Build: constructor(approving.New),
 		},
 		{
 			Name: cleaner.Name, Aliases: []string{"csrcleaner"}, Account: "certificate-controller",
 			About:   "deletes certificate signing requests that are no longer needed",
 			Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests"},
-			Docs: docs, New: constructor(cleaner.New),
+			Docs: docs, Build: constructor(cleaner.New),
 		},
 		{
 			Name: podcertificaterequestcleaner.Name, Account: "podcertificaterequestcleaner",
 			About:   "deletes requests for certificates of pods 15 minutes after their creation",
 			Watches: []string{"podcertificaterequests"}, Writes: []string{"podcertificaterequests"},
-			Docs: docs + "#pod-certificate-requests", New: constructor(podcertificaterequestcleaner.New),
+			Docs: docs + "#pod-certificate-requests", Build: constructor(podcertificaterequestcleaner.New),
 		},
 		{
 			Name: trustbundlepublisher.Name, Account: "kube-apiserver-serving-clustertrustbundle-publisher",
 			About:   "publishes the certificates that the apiserver is verified by in a ClusterTrustBundle",
 			Watches: []string{"clustertrustbundles"}, Writes: []string{"clustertrustbundles"},
-			Docs: docs + "#cluster-trust-bundles", New: constructor(trustbundlepublisher.New),
+			Docs: docs + "#cluster-trust-bundles", Build: constructor(trustbundlepublisher.New),
 		},
 	}
 }

@@ -20,21 +20,21 @@ func cloudControllers() []Descriptor {
 			About:   "gives new nodes the provider ID, labels and addresses of their instances in the simulated cloud (one of cloud-controller-manager's)",
 			Watches: []string{"nodes", "configmaps"}, Writes: []string{"nodes", "nodes/status"},
 			Docs:  docs + "#node-controller",
-			Flags: cloudFlags, New: configured(cloudnode.New, cloudNodeOptions),
+			Flags: cloudFlags, Build: configured(cloudnode.New, cloudNodeOptions),
 		},
 		{
 			Name: cloudnodelifecycle.Name, Aliases: []string{"cloud-node-lifecycle"}, Account: "node-controller",
 			About:   "deletes nodes whose instances are gone in the simulated cloud, and taints those whose instances are shut down",
 			Watches: []string{"nodes", "configmaps"}, Writes: []string{"nodes"},
-			Docs: docs + "#node-controller",
-			New:  configured(cloudnodelifecycle.New, cloudNodeLifecycleOptions),
+			Docs:  docs + "#node-controller",
+			Build: configured(cloudnodelifecycle.New, cloudNodeLifecycleOptions),
 		},
 		{
 			Name: noderoute.Name, Aliases: []string{"route"}, Account: "route-controller",
 			About:   "keeps routes to the pod networks of nodes in the simulated cloud",
 			Watches: []string{"nodes", "configmaps"}, Writes: []string{"configmaps", "nodes/status"},
 			Docs:  docs + "#route-controller",
-			Flags: nodeRouteFlags, New: configured(noderoute.New, nodeRouteOptions),
+			Flags: nodeRouteFlags, Build: configured(noderoute.New, nodeRouteOptions),
 		},
 	}
 }

@@ -74,15 +74,15 @@ func newManager(e *env.Env, opts Options, table []Descriptor) (*Manager, error) 
 // Build builds the controllers, which request their informers. It fails if a controller
 // cannot be built. A caller that starts the informers together with informers of others calls it
 // before Run.
-func (m *Manager) Build(ctx context.Context) error { return m.build(ctx, m.members) }
+func (m *Manager) Build() error { return m.build(m.members) }
 
 // build builds the members that have not been built.
-func (m *Manager) build(ctx context.Context, members []*member) error {
+func (m *Manager) build(members []*member) error {
 	for _, c := range members {
 		if c.isBuilt() {
 			continue
 		}
-		if err := c.make(ctx); err != nil {
+		if err := c.make(); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (m *Manager) work(ctx context.Context) error {
 	}
 	first, rest := m.split()
 	for phase, members := range [][]*member{first, rest} {
-		if err := m.build(ctx, members); err != nil {
+		if err := m.build(members); err != nil {
 			return err
 		}
 		m.env.StartInformers()

@@ -20,7 +20,7 @@ func TestTable(t *testing.T) {
 	simulated := []string{volumeprovisioner.Name, volumeattacher.Name, devicedriver.Name, simulatedingress.Name} // upstream has none of these
 	known := map[string]bool{}
 	for _, d := range Descriptors() {
-		if d.New == nil || d.About == "" || d.Account == "" || d.Docs == "" || len(d.Watches) == 0 || len(d.Writes) == 0 {
+		if d.Build == nil || d.About == "" || d.Account == "" || d.Docs == "" || len(d.Watches) == 0 || len(d.Writes) == 0 {
 			t.Errorf("the row of %s has gaps", d.Name)
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/loop"
@@ -33,7 +34,7 @@ type member struct {
 
 	mu        sync.Mutex
 	state     State
-	current   Controller
+	current   *controller.Parts
 	loops     *loop.Registry
 	since     time.Time
 	restarts  int
@@ -56,7 +57,7 @@ func newMember(d Descriptor, e *env.Env, s *Settings) *member {
 }
 
 // make builds the controller and replaces the previous instance.
-func (c *member) make(ctx context.Context) (err error) {
+func (c *member) make() (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("making the controller %s: %w", c.descriptor.Name, &loop.PanicError{Value: value, Stack: debug.Stack()})
@@ -65,7 +66,7 @@ func (c *member) make(ctx context.Context) (err error) {
 	own, loops := *c.env, &loop.Registry{}
 	own.Loops = loops
 	own.Clock = c.ownClock()
-	made, err := c.descriptor.New(ctx, &own, c.settings)
+	made, err := c.descriptor.New(&own, c.settings)
 	if err != nil {
 		return fmt.Errorf("making the controller %s: %w", c.descriptor.Name, err)
 	}
@@ -119,7 +120,7 @@ func (c *member) supervise(ctx context.Context, starting *inflight.Work) {
 			if again == nil {
 				return
 			}
-			if err = c.makeAgain(ctx, again); err == nil {
+			if err = c.makeAgain(again); err == nil {
 				starting = again.work
 			}
 		}
@@ -181,10 +182,10 @@ type restart struct{ work *inflight.Work }
 
 // makeAgain rebuilds the controller after rest or stayDown. Without an error, the work that they
 // returned is in flight until the new instance has begun.
-func (c *member) makeAgain(ctx context.Context, r *restart) error {
+func (c *member) makeAgain(r *restart) error {
 	err := errTakenDown // by a fault, during the delay
 	if !c.isDown() {
-		err = c.make(ctx)
+		err = c.make()
 	}
 	if err != nil {
 		c.mu.Lock()

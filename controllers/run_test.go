@@ -13,33 +13,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/events"
 	"minikcm.dev/minikcm/internal/loop"
 )
-
-// controllerFunc is a function that implements Controller.
-type controllerFunc func(ctx context.Context) error
-
-func (f controllerFunc) Run(ctx context.Context) error { return f(ctx) }
 
 func idle(ctx context.Context) error { <-ctx.Done(); return nil }
 
 func newEnv() (*env.Env, *fake.Clientset) {
 	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}})
 	return &env.Env{
-		Clock: clock.Real(), Random: clock.NewRandom(1), Informers: informers.KindsOf(client, nil),
+		Config: &rest.Config{},
+		Clock:  clock.Real(), Random: clock.NewRandom(1), Informers: informers.KindsOf(client, nil),
 		Recorder: events.NewRecorder(client.CoreV1(), clock.Real(), nil, clock.NewRandom(1), "tester"),
 	}, client
 }
 
 // row returns a descriptor of a controller that runs the function.
 func row(name string, run func(ctx context.Context) error) Descriptor {
-	return Descriptor{Name: name, New: func(context.Context, *env.Env, *Settings) (Controller, error) { return controllerFunc(run), nil }}
+	return Descriptor{Name: name, Build: func(p *controller.Parts) error { p.Go(run); return nil }}
 }
 
 // start runs a manager of the controllers in table until stop is called.
@@ -105,13 +103,13 @@ func TestAFailedControllerIsMadeAgain(t *testing.T) {
 	e.Clock = clock.Scaled(1000)
 	lives := make(chan int, 10)
 	made := 0
-	broken := Descriptor{Name: "broken", New: func(context.Context, *env.Env, *Settings) (Controller, error) {
+	broken := Descriptor{Name: "broken", Build: func(p *controller.Parts) error {
 		made++
 		life := made
 		if life == 4 {
-			return nil, errors.New("no such thing")
+			return errors.New("no such thing")
 		}
-		return controllerFunc(func(ctx context.Context) error {
+		p.Go(func(ctx context.Context) error {
 			lives <- life
 			switch life {
 			case 1:
@@ -122,7 +120,8 @@ func TestAFailedControllerIsMadeAgain(t *testing.T) {
 				return nil
 			}
 			return idle(ctx)
-		}), nil
+		})
+		return nil
 	}}
 	neighbour := make(chan struct{})
 	m, stop := start(t, e, Options{}, broken, row("neighbour", func(ctx context.Context) error {
@@ -154,7 +153,7 @@ func TestAControllerThatCannotBeMadeAtFirstEndsAll(t *testing.T) {
 	nowhere := errors.New("no such thing")
 	m, err := newManager(e, Options{Selected: []string{"a", "b"}}, []Descriptor{
 		row("a", idle),
-		{Name: "b", New: func(context.Context, *env.Env, *Settings) (Controller, error) { return nil, nowhere }},
+		{Name: "b", Build: func(*controller.Parts) error { return nowhere }},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -198,14 +197,15 @@ func TestTheFirstIsUpBeforeTheOthersAreMade(t *testing.T) {
 	e, _ := newEnv()
 	up, made := make(chan struct{}), make(chan struct{})
 	first := row("second-in-the-table", idle)
-	other := Descriptor{Name: "other", New: func(ctx context.Context, _ *env.Env, _ *Settings) (Controller, error) {
+	other := Descriptor{Name: "other", Build: func(p *controller.Parts) error {
 		select {
 		case <-up:
-		case <-ctx.Done():
+		case <-t.Context().Done():
 			t.Error("made before the first was up")
 		}
 		close(made)
-		return controllerFunc(idle), nil
+		p.Go(idle)
+		return nil
 	}}
 	_, stop := start(t, e, Options{First: "second-in-the-table", Up: func() { close(up) }}, other, first)
 	<-made
@@ -219,8 +219,8 @@ func TestStatus(t *testing.T) {
 	failed := make(chan struct{}, 100)
 	sick := Descriptor{
 		Name: "sick", Aliases: []string{"ill"}, Concurrency: Concurrency{Flag: "x", In: func(s *Settings) *int32 { return &s.JobController.ConcurrentJobSyncs }},
-		New: func(_ context.Context, e *env.Env, _ *Settings) (Controller, error) {
-			l := loop.New(e.Loop("sick", 1), loop.Func(func(_ context.Context, k types.NamespacedName) (loop.Result, error) {
+		Build: func(p *controller.Parts) error {
+			l := p.Loop(loop.Func(func(_ context.Context, k types.NamespacedName) (loop.Result, error) {
 				switch k.Name {
 				case "stuck":
 					close(stuck)
@@ -236,7 +236,7 @@ func TestStatus(t *testing.T) {
 			for _, name := range []string{"stuck", "poisoned", "panicking", "good"} {
 				l.Add(types.NamespacedName{Namespace: "a", Name: name})
 			}
-			return l, nil
+			return nil
 		},
 	}
 	settings := &Settings{}

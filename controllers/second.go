@@ -36,7 +36,7 @@ func (m *Manager) launcher(ctx context.Context, running *sync.WaitGroup) {
 	defer m.launching.Unlock()
 	m.launch = func(c *member) (func(), error) {
 		starting := inflight.Begin(m.env.Ledger, inflight.Action)
-		if err := c.makeAgain(ctx, &restart{starting}); err != nil {
+		if err := c.makeAgain(&restart{starting}); err != nil {
 			c.hasCrashed() // it is not supervised
 			return nil, err
 		}

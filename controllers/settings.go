@@ -19,9 +19,7 @@ import (
 func Defaults() *Settings {
 	s := &Settings{}
 	for _, d := range Descriptors() {
-		if d.Concurrency.Flag != "" {
-			*d.Concurrency.In(s) = d.Concurrency.Default
-		}
+		d.SetDefaults(s)
 	}
 	node := &s.NodeLifecycleController
 	node.NodeMonitorGracePeriod.Duration = 50 * time.Second

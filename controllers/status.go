@@ -145,12 +145,6 @@ func (m *Manager) Healthy(name string) error {
 	return nil
 }
 
-// Debugging is implemented by controllers that serve debug information.
-type Debugging interface {
-	// Debug returns the handler for /debug/controllers/NAME and the paths below it.
-	Debug() http.Handler
-}
-
 // Debug returns the debug handler of the controller of that name; nil: it has none.
 func (m *Manager) Debug(name string) http.Handler {
 	for _, c := range m.members {
@@ -159,8 +153,8 @@ func (m *Manager) Debug(name string) http.Handler {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if d, ok := c.current.(Debugging); ok {
-			return d.Debug()
+		if c.current != nil {
+			return c.current.Debug
 		}
 	}
 	return nil

@@ -78,8 +78,8 @@ func groupControllers() []Descriptor {
 			Name: podgroupprotection.Name, Gate: featuregates.GenericWorkload, Account: "podgroup-protection-controller",
 			About:   "keeps PodGroups that are being deleted until their pods have ended",
 			Watches: []string{"podgroups", "pods"}, Writes: []string{"podgroups"},
-			Docs: "concepts/scheduling-eviction/gang-scheduling/",
-			New:  constructor(podgroupprotection.New),
+			Docs:  "concepts/scheduling-eviction/gang-scheduling/",
+			Build: constructor(podgroupprotection.New),
 		},
 	}
 }
@@ -91,18 +91,18 @@ func deviceControllers() []Descriptor {
 			Name: devicedriver.Name, Account: devicedriver.Account,
 			About:   "publishes the simulated devices of nodes, as the drivers of devices do (not one of upstream's)",
 			Watches: []string{"nodes", "resourceslices", "deviceclasses"}, Writes: []string{"resourceslices", "deviceclasses"},
-			Docs: "concepts/scheduling-eviction/dynamic-resource-allocation/",
-			New:  constructor(devicedriver.New),
+			Docs:  "concepts/scheduling-eviction/dynamic-resource-allocation/",
+			Build: constructor(devicedriver.New),
 		},
 		{
 			Name: devicetainteviction.Name, Account: "device-taint-eviction-controller",
 			About:   "evicts pods that use devices whose taints they do not tolerate",
 			Watches: []string{"pods", "resourceclaims", "resourceslices", "devicetaintrules"}, Writes: []string{"pods", "pods/status"},
-			Docs: "concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations",
-			Concurrency: Concurrency{Flag: "concurrent-device-taint-eviction-syncs", What: "pods", Default: devicetainteviction.Workers, In: func(s *Settings) *int32 {
+			Docs:    "concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations",
+			Workers: devicetainteviction.Workers, Concurrency: Concurrency{Flag: "concurrent-device-taint-eviction-syncs", What: "pods", In: func(s *Settings) *int32 {
 				return &s.DeviceTaintEvictionController.ConcurrentSyncs
 			}},
-			New: constructor(devicetainteviction.New),
+			Build: constructor(devicetainteviction.New),
 		},
 		{
 			Name: resourceclaim.Name, Aliases: []string{"resource-claim-controller"}, Account: "resource-claim-controller",
@@ -110,10 +110,10 @@ func deviceControllers() []Descriptor {
 			Watches: []string{"pods", "resourceclaims", "resourceclaimtemplates"},
 			Writes:  []string{"resourceclaims", "resourceclaims/status", "pods/status"},
 			Docs:    "concepts/scheduling-eviction/dynamic-resource-allocation/",
-			Concurrency: Concurrency{Flag: "concurrent-resourceclaim-syncs", What: "pods and resource claims", Default: resourceclaim.Workers, In: func(s *Settings) *int32 {
+			Workers: resourceclaim.Workers, Concurrency: Concurrency{Flag: "concurrent-resourceclaim-syncs", What: "pods and resource claims", In: func(s *Settings) *int32 {
 				return &s.ResourceClaimController.ConcurrentSyncs
 			}},
-			New: constructor(resourceclaim.New),
+			Build: constructor(resourceclaim.New),
 		},
 		{
 			Name: resourcepoolstatusrequest.Name, Gate: featuregates.DRAResourcePoolStatus, Account: "resourcepoolstatusrequest-controller",
@@ -121,7 +121,7 @@ func deviceControllers() []Descriptor {
 			Watches: []string{"resourcepoolstatusrequests", "resourceslices", "resourceclaims", "devicetaintrules"},
 			Writes:  []string{"resourcepoolstatusrequests", "resourcepoolstatusrequests/status"},
 			Docs:    "reference/kubernetes-api/resource/resource-pool-status-request-v1alpha3/",
-			New:     constructor(resourcepoolstatusrequest.New),
+			Build:   constructor(resourcepoolstatusrequest.New),
 		},
 	}
 }
@@ -135,7 +135,7 @@ func storageControllers() []Descriptor {
 			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "pods"},
 			Writes:  []string{"persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes", "persistentvolumes/status", "pods"},
 			Docs:    "concepts/storage/persistent-volumes/#binding",
-			New:     constructor(persistentvolumebinder.New),
+			Build:   constructor(persistentvolumebinder.New),
 		},
 		{
 			Name: volumeprovisioner.Name, Account: "persistent-volume-binder",
@@ -143,7 +143,7 @@ func storageControllers() []Descriptor {
 			Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "volumeattachments", "nodes"},
 			Writes:  []string{"persistentvolumes", "persistentvolumeclaims", "persistentvolumeclaims/status"},
 			Docs:    "concepts/storage/dynamic-provisioning/",
-			New:     constructor(volumeprovisioner.New),
+			Build:   constructor(volumeprovisioner.New),
 		},
 		{
 			Name: persistentvolumeattachdetach.Name, Aliases: []string{"attachdetach"}, Account: "attachdetach-controller",
@@ -151,7 +151,7 @@ func storageControllers() []Descriptor {
 			Watches: []string{"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "volumeattachments", "csidrivers"},
 			Writes:  []string{"volumeattachments", "nodes/status"},
 			Docs:    "concepts/storage/persistent-volumes/",
-			Flags:   attachDetachFlags, New: configured(persistentvolumeattachdetach.New, attachDetachOptions),
+			Flags:   attachDetachFlags, Build: configured(persistentvolumeattachdetach.New, attachDetachOptions),
 		},
 		{
 			Name: volumeattacher.Name, Account: volumeattacher.Account,
@@ -159,24 +159,24 @@ func storageControllers() []Descriptor {
 			Watches: []string{"volumeattachments", "persistentvolumes", "persistentvolumeclaims", "storageclasses", "csidrivers"},
 			Writes:  []string{"volumeattachments", "volumeattachments/status"},
 			Docs:    "concepts/storage/volumes/#csi",
-			New:     constructor(volumeattacher.New),
+			Build:   constructor(volumeattacher.New),
 		},
 		{
 			Name: persistentvolumeexpander.Name, Aliases: []string{"persistentvolume-expander"}, Account: "expand-controller",
 			About:   "reports which claims wait for an external controller to expand them",
 			Watches: []string{"persistentvolumeclaims", "persistentvolumes"}, Writes: []string{"events"},
-			Docs: "concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims",
-			New:  constructor(persistentvolumeexpander.New),
+			Docs:  "concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims",
+			Build: constructor(persistentvolumeexpander.New),
 		},
 		{
 			Name: ephemeralvolume.Name, Aliases: []string{"ephemeral-volume"}, Account: "ephemeral-volume-controller",
 			About:   "creates the claims of the ephemeral volumes of pods",
 			Watches: []string{"pods", "persistentvolumeclaims"}, Writes: []string{"persistentvolumeclaims"},
-			Docs: "concepts/storage/ephemeral-volumes/#generic-ephemeral-volumes",
-			Concurrency: Concurrency{Flag: "concurrent-ephemeralvolume-syncs", What: "pods with ephemeral volumes", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/storage/ephemeral-volumes/#generic-ephemeral-volumes",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-ephemeralvolume-syncs", What: "pods with ephemeral volumes", In: func(s *Settings) *int32 {
 				return &s.EphemeralVolumeController.ConcurrentEphemeralVolumeSyncs
 			}},
-			New: constructor(ephemeralvolume.New),
+			Build: constructor(ephemeralvolume.New),
 		},
 	}
 }
@@ -188,29 +188,29 @@ func storageProtection() []Descriptor {
 			Name: pvcprotection.Name, Aliases: []string{"pvc-protection"}, Account: "pvc-protection-controller",
 			About:   "keeps claims that are being deleted until no pod uses them",
 			Watches: []string{"persistentvolumeclaims", "pods"}, Writes: []string{"persistentvolumeclaims", "persistentvolumeclaims/status"},
-			Docs: "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
-			New:  constructor(pvcprotection.New),
+			Docs:  "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
+			Build: constructor(pvcprotection.New),
 		},
 		{
 			Name: pvprotection.Name, Aliases: []string{"pv-protection"}, Account: "pv-protection-controller",
 			About:   "keeps volumes that are being deleted while they are bound",
 			Watches: []string{"persistentvolumes"}, Writes: []string{"persistentvolumes"},
-			Docs: "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
-			New:  constructor(pvprotection.New),
+			Docs:  "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
+			Build: constructor(pvprotection.New),
 		},
 		{
 			Name: vacprotection.Name, Account: "volumeattributesclass-protection-controller",
 			About:   "keeps volume attributes classes that are being deleted until no volume and no claim names them",
 			Watches: []string{"volumeattributesclasses", "persistentvolumes", "persistentvolumeclaims"}, Writes: []string{"volumeattributesclasses"},
-			Docs: "concepts/storage/volume-attributes-classes/",
-			New:  constructor(vacprotection.New),
+			Docs:  "concepts/storage/volume-attributes-classes/",
+			Build: constructor(vacprotection.New),
 		},
 		{
 			Name: selinuxwarning.Name, DisabledByDefault: true, Account: "selinux-warning-controller",
 			About:   "warns of pods that use a volume with different SELinux labels",
 			Watches: []string{"pods", "persistentvolumeclaims", "persistentvolumes", "csidrivers"}, Writes: []string{"events"},
-			Docs: "tasks/configure-pod-container/security-context/#selinux-warning-controller",
-			New:  constructor(selinuxwarning.New),
+			Docs:  "tasks/configure-pod-container/security-context/#selinux-warning-controller",
+			Build: constructor(selinuxwarning.New),
 		},
 	}
 }
@@ -223,63 +223,57 @@ func clusterControllers() []Descriptor {
 			Name: namespace.Name, Aliases: []string{"namespace"}, Account: "namespace-controller",
 			About:   "empties namespaces that are being deleted",
 			Watches: []string{"namespaces", "pods"}, Writes: []string{"namespaces/finalize", "namespaces/status", "everything in a namespace"},
-			Docs: "concepts/overview/working-with-objects/namespaces/",
-			Concurrency: Concurrency{Flag: "concurrent-namespace-syncs", What: "namespaces", Default: 10, In: func(s *Settings) *int32 {
+			Docs:    "concepts/overview/working-with-objects/namespaces/",
+			Workers: 10, Concurrency: Concurrency{Flag: "concurrent-namespace-syncs", What: "namespaces", In: func(s *Settings) *int32 {
 				return &s.NamespaceController.ConcurrentNamespaceSyncs
 			}},
-			New: constructor(namespace.New),
+			Build: constructor(namespace.New),
 		},
 		{
 			Name: serviceaccount.Name, Aliases: []string{"serviceaccount"}, Account: "service-account-controller",
 			About:   "gives every namespace its service account default",
 			Watches: []string{"namespaces", "serviceaccounts"}, Writes: []string{"serviceaccounts"},
-			Docs: "reference/access-authn-authz/service-accounts-admin/#serviceaccount-controller",
-			New:  constructor(serviceaccount.New),
+			Docs:  "reference/access-authn-authz/service-accounts-admin/#serviceaccount-controller",
+			Build: constructor(serviceaccount.New),
 		},
 		{
 			Name: serviceaccounttoken.Name, Aliases: []string{"serviceaccount-token"}, Account: "tokens-controller", OwnCredentials: true,
 			About:   "fills secrets with the tokens of service accounts",
 			Watches: []string{"secrets", "serviceaccounts"}, Writes: []string{"secrets", "serviceaccounts"},
-			Docs: "reference/access-authn-authz/service-accounts-admin/#token-controller",
-			Concurrency: Concurrency{Flag: "concurrent-serviceaccount-token-syncs", What: "secrets of service accounts", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "reference/access-authn-authz/service-accounts-admin/#token-controller",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-serviceaccount-token-syncs", What: "secrets of service accounts", In: func(s *Settings) *int32 {
 				return &s.SAController.ConcurrentSATokenSyncs
 			}},
-			Flags: tokenFlags, New: constructor(serviceaccounttoken.New),
+			Flags: tokenFlags, Build: constructor(serviceaccounttoken.New),
 		},
 		{
 			Name: rootca.Name, Aliases: []string{"root-ca-cert-publisher"}, Account: "root-ca-cert-publisher",
 			About:   "gives every namespace the certificate that the apiserver is verified by",
 			Watches: []string{"namespaces", "configmaps"}, Writes: []string{"configmaps"},
-			Docs: "reference/access-authn-authz/certificate-signing-requests/",
-			New:  constructor(rootca.New),
+			Docs:  "reference/access-authn-authz/certificate-signing-requests/",
+			Build: constructor(rootca.New),
 		},
 		{
 			Name: admissionpolicystatus.Name, Account: "validatingadmissionpolicy-status-controller",
 			About:   "checks the expressions of ValidatingAdmissionPolicies against the schemas of the kinds that they are for",
 			Watches: []string{"validatingadmissionpolicies"}, Writes: []string{"validatingadmissionpolicies/status"},
-			Docs: "reference/access-authn-authz/validating-admission-policy/#type-checking",
-			New:  constructor(admissionpolicystatus.New),
+			Docs:  "reference/access-authn-authz/validating-admission-policy/#type-checking",
+			Build: constructor(admissionpolicystatus.New),
 		},
 		{
 			Name: clusterroleaggregation.Name, Aliases: []string{"clusterrole-aggregation"}, Account: "clusterrole-aggregation-controller",
 			About:   "gives ClusterRoles with an aggregation rule the rules of the roles that it selects",
 			Watches: []string{"clusterroles"}, Writes: []string{"clusterroles"},
-			Docs: "reference/access-authn-authz/rbac/#aggregated-clusterroles",
-			New:  constructor(clusterroleaggregation.New),
+			Docs:  "reference/access-authn-authz/rbac/#aggregated-clusterroles",
+			Build: constructor(clusterroleaggregation.New),
 		},
-		{
-			Name: ttl.Name, Aliases: []string{"ttl"}, Account: "ttl-controller",
-			About:   "annotates nodes with the time for which kubelets should cache Secrets and ConfigMaps",
-			Watches: []string{"nodes"}, Writes: []string{"nodes"},
-			Docs: "reference/labels-annotations-taints/#node-alpha-kubernetes-io-ttl",
-			New:  constructor(ttl.New),
-		},
+		ttl.Descriptor(),
 		{
 			Name: nodeipam.Name, Aliases: []string{"nodeipam"}, Account: "node-controller",
 			About:   "gives nodes their networks of pod addresses, if it is asked to",
 			Watches: []string{"nodes"}, Writes: []string{"nodes"},
 			Docs:  "reference/command-line-tools-reference/kube-controller-manager/",
-			Flags: nodeIPAMFlags, New: configured(nodeipam.New, nodeIPAMOptions),
+			Flags: nodeIPAMFlags, Build: configured(nodeipam.New, nodeIPAMOptions),
 		},
 	}
 }
@@ -291,41 +285,41 @@ func workloadControllers() []Descriptor {
 			Name: deployment.Name, Aliases: []string{"deployment"}, Account: "deployment-controller",
 			About:   "rolls out Deployments over ReplicaSets",
 			Watches: []string{"deployments", "replicasets", "pods"}, Writes: []string{"deployments", "deployments/status", "replicasets"},
-			Docs: "concepts/workloads/controllers/deployment/",
-			Concurrency: Concurrency{Flag: "concurrent-deployment-syncs", What: "Deployments", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/workloads/controllers/deployment/",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-deployment-syncs", What: "Deployments", In: func(s *Settings) *int32 {
 				return &s.DeploymentController.ConcurrentDeploymentSyncs
 			}},
-			New: constructor(deployment.New),
+			Build: constructor(deployment.New),
 		},
 		{
 			Name: replicaset.Name, Aliases: []string{"replicaset"}, Account: "replicaset-controller",
 			About:   "keeps the pods of ReplicaSets",
 			Watches: []string{"replicasets", "pods"}, Writes: []string{"pods", "replicasets/status"},
-			Docs: "concepts/workloads/controllers/replicaset/",
-			Concurrency: Concurrency{Flag: "concurrent-replicaset-syncs", What: "ReplicaSets", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/workloads/controllers/replicaset/",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-replicaset-syncs", What: "ReplicaSets", In: func(s *Settings) *int32 {
 				return &s.ReplicaSetController.ConcurrentRSSyncs
 			}},
-			New: constructor(replicaset.New),
+			Build: constructor(replicaset.New),
 		},
 		{
 			Name: replicationcontroller.Name, Aliases: []string{"replicationcontroller"}, Account: "replication-controller",
 			About:   "keeps the pods of ReplicationControllers",
 			Watches: []string{"replicationcontrollers", "pods"}, Writes: []string{"pods", "replicationcontrollers/status"},
-			Docs: "concepts/workloads/controllers/replicationcontroller/",
-			Concurrency: Concurrency{Flag: "concurrent-rc-syncs", What: "ReplicationControllers", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/workloads/controllers/replicationcontroller/",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-rc-syncs", What: "ReplicationControllers", In: func(s *Settings) *int32 {
 				return &s.ReplicationController.ConcurrentRCSyncs
 			}},
-			New: constructor(replicationcontroller.New),
+			Build: constructor(replicationcontroller.New),
 		},
 		{
 			Name: daemonset.Name, Aliases: []string{"daemonset"}, Account: "daemon-set-controller",
 			About:   "keeps a pod on each node for DaemonSets",
 			Watches: []string{"daemonsets", "controllerrevisions", "nodes", "pods"}, Writes: []string{"pods", "controllerrevisions", "daemonsets/status"},
-			Docs: "concepts/workloads/controllers/daemonset/",
-			Concurrency: Concurrency{Flag: "concurrent-daemonset-syncs", What: "DaemonSets", Default: 2, In: func(s *Settings) *int32 {
+			Docs:    "concepts/workloads/controllers/daemonset/",
+			Workers: 2, Concurrency: Concurrency{Flag: "concurrent-daemonset-syncs", What: "DaemonSets", In: func(s *Settings) *int32 {
 				return &s.DaemonSetController.ConcurrentDaemonSetSyncs
 			}},
-			New: constructor(daemonset.New),
+			Build: constructor(daemonset.New),
 		},
 		{
 			Name: statefulset.Name, Aliases: []string{"statefulset"}, Account: "statefulset-controller",
@@ -333,10 +327,10 @@ func workloadControllers() []Descriptor {
 			Watches: []string{"statefulsets", "controllerrevisions", "pods", "persistentvolumeclaims"},
 			Writes:  []string{"pods", "persistentvolumeclaims", "controllerrevisions", "statefulsets/status"},
 			Docs:    "concepts/workloads/controllers/statefulset/",
-			Concurrency: Concurrency{Flag: "concurrent-statefulset-syncs", What: "StatefulSets", Default: 5, In: func(s *Settings) *int32 {
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-statefulset-syncs", What: "StatefulSets", In: func(s *Settings) *int32 {
 				return &s.StatefulSetController.ConcurrentStatefulSetSyncs
 			}},
-			New: constructor(statefulset.New),
+			Build: constructor(statefulset.New),
 		},
 	}
 }
@@ -344,35 +338,26 @@ func workloadControllers() []Descriptor {
 // jobControllers run pods to completion, or limit and set the number of pods.
 func jobControllers() []Descriptor {
 	return []Descriptor{
-		{
-			Name: job.Name, Aliases: []string{"job"}, Account: "job-controller",
-			About:   "runs pods to their end for Jobs",
-			Watches: []string{"jobs", "pods"}, Writes: []string{"pods", "jobs/status"},
-			Docs: "concepts/workloads/controllers/job/",
-			Concurrency: Concurrency{Flag: "concurrent-job-syncs", What: "Jobs", Default: 5, In: func(s *Settings) *int32 {
-				return &s.JobController.ConcurrentJobSyncs
-			}},
-			New: constructor(job.New),
-		},
+		job.Descriptor(),
 		{
 			Name: cronjob.Name, Aliases: []string{"cronjob"}, Account: "cronjob-controller",
 			About:   "makes the Jobs of CronJobs",
 			Watches: []string{"cronjobs", "jobs"}, Writes: []string{"jobs", "cronjobs/status"},
-			Docs: "concepts/workloads/controllers/cron-jobs/",
-			Concurrency: Concurrency{Flag: "concurrent-cron-job-syncs", What: "CronJobs", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/workloads/controllers/cron-jobs/",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-cron-job-syncs", What: "CronJobs", In: func(s *Settings) *int32 {
 				return &s.CronJobController.ConcurrentCronJobSyncs
 			}},
-			New: constructor(cronjob.New),
+			Build: constructor(cronjob.New),
 		},
 		{
 			Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, Account: "ttl-after-finished-controller",
 			About:   "deletes Jobs some time after their end",
 			Watches: []string{"jobs"}, Writes: []string{"jobs"},
-			Docs: "concepts/workloads/controllers/ttlafterfinished/",
-			Concurrency: Concurrency{Flag: "concurrent-ttl-after-finished-syncs", What: "ended Jobs", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/workloads/controllers/ttlafterfinished/",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-ttl-after-finished-syncs", What: "ended Jobs", In: func(s *Settings) *int32 {
 				return &s.TTLAfterFinishedController.ConcurrentTTLSyncs
 			}},
-			New: constructor(ttlafterfinished.New),
+			Build: constructor(ttlafterfinished.New),
 		},
 		{
 			Name: podautoscaler.Name, Aliases: []string{"horizontalpodautoscaling"}, Account: "horizontal-pod-autoscaler",
@@ -380,10 +365,10 @@ func jobControllers() []Descriptor {
 			Watches: []string{"horizontalpodautoscalers", "pods"},
 			Writes:  []string{"every resource with a scale subresource", "horizontalpodautoscalers/status"},
 			Docs:    "tasks/run-application/horizontal-pod-autoscale/",
-			Concurrency: Concurrency{Flag: "concurrent-horizontal-pod-autoscaler-syncs", What: "autoscalers", Default: 5, In: func(s *Settings) *int32 {
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-horizontal-pod-autoscaler-syncs", What: "autoscalers", In: func(s *Settings) *int32 {
 				return &s.HPAController.ConcurrentHorizontalPodAutoscalerSyncs
 			}},
-			Flags: podAutoscalerFlags, New: configured(podautoscaler.New, podAutoscalerOptions),
+			Flags: podAutoscalerFlags, Build: configured(podautoscaler.New, podAutoscalerOptions),
 		},
 		{
 			Name: disruption.Name, Aliases: []string{"disruption"}, Account: "disruption-controller",
@@ -391,7 +376,7 @@ func jobControllers() []Descriptor {
 			Watches: []string{"poddisruptionbudgets", "pods", "replicationcontrollers", "replicasets", "deployments", "statefulsets"},
 			Writes:  []string{"poddisruptionbudgets/status", "pods/status"},
 			Docs:    "concepts/workloads/pods/disruptions/",
-			New:     constructor(disruption.New),
+			Build:   constructor(disruption.New),
 		},
 	}
 }
@@ -403,55 +388,55 @@ func networkControllers() []Descriptor {
 			Name: endpointslice.Name, Aliases: []string{"endpointslice"}, Account: "endpointslice-controller",
 			About:   "writes the EndpointSlices of Services",
 			Watches: []string{"services", "pods", "nodes", "endpointslices"}, Writes: []string{"endpointslices"},
-			Docs: "concepts/services-networking/endpoint-slices/",
-			Concurrency: Concurrency{Flag: "concurrent-service-endpoint-syncs", What: "Services' slices", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/services-networking/endpoint-slices/",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-service-endpoint-syncs", What: "Services' slices", In: func(s *Settings) *int32 {
 				return &s.EndpointSliceController.ConcurrentServiceEndpointSyncs
 			}},
-			New: constructor(endpointslice.New),
+			Build: constructor(endpointslice.New),
 		},
 		{
 			Name: endpointslicemirroring.Name, Aliases: []string{"endpointslicemirroring"}, Account: "endpointslicemirroring-controller",
 			About:   "copies Endpoints that are written by hand into EndpointSlices",
 			Watches: []string{"endpoints", "services", "endpointslices"}, Writes: []string{"endpointslices"},
-			Docs: "concepts/services-networking/service/#mirroring",
-			Concurrency: Concurrency{Flag: "mirroring-concurrent-service-endpoint-syncs", What: "Endpoints", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/services-networking/service/#mirroring",
+			Workers: 5, Concurrency: Concurrency{Flag: "mirroring-concurrent-service-endpoint-syncs", What: "Endpoints", In: func(s *Settings) *int32 {
 				return &s.EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs
 			}},
-			New: constructor(endpointslicemirroring.New),
+			Build: constructor(endpointslicemirroring.New),
 		},
 		{
 			Name: endpoints.Name, Aliases: []string{"endpoint"}, Account: "endpoint-controller",
 			About:   "writes the Endpoints of Services",
 			Watches: []string{"services", "pods", "endpoints"}, Writes: []string{"endpoints"},
-			Docs: "concepts/services-networking/service/#endpoints",
-			Concurrency: Concurrency{Flag: "concurrent-endpoint-syncs", What: "Services", Default: 5, In: func(s *Settings) *int32 {
+			Docs:    "concepts/services-networking/service/#endpoints",
+			Workers: 5, Concurrency: Concurrency{Flag: "concurrent-endpoint-syncs", What: "Services", In: func(s *Settings) *int32 {
 				return &s.EndpointController.ConcurrentEndpointSyncs
 			}},
-			New: constructor(endpoints.New),
+			Build: constructor(endpoints.New),
 		},
 		{
 			Name: servicecidrs.Name, Account: "service-cidrs-controller",
 			About:   "protects ServiceCIDRs whose addresses are in use",
 			Watches: []string{"servicecidrs", "ipaddresses"}, Writes: []string{"servicecidrs", "servicecidrs/status"},
-			Docs: "concepts/services-networking/cluster-ip-allocation/",
-			New:  constructor(servicecidrs.New),
+			Docs:  "concepts/services-networking/cluster-ip-allocation/",
+			Build: constructor(servicecidrs.New),
 		},
 		{
 			Name: serviceloadbalancer.Name, Aliases: []string{"service"}, Account: "service-controller",
 			About:   "gives Services of type LoadBalancer simulated addresses",
 			Watches: []string{"services", "nodes"}, Writes: []string{"services", "services/status"},
-			Docs: "concepts/services-networking/service/#loadbalancer",
-			Concurrency: Concurrency{Flag: "concurrent-service-syncs", What: "load balancers", Default: 1, In: func(s *Settings) *int32 {
+			Docs:    "concepts/services-networking/service/#loadbalancer",
+			Workers: 1, Concurrency: Concurrency{Flag: "concurrent-service-syncs", What: "load balancers", In: func(s *Settings) *int32 {
 				return &s.ServiceController.ConcurrentServiceSyncs
 			}},
-			New: constructor(serviceloadbalancer.New),
+			Build: constructor(serviceloadbalancer.New),
 		},
 		{
 			Name: simulatedingress.Name, Account: simulatedingress.Account,
 			About:   "serves the Ingresses of IngressClasses whose controller is minikcm.dev/simulated (not one of upstream's)",
 			Watches: []string{"ingressclasses", "services", "ingresses"}, Writes: []string{"services", "ingresses/status"},
-			Docs: "concepts/services-networking/ingress-controllers/",
-			New:  constructor(simulatedingress.New),
+			Docs:  "concepts/services-networking/ingress-controllers/",
+			Build: constructor(simulatedingress.New),
 		},
 	}
 }
@@ -464,13 +449,13 @@ func bootstrapControllers() []Descriptor {
 			Name: bootstrapsigner.Name, Aliases: []string{"bootstrapsigner"}, DisabledByDefault: true, Account: "bootstrap-signer",
 			About:   "signs the ConfigMap kube-public/cluster-info with bootstrap tokens",
 			Watches: []string{"configmaps", "secrets"}, Writes: []string{"configmaps"},
-			Docs: docs, New: constructor(bootstrapsigner.New),
+			Docs: docs, Build: constructor(bootstrapsigner.New),
 		},
 		{
 			Name: tokencleaner.Name, Aliases: []string{"tokencleaner"}, DisabledByDefault: true, Account: "token-cleaner",
 			About:   "deletes expired bootstrap tokens",
 			Watches: []string{"secrets"}, Writes: []string{"secrets"},
-			Docs: docs, New: constructor(tokencleaner.New),
+			Docs: docs, Build: constructor(tokencleaner.New),
 		},
 	}
 }
@@ -484,48 +469,48 @@ func cleaningControllers() []Descriptor {
 			About:   "deletes generated tokens of service accounts that have not been used for a year",
 			Watches: []string{"secrets", "serviceaccounts", "pods"}, Writes: []string{"secrets"},
 			Docs:  "reference/access-authn-authz/service-accounts-admin/#legacy-serviceaccount-token-cleaner",
-			Flags: tokenCleanerFlags, New: configured(legacyserviceaccounttokencleaner.New, tokenCleanerOptions),
+			Flags: tokenCleanerFlags, Build: configured(legacyserviceaccounttokencleaner.New, tokenCleanerOptions),
 		},
 		{
 			Name: garbagecollector.Name, Aliases: []string{"garbagecollector"}, Account: "generic-garbage-collector",
 			About:   "deletes objects whose owners are gone",
 			Watches: []string{"every resource that can be deleted"}, Writes: []string{"every resource that can be deleted"},
-			Docs: "concepts/architecture/garbage-collection/",
-			Concurrency: Concurrency{Flag: "concurrent-gc-syncs", What: "objects", Default: 20, In: func(s *Settings) *int32 {
+			Docs:    "concepts/architecture/garbage-collection/",
+			Workers: 20, Concurrency: Concurrency{Flag: "concurrent-gc-syncs", What: "objects", In: func(s *Settings) *int32 {
 				return &s.GarbageCollectorController.ConcurrentGCSyncs
 			}},
-			New: constructor(garbagecollector.New),
+			Build: constructor(garbagecollector.New),
 		},
 		{
 			Name: nodelifecycle.Name, Aliases: []string{"nodelifecycle"}, Account: "node-controller",
 			About:   "taints nodes whose heartbeats stop",
 			Watches: []string{"nodes", "leases", "pods"}, Writes: []string{"nodes", "nodes/status", "pods/status"},
 			Docs:  "concepts/architecture/nodes/#node-controller",
-			Flags: nodeLifecycleFlags, New: configured(nodelifecycle.New, nodeLifecycleOptions),
+			Flags: nodeLifecycleFlags, Build: configured(nodelifecycle.New, nodeLifecycleOptions),
 		},
 		{
 			Name: tainteviction.Name, Account: "node-controller",
 			About:   "evicts pods from nodes whose taints they do not tolerate",
 			Watches: []string{"nodes", "pods"}, Writes: []string{"pods", "pods/status"},
-			Docs: "concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions",
-			New:  constructor(tainteviction.New),
+			Docs:  "concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions",
+			Build: constructor(tainteviction.New),
 		},
 		{
 			Name: podgc.Name, Aliases: []string{"podgc"}, Account: "pod-garbage-collector",
 			About:   "deletes pods that have ended or whose node is gone",
 			Watches: []string{"pods", "nodes"}, Writes: []string{"pods", "pods/status"},
 			Docs:  "concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection",
-			Flags: podGCFlags, New: configured(podgc.New, podGCOptions),
+			Flags: podGCFlags, Build: configured(podgc.New, podGCOptions),
 		},
 		{
 			Name: resourcequota.Name, Aliases: []string{"resourcequota"}, Account: "resourcequota-controller",
 			About:   "counts what a namespace uses of its quotas",
 			Watches: []string{"resourcequotas", "pods", "services", "persistentvolumeclaims", "resourceclaims", "deviceclasses", "what quotas count"}, Writes: []string{"resourcequotas/status"},
-			Docs: "concepts/policy/resource-quotas/",
-			Concurrency: Concurrency{Flag: "concurrent-resource-quota-syncs", What: "quotas", Default: resourcequota.Workers, In: func(s *Settings) *int32 {
+			Docs:    "concepts/policy/resource-quotas/",
+			Workers: resourcequota.Workers, Concurrency: Concurrency{Flag: "concurrent-resource-quota-syncs", What: "quotas", In: func(s *Settings) *int32 {
 				return &s.ResourceQuotaController.ConcurrentResourceQuotaSyncs
 			}},
-			New: constructor(resourcequota.New),
+			Build: constructor(resourcequota.New),
 		},
 		{
 			Name: storageversionmigrator.Name, Aliases: []string{"svm"}, Account: "storage-version-migrator-controller",
@@ -533,15 +518,15 @@ func cleaningControllers() []Descriptor {
 			Watches: []string{"storageversionmigrations"},
 			Writes:  []string{"storageversionmigrations/status", "customresourcedefinitions/status", "every resource that can be patched"},
 			Docs:    "tasks/manage-kubernetes-objects/storage-version-migration/",
-			New:     constructor(storageversionmigrator.New),
+			Build:   constructor(storageversionmigrator.New),
 		},
 		{
 			Name: storageversiongarbagecollector.Name, Aliases: []string{"storage-version-gc"}, Gate: featuregates.StorageVersionAPI,
 			Account: "storage-version-garbage-collector",
 			About:   "removes the entries of API servers that are gone from StorageVersions",
 			Watches: []string{"storageversions", "leases"}, Writes: []string{"storageversions", "storageversions/status"},
-			Docs: "concepts/architecture/leases/#api-server-identity",
-			New:  constructor(storageversiongarbagecollector.New),
+			Docs:  "concepts/architecture/leases/#api-server-identity",
+			Build: constructor(storageversiongarbagecollector.New),
 		},
 	}
 }

@@ -1,56 +1,43 @@
 package job
 
 import (
-	"context"
-
-	"golang.org/x/sync/errgroup"
-
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
-	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "job-controller"
 
-// workers is the number of Jobs reconciled at once, upstream's default.
-const workers = 5
-
-// Controller reconciles Jobs. The keys of its loops are Jobs, and pods that have lost their
-// Job.
-type Controller struct{ jobs, orphans loop.Loop }
-
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"job"}, Account: "job-controller",
+		About:   "runs pods to their end for Jobs",
+		Watches: []string{"jobs", "pods"}, Writes: []string{"pods", "jobs/status"},
+		Docs: "concepts/workloads/controllers/job/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-job-syncs", What: "Jobs", In: func(s *controller.Settings) *int32 {
+			return &s.JobController.ConcurrentJobSyncs
+		}},
+		Build: build,
 	}
-	jobs, pods := e.Informers.Jobs().Informer(), e.Informers.Pods().Informer()
+}
+
+// build makes a loop with the keys of Jobs, and one with the keys of pods that have lost their Job.
+func build(p *controller.Parts) error {
+	jobs, pods := p.Informers.Jobs().Informer(), p.Informers.Pods().Informer()
 	sources := Sources{
-		Clock: e.Clock, Jobs: jobs.GetIndexer(), Pods: pods.GetIndexer(),
-		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Clock: p.Clock, Jobs: jobs.GetIndexer(), Pods: pods.GetIndexer(),
+		Executor: executor.Executor{Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(p.Name)},
 	}
 	r := NewReconciler(sources)
 	o, err := NewOrphans(sources)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &Controller{jobs: loop.New(e.Loop(Name, workers), r), orphans: loop.New(e.Loop(Name+"-orphans", 1), o)}
-	c.jobs.Watch(jobs, r.OnJob)
-	c.jobs.Watch(pods, r.OnPod, r.ObservePod)
-	c.orphans.Watch(jobs, o.OnJob)
-	c.orphans.Watch(pods, o.OnPod)
-	return c, nil
+	reconciled, orphans := p.Loop(r), p.Beside("-orphans", 1, o)
+	reconciled.Watch(jobs, r.OnJob)
+	reconciled.Watch(pods, r.OnPod, r.ObservePod)
+	orphans.Watch(jobs, o.OnJob)
+	orphans.Watch(pods, o.OnPod)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.jobs.Run(ctx) })
-	group.Go(func() error { return c.orphans.Run(ctx) })
-	return group.Wait()
-}
-
-// Stats returns the counters of the loop of Jobs.
-func (c *Controller) Stats() loop.Stats { return c.jobs.Stats() }

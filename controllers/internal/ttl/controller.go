@@ -12,23 +12,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "ttl-controller"
 
-// workers is upstream's number.
-const workers = 5
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"ttl"}, Account: "ttl-controller",
+		About:   "annotates nodes with the time for which kubelets should cache Secrets and ConfigMaps",
+		Watches: []string{"nodes"}, Writes: []string{"nodes"},
+		Docs:  "reference/labels-annotations-taints/#node-alpha-kubernetes-io-ttl",
+		Build: build,
+	}
+}
 
 // Controller annotates nodes. Its keys are nodes.
 type Controller struct {
 	client kubernetes.Interface
-	nodes  corelisters.NodeLister
-	loop   loop.Loop
 
 	mu sync.Mutex
 	// size is the number of nodes that the events have shown.
@@ -38,24 +43,12 @@ type Controller struct {
 	step int
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	nodes := e.Informers.Nodes()
-	c := &Controller{client: client, nodes: nodes.Lister()}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(nodes.Informer(), onNode, c.count)
-	return c, nil
+func build(p *controller.Parts) error {
+	nodes := p.Informers.Nodes().Informer()
+	c := &Controller{client: p.Client}
+	p.Loop(controller.Each(nodes, c.reconcile)).Watch(nodes, onNode, c.count)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func onNode(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {
@@ -83,15 +76,8 @@ func (c *Controller) seconds() int {
 	return steps[c.step].seconds
 }
 
-// Reconcile sets the annotation of the node.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	node, err := c.nodes.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting node %s: %w", key.Name, err)
-	}
+// reconcile sets the annotation of the node.
+func (c *Controller) reconcile(ctx context.Context, node *corev1.Node) (loop.Result, error) {
 	seconds := c.seconds()
 	if has(node, seconds) {
 		return loop.Result{}, nil
@@ -100,11 +86,11 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		"annotations": map[string]string{corev1.ObjectTTLAnnotationKey: strconv.Itoa(seconds)},
 	}})
 	if err != nil {
-		return loop.Result{}, fmt.Errorf("encoding the patch of node %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("encoding the patch of node %s: %w", node.Name, err)
 	}
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, key.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("annotating node %s with its time to live: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("annotating node %s with its time to live: %w", node.Name, err)
 	}
 	return loop.Result{}, nil
 }

@@ -141,7 +141,7 @@ func (p *Parts) buildControllers(ctx context.Context, e *controllers.Env, up fun
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Build(ctx); err != nil {
+	if err := m.Build(); err != nil {
 		return nil, err
 	}
 	p.manager.Store(m)
