@@ -50,11 +50,11 @@ func TestFlags(t *testing.T) {
 	if s.DeploymentController.ConcurrentDeploymentSyncs != 7 || s.ReplicaSetController.ConcurrentRSSyncs != 5 {
 		t.Errorf("settings = %+v", s)
 	}
-	if o := nodeLifecycleOptions(s); o.Zones.EvictionRate != -1 || o.MonitorGracePeriod != 50*time.Second {
-		t.Errorf("options of the node lifecycle controller = %+v", o)
+	if c := &s.NodeLifecycleController; c.NodeEvictionRate != 0 || c.NodeMonitorGracePeriod.Duration != 50*time.Second {
+		t.Errorf("settings of the node lifecycle controller = %+v", c)
 	}
-	if o := podGCOptions(s); o.TerminatedPodThreshold != -1 {
-		t.Errorf("options of the pod garbage collector = %+v", o)
+	if c := &s.PodGCController; c.TerminatedPodGCThreshold != 0 {
+		t.Errorf("settings of the pod garbage collector = %+v", c)
 	}
 }
 

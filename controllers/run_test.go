@@ -218,7 +218,7 @@ func TestStatus(t *testing.T) {
 	release, stuck := make(chan struct{}), make(chan struct{})
 	failed := make(chan struct{}, 100)
 	sick := Descriptor{
-		Name: "sick", Aliases: []string{"ill"}, Concurrency: Concurrency{Flag: "x", In: func(s *Settings) *int32 { return &s.JobController.ConcurrentJobSyncs }},
+		Name: "sick", Aliases: []string{"ill"}, Concurrency: controller.Concurrency{Flag: "x", In: func(s *Settings) *int32 { return &s.JobController.ConcurrentJobSyncs }},
 		Build: func(p *controller.Parts) error {
 			l := p.Loop(loop.Func(func(_ context.Context, k types.NamespacedName) (loop.Result, error) {
 				switch k.Name {

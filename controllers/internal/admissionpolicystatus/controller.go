@@ -13,10 +13,9 @@ import (
 	applyv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
-	listersv1 "k8s.io/client-go/listers/admissionregistration/v1"
 	"k8s.io/client-go/restmapper"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -27,36 +26,33 @@ const (
 	manager = "validatingadmissionpolicy-status"
 )
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Account: "validatingadmissionpolicy-status-controller",
+		About:   "checks the expressions of ValidatingAdmissionPolicies against the schemas of the kinds that they are for",
+		Watches: []string{"validatingadmissionpolicies"}, Writes: []string{"validatingadmissionpolicies/status"},
+		Docs:  "reference/access-authn-authz/validating-admission-policy/#type-checking",
+		Build: build,
+	}
+}
+
 // Controller maintains the status of policies. Its keys are policies.
 type Controller struct {
-	client   kubernetes.Interface
-	policies listersv1.ValidatingAdmissionPolicyLister
-	checker  validating.TypeChecker
-	loop     loop.Loop
+	client  kubernetes.Interface
+	checker validating.TypeChecker
 }
 
-// New returns a controller, which reads the schemas of kinds from the API when a policy
-// needs them.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	policies := e.Informers.ValidatingAdmissionPolicies()
-	c := &Controller{client: client, policies: policies.Lister(), checker: validating.TypeChecker{
-		SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: client.Discovery()},
-		RestMapper:     restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
+func build(p *controller.Parts) error {
+	policies := p.Informers.ValidatingAdmissionPolicies()
+	c := &Controller{client: p.Client, checker: validating.TypeChecker{
+		SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: p.Client.Discovery()},
+		RestMapper:     restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(p.Client.Discovery())),
 	}}
-	c.loop = loop.New(e.Loop(Name, 1), c)
-	c.loop.Watch(policies.Informer(), wake)
-	return c, nil
+	l := p.Loop(controller.Each(policies.Informer(), c.reconcile))
+	l.Watch(policies.Informer(), wake)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func wake(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {
@@ -65,22 +61,15 @@ func wake(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
-// Reconcile checks a policy whose generation has not been checked yet.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	policy, err := c.policies.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting validating admission policy %s: %w", key.Name, err)
-	}
+// reconcile checks a policy whose generation has not been checked yet.
+func (c *Controller) reconcile(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) (loop.Result, error) {
 	if policy.Generation <= policy.Status.ObservedGeneration {
 		return loop.Result{}, nil
 	}
 	status := applyv1.ValidatingAdmissionPolicy(policy.Name).WithStatus(statusOf(policy.Generation, c.checker.Check(policy)))
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	if _, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().ApplyStatus(ctx, status, options); err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("writing the status of validating admission policy %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("writing the status of validating admission policy %s: %w", policy.Name, err)
 	}
 	return loop.Result{}, nil
 }

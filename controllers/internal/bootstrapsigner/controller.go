@@ -15,44 +15,39 @@ import (
 	"k8s.io/utils/clock"
 
 	"minikcm.dev/minikcm/controllers/internal/bootstrapsigner/decide"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "bootstrap-signer-controller"
 
-// workers is upstream's number: there is one key.
-const workers = 1
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"bootstrapsigner"}, DisabledByDefault: true, Account: "bootstrap-signer",
+		About:   "signs the ConfigMap kube-public/cluster-info with bootstrap tokens",
+		Watches: []string{"configmaps", "secrets"}, Writes: []string{"configmaps"},
+		Docs:  "reference/access-authn-authz/bootstrap-tokens/",
+		Build: build,
+	}
+}
 
 // Controller signs the ConfigMap, which is its only key.
 type Controller struct {
 	client  kubernetes.Interface
 	clock   clock.PassiveClock
-	infos   corelisters.ConfigMapLister
 	secrets corelisters.SecretLister
-	loop    loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	infos, secrets := e.Informers.ConfigMaps(), e.Informers.Secrets()
-	c := &Controller{client: client, clock: e.Clock, infos: infos.Lister(), secrets: secrets.Lister()}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(infos.Informer(), onInfo)
-	c.loop.Watch(secrets.Informer(), onSecret)
-	return c, nil
+func build(p *controller.Parts) error {
+	infos, secrets := p.Informers.ConfigMaps(), p.Informers.Secrets()
+	c := &Controller{client: p.Client, clock: p.Clock, secrets: secrets.Lister()}
+	l := p.Loop(controller.Each(infos.Informer(), c.reconcile))
+	l.Watch(infos.Informer(), onInfo)
+	l.Watch(secrets.Informer(), onSecret)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func infoKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}
@@ -73,16 +68,10 @@ func onSecret(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{infoKey()}
 }
 
-// Reconcile updates the signatures. A conflict needs no retry: the change that it is with
+// reconcile updates the signatures. A conflict needs no retry: the change that it is with
 // wakes the key.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	info, err := c.infos.ConfigMaps(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting ConfigMap %s: %w", key, err)
-	}
+func (c *Controller) reconcile(ctx context.Context, info *corev1.ConfigMap) (loop.Result, error) {
+	key := loop.KeyOf(info)
 	tokens, err := c.secrets.Secrets(metav1.NamespaceSystem).List(labels.Everything())
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing bootstrap tokens: %w", err)
@@ -93,7 +82,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	signed := info.DeepCopy()
 	signed.Data = data
-	_, err = c.client.CoreV1().ConfigMaps(key.Namespace).Update(ctx, signed, metav1.UpdateOptions{})
+	_, err = c.client.CoreV1().ConfigMaps(info.Namespace).Update(ctx, signed, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return loop.Result{}, fmt.Errorf("updating the signatures of ConfigMap %s: %w", key, err)
 	}

@@ -22,19 +22,6 @@ import (
 // its requests: a cloud has credentials of its own.
 const Account = "simulated-cloud"
 
-// NoCloud is the reason why the controllers of a cloud are idle.
-const NoCloud = "there is no cloud, because --cloud-provider is not " + simulatedcloud.Provider
-
-// CheckProvider returns an error for a value of --cloud-provider that is not known. Upstream's
-// value external has no effect: another program provides the cloud.
-func CheckProvider(name string) error {
-	switch name {
-	case "", "external", simulatedcloud.Provider:
-		return nil
-	}
-	return fmt.Errorf("--cloud-provider=%s: must be empty or %s", name, simulatedcloud.Provider)
-}
-
 // The errors of looking up an instance.
 var (
 	// ErrNotFound means that the instance does not exist.

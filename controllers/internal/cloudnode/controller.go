@@ -15,31 +15,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/internal/cloud"
 	"minikcm.dev/minikcm/controllers/internal/cloudnode/decide"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, workers its number of workers, and updatePeriod the
-// time between two passes over the addresses; the last two are upstream's defaults.
 const (
-	Name         = "cloud-node-controller"
-	workers      = 1
+	// Name is upstream's name of the controller.
+	Name = "cloud-node-controller"
+	// updatePeriod is the time between two passes over the addresses, upstream's default.
 	updatePeriod = 5 * time.Minute
 	// conflictDelay is the delay before another attempt to initialize a Node that has changed meanwhile.
 	conflictDelay = 50 * time.Millisecond
 )
 
-// Options configure the controller.
-type Options struct {
-	// Cloud reports that there is a simulated cloud; without one the controller is idle.
-	Cloud bool
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"cloud-node"}, Account: "node-controller",
+		About:   "gives new nodes the provider ID, labels and addresses of their instances in the simulated cloud (one of cloud-controller-manager's)",
+		Watches: []string{"nodes", "configmaps"}, Writes: []string{"nodes", "nodes/status"},
+		Docs:  "concepts/architecture/cloud-controller/#node-controller",
+		Flags: cloud.Flags, Idle: cloud.Idle,
+		Build: build,
+	}
 }
 
 // Controller initializes Nodes. Its keys are their names.
@@ -47,40 +52,28 @@ type Controller struct {
 	clock  clock.Clock
 	logger klog.Logger
 	client kubernetes.Interface
-	nodes  corelisters.NodeLister
 	cloud  *cloud.Cloud
 	passes *cloud.Passes
 	events record.EventRecorder
 	// untainted and synced are the times from a Node's creation to its initialization.
 	untainted, synced prometheus.Histogram
-
-	loop.Runner
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	if !opts.Cloud {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, cloud.NoCloud)}, nil
-	}
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	of, err := cloud.New(p.Env)
 	if err != nil {
-		return nil, err
-	}
-	of, err := cloud.New(e)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	c := &Controller{
-		clock: e.Clock, logger: e.Logger, client: client, nodes: e.Informers.Nodes().Lister(), cloud: of,
-		passes: cloud.NewPasses(e.Clock.Now(), updatePeriod), events: e.Recorder.For(Name),
-		untainted: env.Register(e, delays("node_controller_cloud_provider_taint_removal_delay_seconds", "Seconds from the creation of a Node to the removal of its taint for the cloud provider.")),
-		synced:    env.Register(e, delays("node_controller_initial_node_sync_delay_seconds", "Seconds from the creation of a Node to the end of its initialization.")),
+		clock: p.Clock, logger: p.Logger, client: p.Client, cloud: of,
+		passes: cloud.NewPasses(p.Clock.Now(), updatePeriod), events: p.Recorder.For(p.Name),
+		untainted: env.Register(p.Env, delays("node_controller_cloud_provider_taint_removal_delay_seconds", "Seconds from the creation of a Node to the removal of its taint for the cloud provider.")),
+		synced:    env.Register(p.Env, delays("node_controller_initial_node_sync_delay_seconds", "Seconds from the creation of a Node to the end of its initialization.")),
 	}
-	l := loop.New(e.Loop(Name, workers), c)
-	l.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	l := p.Loop(controller.Each(p.Informers.Nodes().Informer(), c.reconcile))
+	l.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
 	l.Watch(of.Informer, c.wakeForInstance)
-	c.Runner = loop.Runs(l)
-	return c, nil
+	return nil
 }
 
 // delays returns a histogram with upstream's buckets, from a second to 17 minutes.
@@ -111,15 +104,9 @@ func (c *Controller) wakeForInstance(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: i.Name}}
 }
 
-// Reconcile initializes a Node, or repairs the labels and addresses of one that is.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	node, err := c.nodes.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting node %s: %w", key.Name, err)
-	}
+// reconcile initializes a Node, or repairs the labels and addresses of one that is.
+func (c *Controller) reconcile(ctx context.Context, node *corev1.Node) (loop.Result, error) {
+	key := loop.KeyOf(node)
 	if decide.IsUninitialized(node) {
 		err := c.initialize(ctx, node)
 		if apierrors.IsConflict(err) {

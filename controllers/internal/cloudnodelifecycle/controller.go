@@ -1,6 +1,7 @@
 package cloudnodelifecycle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,32 +20,34 @@ import (
 
 	"minikcm.dev/minikcm/controllers/internal/cloud"
 	"minikcm.dev/minikcm/controllers/internal/cloudnodelifecycle/decide"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "cloud-node-lifecycle-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "cloud-node-lifecycle-controller"
 
 // DefaultMonitorPeriod is the time between two passes by default.
 const DefaultMonitorPeriod = 5 * time.Second
-
-// Options configure the controller.
-type Options struct {
-	// Cloud reports that there is a simulated cloud; without one the controller is idle.
-	Cloud bool
-	// MonitorPeriod is the time between two passes; 0 means the default.
-	MonitorPeriod time.Duration
-}
 
 // nodes is the controller's access to Nodes. Delete fails with a conflict if the Node has changed,
 // and so does SetTaints.
 type nodes interface {
 	Delete(ctx context.Context, node *corev1.Node) error
 	SetTaints(ctx context.Context, node *corev1.Node, taints []corev1.Taint) error
+}
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"cloud-node-lifecycle"}, Account: "node-controller",
+		About:   "deletes nodes whose instances are gone in the simulated cloud, and taints those whose instances are shut down",
+		Watches: []string{"nodes", "configmaps"}, Writes: []string{"nodes"},
+		Docs:  "concepts/architecture/cloud-controller/#node-controller",
+		Idle:  cloud.Idle,
+		Build: build,
+	}
 }
 
 // Controller deletes and taints Nodes by the state of their instances. Its keys are their names.
@@ -56,37 +59,23 @@ type Controller struct {
 	passes *cloud.Passes
 	event  func(node *corev1.Node, kind, reason, message string)
 	calls  *prometheus.CounterVec
-
-	loop.Runner
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	if !opts.Cloud {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, cloud.NoCloud)}, nil
-	}
-	if opts.MonitorPeriod <= 0 {
-		opts.MonitorPeriod = DefaultMonitorPeriod
-	}
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	of, err := cloud.New(p.Env)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	of, err := cloud.New(e)
-	if err != nil {
-		return nil, err
-	}
-	recorder := e.Recorder.For(Name)
-	c := newController(e.Clock, e.Informers.Nodes().Lister(), clientNodes{client.CoreV1().Nodes()}, of, opts.MonitorPeriod)
-	c.calls = env.Register(e, newCalls())
+	recorder := p.Recorder.For(p.Name)
+	c := newController(p.Clock, p.Informers.Nodes().Lister(), clientNodes{p.Client.CoreV1().Nodes()}, of, cmp.Or(p.Settings.NodeLifecycleController.NodeMonitorPeriod.Duration, DefaultMonitorPeriod))
+	c.calls = env.Register(p.Env, newCalls())
 	c.event = func(node *corev1.Node, kind, reason, message string) {
 		recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, kind, reason, message)
 	}
-	l := loop.New(e.Loop(Name, workers), c)
-	l.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	l := p.Loop(c)
+	l.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
 	l.Watch(of.Informer, c.wakeForInstance)
-	c.Runner = loop.Runs(l)
-	return c, nil
+	return nil
 }
 
 func newController(now clock.PassiveClock, lister corelisters.NodeLister, write nodes, of *cloud.Cloud, period time.Duration) *Controller {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,41 +13,37 @@ import (
 	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 
 	"minikcm.dev/minikcm/controllers/internal/clusterroleaggregation/decide"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "clusterrole-aggregation-controller"
 
-// workers is upstream's number.
-const workers = 5
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"clusterrole-aggregation"}, Account: "clusterrole-aggregation-controller",
+		About:   "gives ClusterRoles with an aggregation rule the rules of the roles that it selects",
+		Watches: []string{"clusterroles"}, Writes: []string{"clusterroles"},
+		Docs:  "reference/access-authn-authz/rbac/#aggregated-clusterroles",
+		Build: build,
+	}
+}
 
 // Controller maintains the rules. Its keys are ClusterRoles.
 type Controller struct {
 	client kubernetes.Interface
 	roles  rbaclisters.ClusterRoleLister
-	loop   loop.Loop
 }
 
-// New returns a controller.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	roles := e.Informers.ClusterRoles()
-	c := &Controller{client: client, roles: roles.Lister()}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(roles.Informer(), c.wake)
-	return c, nil
+func build(p *controller.Parts) error {
+	roles := p.Informers.ClusterRoles()
+	c := &Controller{client: p.Client, roles: roles.Lister()}
+	l := p.Loop(controller.Each(roles.Informer(), c.reconcile))
+	l.Watch(roles.Informer(), c.wake)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wake returns the roles that may gather the rules of a changed one: all that have an
 // aggregation rule, since the change may have removed a label.
@@ -66,15 +61,8 @@ func (c *Controller) wake(loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// Reconcile applies the rules that the role gathers.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	role, err := c.roles.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting cluster role %s: %w", key.Name, err)
-	}
+// reconcile applies the rules that the role gathers.
+func (c *Controller) reconcile(ctx context.Context, role *rbacv1.ClusterRole) (loop.Result, error) {
 	all, err := c.roles.List(labels.Everything())
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing cluster roles: %w", err)
@@ -83,12 +71,12 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	if err != nil || !changed {
 		return loop.Result{}, err
 	}
-	applied := rbacv1ac.ClusterRole(key.Name)
+	applied := rbacv1ac.ClusterRole(role.Name)
 	for i := range gathered {
 		applied.WithRules(applyRule(&gathered[i]))
 	}
 	if _, err := c.client.RbacV1().ClusterRoles().Apply(ctx, applied, metav1.ApplyOptions{FieldManager: Name, Force: true}); err != nil {
-		return loop.Result{}, fmt.Errorf("applying the rules of cluster role %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("applying the rules of cluster role %s: %w", role.Name, err)
 	}
 	return loop.Result{}, nil
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	config "k8s.io/kube-controller-manager/config/v1alpha1"
@@ -64,7 +65,7 @@ type Concurrency struct {
 // SetDefaults sets upstream's defaults of the controller's settings.
 func (d *Descriptor) SetDefaults(s *Settings) {
 	if d.Concurrency.Flag != "" {
-		*d.Concurrency.In(s) = d.Workers
+		*d.Concurrency.In(s) = max(d.Workers, 1)
 	}
 	if d.Defaults != nil {
 		d.Defaults(s)
@@ -85,4 +86,13 @@ func (d *Descriptor) AddFlags(fs *pflag.FlagSet, s *Settings) {
 // DocsURL is the address of upstream's documentation.
 func (d *Descriptor) DocsURL() string {
 	return "https://kubernetes.io/docs/" + strings.TrimPrefix(d.Docs, "/")
+}
+
+// NoneIfZero translates a setting, of which 0 means none, for options of which 0 means the default and a negative value
+// none.
+func NoneIfZero[N int32 | float32 | float64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
 }

@@ -50,16 +50,19 @@ func (d *Descriptor) New(e *env.Env, s *Settings) (*Parts, error) {
 	return p, d.Build(p)
 }
 
+// Options are the options of the controller's loop, for a Build that changes them.
+func (p *Parts) Options() loop.Options { return p.LoopOptions(p.Name, p.workers) }
+
 // Loop makes the controller's loop, which calls r with its keys.
-func (p *Parts) Loop(r loop.Reconciler) loop.Loop { return p.add(p.Name, p.workers, r) }
+func (p *Parts) Loop(r loop.Reconciler) loop.Loop { return p.add(p.Options(), r) }
 
 // Beside makes another loop, with suffix in its name. The flag for the controller's workers does not change its number.
 func (p *Parts) Beside(suffix string, workers int, r loop.Reconciler) loop.Loop {
-	return p.add(p.Name+suffix, workers, r)
+	return p.add(p.LoopOptions(p.Name+suffix, workers), r)
 }
 
-func (p *Parts) add(name string, workers int, r loop.Reconciler) loop.Loop {
-	l := loop.New(p.Env.Loop(name, workers), r)
+func (p *Parts) add(opts loop.Options, r loop.Reconciler) loop.Loop {
+	l := loop.New(opts, r)
 	p.Go(l.Run)
 	return l
 }

@@ -1,13 +1,12 @@
 package cronjob
 
 import (
-	"context"
 	_ "time/tzdata"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/cronjob/decide"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/plan"
 	"minikcm.dev/minikcm/internal/loop"
@@ -16,30 +15,36 @@ import (
 // Name is upstream's name of the controller.
 const Name = "cronjob-controller"
 
-// workers is the number of CronJobs reconciled at once, upstream's default.
-const workers = 5
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"cronjob"}, Account: "cronjob-controller",
+		About:   "makes the Jobs of CronJobs",
+		Watches: []string{"cronjobs", "jobs"}, Writes: []string{"jobs", "cronjobs/status"},
+		Docs: "concepts/workloads/controllers/cron-jobs/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-cron-job-syncs", What: "CronJobs", In: func(s *controller.Settings) *int32 {
+			return &s.CronJobController.ConcurrentCronJobSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller creates and deletes the Jobs of CronJobs. Its keys are CronJobs.
 type Controller struct{ loop loop.Loop }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	cronJobs, jobs := e.Informers.CronJobs().Informer(), e.Informers.Jobs().Informer()
+func build(p *controller.Parts) error {
+	cronJobs, jobs := p.Informers.CronJobs().Informer(), p.Informers.Jobs().Informer()
 	r, err := NewReconciler(Sources{
-		Clock: e.Clock, CronJobs: cronJobs.GetIndexer(), Jobs: jobs.GetIndexer(),
-		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
+		Clock: p.Clock, CronJobs: cronJobs.GetIndexer(), Jobs: jobs.GetIndexer(),
+		Executor: executor.Executor{Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(p.Name)},
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
+	c := &Controller{loop: p.Loop(r)}
 	c.loop.Watch(cronJobs, func(ev loop.Event) []types.NamespacedName { return c.onCronJob(r, ev) })
 	c.loop.Watch(jobs, r.OnJob)
-	return c, nil
+	return nil
 }
 
 // onCronJob enqueues the CronJob: at once, or at the first time of a new schedule if the
@@ -61,9 +66,3 @@ func (c *Controller) onCronJob(r *Reconciler, ev loop.Event) []types.NamespacedN
 	c.loop.AddAfter(loop.KeyOf(cj), wait)
 	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

@@ -1,47 +1,41 @@
 package daemonset
 
 import (
-	"context"
-
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
-	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "daemonset-controller"
 
-// workers is the number of DaemonSets reconciled at once, upstream's default.
-const workers = 2
-
-// Controller creates, updates and deletes the pods of DaemonSets. Its keys are DaemonSets.
-type Controller struct{ loop loop.Loop }
-
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 2, Aliases: []string{"daemonset"}, Account: "daemon-set-controller",
+		About:   "keeps a pod on each node for DaemonSets",
+		Watches: []string{"daemonsets", "controllerrevisions", "nodes", "pods"}, Writes: []string{"pods", "controllerrevisions", "daemonsets/status"},
+		Docs: "concepts/workloads/controllers/daemonset/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-daemonset-syncs", What: "DaemonSets", In: func(s *controller.Settings) *int32 {
+			return &s.DaemonSetController.ConcurrentDaemonSetSyncs
+		}},
+		Build: build,
 	}
-	sets, revisions := e.Informers.DaemonSets().Informer(), e.Informers.ControllerRevisions().Informer()
-	pods, nodes := e.Informers.Pods().Informer(), e.Informers.Nodes().Informer()
-	r, err := NewReconciler(Sources{
-		Clock: e.Clock, DaemonSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Nodes: nodes.GetIndexer(),
-		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
-	c.loop.Watch(sets, r.OnDaemonSet)
-	c.loop.Watch(revisions, r.OnRevision)
-	c.loop.Watch(pods, r.OnPod)
-	c.loop.Watch(nodes, r.OnNode)
-	return c, nil
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+func build(p *controller.Parts) error {
+	sets, revisions := p.Informers.DaemonSets().Informer(), p.Informers.ControllerRevisions().Informer()
+	pods, nodes := p.Informers.Pods().Informer(), p.Informers.Nodes().Informer()
+	r, err := NewReconciler(Sources{
+		Clock: p.Clock, DaemonSets: sets.GetIndexer(), Pods: pods.GetIndexer(), Revisions: revisions.GetIndexer(), Nodes: nodes.GetIndexer(),
+		Executor: executor.Executor{Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(p.Name)},
+	})
+	if err != nil {
+		return err
+	}
+	l := p.Loop(r)
+	l.Watch(sets, r.OnDaemonSet)
+	l.Watch(revisions, r.OnRevision)
+	l.Watch(pods, r.OnPod)
+	l.Watch(nodes, r.OnNode)
+	return nil
+}

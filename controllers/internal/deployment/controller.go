@@ -1,45 +1,36 @@
 package deployment
 
 import (
-	"context"
-
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
-	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller.
-const Name = "deployment-controller"
-
-// workers is the number of Deployments reconciled at once, upstream's default.
-const workers = 5
-
-// Controller rolls out Deployments. Its keys are Deployments.
-type Controller struct{ loop loop.Loop }
-
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "deployment-controller", Workers: 5, Aliases: []string{"deployment"}, Account: "deployment-controller",
+		About:   "rolls out Deployments over ReplicaSets",
+		Watches: []string{"deployments", "replicasets", "pods"}, Writes: []string{"deployments", "deployments/status", "replicasets"},
+		Docs: "concepts/workloads/controllers/deployment/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-deployment-syncs", What: "Deployments", In: func(s *controller.Settings) *int32 {
+			return &s.DeploymentController.ConcurrentDeploymentSyncs
+		}},
+		Build: build,
 	}
-	deployments, replicaSets, pods := e.Informers.Deployments().Informer(), e.Informers.ReplicaSets().Informer(), e.Informers.Pods().Informer()
-	r, err := NewReconciler(Sources{
-		Clock: e.Clock, Deployments: deployments.GetIndexer(), ReplicaSets: replicaSets.GetIndexer(),
-		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name)},
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := &Controller{loop: loop.New(e.Loop(Name, workers), r)}
-	c.loop.Watch(deployments, r.OnDeployment)
-	c.loop.Watch(replicaSets, r.OnReplicaSet)
-	c.loop.Watch(pods, r.OnPod, r.ObservePod)
-	return c, nil
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
+func build(p *controller.Parts) error {
+	deployments, replicaSets, pods := p.Informers.Deployments().Informer(), p.Informers.ReplicaSets().Informer(), p.Informers.Pods().Informer()
+	r, err := NewReconciler(Sources{
+		Clock: p.Clock, Deployments: deployments.GetIndexer(), ReplicaSets: replicaSets.GetIndexer(),
+		Executor: executor.Executor{Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(p.Name)},
+	})
+	if err != nil {
+		return err
+	}
+	l := p.Loop(r)
+	l.Watch(deployments, r.OnDeployment)
+	l.Watch(replicaSets, r.OnReplicaSet)
+	l.Watch(pods, r.OnPod, r.ObservePod)
+	return nil
+}

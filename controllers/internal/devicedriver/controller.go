@@ -11,13 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/devicedriver/decide"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -25,40 +24,43 @@ import (
 const (
 	Name    = "simulated-device-driver"
 	Account = "simulated-device-driver"
-	workers = 5
 )
 
 const slicesByNode = "minikcm.dev/simulated-slices-by-node"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Account: Account,
+		About:   "publishes the simulated devices of nodes, as the drivers of devices do (not one of upstream's)",
+		Watches: []string{"nodes", "resourceslices", "deviceclasses"}, Writes: []string{"resourceslices", "deviceclasses"},
+		Docs:  "concepts/scheduling-eviction/dynamic-resource-allocation/",
+		Build: build,
+	}
+}
 
 // Controller publishes devices. Its keys are Nodes.
 type Controller struct {
 	client   kubernetes.Interface
 	recorder record.EventRecorder
-	nodes    corelisters.NodeLister
 	slices   cache.Indexer
 	classes  resourcelisters.DeviceClassLister
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	nodes := e.Informers.Nodes()
-	slices, classes := e.Informers.ResourceSlices().Informer(), e.Informers.DeviceClasses()
-	c := &Controller{client: client, recorder: e.Recorder.For(Name), nodes: nodes.Lister(), slices: slices.GetIndexer(), classes: classes.Lister()}
+func build(p *controller.Parts) error {
+	nodes := p.Informers.Nodes()
+	slices, classes := p.Informers.ResourceSlices().Informer(), p.Informers.DeviceClasses()
+	c := &Controller{client: p.Client, recorder: p.Recorder.For(p.Name), slices: slices.GetIndexer(), classes: classes.Lister()}
 	if _, has := c.slices.GetIndexers()[slicesByNode]; !has {
 		if err := c.slices.AddIndexers(cache.Indexers{slicesByNode: indexSlice}); err != nil {
-			return nil, fmt.Errorf("indexing ResourceSlices by their nodes: %w", err)
+			return fmt.Errorf("indexing ResourceSlices by their nodes: %w", err)
 		}
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(nodes.Informer(), onNode)
-	c.loop.Watch(slices, onSlice)
-	c.loop.Watch(classes.Informer(), loop.None)
-	return c, nil
+	l := p.Loop(controller.Each(nodes.Informer(), c.reconcile))
+	l.Watch(nodes.Informer(), onNode)
+	l.Watch(slices, onSlice)
+	l.Watch(classes.Informer(), loop.None)
+	return nil
 }
 
 func indexSlice(obj any) ([]string, error) {
@@ -67,12 +69,6 @@ func indexSlice(obj any) ([]string, error) {
 	}
 	return nil, nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onNode wakes a Node whose annotation is new or has changed. The garbage collector deletes the
 // slices of a deleted one.
@@ -96,15 +92,8 @@ func onSlice(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: names[0]}}
 }
 
-// Reconcile publishes the devices of a Node.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	node, err := c.nodes.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting node %s: %w", key.Name, err)
-	}
+// reconcile publishes the devices of a Node.
+func (c *Controller) reconcile(ctx context.Context, node *corev1.Node) (loop.Result, error) {
 	if node.DeletionTimestamp != nil {
 		return loop.Result{}, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,24 +22,35 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/devicetainteviction/decide"
 	"minikcm.dev/minikcm/controllers/internal/devicetaints"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/disruption"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and the source of its events. Workers is its default.
-const (
-	Name    = "device-taint-eviction-controller"
-	Workers = 10
-)
+// Name is upstream's name of the controller, and the source of its events.
+const Name = "device-taint-eviction-controller"
 
 const slicesByPool = "minikcm.dev/slices-by-pool"
 
 // deletion is the note in the status of an evicted pod.
 var deletion = disruption.Note{Reason: "DeletionByDeviceTaintManager", Message: "Device Taint manager: deleting due to NoExecute taint"}
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 10, Account: "device-taint-eviction-controller",
+		About:   "evicts pods that use devices whose taints they do not tolerate",
+		Watches: []string{"pods", "resourceclaims", "resourceslices", "devicetaintrules"}, Writes: []string{"pods", "pods/status"},
+		Docs: "concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations",
+		Concurrency: controller.Concurrency{Flag: "concurrent-device-taint-eviction-syncs", What: "pods", In: func(s *controller.Settings) *int32 {
+			return &s.DeviceTaintEvictionController.ConcurrentSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller evicts pods, and says so in the status of DeviceTaintRules. The keys of its loops are pods and rules.
 type Controller struct {
@@ -51,7 +61,6 @@ type Controller struct {
 	claims   resourcelisters.ResourceClaimLister
 	rules    resourcelisters.DeviceTaintRuleLister
 	slices   cache.Indexer
-	loop     loop.Loop
 	statuses loop.Loop
 
 	mu      sync.Mutex
@@ -67,31 +76,26 @@ type eviction struct {
 	done bool
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	pods := e.Informers.Pods()
-	published := e.Informers.ResourceSlices().Informer()
+func build(p *controller.Parts) error {
+	pods := p.Informers.Pods()
+	published := p.Informers.ResourceSlices().Informer()
 	c := &Controller{
-		clock: e.Clock, client: client, recorder: e.Recorder.For(Name), pods: pods.Lister(), claims: e.Informers.ResourceClaims().Lister(),
-		rules: e.Informers.DeviceTaintRules().Lister(), slices: published.GetIndexer(), pending: map[types.NamespacedName]eviction{}, evicted: map[types.UID]int{},
+		clock: p.Clock, client: p.Client, recorder: p.Recorder.For(p.Name), pods: pods.Lister(), claims: p.Informers.ResourceClaims().Lister(),
+		rules: p.Informers.DeviceTaintRules().Lister(), slices: published.GetIndexer(), pending: map[types.NamespacedName]eviction{}, evicted: map[types.UID]int{},
 	}
 	if _, has := c.slices.GetIndexers()[slicesByPool]; !has {
 		if err := c.slices.AddIndexers(cache.Indexers{slicesByPool: indexSlice}); err != nil {
-			return nil, fmt.Errorf("indexing ResourceSlices by their pools: %w", err)
+			return fmt.Errorf("indexing ResourceSlices by their pools: %w", err)
 		}
 	}
-	c.loop = loop.New(e.Loop(Name, Workers), c)
-	c.loop.Watch(pods.Informer(), c.onPod)
-	c.loop.Watch(e.Informers.ResourceClaims().Informer(), onClaim)
-	c.loop.Watch(published, c.onSlice)
-	c.loop.Watch(e.Informers.DeviceTaintRules().Informer(), c.onRule)
-	c.statuses = loop.New(e.Loop(Name+"-rules", 1), loop.Func(c.reconcileRule))
-	c.statuses.Watch(e.Informers.DeviceTaintRules().Informer(), ofSpec, c.observeRule)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(pods.Informer(), c.onPod)
+	l.Watch(p.Informers.ResourceClaims().Informer(), onClaim)
+	l.Watch(published, c.onSlice)
+	l.Watch(p.Informers.DeviceTaintRules().Informer(), c.onRule)
+	c.statuses = p.Beside("-rules", 1, controller.Each(p.Informers.DeviceTaintRules().Informer(), c.reconcileRule))
+	c.statuses.Watch(p.Informers.DeviceTaintRules().Informer(), ofSpec, c.observeRule)
+	return nil
 }
 
 func indexSlice(obj any) ([]string, error) {
@@ -100,17 +104,6 @@ func indexSlice(obj any) ([]string, error) {
 	}
 	return nil, nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.loop.Run(ctx) })
-	group.Go(func() error { return c.statuses.Run(ctx) })
-	return group.Wait()
-}
-
-// Stats returns the counters of the loop of pods.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onPod wakes a pod with claims that was bound to a node, or whose status now names its claims.
 func (c *Controller) onPod(ev loop.Event) []types.NamespacedName {

@@ -58,14 +58,7 @@ func (c *Controller) showLater(rules []*resourcev1.DeviceTaintRule) {
 }
 
 // reconcileRule writes the status of a rule.
-func (c *Controller) reconcileRule(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	rule, err := c.rules.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting DeviceTaintRule %s: %w", key.Name, err)
-	}
+func (c *Controller) reconcileRule(ctx context.Context, rule *resourcev1.DeviceTaintRule) (loop.Result, error) {
 	now := c.clock.Now()
 	shown := meta.FindStatusCondition(rule.Status.Conditions, resourcev1.DeviceTaintConditionEvictionInProgress)
 	if shown != nil && shown.ObservedGeneration == rule.Generation {

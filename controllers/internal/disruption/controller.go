@@ -2,22 +2,19 @@ package disruption
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/disruption/decide"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/plan"
 	"minikcm.dev/minikcm/controllers/internal/scales"
@@ -28,72 +25,59 @@ import (
 // Name is upstream's name of the controller.
 const Name = "disruption-controller"
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"disruption"}, Account: "disruption-controller",
+		About:   "works out how many pods PodDisruptionBudgets let go",
+		Watches: []string{"poddisruptionbudgets", "pods", "replicationcontrollers", "replicasets", "deployments", "statefulsets"},
+		Writes:  []string{"poddisruptionbudgets/status", "pods/status"},
+		Docs:    "concepts/workloads/pods/disruptions/",
+		Build:   build,
+	}
+}
+
 // Controller maintains the status of budgets. The keys of its first loop are budgets; the keys of
 // the second are pods whose disruption has been announced.
 type Controller struct {
 	clock   clock.Clock
 	budgets policylisters.PodDisruptionBudgetLister
-	pods    corelisters.PodLister
 	// accounts count the pods of each namespace.
 	accounts accounts
 	sizes    *sizes
 	executor executor.Executor
-	loop     loop.Loop
-	stale    loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, config, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	budgets, pods := e.Informers.PodDisruptionBudgets(), e.Informers.Pods()
+func build(p *controller.Parts) error {
+	budgets, pods := p.Informers.PodDisruptionBudgets(), p.Informers.Pods()
 	// The informers must be requested before they are started.
-	replicaSets, deployments := e.Informers.ReplicaSets().Informer(), e.Informers.Deployments().Informer()
+	replicaSets, deployments := p.Informers.ReplicaSets().Informer(), p.Informers.Deployments().Informer()
 	c := &Controller{
-		clock: e.Clock, budgets: budgets.Lister(), pods: pods.Lister(),
+		clock: p.Clock, budgets: budgets.Lister(),
 		accounts: newAccounts(),
 		executor: executor.Executor{
-			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For("controllermanager"),
+			Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For("controllermanager"),
 		},
 	}
-	reached, err := scales.New(config)
+	reached, err := scales.New(p.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c.sizes = &sizes{replicaSets: e.Informers.ReplicaSets().Lister(), deployments: e.Informers.Deployments().Lister(), client: reached}
-	c.loop = loop.New(e.Loop(Name, 1), loop.Func(c.reconcile))
-	c.stale = loop.New(e.Loop(Name+"-stale-pod-disruption", 1), loop.Func(c.reconcilePod))
-	c.loop.Watch(budgets.Informer(), loop.Self)
-	c.loop.Watch(pods.Informer(), c.wakeForPod, c.accounts.Observe)
-	c.loop.Watch(replicaSets, loop.None)
-	c.loop.Watch(deployments, loop.None)
-	c.stale.Watch(pods.Informer(), wakeAnnounced)
-	return c, nil
+	c.sizes = &sizes{replicaSets: p.Informers.ReplicaSets().Lister(), deployments: p.Informers.Deployments().Lister(), client: reached}
+	l := p.Loop(controller.Each(budgets.Informer(), c.reconcile))
+	stale := p.Beside("-stale-pod-disruption", 1, controller.Each(pods.Informer(), c.reconcilePod))
+	l.Watch(budgets.Informer(), loop.Self)
+	l.Watch(pods.Informer(), c.wakeForPod, c.accounts.Observe)
+	l.Watch(replicaSets, loop.None)
+	l.Watch(deployments, loop.None)
+	stale.Watch(pods.Informer(), wakeAnnounced)
+	return nil
 }
 
 // accounts hold the pods by namespace.
 type accounts = *tally.Tally[*corev1.Pod, *decide.Account]
 
 func newAccounts() accounts { return tally.New((*corev1.Pod).GetNamespace, decide.NewAccount) }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stale := make(chan error, 1)
-	go func() {
-		defer cancel()
-		stale <- c.stale.Run(ctx)
-	}()
-	err := c.loop.Run(ctx)
-	cancel()
-	return errors.Join(err, <-stale)
-}
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod enqueues the budgets that select the pod, or selected it before.
 func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
@@ -130,14 +114,7 @@ func wakeAnnounced(ev loop.Event) []types.NamespacedName {
 }
 
 // reconcile updates the status of a budget.
-func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	budget, err := c.budgets.PodDisruptionBudgets(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting PodDisruptionBudget %s: %w", key, err)
-	}
+func (c *Controller) reconcile(ctx context.Context, budget *policyv1.PodDisruptionBudget) (loop.Result, error) {
 	in, err := c.gather(ctx, budget)
 	if err != nil {
 		return loop.Result{}, err
@@ -173,14 +150,7 @@ func (c *Controller) gather(ctx context.Context, budget *policyv1.PodDisruptionB
 }
 
 // reconcilePod withdraws the announcement of a disruption that did not happen.
-func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
-	}
+func (c *Controller) reconcilePod(ctx context.Context, pod *corev1.Pod) (loop.Result, error) {
 	p := decide.TakeBack(pod, c.clock.Now())
 	if p.Status == nil {
 		return loop.Result{RequeueAfter: p.RequeueAfter}, nil

@@ -1,13 +1,10 @@
 package endpoints
 
 import (
-	"context"
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/endpointslice/selection"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -15,10 +12,21 @@ import (
 // Name is upstream's name of the controller.
 const Name = "endpoints-controller"
 
-const (
-	eventSource = "endpoint-controller"
-	workers     = 5
-)
+const eventSource = "endpoint-controller"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"endpoint"}, Account: "endpoint-controller",
+		About:   "writes the Endpoints of Services",
+		Watches: []string{"services", "pods", "endpoints"}, Writes: []string{"endpoints"},
+		Docs: "concepts/services-networking/service/#endpoints",
+		Concurrency: controller.Concurrency{Flag: "concurrent-endpoint-syncs", What: "Services", In: func(s *controller.Settings) *int32 {
+			return &s.EndpointController.ConcurrentEndpointSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller writes Endpoints. Its keys are services.
 type Controller struct {
@@ -27,32 +35,22 @@ type Controller struct {
 	loop  loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
+func build(p *controller.Parts) error {
 	c := &Controller{}
+	var err error
 	c.Reconciler, err = NewReconciler(Sources{
-		Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Sized: c.batch.Computed,
-		Services: e.Informers.Services().Informer().GetIndexer(), Pods: e.Informers.Pods().Informer().GetIndexer(), Endpoints: e.Informers.Endpoints().Informer().GetIndexer(),
+		Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(eventSource), Sized: c.batch.Computed,
+		Services: p.Informers.Services().Informer().GetIndexer(), Pods: p.Informers.Pods().Informer().GetIndexer(), Endpoints: p.Informers.Endpoints().Informer().GetIndexer(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+		return err
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Services().Informer(), loop.Self)
-	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod, c.ObservePod)
-	c.loop.Watch(e.Informers.Endpoints().Informer(), OnEndpoints)
-	return c, nil
+	c.loop = p.Loop(c)
+	c.loop.Watch(p.Informers.Services().Informer(), loop.Self)
+	c.loop.Watch(p.Informers.Pods().Informer(), c.wakeForPod, c.ObservePod)
+	c.loop.Watch(p.Informers.Endpoints().Informer(), OnEndpoints)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod enqueues the services of a pod: small ones at once, large ones after a delay
 // in which more events may arrive.

@@ -1,13 +1,10 @@
 package endpointslice
 
 import (
-	"context"
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/types"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/endpointslice/selection"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -21,7 +18,19 @@ const (
 	eventSource = "endpoint-slice-controller"
 )
 
-const workers = 5 // upstream's default
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"endpointslice"}, Account: "endpointslice-controller",
+		About:   "writes the EndpointSlices of Services",
+		Watches: []string{"services", "pods", "nodes", "endpointslices"}, Writes: []string{"endpointslices"},
+		Docs: "concepts/services-networking/endpoint-slices/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-service-endpoint-syncs", What: "Services' slices", In: func(s *controller.Settings) *int32 {
+			return &s.EndpointSliceController.ConcurrentServiceEndpointSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller writes endpoint slices. Its keys are services.
 type Controller struct {
@@ -30,37 +39,27 @@ type Controller struct {
 	loop  loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	slices := e.Informers.EndpointSlices().Informer()
+func build(p *controller.Parts) error {
+	slices := p.Informers.EndpointSlices().Informer()
 	c := &Controller{}
+	var err error
 	c.Reconciler, err = NewReconciler(Sources{
-		Clock: e.Clock, Logger: e.Logger, Client: client, Recorder: e.Recorder.For(eventSource),
-		Services: e.Informers.Services().Informer().GetIndexer(), Pods: e.Informers.Pods().Informer().GetIndexer(),
-		Nodes: e.Informers.Nodes().Informer().GetIndexer(), Slices: slices.GetIndexer(),
+		Clock: p.Clock, Logger: p.Logger, Client: p.Client, Recorder: p.Recorder.For(eventSource),
+		Services: p.Informers.Services().Informer().GetIndexer(), Pods: p.Informers.Pods().Informer().GetIndexer(),
+		Nodes: p.Informers.Nodes().Informer().GetIndexer(), Slices: slices.GetIndexer(),
 		Add:   func(key types.NamespacedName, causes ...int64) { c.loop.Add(key, causes...) },
 		Sized: c.batch.Computed,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+		return err
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Services().Informer(), c.OnService)
-	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod, c.ObservePod)
+	c.loop = p.Loop(c)
+	c.loop.Watch(p.Informers.Services().Informer(), c.OnService)
+	c.loop.Watch(p.Informers.Pods().Informer(), c.wakeForPod, c.ObservePod)
 	c.loop.Watch(slices, c.OnSlice, c.ObserveSlice)
-	c.loop.Watch(e.Informers.Nodes().Informer(), c.OnNode, c.ObserveNode)
-	return c, nil
+	c.loop.Watch(p.Informers.Nodes().Informer(), c.OnNode, c.ObserveNode)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod enqueues the services of a pod: small ones at once, large ones after a delay
 // in which more events may arrive.

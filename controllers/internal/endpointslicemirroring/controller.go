@@ -11,9 +11,9 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/dependents"
 	"minikcm.dev/minikcm/controllers/internal/endpointslicemirroring/decide"
-	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -24,7 +24,19 @@ const Name = "endpointslice-mirroring-controller"
 // eventSource is the source of the controller's events.
 const eventSource = "endpoint-slice-mirroring-controller"
 
-const workers = 5 // upstream's default
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"endpointslicemirroring"}, Account: "endpointslicemirroring-controller",
+		About:   "copies Endpoints that are written by hand into EndpointSlices",
+		Watches: []string{"endpoints", "services", "endpointslices"}, Writes: []string{"endpointslices"},
+		Docs: "concepts/services-networking/service/#mirroring",
+		Concurrency: controller.Concurrency{Flag: "mirroring-concurrent-service-endpoint-syncs", What: "Endpoints", In: func(s *controller.Settings) *int32 {
+			return &s.EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller mirrors Endpoints. Its keys are Endpoints, whose services have the same keys.
 type Controller struct {
@@ -34,39 +46,27 @@ type Controller struct {
 	slices       cache.Indexer
 	expectations *dependents.Expectations
 	executor     executor.Executor
-	loop         loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	slices := e.Informers.EndpointSlices().Informer()
+func build(p *controller.Parts) error {
+	slices := p.Informers.EndpointSlices().Informer()
 	if err := addIndex(slices); err != nil {
-		return nil, fmt.Errorf("indexing endpoint slices by what they mirror: %w", err)
+		return fmt.Errorf("indexing endpoint slices by what they mirror: %w", err)
 	}
 	c := &Controller{
-		client:       client,
-		services:     e.Informers.Services().Lister(),
-		endpoints:    e.Informers.Endpoints().Lister(),
+		client:       p.Client,
+		services:     p.Informers.Services().Lister(),
+		endpoints:    p.Informers.Endpoints().Lister(),
 		slices:       slices.GetIndexer(),
-		expectations: dependents.NewExpectations(e.Clock),
+		expectations: dependents.NewExpectations(p.Clock),
 	}
-	c.executor = executor.Executor{Kind: decide.Kind, Writer: executor.NewWriter(client), Recorder: e.Recorder.For(eventSource), Tracker: c.expectations}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Services().Informer(), wakeForService)
-	c.loop.Watch(e.Informers.Endpoints().Informer(), c.wakeForEndpoints)
-	c.loop.Watch(slices, c.wakeForSlice)
-	return c, nil
+	c.executor = executor.Executor{Kind: decide.Kind, Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(eventSource), Tracker: c.expectations}
+	l := p.Loop(c)
+	l.Watch(p.Informers.Services().Informer(), wakeForService)
+	l.Watch(p.Informers.Endpoints().Informer(), c.wakeForEndpoints)
+	l.Watch(slices, c.wakeForSlice)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile updates the slices of one Endpoints object.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {

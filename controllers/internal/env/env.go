@@ -110,9 +110,9 @@ func (e *Env) RootCertificates(config *rest.Config) ([]byte, error) {
 	return config.CAData, nil
 }
 
-// Loop returns the options of a controller's loop. workers is the number of workers unless
+// LoopOptions returns the options of a controller's loop. workers is the number of workers unless
 // Workers overrides it.
-func (e *Env) Loop(name string, workers int) loop.Options {
+func (e *Env) LoopOptions(name string, workers int) loop.Options {
 	if n := e.Workers[name]; n > 0 {
 		workers = n
 	}

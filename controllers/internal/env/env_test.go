@@ -36,10 +36,10 @@ func TestAccount(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	registry := &loop.Registry{}
 	e := &Env{Workers: map[string]int{"job-controller": 9}, Loops: registry}
-	if opts := e.Loop("job-controller", 5); opts.Workers != 9 || opts.Registry != registry {
+	if opts := e.LoopOptions("job-controller", 5); opts.Workers != 9 || opts.Registry != registry {
 		t.Errorf("options %+v", opts)
 	}
-	if opts := e.Loop("job-controller-orphans", 1); opts.Workers != 1 {
+	if opts := e.LoopOptions("job-controller-orphans", 1); opts.Workers != 1 {
 		t.Errorf("options %+v", opts)
 	}
 }

@@ -13,45 +13,41 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-helpers/storage/ephemeral"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, eventSource upstream's source of its events, and
-// workers upstream's default.
-const (
-	Name        = "ephemeral-volume-controller"
-	eventSource = "ephemeral_volume"
-	workers     = 5
-)
+// eventSource is upstream's source of the controller's events.
+const eventSource = "ephemeral_volume"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "ephemeral-volume-controller", Workers: 5, Aliases: []string{"ephemeral-volume"}, Account: "ephemeral-volume-controller",
+		About:   "creates the claims of the ephemeral volumes of pods",
+		Watches: []string{"pods", "persistentvolumeclaims"}, Writes: []string{"persistentvolumeclaims"},
+		Docs: "concepts/storage/ephemeral-volumes/#generic-ephemeral-volumes",
+		Concurrency: controller.Concurrency{Flag: "concurrent-ephemeralvolume-syncs", What: "pods with ephemeral volumes", In: func(s *controller.Settings) *int32 {
+			return &s.EphemeralVolumeController.ConcurrentEphemeralVolumeSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller creates claims. Its keys are pods.
 type Controller struct {
 	client   kubernetes.Interface
 	recorder record.EventRecorder
-	pods     corelisters.PodLister
 	claims   corelisters.PersistentVolumeClaimLister
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	c := &Controller{client: client, recorder: e.Recorder.For(eventSource), pods: e.Informers.Pods().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister()}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Pods().Informer(), onPod)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), onClaim)
-	return c, nil
+func build(p *controller.Parts) error {
+	c := &Controller{client: p.Client, recorder: p.Recorder.For(eventSource), claims: p.Informers.PersistentVolumeClaims().Lister()}
+	l := p.Loop(controller.Each(p.Informers.Pods().Informer(), c.reconcile))
+	l.Watch(p.Informers.Pods().Informer(), onPod)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), onClaim)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onPod wakes a new pod that has ephemeral volumes. The volumes of a pod never change.
 func onPod(ev loop.Event) []types.NamespacedName {
@@ -75,15 +71,9 @@ func onClaim(ev loop.Event) []types.NamespacedName {
 	return loop.ControllerOf(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind())(ev)
 }
 
-// Reconcile creates the claims of a pod that do not exist.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
-	}
+// reconcile creates the claims of a pod that do not exist.
+func (c *Controller) reconcile(ctx context.Context, pod *corev1.Pod) (loop.Result, error) {
+	key := loop.KeyOf(pod)
 	if pod.DeletionTimestamp != nil {
 		return loop.Result{}, nil
 	}

@@ -17,7 +17,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/clock/informers"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/garbagecollector/graph"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -40,6 +40,20 @@ const (
 // again, because informers do not cover all kinds.
 const recheck = 30 * time.Second
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: workers, Aliases: []string{"garbagecollector"}, Account: "generic-garbage-collector",
+		About:   "deletes objects whose owners are gone",
+		Watches: []string{"every resource that can be deleted"}, Writes: []string{"every resource that can be deleted"},
+		Docs: "concepts/architecture/garbage-collection/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-gc-syncs", What: "objects", In: func(s *controller.Settings) *int32 {
+			return &s.GarbageCollectorController.ConcurrentGCSyncs
+		}},
+		Build: build,
+	}
+}
+
 // Controller deletes objects whose owners are gone.
 type Controller struct {
 	clock     clock.Clock
@@ -61,46 +75,40 @@ type Controller struct {
 	waiting sync.WaitGroup
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, config, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
+func build(p *controller.Parts) error {
 	// The ledger counts the events that the informers receive.
-	informers.Wrap(config)
-	metadataClient, err := metadata.NewForConfig(config)
+	informers.Wrap(p.Config)
+	metadataClient, err := metadata.NewForConfig(p.Config)
 	if err != nil {
-		return nil, fmt.Errorf("making the metadata client of %s: %w", Name, err)
+		return fmt.Errorf("making the metadata client of %s: %w", p.Name, err)
 	}
 	c := &Controller{
-		clock: e.Clock, logger: klog.LoggerWithValues(e.Logger, "controller", Name),
+		clock: p.Clock, logger: klog.LoggerWithValues(p.Logger, "controller", p.Name),
 		api:       &api{metadata: metadataClient},
-		discovery: client.Discovery(),
-		keeper:    newKeeper(e.Ledger),
-		events:    e.Recorder.For(Name),
+		discovery: p.Client.Discovery(),
+		keeper:    newKeeper(p.Ledger),
+		events:    p.Recorder.For(p.Name),
 		started:   make(chan struct{}),
 	}
-	if c.tags, err = newFingerprints(config); err != nil {
-		return nil, err
+	if c.tags, err = newFingerprints(p.Config); err != nil {
+		return err
 	}
-	if c.monitors, err = newMonitors(metadataClient, e, c.observe); err != nil {
-		return nil, err
+	if c.monitors, err = newMonitors(metadataClient, p.Env, c.observe); err != nil {
+		return err
 	}
-	c.objects = loop.New(e.Loop(Name, workers), loop.Func(c.collect))
-	discovery := e.Loop(Name+"-discovery", 1)
+	c.objects = loop.New(p.Options(), loop.Func(c.collect))
+	discovery := p.LoopOptions(p.Name+"-discovery", 1)
 	discovery.First = true // the actions on objects depend on which kinds are known
 	c.kinds = loop.New(discovery, loop.Func(c.discover))
 	c.kinds.Add(discoveryKey)
-	return c, nil
+	p.Debug = c.debug()
+	p.Go(c.run)
+	return nil
 }
 
-// Stats returns the counters of the loop of objects.
-func (c *Controller) Stats() loop.Stats { return c.objects.Stats() }
-
-// Run works until ctx ends. It begins to process objects after all kinds have been listed
+// run works until ctx ends. It begins to process objects after all kinds have been listed
 // once.
-func (c *Controller) Run(ctx context.Context) error {
+func (c *Controller) run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	errs := make([]error, 2)
 	parts.Go(func() { c.keeper.run(ctx) })

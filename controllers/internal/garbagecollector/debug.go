@@ -9,10 +9,10 @@ import (
 	"minikcm.dev/minikcm/controllers/internal/garbagecollector/graph"
 )
 
-// Debug serves the graph in the DOT language (https://graphviz.org/doc/info/lang.html).
+// debug serves the graph in the DOT language (https://graphviz.org/doc/info/lang.html).
 // Like upstream's, it shows only objects that have owners or dependents; with the parameter
 // uid, which may be repeated, only those that are connected with these objects.
-func (c *Controller) Debug() http.Handler {
+func (c *Controller) debug() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var uids []types.UID
 		for _, uid := range r.URL.Query()["uid"] {

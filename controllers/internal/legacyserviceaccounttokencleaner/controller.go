@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,23 +19,20 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/legacyserviceaccounttokencleaner/decide"
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/podreferences"
 )
 
-// Name is upstream's name of the controller.
-const Name = "legacy-serviceaccount-token-cleaner-controller"
-
 // Upstream's values.
 const (
-	workers = 1
 	// interval is the time between two passes over the secrets.
 	interval = 24 * time.Hour
-	// DefaultCleanUpPeriod is Options.CleanUpPeriod by default.
-	DefaultCleanUpPeriod = 365 * 24 * time.Hour
+	// cleanUpPeriod is the time without use after which a token is marked as invalid, and
+	// that after which a marked one is deleted.
+	cleanUpPeriod = 365 * 24 * time.Hour
 )
 
 // The ConfigMap in kube-system in which the API server records the day since which it
@@ -44,11 +42,20 @@ const (
 	trackingKey       = "since"
 )
 
-// Options configure the controller.
-type Options struct {
-	// CleanUpPeriod is the time without use after which a token is marked as invalid, and
-	// that after which a marked one is deleted; 0 means DefaultCleanUpPeriod.
-	CleanUpPeriod time.Duration
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "legacy-serviceaccount-token-cleaner-controller", Aliases: []string{"legacy-service-account-token-cleaner"}, Account: "legacy-service-account-token-cleaner",
+		About:   "deletes generated tokens of service accounts that have not been used for a year",
+		Watches: []string{"secrets", "serviceaccounts", "pods"}, Writes: []string{"secrets"},
+		Docs:     "reference/access-authn-authz/service-accounts-admin/#legacy-serviceaccount-token-cleaner",
+		Defaults: func(s *controller.Settings) { s.LegacySATokenCleaner.CleanUpPeriod.Duration = cleanUpPeriod },
+		Flags: func(fs *pflag.FlagSet, s *controller.Settings) {
+			c := &s.LegacySATokenCleaner
+			fs.DurationVar(&c.CleanUpPeriod.Duration, "legacy-service-account-token-clean-up-period", c.CleanUpPeriod.Duration, "time without use after which a generated token of a service account is marked as invalid, and then deleted")
+		},
+		Build: build,
+	}
 }
 
 // Controller cleans the secrets. Its only key stands for a pass over all of them.
@@ -60,41 +67,28 @@ type Controller struct {
 	accounts corelisters.ServiceAccountLister
 	secrets  corelisters.SecretLister
 	pods     corelisters.PodLister
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	if opts.CleanUpPeriod == 0 {
-		opts.CleanUpPeriod = DefaultCleanUpPeriod
-	}
-	if opts.CleanUpPeriod < 0 {
-		return nil, fmt.Errorf("making %s: the clean-up period must be positive", Name)
-	}
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
+func build(p *controller.Parts) error {
+	period := p.Settings.LegacySATokenCleaner.CleanUpPeriod.Duration
+	if period <= 0 {
+		return errors.New("the clean-up period must be positive")
 	}
 	c := &Controller{
-		client: client, clock: e.Clock, logger: e.Logger, period: opts.CleanUpPeriod,
-		accounts: e.Informers.ServiceAccounts().Lister(), secrets: e.Informers.Secrets().Lister(), pods: e.Informers.Pods().Lister(),
+		client: p.Client, clock: p.Clock, logger: p.Logger, period: period,
+		accounts: p.Informers.ServiceAccounts().Lister(), secrets: p.Informers.Secrets().Lister(), pods: p.Informers.Pods().Lister(),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
+	l := p.Loop(c)
 	// The passes need complete caches, but no event is a reason for one.
-	c.loop.Watch(e.Informers.ServiceAccounts().Informer(), loop.None)
-	c.loop.Watch(e.Informers.Secrets().Informer(), loop.None)
-	c.loop.Watch(e.Informers.Pods().Informer(), loop.None)
-	return c, nil
+	l.Watch(p.Informers.ServiceAccounts().Informer(), loop.None)
+	l.Watch(p.Informers.Secrets().Informer(), loop.None)
+	l.Watch(p.Informers.Pods().Informer(), loop.None)
+	p.Before(func(context.Context) error {
+		l.Add(types.NamespacedName{})
+		return nil
+	})
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	c.loop.Add(types.NamespacedName{})
-	return c.loop.Run(ctx)
-}
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile passes over all secrets, and requeues itself for the next day. The key has no
 // meaning.

@@ -18,7 +18,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-const year = DefaultCleanUpPeriod
+const year = cleanUpPeriod
 
 var began = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 

@@ -3,7 +3,6 @@ package namespace
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,26 +17,26 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/namespace/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller.
-const Name = "namespace-controller"
-
-// workers is the number of namespaces that are emptied at once, upstream's default.
-const workers = 10
-
 // noWait retries writes of one small object immediately after a conflict.
 var noWait = wait.Backoff{Steps: 5}
 
-// Options configure the controller.
-type Options struct {
-	// DeletionDelay is the time to wait after the deletion of a namespace, so that every
-	// apiserver of a cluster knows that the namespace accepts no new content. Upstream
-	// waits 5 s; 0, the default, suffices for one apiserver.
-	DeletionDelay time.Duration
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "namespace-controller", Workers: 10, Aliases: []string{"namespace"}, Account: "namespace-controller",
+		About:   "empties namespaces that are being deleted",
+		Watches: []string{"namespaces", "pods"}, Writes: []string{"namespaces/finalize", "namespaces/status", "everything in a namespace"},
+		Docs: "concepts/overview/working-with-objects/namespaces/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-namespace-syncs", What: "namespaces", In: func(s *controller.Settings) *int32 {
+			return &s.NamespaceController.ConcurrentNamespaceSyncs
+		}},
+		Build: build,
+	}
 }
 
 // Controller empties namespaces. Its keys are namespaces.
@@ -48,50 +47,27 @@ type Controller struct {
 	metadata   metadata.Interface
 	namespaces corelisters.NamespaceLister
 	pods       corelisters.PodLister
-	loop       loop.Loop
 }
 
-// New returns a controller with default options. Run starts it.
-func New(ctx context.Context, e *env.Env) (*Controller, error) {
-	return NewWithOptions(ctx, e, Options{})
-}
-
-// NewWithOptions is New with options.
-func NewWithOptions(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	client, config, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	metadataClient, err := metadata.NewForConfig(p.Config)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("making the metadata client of %s: %w", p.Name, err)
 	}
-	metadataClient, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the metadata client of %s: %w", Name, err)
-	}
-	namespaces, pods := e.Informers.Namespaces(), e.Informers.Pods()
+	namespaces, pods := p.Informers.Namespaces(), p.Informers.Pods()
 	c := &Controller{
-		clock: e.Clock, client: client, discovery: client.Discovery(), metadata: metadataClient,
+		clock: p.Clock, client: p.Client, discovery: p.Client.Discovery(), metadata: metadataClient,
 		namespaces: namespaces.Lister(), pods: pods.Lister(),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(namespaces.Informer(), func(ev loop.Event) []types.NamespacedName {
-		return c.wakeTerminating(ev, opts.DeletionDelay)
-	})
-	c.loop.Watch(pods.Informer(), c.wakeWhenPodsAreGone)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(namespaces.Informer(), wakeTerminating)
+	l.Watch(pods.Informer(), c.wakeWhenPodsAreGone)
+	return nil
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
-
-func (c *Controller) wakeTerminating(ev loop.Event, delay time.Duration) []types.NamespacedName {
+func wakeTerminating(ev loop.Event) []types.NamespacedName {
 	ns, ok := ev.Object.(*corev1.Namespace)
 	if !ok || ev.Type == loop.Deleted || !decide.NeedsContentDeletion(ns) || onlyConditionsChanged(ev) {
-		return nil
-	}
-	if delay > 0 {
-		c.loop.AddAfter(types.NamespacedName{Name: ns.Name}, delay)
 		return nil
 	}
 	return []types.NamespacedName{{Name: ns.Name}}

@@ -11,21 +11,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/nodeipam/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "node-ipam-controller"
-	workers = 30
-)
+// Name is upstream's name of the controller.
+const Name = "node-ipam-controller"
 
 // eventSource is the component of the events, as upstream.
 const eventSource = "cidrAllocator"
 
 const off = "pod networks are not allocated, because --allocate-node-cidrs is off"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 30, Aliases: []string{"nodeipam"}, Account: "node-controller",
+		About:   "gives nodes their networks of pod addresses, if it is asked to",
+		Watches: []string{"nodes"}, Writes: []string{"nodes"},
+		Docs:     "reference/command-line-tools-reference/kube-controller-manager/",
+		Defaults: func(s *controller.Settings) { s.KubeCloudShared.CIDRAllocatorType = RangeAllocator },
+		Flags:    flags,
+		Idle: func(_ *env.Env, s *controller.Settings) string {
+			if s.KubeCloudShared.AllocateNodeCIDRs {
+				return ""
+			}
+			return off
+		},
+		Build: build,
+	}
+}
 
 // Controller gives pod networks to Nodes. Its keys are their names.
 type Controller struct {
@@ -38,33 +55,23 @@ type Controller struct {
 	networks *decide.Networks
 	// waiting are the names of the Nodes for which no networks are left.
 	waiting sets.Set[string]
-
-	loop.Runner
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	if !opts.Allocate {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, off)}, nil
-	}
-	networks, err := networksOf(&opts)
+func build(p *controller.Parts) error {
+	networks, err := networksOf(options(p.Settings))
 	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
+		return err
 	}
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	nodes, events := e.Informers.Nodes(), e.Recorder.For(eventSource)
-	c := newController(clientAPI{client.CoreV1().Nodes()}, nodes.Lister(), networks)
+	nodes, events := p.Informers.Nodes(), p.Recorder.For(eventSource)
+	c := newController(clientAPI{p.Client.CoreV1().Nodes()}, nodes.Lister(), networks)
 	c.report = func(node *corev1.Node, reason string) {
 		events.Event(node, corev1.EventTypeNormal, reason, fmt.Sprintf("Node %s status is now: %s", node.Name, reason))
 	}
-	l := loop.New(e.Loop(Name, workers), c)
+	l := p.Loop(c)
 	l.Watch(nodes.Informer(), wakeForNode)
 	c.again = func(node string) { l.Add(types.NamespacedName{Name: node}) }
-	c.Runner = loop.Runs(l)
-	return c, nil
+	p.Before(c.holdExisting)
+	return nil
 }
 
 func newController(a api, nodes corelisters.NodeLister, networks *decide.Networks) *Controller {
@@ -93,16 +100,6 @@ func wakeForNode(ev loop.Event) []types.NamespacedName {
 		}
 	}
 	return loop.Self(ev)
-}
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	if c.api != nil {
-		if err := c.holdExisting(ctx); err != nil {
-			return err
-		}
-	}
-	return c.Runner.Run(ctx)
 }
 
 // holdExisting records the networks that Nodes have. It reads the API, because the cache may be

@@ -3,7 +3,6 @@ package nodelifecycle
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/decide"
 	"minikcm.dev/minikcm/internal/heartbeats"
@@ -32,31 +31,15 @@ const (
 	workers     = 8
 )
 
-// Options configure the controller. 0 means upstream's default.
-type Options struct {
-	// MonitorGracePeriod is the time without a heartbeat after which a node is Unknown: 50
-	// s.
-	MonitorGracePeriod time.Duration
-	// StartupGracePeriod is the same for a node that has not posted a status yet: 60 s.
-	StartupGracePeriod time.Duration
-	// MonitorPeriod is the interval between passes over the nodes: 5 s.
-	MonitorPeriod time.Duration
-	// Zones configure the rate of evictions.
-	Zones decide.ZoneOptions
-}
-
-func (o *Options) complete() {
-	for _, d := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{
-		{&o.MonitorGracePeriod, 50 * time.Second},
-		{&o.StartupGracePeriod, 60 * time.Second},
-		{&o.MonitorPeriod, 5 * time.Second},
-	} {
-		if *d.value <= 0 {
-			*d.value = d.standard
-		}
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: workers, Aliases: []string{"nodelifecycle"}, Account: "node-controller",
+		About:   "taints nodes whose heartbeats stop",
+		Watches: []string{"nodes", "leases", "pods"}, Writes: []string{"nodes", "nodes/status", "pods/status"},
+		Docs:     "concepts/architecture/nodes/#node-controller",
+		Defaults: defaults, Flags: flags,
+		Build: build,
 	}
 }
 
@@ -67,7 +50,6 @@ type Controller struct {
 	epoch      time.Time
 	client     kubernetes.Interface
 	nodes      corelisters.NodeLister
-	pods       corelisters.PodLister
 	podsByNode bynode.Pods
 	heartbeats *heard
 	// unwritten knows the heartbeats that are not written, or not when they are sent.
@@ -81,55 +63,29 @@ type Controller struct {
 	nodeLoop, podLoop loop.Loop
 }
 
-// New returns a controller. Run starts it. The zero value of opts is upstream's
-// defaults.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	opts.complete()
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	opts := options(p.Settings)
+	leases := p.Informers.Leases()
+	podsByNode, err := bynode.New(p.Informers.Pods().Informer())
 	if err != nil {
-		return nil, err
-	}
-	leases := e.Informers.Leases()
-	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
-	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+		return err
 	}
 	c := &Controller{
-		clock: e.Clock, opts: opts, epoch: e.Clock.Now(), client: client,
-		nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(), podsByNode: podsByNode,
-		heartbeats: newHeard(), unwritten: e.Heartbeats, zones: decide.NewZones(opts.Zones), events: e.Recorder.For(eventSource),
+		clock: p.Clock, opts: opts, epoch: p.Clock.Now(), client: p.Client,
+		nodes: p.Informers.Nodes().Lister(), podsByNode: podsByNode,
+		heartbeats: newHeard(), unwritten: p.Heartbeats, zones: decide.NewZones(opts.Zones), events: p.Recorder.For(eventSource),
 	}
-	c.nodeLoop = loop.New(e.Loop(Name, workers), loop.Func(c.reconcileNode))
-	c.nodeLoop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	c.nodeLoop = p.Loop(controller.Each(p.Informers.Nodes().Informer(), c.reconcileNode))
+	c.nodeLoop.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
 	c.nodeLoop.Watch(leases.Informer(), c.hearLease)
-	c.podLoop = loop.New(e.Loop(Name+"-pods", workers), loop.Func(c.reconcilePod))
-	c.podLoop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
-	e.Heartbeats.Notify(func(node string) { c.nodeLoop.Add(types.NamespacedName{Name: node}) })
-	return c, nil
+	c.podLoop = p.Beside("-pods", workers, controller.Each(p.Informers.Pods().Informer(), c.reconcilePod))
+	c.podLoop.Watch(p.Informers.Pods().Informer(), c.wakeForPod)
+	p.Heartbeats.Notify(func(node string) { c.nodeLoop.Add(types.NamespacedName{Name: node}) })
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	var pods sync.WaitGroup
-	var podErr error
-	pods.Go(func() { podErr = c.podLoop.Run(ctx) })
-	err := c.nodeLoop.Run(ctx)
-	pods.Wait()
-	return errors.Join(err, podErr)
-}
-
-// Stats returns the counters of the loop of nodes.
-func (c *Controller) Stats() loop.Stats { return c.nodeLoop.Stats() }
 
 // reconcileNode takes the next step for one node.
-func (c *Controller) reconcileNode(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	node, err := c.nodes.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting node %s: %w", key.Name, err)
-	}
+func (c *Controller) reconcileNode(ctx context.Context, node *corev1.Node) (loop.Result, error) {
 	beat, known := c.heartbeats.get(node.Name)
 	if !known {
 		return loop.Result{}, nil // the node has been deleted

@@ -62,14 +62,8 @@ func readyCondition(pod *corev1.Pod) int {
 
 // reconcilePod sets the pod's Ready condition to False if its node is not ready. Only the
 // node's kubelet sets it to True again.
-func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
-	}
+func (c *Controller) reconcilePod(ctx context.Context, pod *corev1.Pod) (loop.Result, error) {
+	key := loop.KeyOf(pod)
 	i := readyCondition(pod)
 	if i < 0 || pod.Spec.NodeName == "" {
 		return loop.Result{}, nil

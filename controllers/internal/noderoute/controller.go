@@ -18,19 +18,18 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"minikcm.dev/minikcm/controllers/internal/cloud"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/noderoute/decide"
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "node-route-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "node-route-controller"
 
 // eventSource is the component of the events, as upstream.
 const eventSource = "route_controller"
@@ -43,6 +42,22 @@ type conditions interface {
 	Set(ctx context.Context, node *corev1.Node, condition *corev1.NodeCondition) error
 }
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"route"}, Account: "route-controller",
+		About:   "keeps routes to the pod networks of nodes in the simulated cloud",
+		Watches: []string{"nodes", "configmaps"}, Writes: []string{"configmaps", "nodes/status"},
+		Docs: "concepts/architecture/cloud-controller/#route-controller",
+		Defaults: func(s *controller.Settings) {
+			s.KubeCloudShared.ConfigureCloudRoutes = ptr.To(true)
+			s.KubeCloudShared.RouteReconciliationPeriod.Duration = DefaultPeriod
+		},
+		Flags: flags, Idle: idle,
+		Build: build,
+	}
+}
+
 // Controller keeps the routes to the Nodes. Its only key is a pass.
 type Controller struct {
 	clock      clock.PassiveClock
@@ -53,41 +68,28 @@ type Controller struct {
 	passes     *cloud.Passes
 	report     func(node *corev1.Node, message string)
 	syncs      *prometheus.CounterVec
-
-	loop.Runner
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	if why := opts.idle(); why != "" {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, why)}, nil
-	}
-	if opts.Period <= 0 {
-		opts.Period = DefaultPeriod
-	}
-	clusters, err := opts.clusters()
+func build(p *controller.Parts) error {
+	shared := &p.Settings.KubeCloudShared
+	clusters, err := clusters(shared.ClusterCIDR)
 	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", Name, err)
+		return err
 	}
-	client, _, err := e.ClientFor(Name)
+	of, err := cloud.New(p.Env)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	of, err := cloud.New(e)
-	if err != nil {
-		return nil, err
-	}
-	recorder := e.Recorder.For(eventSource)
-	c := newController(e.Clock, e.Informers.Nodes().Lister(), clientConditions{client.CoreV1().Nodes()}, of, clusters, cloud.NewPasses(e.Clock.Now(), opts.Period))
-	c.syncs = env.Register(e, newSyncs())
+	recorder := p.Recorder.For(eventSource)
+	c := newController(p.Clock, p.Informers.Nodes().Lister(), clientConditions{p.Client.CoreV1().Nodes()}, of, clusters, cloud.NewPasses(p.Clock.Now(), cmp.Or(shared.RouteReconciliationPeriod.Duration, DefaultPeriod)))
+	c.syncs = env.Register(p.Env, newSyncs())
 	c.report = func(node *corev1.Node, message string) {
 		recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, corev1.EventTypeWarning, "FailedToCreateRoute", message)
 	}
-	l := loop.New(e.Loop(Name, workers), c)
-	l.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
+	l := p.Loop(c)
+	l.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
 	l.Watch(of.Informer, c.wakeForCloud)
-	c.Runner = loop.Runs(l)
-	return c, nil
+	return nil
 }
 
 func newController(now clock.PassiveClock, lister corelisters.NodeLister, write conditions, of *cloud.Cloud, clusters []netip.Prefix, passes *cloud.Passes) *Controller {

@@ -3,21 +3,29 @@ package noderoute
 import (
 	"strings"
 	"testing"
+
+	"minikcm.dev/minikcm/controllers/internal/controller"
+	"minikcm.dev/minikcm/internal/simulatedcloud"
 )
 
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		options Options
-		want    string
+		cloud, allocate, routes bool
+		want                    string
 	}{
-		"no cloud":      {Options{Allocate: true, Routes: true}, "there is no cloud"},
-		"no networks":   {Options{Cloud: true, Routes: true}, "--allocate-node-cidrs is off"},
-		"no routes":     {Options{Cloud: true, Allocate: true}, "--configure-cloud-routes is off"},
-		"it works":      {Options{Cloud: true, Allocate: true, Routes: true}, ""},
-		"nothing is on": {Options{}, "there is no cloud"},
+		"no cloud":      {false, true, true, "there is no cloud"},
+		"no networks":   {true, false, true, "--allocate-node-cidrs is off"},
+		"no routes":     {true, true, false, "--configure-cloud-routes is off"},
+		"it works":      {true, true, true, ""},
+		"nothing is on": {false, false, false, "there is no cloud"},
 	} {
-		if got := tt.options.idle(); !strings.Contains(got, tt.want) || got != "" && tt.want == "" {
+		s := &controller.Settings{}
+		if tt.cloud {
+			s.KubeCloudShared.CloudProvider.Name = simulatedcloud.Provider
+		}
+		s.KubeCloudShared.AllocateNodeCIDRs, s.KubeCloudShared.ConfigureCloudRoutes = tt.allocate, &tt.routes
+		if got := idle(nil, s); !strings.Contains(got, tt.want) || got != "" && tt.want == "" {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -33,8 +41,7 @@ func TestClusters(t *testing.T) {
 		"10.0.0.0/16,10.1.0.0/16":    "one of each IP family",
 		"10.0.0.0/16,fd00::/48,::/0": "one of each IP family",
 	} {
-		o := Options{ClusterCIDR: text}
-		if _, err := o.clusters(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := clusters(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("--cluster-cidr=%q: %v, want %q", text, err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/internal/persistentvolumeattachdetach/decide"
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
@@ -27,18 +28,27 @@ const (
 	eventSource = "attachdetach-controller"
 )
 
-// workers is one, as upstream: the report of a node has the decisions about all its volumes.
-const workers = 1
-
-// Options configure the controller.
-type Options struct {
-	// NoForce disables the forced detachment of a volume that a node has had in use for too long.
-	NoForce bool
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		// One worker, as upstream: the report of a node has the decisions about all its volumes.
+		Name: Name, Aliases: []string{"attachdetach"}, Account: "attachdetach-controller",
+		About:   "attaches the volumes of CSI drivers to the nodes of the pods that use them, and detaches them",
+		Watches: []string{"pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "volumeattachments", "csidrivers"},
+		Writes:  []string{"volumeattachments", "nodes/status"},
+		Docs:    "concepts/storage/persistent-volumes/",
+		Defaults: func(s *controller.Settings) {
+			s.AttachDetachController.ReconcilerSyncLoopPeriod.Duration = time.Minute
+		},
+		Flags: flags,
+		Build: build,
+	}
 }
 
 // Controller attaches volumes. Its keys are volumes, whose namespace is empty, and nodes.
 type Controller struct {
-	opts        Options
+	// noForce disables the forced detachment of a volume that a node has had in use for too long.
+	noForce     bool
 	api         api
 	recorder    record.EventRecorder
 	clock       passiveClock
@@ -49,7 +59,6 @@ type Controller struct {
 	attachments volumeindex.Attachments
 	nodes       cache.Store
 	drivers     cache.Store
-	loop        loop.Loop
 
 	// progress carries state from one decision to the next, by volume and node. Only the worker uses it.
 	progress map[string]map[string]decide.Progress
@@ -69,34 +78,38 @@ type caches struct {
 	nodes, drivers                     cache.Store
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	byNode, err := bynode.New(p.Informers.Pods().Informer())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	byNode, err := bynode.New(e.Informers.Pods().Informer())
-	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
-	}
-	c, err := newController(clientAPI{client}, e.Recorder.For(eventSource), e.Clock, byNode, caches{
-		volumes: e.Informers.PersistentVolumes().Informer().GetIndexer(), claims: e.Informers.PersistentVolumeClaims().Informer().GetIndexer(),
-		pods: e.Informers.Pods().Informer().GetIndexer(), attachments: e.Informers.VolumeAttachments().Informer().GetIndexer(),
-		nodes: e.Informers.Nodes().Informer().GetStore(), drivers: e.Informers.CSIDrivers().Informer().GetStore(),
+	c, err := newController(clientAPI{p.Client}, p.Recorder.For(eventSource), p.Clock, byNode, caches{
+		volumes: p.Informers.PersistentVolumes().Informer().GetIndexer(), claims: p.Informers.PersistentVolumeClaims().Informer().GetIndexer(),
+		pods: p.Informers.Pods().Informer().GetIndexer(), attachments: p.Informers.VolumeAttachments().Informer().GetIndexer(),
+		nodes: p.Informers.Nodes().Informer().GetStore(), drivers: p.Informers.CSIDrivers().Informer().GetStore(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+		return err
 	}
-	c.opts = opts
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Pods().Informer(), c.onPod)
-	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), c.onVolume)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.onClaim)
-	c.loop.Watch(e.Informers.VolumeAttachments().Informer(), c.onAttachment, c.seeAttachment)
-	c.loop.Watch(e.Informers.Nodes().Informer(), c.onNode)
+	c.noForce = p.Settings.AttachDetachController.DisableForceDetachOnTimeout
+	l := p.Loop(c)
+	l.Watch(p.Informers.Pods().Informer(), c.onPod)
+	l.Watch(p.Informers.PersistentVolumes().Informer(), c.onVolume)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), c.onClaim)
+	l.Watch(p.Informers.VolumeAttachments().Informer(), c.onAttachment, c.seeAttachment)
+	l.Watch(p.Informers.Nodes().Informer(), c.onNode)
 	// The loop waits for the drivers, which may require no attachment.
-	c.loop.Watch(e.Informers.CSIDrivers().Informer(), loop.None)
-	return c, nil
+	l.Watch(p.Informers.CSIDrivers().Informer(), loop.None)
+	return nil
+}
+
+// flags adds upstream's flags. The first two have no effect: the controller acts on each
+// change of an attachment, and needs no passes to find it.
+func flags(fs *pflag.FlagSet, s *controller.Settings) {
+	c := &s.AttachDetachController
+	fs.BoolVar(&c.DisableAttachDetachReconcilerSync, "disable-attach-detach-reconcile-sync", c.DisableAttachDetachReconcilerSync, "accepted without effect: attachments are not compared periodically")
+	fs.DurationVar(&c.ReconcilerSyncLoopPeriod.Duration, "attach-detach-reconcile-sync-period", c.ReconcilerSyncLoopPeriod.Duration, "accepted without effect: attachments are not compared periodically")
+	fs.BoolVar(&c.DisableForceDetachOnTimeout, "disable-force-detach-on-timeout", c.DisableForceDetachOnTimeout, "never detach a volume that a node has in use because of the time that has passed")
 }
 
 func newController(api api, recorder record.EventRecorder, clock passiveClock, byNode podsByNode, from caches) (*Controller, error) {
@@ -117,12 +130,6 @@ func newController(api api, recorder record.EventRecorder, clock passiveClock, b
 	c.attachments, err = volumeindex.NewAttachments(from.attachments)
 	return c, err
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile attaches and detaches a volume, or corrects the volumes that a node reports as attached.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {

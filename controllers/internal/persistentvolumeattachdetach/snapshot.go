@@ -20,7 +20,7 @@ func (c *Controller) gather(name string) *decide.Volume {
 	if volume != nil && volume.Spec.CSI == nil {
 		return nil
 	}
-	v := &decide.Volume{PersistentVolume: volume, NoForce: c.opts.NoForce}
+	v := &decide.Volume{PersistentVolume: volume, NoForce: c.noForce}
 	nodes := map[string]*decide.Node{}
 	on := func(node string) *decide.Node {
 		if nodes[node] == nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/persistentvolumebinder/decide"
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
@@ -21,12 +21,22 @@ const (
 	eventSource = "persistentvolume-controller"
 )
 
-// workers is less than upstream's two, one for claims and one for volumes: the decisions about
-// both depend on each other.
-const workers = 1
-
 // maxSteps exceeds the number of writes that a claim or a volume needs.
 const maxSteps = 12
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		// One worker, where upstream has two, one for claims and one for volumes: the decisions about
+		// both depend on each other.
+		Name: Name, Aliases: []string{"persistentvolume-binder"}, Account: "persistent-volume-binder",
+		About:   "binds claims to volumes, and reclaims volumes whose claim is gone",
+		Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "pods"},
+		Writes:  []string{"persistentvolumeclaims", "persistentvolumeclaims/status", "persistentvolumes", "persistentvolumes/status", "pods"},
+		Docs:    "concepts/storage/persistent-volumes/#binding",
+		Build:   build,
+	}
+}
 
 // Controller binds claims. Its keys are claims, and volumes, whose namespace is empty.
 type Controller struct {
@@ -36,28 +46,22 @@ type Controller struct {
 	volumes  volumeindex.Volumes
 	pods     volumeindex.Pods
 	classes  cache.Store
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	claims, volumes := p.Informers.PersistentVolumeClaims().Informer(), p.Informers.PersistentVolumes().Informer()
+	classes := p.Informers.StorageClasses().Informer()
+	pods := p.Informers.Pods().Informer()
+	c, err := newController(executor.NewWriter(p.Client), p.Recorder.For(eventSource), caches{claims.GetIndexer(), volumes.GetIndexer(), classes.GetIndexer(), pods.GetIndexer()})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	claims, volumes := e.Informers.PersistentVolumeClaims().Informer(), e.Informers.PersistentVolumes().Informer()
-	classes := e.Informers.StorageClasses().Informer()
-	pods := e.Informers.Pods().Informer()
-	c, err := newController(executor.NewWriter(client), e.Recorder.For(eventSource), caches{claims.GetIndexer(), volumes.GetIndexer(), classes.GetIndexer(), pods.GetIndexer()})
-	if err != nil {
-		return nil, err
-	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(claims, c.onClaim)
-	c.loop.Watch(volumes, c.onVolume)
-	c.loop.Watch(classes, c.onClass)
-	c.loop.Watch(pods, c.onPod)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(claims, c.onClaim)
+	l.Watch(volumes, c.onVolume)
+	l.Watch(classes, c.onClass)
+	l.Watch(pods, c.onPod)
+	return nil
 }
 
 // caches holds the informers' caches.
@@ -77,12 +81,6 @@ func newController(writer executor.Writer, recorder record.EventRecorder, of cac
 	}
 	return c, nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile takes the steps of a claim or a volume until none is left. A conflict is an error:
 // the change of a volume that is bound to another claim does not wake this one.

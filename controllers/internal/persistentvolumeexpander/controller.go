@@ -8,50 +8,48 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, eventSource its name in events and workers its
-// default.
-const (
-	Name        = "persistentvolume-expander-controller"
-	eventSource = "volume_expand"
-	workers     = 10
-)
+// eventSource is upstream's source of the controller's events.
+const eventSource = "volume_expand"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "persistentvolume-expander-controller", Workers: 10, Aliases: []string{"persistentvolume-expander"}, Account: "expand-controller",
+		About:   "reports which claims wait for an external controller to expand them",
+		Watches: []string{"persistentvolumeclaims", "persistentvolumes"}, Writes: []string{"events"},
+		Docs:  "concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims",
+		Build: build,
+	}
+}
 
 // Controller reports claims that wait for their expansion. Its keys are claims.
 type Controller struct {
 	recorder record.EventRecorder
 	claims   volumeindex.Claims
 	volumes  volumeindex.Volumes
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	claims, volumes := e.Informers.PersistentVolumeClaims().Informer(), e.Informers.PersistentVolumes().Informer()
-	c := &Controller{recorder: e.Recorder.For(eventSource)}
+func build(p *controller.Parts) error {
+	claims, volumes := p.Informers.PersistentVolumeClaims().Informer(), p.Informers.PersistentVolumes().Informer()
+	c := &Controller{recorder: p.Recorder.For(eventSource)}
 	var err error
 	if c.claims, err = volumeindex.NewClaims(claims.GetIndexer()); err != nil {
-		return nil, err
+		return err
 	}
 	if c.volumes, err = volumeindex.NewVolumes(volumes.GetIndexer()); err != nil {
-		return nil, err
+		return err
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(claims, onClaim)
+	l := p.Loop(c)
+	l.Watch(claims, onClaim)
 	// The loop waits for the volumes.
-	c.loop.Watch(volumes, loop.None)
-	return c, nil
+	l.Watch(volumes, loop.None)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onClaim enqueues a claim whose request has grown.
 func onClaim(ev loop.Event) []types.NamespacedName {

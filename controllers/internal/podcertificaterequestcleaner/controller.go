@@ -5,45 +5,45 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "podcertificaterequest-cleaner-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "podcertificaterequest-cleaner-controller"
 
 // keptFor is the time for which requests are kept, as upstream.
 const keptFor = 15 * time.Minute
 
-// Controller deletes requests. Its keys are their names.
-type Controller struct {
-	client   kubernetes.Interface
-	requests certificateslisters.PodCertificateRequestLister
-	clock    clock.Clock
-	loop     loop.Loop
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Account: "podcertificaterequestcleaner",
+		About:   "deletes requests for certificates of pods 15 minutes after their creation",
+		Watches: []string{"podcertificaterequests"}, Writes: []string{"podcertificaterequests"},
+		Docs:  "reference/access-authn-authz/certificate-signing-requests/#pod-certificate-requests",
+		Build: build,
+	}
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	requests := e.Informers.PodCertificateRequests()
-	c := &Controller{client: client, requests: requests.Lister(), clock: e.Clock}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(requests.Informer(), wakeAdded)
-	return c, nil
+// Controller deletes requests. Its keys are their names.
+type Controller struct {
+	client kubernetes.Interface
+	clock  clock.Clock
+}
+
+func build(p *controller.Parts) error {
+	requests := p.Informers.PodCertificateRequests()
+	c := &Controller{client: p.Client, clock: p.Clock}
+	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
+	l.Watch(requests.Informer(), wakeAdded)
+	return nil
 }
 
 // wakeAdded enqueues new requests. The time of creation, on which the decision depends, does
@@ -55,25 +55,13 @@ func wakeAdded(ev loop.Event) []types.NamespacedName {
 	return nil
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
-
-// Reconcile deletes the request if it is old enough, and otherwise requeues it for that time.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	request, err := c.requests.PodCertificateRequests(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting pod certificate request %s: %w", key, err)
-	}
+// reconcile deletes the request if it is old enough, and otherwise requeues it for that time.
+func (c *Controller) reconcile(ctx context.Context, request *certificatesv1.PodCertificateRequest) (loop.Result, error) {
+	key := loop.KeyOf(request)
 	if remaining := request.CreationTimestamp.Add(keptFor).Sub(c.clock.Now()); remaining > 0 {
 		return loop.Result{RequeueAfter: remaining}, nil
 	}
-	if err := executor.DeleteSame(ctx, c.client.CertificatesV1().PodCertificateRequests(key.Namespace).Delete, request); err != nil {
+	if err := executor.DeleteSame(ctx, c.client.CertificatesV1().PodCertificateRequests(request.Namespace).Delete, request); err != nil {
 		return loop.Result{}, fmt.Errorf("deleting pod certificate request %s: %w", key, err)
 	}
 	return loop.Result{}, nil

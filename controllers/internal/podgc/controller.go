@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +17,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/disruption"
 	"minikcm.dev/minikcm/internal/loop"
@@ -30,20 +31,27 @@ const (
 	// quarantine is the time between the deletion of a node and the deletion of its pods.
 	quarantine = 40 * time.Second
 	// period is the longest delay for other pods.
-	period           = 20 * time.Second
-	defaultThreshold = 12500
-	workers          = 4
-	parallel         = 16
+	period   = 20 * time.Second
+	parallel = 16
 )
 
 // orphaned is the note in the status of a pod whose node is gone.
 var orphaned = disruption.Note{Reason: "DeletionByPodGC", Message: "PodGC: node no longer exists", Fail: true}
 
-// Options configure the controller.
-type Options struct {
-	// TerminatedPodThreshold is the number of ended pods to keep: 0 means upstream's
-	// 12,500, and a negative number all.
-	TerminatedPodThreshold int
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 4, Aliases: []string{"podgc"}, Account: "pod-garbage-collector",
+		About:   "deletes pods that have ended or whose node is gone",
+		Watches: []string{"pods", "nodes"}, Writes: []string{"pods", "pods/status"},
+		Docs:     "concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection",
+		Defaults: func(s *controller.Settings) { s.PodGCController.TerminatedPodGCThreshold = 12500 },
+		Flags: func(fs *pflag.FlagSet, s *controller.Settings) {
+			c := &s.PodGCController
+			fs.Int32Var(&c.TerminatedPodGCThreshold, "terminated-pod-gc-threshold", c.TerminatedPodGCThreshold, "number of ended pods to keep; 0 or less keeps all")
+		},
+		Build: build,
+	}
 }
 
 // Controller deletes pods. Its keys are pods; keys without a namespace are nodes, and the
@@ -65,36 +73,21 @@ type Controller struct {
 // allEnded is the key that represents all ended pods.
 var allEnded = types.NamespacedName{}
 
-// New returns a controller. Run starts it. The zero value of opts is upstream's
-// defaults.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	podsByNode, err := bynode.New(p.Informers.Pods().Informer())
 	if err != nil {
-		return nil, err
-	}
-	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
-	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+		return err
 	}
 	c := &Controller{
-		clock: e.Clock, client: client, threshold: opts.TerminatedPodThreshold,
-		nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(), podsByNode: podsByNode,
+		clock: p.Clock, client: p.Client, threshold: int(p.Settings.PodGCController.TerminatedPodGCThreshold),
+		nodes: p.Informers.Nodes().Lister(), pods: p.Informers.Pods().Lister(), podsByNode: podsByNode,
 		ended: map[types.NamespacedName]bool{},
 	}
-	if c.threshold == 0 {
-		c.threshold = defaultThreshold
-	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
-	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
-	return c, nil
+	c.loop = p.Loop(c)
+	c.loop.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
+	c.loop.Watch(p.Informers.Pods().Informer(), c.wakeForPod)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForNode enqueues a deleted node after its quarantine, and the pods of a node that has
 // been taken out of service.

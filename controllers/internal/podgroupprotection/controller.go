@@ -14,47 +14,41 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/protection"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loop"
-)
-
-// Name is upstream's name of the controller, and workers its default.
-const (
-	Name    = "podgroup-protection-controller"
-	workers = 1
 )
 
 // finalizer is upstream's finalizer of PodGroups.
 const finalizer = "scheduling.k8s.io/podgroup-protection"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "podgroup-protection-controller", Gate: featuregates.GenericWorkload, Account: "podgroup-protection-controller",
+		About:   "keeps PodGroups that are being deleted until their pods have ended",
+		Watches: []string{"podgroups", "pods"}, Writes: []string{"podgroups"},
+		Docs:  "concepts/scheduling-eviction/gang-scheduling/",
+		Build: build,
+	}
+}
 
 // Controller releases PodGroups. Its keys are PodGroups.
 type Controller struct {
 	client kubernetes.Interface
 	groups schedulinglisters.PodGroupLister
 	pods   corelisters.PodLister
-	loop   loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	groups, pods := e.Informers.PodGroups(), e.Informers.Pods()
-	c := &Controller{client: client, groups: groups.Lister(), pods: pods.Lister()}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(groups.Informer(), loop.Self)
-	c.loop.Watch(pods.Informer(), wakeForPod)
-	return c, nil
+func build(p *controller.Parts) error {
+	groups, pods := p.Informers.PodGroups(), p.Informers.Pods()
+	c := &Controller{client: p.Client, groups: groups.Lister(), pods: pods.Lister()}
+	l := p.Loop(c)
+	l.Watch(groups.Informer(), loop.Self)
+	l.Watch(pods.Informer(), wakeForPod)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod enqueues the group of a pod that has ended or is gone. An update may be the deletion of a pod
 // and the creation of another one of the same name.

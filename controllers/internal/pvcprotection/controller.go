@@ -13,18 +13,26 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/protection/guard"
 	"minikcm.dev/minikcm/controllers/internal/pvcprotection/decide"
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its default.
-const (
-	Name    = "persistentvolumeclaim-protection-controller"
-	workers = 30
-)
+// Name is upstream's name of the controller.
+const Name = "persistentvolumeclaim-protection-controller"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 30, Aliases: []string{"pvc-protection"}, Account: "pvc-protection-controller",
+		About:   "keeps claims that are being deleted until no pod uses them",
+		Watches: []string{"persistentvolumeclaims", "pods"}, Writes: []string{"persistentvolumeclaims", "persistentvolumeclaims/status"},
+		Docs:  "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
+		Build: build,
+	}
+}
 
 // Controller protects claims. Its keys are claims.
 type Controller struct {
@@ -32,7 +40,6 @@ type Controller struct {
 	api   api
 	kind  guard.Kind[*corev1.PersistentVolumeClaim]
 	pods  corelisters.PodLister
-	loop  loop.Loop
 }
 
 // api is the part of the Kubernetes API that the controller uses.
@@ -43,17 +50,12 @@ type api interface {
 	UpdateStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) error
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	c := newController(e.Clock, clientAPI{client}, e.Informers.PersistentVolumeClaims().Lister(), e.Informers.Pods().Lister())
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), loop.Self)
-	c.loop.Watch(e.Informers.Pods().Informer(), wakeForPod)
-	return c, nil
+func build(p *controller.Parts) error {
+	c := newController(p.Clock, clientAPI{p.Client}, p.Informers.PersistentVolumeClaims().Lister(), p.Informers.Pods().Lister())
+	l := p.Loop(c)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), loop.Self)
+	l.Watch(p.Informers.Pods().Informer(), wakeForPod)
+	return nil
 }
 
 func newController(clock clock.Clock, api api, claims corelisters.PersistentVolumeClaimLister, pods corelisters.PodLister) *Controller {
@@ -66,12 +68,6 @@ func newController(clock clock.Clock, api api, claims corelisters.PersistentVolu
 	}
 	return c
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod enqueues the claims of a pod.
 func wakeForPod(ev loop.Event) []types.NamespacedName {

@@ -8,39 +8,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/protection/guard"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its default.
-const (
-	Name    = "persistentvolume-protection-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "persistentvolume-protection-controller"
 
 // finalizer is upstream's finalizer of volumes.
 const finalizer = "kubernetes.io/pv-protection"
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"pv-protection"}, Account: "pv-protection-controller",
+		About:   "keeps volumes that are being deleted while they are bound",
+		Watches: []string{"persistentvolumes"}, Writes: []string{"persistentvolumes"},
+		Docs:  "concepts/storage/persistent-volumes/#storage-object-in-use-protection",
+		Build: build,
+	}
+}
+
 // Controller protects volumes. Its keys are their names.
 type Controller struct {
 	volumes guard.Kind[*corev1.PersistentVolume]
-	loop    loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	volumes := e.Informers.PersistentVolumes()
+func build(p *controller.Parts) error {
+	volumes := p.Informers.PersistentVolumes()
 	c := &Controller{volumes: kindOf(volumes.Lister(), func(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-		return client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
+		return p.Client.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
 	})}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(volumes.Informer(), loop.Self)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(volumes.Informer(), loop.Self)
+	return nil
 }
 
 // kindOf returns how volumes are protected: a bound one is used.
@@ -53,12 +55,6 @@ func kindOf(volumes corelisters.PersistentVolumeLister, update func(context.Cont
 		},
 	}
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // Reconcile updates one volume.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {

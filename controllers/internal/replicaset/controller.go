@@ -1,53 +1,46 @@
 package replicaset
 
 import (
-	"context"
-
 	"k8s.io/client-go/tools/cache"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/plan"
-	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "replicaset-controller"
 
-// workers is the number of owners reconciled at once, upstream's default.
-const workers = 5
-
-// Controller creates and deletes the pods of owners of one kind. Its keys are the owners.
-type Controller struct{ loop loop.Loop }
-
-// New returns a controller of ReplicaSets. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	return NewOf(e, Name, Name, e.Informers.ReplicaSets().Informer(), ReplicaSets())
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"replicaset"}, Account: "replicaset-controller",
+		About:   "keeps the pods of ReplicaSets",
+		Watches: []string{"replicasets", "pods"}, Writes: []string{"pods", "replicasets/status"},
+		Docs: "concepts/workloads/controllers/replicaset/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-replicaset-syncs", What: "ReplicaSets", In: func(s *controller.Settings) *int32 {
+			return &s.ReplicaSetController.ConcurrentRSSyncs
+		}},
+		Build: build,
+	}
 }
 
-// NewOf returns a controller of owners of another kind. Run starts it. name is the
-// controller's name, and component the source of its events.
-func NewOf[T plan.Object](e *env.Env, name, component string, informer cache.SharedIndexInformer, owners Owners[T]) (*Controller, error) {
-	client, _, err := e.ClientFor(name)
-	if err != nil {
-		return nil, err
-	}
-	pods := e.Informers.Pods().Informer()
+func build(p *controller.Parts) error {
+	return Build(p, p.Name, p.Informers.ReplicaSets().Informer(), ReplicaSets())
+}
+
+// Build builds a controller that creates and deletes the pods of owners, which are in the cache of informer. Its keys are
+// the owners. component is the source of its events.
+func Build[T plan.Object](p *controller.Parts, component string, informer cache.SharedIndexInformer, owners Owners[T]) error {
 	r, err := NewReconciler(owners, Sources{
-		Clock: e.Clock, ReplicaSets: informer.GetIndexer(),
-		Executor: executor.Executor{Writer: executor.NewWriter(client), Recorder: e.Recorder.For(component)},
+		Clock: p.Clock, ReplicaSets: informer.GetIndexer(),
+		Executor: executor.Executor{Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(component)},
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &Controller{loop: loop.New(e.Loop(name, workers), r)}
-	c.loop.Watch(informer, r.OnReplicaSet)
-	c.loop.Watch(pods, r.OnPod, r.ObservePod)
-	return c, nil
+	l := p.Loop(r)
+	l.Watch(informer, r.OnReplicaSet)
+	l.Watch(p.Informers.Pods().Informer(), r.OnPod, r.ObservePod)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }

@@ -1,19 +1,23 @@
 package replicationcontroller
 
 import (
-	"context"
-
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/replicaset"
 )
 
-// Name is upstream's name of the controller.
-const Name = "replicationcontroller-controller"
-
-// component is upstream's source of the controller's events.
-const component = "replication-controller"
-
-// New returns a controller of ReplicationControllers. Run starts it.
-func New(_ context.Context, e *env.Env) (*replicaset.Controller, error) {
-	return replicaset.NewOf(e, Name, component, e.Informers.ReplicationControllers().Informer(), Owners())
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "replicationcontroller-controller", Workers: 5, Aliases: []string{"replicationcontroller"}, Account: "replication-controller",
+		About:   "keeps the pods of ReplicationControllers",
+		Watches: []string{"replicationcontrollers", "pods"}, Writes: []string{"pods", "replicationcontrollers/status"},
+		Docs: "concepts/workloads/controllers/replicationcontroller/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-rc-syncs", What: "ReplicationControllers", In: func(s *controller.Settings) *int32 {
+			return &s.ReplicationController.ConcurrentRCSyncs
+		}},
+		Build: func(p *controller.Parts) error {
+			// The source of its events is upstream's.
+			return replicaset.Build(p, "replication-controller", p.Informers.ReplicationControllers().Informer(), Owners())
+		},
+	}
 }

@@ -17,14 +17,8 @@ import (
 
 // reconcileClaim removes from a claim the reservations, the allocation and the finalizer that its consumers
 // do not need any more.
-func (c *Controller) reconcileClaim(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	claim, err := c.claims.ResourceClaims(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting resource claim %s: %w", key, err)
-	}
+func (c *Controller) reconcileClaim(ctx context.Context, claim *resourcev1.ResourceClaim) (loop.Result, error) {
+	key := loop.KeyOf(claim)
 	ended, err := c.ended(ctx, claim)
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("checking the consumers of resource claim %s: %w", key, err)

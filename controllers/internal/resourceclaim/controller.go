@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,22 +14,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/resourceclaim/decide"
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/podreferences"
 )
 
-// Name is upstream's name of the controller, eventSource upstream's source of its events,
-// fieldManager the field manager of its writes of pods, and Workers upstream's default.
 const (
-	Name         = "resourceclaim-controller"
-	eventSource  = "resource_claim"
+	eventSource = "resource_claim" // upstream's
+	// fieldManager is the field manager of its writes of pods, and workers upstream's default.
 	fieldManager = "ResourceClaimController"
-	Workers      = 50
+	workers      = 50
 )
 
 const podsByClaim = "minikcm.dev/pods-by-resource-claim"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "resourceclaim-controller", Workers: workers, Aliases: []string{"resource-claim-controller"}, Account: "resource-claim-controller",
+		About:   "creates the resource claims of pods from templates, and frees claims whose pods have ended",
+		Watches: []string{"pods", "resourceclaims", "resourceclaimtemplates"},
+		Writes:  []string{"resourceclaims", "resourceclaims/status", "pods/status"},
+		Docs:    "concepts/scheduling-eviction/dynamic-resource-allocation/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-resourceclaim-syncs", What: "pods and resource claims", In: func(s *controller.Settings) *int32 {
+			return &s.ResourceClaimController.ConcurrentSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller provides pods with claims and frees claims. Its loops have the keys of pods and of
 // claims.
@@ -43,38 +56,34 @@ type Controller struct {
 	templates resourcelisters.ResourceClaimTemplateLister
 	generated *generated
 	creates   env.ClaimCreates
-	registry  prometheus.Registerer
-
-	podLoop, claimLoop loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	pods := e.Informers.Pods()
-	claims, templates := e.Informers.ResourceClaims(), e.Informers.ResourceClaimTemplates()
+func build(p *controller.Parts) error {
+	pods := p.Informers.Pods()
+	claims, templates := p.Informers.ResourceClaims(), p.Informers.ResourceClaimTemplates()
 	c := &Controller{
-		client: client, recorder: e.Recorder.For(eventSource),
+		client: p.Client, recorder: p.Recorder.For(eventSource),
 		pods: pods.Lister(), users: pods.Informer().GetIndexer(), claims: claims.Lister(), templates: templates.Lister(),
-		creates: env.NewClaimCreates(e), registry: e.Registry,
+		creates: env.NewClaimCreates(p.Env),
 	}
+	var err error
 	if c.generated, err = newGenerated(claims.Informer().GetIndexer()); err != nil {
-		return nil, fmt.Errorf("indexing resource claims by their pods: %w", err)
+		return fmt.Errorf("indexing resource claims by their pods: %w", err)
 	}
 	if err := indexPods(c.users); err != nil {
-		return nil, fmt.Errorf("indexing pods by their resource claims: %w", err)
+		return fmt.Errorf("indexing pods by their resource claims: %w", err)
 	}
-	c.podLoop = loop.New(e.Loop(Name, Workers), loop.Func(c.reconcilePod))
-	c.podLoop.Watch(pods.Informer(), onPod, c.generated.observePod)
-	c.podLoop.Watch(claims.Informer(), c.podsOf, c.generated.observeClaim)
-	c.podLoop.Watch(templates.Informer(), loop.None)
-	c.claimLoop = loop.New(e.Loop(Name+"-claims", Workers), loop.Func(c.reconcileClaim))
-	c.claimLoop.Watch(pods.Informer(), claimsOf)
-	c.claimLoop.Watch(claims.Informer(), onClaim)
-	return c, nil
+	podLoop := p.Loop(controller.Each(pods.Informer(), c.reconcilePod))
+	podLoop.Watch(pods.Informer(), onPod, c.generated.observePod)
+	podLoop.Watch(claims.Informer(), c.podsOf, c.generated.observeClaim)
+	podLoop.Watch(templates.Informer(), loop.None)
+	claimLoop := p.Beside("-claims", workers, controller.Each(claims.Informer(), c.reconcileClaim))
+	claimLoop.Watch(pods.Informer(), claimsOf)
+	claimLoop.Watch(claims.Informer(), onClaim)
+	if p.Registry != nil {
+		p.Go(c.publish(p.Registry))
+	}
+	return nil
 }
 
 // indexPods adds an index of pods by the keys of their claims, unless the cache has it.
@@ -95,23 +104,18 @@ func indexPods(pods cache.Indexer) error {
 	}})
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	if c.registry != nil {
+// publish publishes the number of claims until ctx ends.
+func (c *Controller) publish(registry prometheus.Registerer) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		counted := newCensus(c.claims)
-		if err := c.registry.Register(counted); err != nil {
+		if err := registry.Register(counted); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
-		defer c.registry.Unregister(counted)
+		defer registry.Unregister(counted)
+		<-ctx.Done()
+		return nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.podLoop.Run(ctx) })
-	group.Go(func() error { return c.claimLoop.Run(ctx) })
-	return group.Wait()
 }
-
-// Stats returns the counters of the loop of pods.
-func (c *Controller) Stats() loop.Stats { return c.podLoop.Stats() }
 
 // onPod wakes a pod with claims.
 func onPod(ev loop.Event) []types.NamespacedName {

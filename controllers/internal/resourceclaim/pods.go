@@ -8,7 +8,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -18,14 +17,8 @@ import (
 
 // reconcilePod generates the claims of a pod, writes their names into its status, and reserves
 // claims for it if it has a node.
-func (c *Controller) reconcilePod(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting pod %s: %w", key, err)
-	}
+func (c *Controller) reconcilePod(ctx context.Context, pod *corev1.Pod) (loop.Result, error) {
+	key := loop.KeyOf(pod)
 	if pod.DeletionTimestamp != nil || decide.Ended(pod) {
 		return loop.Result{}, nil
 	}

@@ -15,17 +15,24 @@ import (
 	requestlisters "k8s.io/client-go/listers/resource/v1alpha3"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/resourcepoolstatusrequest/decide"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "resourcepoolstatusrequest-controller"
-	workers = 1
-)
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "resourcepoolstatusrequest-controller", Gate: featuregates.DRAResourcePoolStatus, Account: "resourcepoolstatusrequest-controller",
+		About:   "answers ResourcePoolStatusRequests with the numbers of devices in pools, and deletes the requests an hour later",
+		Watches: []string{"resourcepoolstatusrequests", "resourceslices", "resourceclaims", "devicetaintrules"},
+		Writes:  []string{"resourcepoolstatusrequests", "resourcepoolstatusrequests/status"},
+		Docs:    "reference/kubernetes-api/resource/resource-pool-status-request-v1alpha3/",
+		Build:   build,
+	}
+}
 
 // Controller answers and deletes requests. Its keys are their names.
 type Controller struct {
@@ -36,31 +43,23 @@ type Controller struct {
 	claims   resourcelisters.ResourceClaimLister
 	rules    resourcelisters.DeviceTaintRuleLister
 	metrics  *metrics
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	requests, slices := e.Informers.ResourcePoolStatusRequests(), e.Informers.ResourceSlices()
-	claims, rules := e.Informers.ResourceClaims(), e.Informers.DeviceTaintRules()
+func build(p *controller.Parts) error {
+	requests, slices := p.Informers.ResourcePoolStatusRequests(), p.Informers.ResourceSlices()
+	claims, rules := p.Informers.ResourceClaims(), p.Informers.DeviceTaintRules()
 	c := &Controller{
-		clock: e.Clock, client: client, metrics: newMetrics(e),
+		clock: p.Clock, client: p.Client, metrics: newMetrics(p.Env),
 		requests: requests.Lister(), slices: slices.Lister(), claims: claims.Lister(), rules: rules.Lister(),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(requests.Informer(), loop.Self)
-	c.loop.Watch(slices.Informer(), c.wakeWaiting)
+	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
+	l.Watch(requests.Informer(), loop.Self)
+	l.Watch(slices.Informer(), c.wakeWaiting)
 	// Claims and rules wake nothing: a request is answered from their state at that time.
-	c.loop.Watch(claims.Informer(), wakeNone)
-	c.loop.Watch(rules.Informer(), wakeNone)
-	return c, nil
+	l.Watch(claims.Informer(), loop.None)
+	l.Watch(rules.Informer(), loop.None)
+	return nil
 }
-
-func wakeNone(loop.Event) []types.NamespacedName { return nil }
 
 // wakeWaiting enqueues the requests that have no answer, because a pool was not complete, and may get one by a
 // slice of their driver.
@@ -82,21 +81,8 @@ func (c *Controller) wakeWaiting(ev loop.Event) []types.NamespacedName {
 	return keys
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
-
-// Reconcile answers a request that has no status, and deletes it when its time is over.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	request, err := c.requests.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting ResourcePoolStatusRequest %s: %w", key.Name, err)
-	}
+// reconcile answers a request that has no status, and deletes it when its time is over.
+func (c *Controller) reconcile(ctx context.Context, request *resourcev1alpha3.ResourcePoolStatusRequest) (loop.Result, error) {
 	now := c.clock.Now()
 	if left := decide.Expiry(request).Sub(now); left <= 0 {
 		return loop.Result{}, c.delete(ctx, request)
@@ -104,6 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{RequeueAfter: left}, nil
 	}
 	input := decide.Input{Request: request}
+	var err error
 	if input.Slices, err = c.slices.List(labels.Everything()); err != nil {
 		return loop.Result{}, fmt.Errorf("listing ResourceSlices: %w", err)
 	}
@@ -122,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	_, err = c.client.ResourceV1alpha3().ResourcePoolStatusRequests().UpdateStatus(ctx, answered, metav1.UpdateOptions{})
 	c.metrics.answered(request.Spec.Driver, c.clock.Now().Sub(now), err)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("updating the status of ResourcePoolStatusRequest %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("updating the status of ResourcePoolStatusRequest %s: %w", request.Name, err)
 	}
 	return loop.Result{}, nil
 }

@@ -19,7 +19,7 @@ import (
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/resourcequota/decide"
 	"minikcm.dev/minikcm/internal/loop"
@@ -29,13 +29,23 @@ import (
 // Name is upstream's name of the controller.
 const Name = "resourcequota-controller"
 
-// Workers is the number of quotas that are counted at once, the default of upstream's
-// --concurrent-resource-quota-syncs.
-const Workers = 5
-
 // conflictRetry is the delay before a quota is counted again that has changed, or whose
 // objects have, since it was counted.
 const conflictRetry = 100 * time.Millisecond
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"resourcequota"}, Account: "resourcequota-controller",
+		About:   "counts what a namespace uses of its quotas",
+		Watches: []string{"resourcequotas", "pods", "services", "persistentvolumeclaims", "resourceclaims", "deviceclasses", "what quotas count"}, Writes: []string{"resourcequotas/status"},
+		Docs: "concepts/policy/resource-quotas/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-resource-quota-syncs", What: "quotas", In: func(s *controller.Settings) *int32 {
+			return &s.ResourceQuotaController.ConcurrentResourceQuotaSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller maintains the status of quotas. Its keys are quotas.
 type Controller struct {
@@ -49,61 +59,42 @@ type Controller struct {
 	live     live
 	counted  *counted
 	executor executor.Executor
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, config, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	resourceClaims := e.Informers.ResourceClaims()
+func build(p *controller.Parts) error {
+	resourceClaims := p.Informers.ResourceClaims()
 	c := &Controller{
-		clock: e.Clock, quotas: e.Informers.ResourceQuotas().Lister(), pods: e.Informers.Pods().Lister(),
-		services: e.Informers.Services().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister(), devices: resourceClaims.Lister(),
+		clock: p.Clock, quotas: p.Informers.ResourceQuotas().Lister(), pods: p.Informers.Pods().Lister(),
+		services: p.Informers.Services().Lister(), claims: p.Informers.PersistentVolumeClaims().Lister(), devices: resourceClaims.Lister(),
 		executor: executor.Executor{
-			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(client), Recorder: e.Recorder.For(Name),
+			Kind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Writer: executor.NewWriter(p.Client), Recorder: p.Recorder.For(p.Name),
 		},
 	}
-	classes := e.Informers.DeviceClasses()
+	classes := p.Informers.DeviceClasses()
 	backing := quota.Backing{Classes: c.all(classes.Lister()), Pod: c.pod, Claims: c.claimsIn}
-	c.registry = quota.NewRegistry(c.list, e.Clock, backing)
-	c.live = live{client: client, clock: e.Clock, backing: backing}
-	if c.counted, err = newCounted(config, e.Ledger); err != nil {
-		return nil, err
+	c.registry = quota.NewRegistry(c.list, p.Clock, backing)
+	c.live = live{client: p.Client, clock: p.Clock, backing: backing}
+	var err error
+	if c.counted, err = newCounted(p.Config, p.Ledger); err != nil {
+		return err
 	}
-	c.loop = loop.New(e.Loop(Name, Workers), loop.Func(c.reconcile))
-	c.loop.Watch(e.Informers.ResourceQuotas().Informer(), wakeOutdated)
-	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
-	c.loop.Watch(e.Informers.Services().Informer(), c.wakeForService)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
-	c.loop.Watch(resourceClaims.Informer(), c.wakeForResourceClaim)
-	c.loop.Watch(classes.Informer(), loop.None)
-	return c, nil
-}
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	l := p.Loop(controller.Each(p.Informers.ResourceQuotas().Informer(), c.reconcile))
+	l.Watch(p.Informers.ResourceQuotas().Informer(), wakeOutdated)
+	l.Watch(p.Informers.Pods().Informer(), c.wakeForPod)
+	l.Watch(p.Informers.Services().Informer(), c.wakeForService)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
+	l.Watch(resourceClaims.Informer(), c.wakeForResourceClaim)
+	l.Watch(classes.Informer(), loop.None)
+	p.Go(func(ctx context.Context) error {
 		c.counted.run(ctx, func(gr schema.GroupResource, namespace string) {
 			for _, key := range c.quotasFor(namespace, quota.Count(gr, nil)) {
-				c.loop.Add(key)
+				l.Add(key)
 			}
 		})
-	}()
-	err := c.loop.Run(ctx)
-	cancel()
-	<-ended
-	return err
+		return nil
+	})
+	return nil
 }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // list returns the objects of the kinds whose usage is more than their number.
 func (c *Controller) list(gvr schema.GroupVersionResource, namespace string) ([]runtime.Object, error) {
@@ -172,14 +163,7 @@ func complete(q *corev1.ResourceQuota) bool {
 }
 
 // reconcile counts the usage of a quota's namespace.
-func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	q, err := c.quotas.ResourceQuotas(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting ResourceQuota %s: %w", key, err)
-	}
+func (c *Controller) reconcile(ctx context.Context, q *corev1.ResourceQuota) (loop.Result, error) {
 	usage, usageErr := c.usage(ctx, q, c.registry, c.counted.stats)
 	p := decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	if p.Status != nil && quota.Lowers(p.Status.Used, q.Status.Used) {
@@ -187,6 +171,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (l
 		usage, usageErr = c.usage(ctx, q, c.live.registry(ctx), c.counted.liveStats)
 		p = decide.Quota(decide.Snapshot{Quota: q, Usage: usage}, c.clock.Now())
 	}
+	var err error
 	if p.Status != nil {
 		update := *q
 		update.Status = *p.Status

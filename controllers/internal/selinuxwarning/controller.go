@@ -15,19 +15,27 @@ import (
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/record"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/selinuxwarning/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "selinux-warning-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "selinux-warning-controller"
 
 // eventSource is the component of the events, as upstream.
 const eventSource = "selinux_warning"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, DisabledByDefault: true, Account: "selinux-warning-controller",
+		About:   "warns of pods that use a volume with different SELinux labels",
+		Watches: []string{"pods", "persistentvolumeclaims", "persistentvolumes", "csidrivers"}, Writes: []string{"events"},
+		Docs:  "tasks/configure-pod-container/security-context/#selinux-warning-controller",
+		Build: build,
+	}
+}
 
 // Controller reports conflicts. Its keys are pods.
 type Controller struct {
@@ -36,32 +44,24 @@ type Controller struct {
 	volumes corelisters.PersistentVolumeLister
 	drivers storagelisters.CSIDriverLister
 	events  record.EventRecorder
-	loop    loop.Loop
 
 	mu    sync.Mutex
 	users *decide.Users
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	drivers := e.Informers.CSIDrivers()
+func build(p *controller.Parts) error {
+	drivers := p.Informers.CSIDrivers()
 	c := &Controller{
-		pods: e.Informers.Pods().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister(), volumes: e.Informers.PersistentVolumes().Lister(), drivers: drivers.Lister(),
-		events: e.Recorder.For(eventSource), users: decide.NewUsers(),
+		pods: p.Informers.Pods().Lister(), claims: p.Informers.PersistentVolumeClaims().Lister(), volumes: p.Informers.PersistentVolumes().Lister(), drivers: drivers.Lister(),
+		events: p.Recorder.For(eventSource), users: decide.NewUsers(),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Pods().Informer(), wakeForPod)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
-	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), c.wakeForVolume)
-	c.loop.Watch(drivers.Informer(), c.wakeForDriver)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(p.Informers.Pods().Informer(), wakeForPod)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), c.wakeForClaim)
+	l.Watch(p.Informers.PersistentVolumes().Informer(), c.wakeForVolume)
+	l.Watch(drivers.Informer(), c.wakeForDriver)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForPod enqueues pods that are new, gone or have ended: the fields of a pod that its uses
 // depend on do not change.

@@ -11,40 +11,39 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Name is upstream's name of the controller.
 const Name = "serviceaccount-controller"
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"serviceaccount"}, Account: "service-account-controller",
+		About:   "gives every namespace its service account default",
+		Watches: []string{"namespaces", "serviceaccounts"}, Writes: []string{"serviceaccounts"},
+		Docs:  "reference/access-authn-authz/service-accounts-admin/#serviceaccount-controller",
+		Build: build,
+	}
+}
+
 // Controller creates missing service accounts. Its keys are namespaces.
 type Controller struct {
 	client     kubernetes.Interface
 	namespaces corelisters.NamespaceLister
 	accounts   corelisters.ServiceAccountLister
-	loop       loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	namespaces, accounts := e.Informers.Namespaces(), e.Informers.ServiceAccounts()
-	c := &Controller{client: client, namespaces: namespaces.Lister(), accounts: accounts.Lister()}
-	c.loop = loop.New(e.Loop(Name, 1), c)
-	c.loop.Watch(namespaces.Informer(), wakeNamespace)
-	c.loop.Watch(accounts.Informer(), wakeNamespaceOfAccount)
-	return c, nil
+func build(p *controller.Parts) error {
+	namespaces, accounts := p.Informers.Namespaces(), p.Informers.ServiceAccounts()
+	c := &Controller{client: p.Client, namespaces: namespaces.Lister(), accounts: accounts.Lister()}
+	l := p.Loop(c)
+	l.Watch(namespaces.Informer(), wakeNamespace)
+	l.Watch(accounts.Informer(), wakeNamespaceOfAccount)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 func wakeNamespace(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,23 +15,38 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller.
-const Name = "serviceaccount-token-controller"
-
-// workers is the default of upstream's --concurrent-serviceaccount-token-syncs.
-const workers = 5
-
 const noKey = "There is no key to sign tokens with: no secrets of service accounts are filled"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "serviceaccount-token-controller", Workers: 5, Aliases: []string{"serviceaccount-token"}, Account: "tokens-controller", OwnCredentials: true,
+		About:   "fills secrets with the tokens of service accounts",
+		Watches: []string{"secrets", "serviceaccounts"}, Writes: []string{"secrets", "serviceaccounts"},
+		Docs: "reference/access-authn-authz/service-accounts-admin/#token-controller",
+		Concurrency: controller.Concurrency{Flag: "concurrent-serviceaccount-token-syncs", What: "secrets of service accounts", In: func(s *controller.Settings) *int32 {
+			return &s.SAController.ConcurrentSATokenSyncs
+		}},
+		Flags: flags,
+		Idle: func(e *env.Env, _ *controller.Settings) string {
+			if e.MintToken != nil {
+				return ""
+			}
+			return noKey
+		},
+		Build: build,
+	}
+}
 
 // Controller maintains the secrets. Its keys are secrets, with the name followed by a slash
 // and the name of the account, which cannot be read from a secret that is gone.
 type Controller struct {
-	loop.Runner
 	client   kubernetes.Interface
 	secrets  corelisters.SecretLister
 	accounts corelisters.ServiceAccountLister
@@ -39,30 +55,27 @@ type Controller struct {
 	logger   klog.Logger
 }
 
-// New returns a controller. Run starts it. It signs tokens by the
-// environment's MintToken.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	if e.MintToken == nil {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, noKey)}, nil
-	}
-	client, config, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	ca, err := p.RootCertificates(p.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ca, err := e.RootCertificates(config)
-	if err != nil {
-		return nil, err
-	}
-	secrets, accounts := e.Informers.Secrets(), e.Informers.ServiceAccounts()
+	secrets, accounts := p.Informers.Secrets(), p.Informers.ServiceAccounts()
 	c := &Controller{
-		client: client, secrets: secrets.Lister(), accounts: accounts.Lister(),
-		mint: e.MintToken, ca: ca, logger: e.Logger,
+		client: p.Client, secrets: secrets.Lister(), accounts: accounts.Lister(),
+		mint: p.MintToken, ca: ca, logger: p.Logger,
 	}
-	l := loop.New(e.Loop(Name, workers), c)
+	l := p.Loop(c)
 	l.Watch(secrets.Informer(), wakeSecret)
 	l.Watch(accounts.Informer(), c.wakeSecretsOfAccount)
-	c.Runner = loop.Runs(l)
-	return c, nil
+	return nil
+}
+
+// flags adds flags for files, which the process reads.
+func flags(fs *pflag.FlagSet, s *controller.Settings) {
+	c := &s.SAController
+	fs.StringVar(&c.ServiceAccountKeyFile, "service-account-private-key-file", c.ServiceAccountKeyFile, "file of the private key, in PEM, that signs the tokens of service accounts")
+	fs.StringVar(&c.RootCAFile, "root-ca-file", c.RootCAFile, "file of the certificates that go with the tokens, and that namespaces get (default the kubeconfig's)")
 }
 
 func keyOf(secret *corev1.Secret) types.NamespacedName {

@@ -15,7 +15,8 @@ import (
 // stopped.
 func TestWithoutKey(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	c, err := serviceaccounttoken.New(t.Context(), &env.Env{Logger: logger})
+	d := serviceaccounttoken.Descriptor()
+	c, err := d.New(&env.Env{Logger: logger}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,16 +17,24 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/servicecidrs/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its default.
-const (
-	Name    = "service-cidr-controller"
-	workers = 5
-)
+// Name is upstream's name of the controller.
+const Name = "service-cidr-controller"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Account: "service-cidrs-controller",
+		About:   "protects ServiceCIDRs whose addresses are in use",
+		Watches: []string{"servicecidrs", "ipaddresses"}, Writes: []string{"servicecidrs", "servicecidrs/status"},
+		Docs:  "concepts/services-networking/cluster-ip-allocation/",
+		Build: build,
+	}
+}
 
 // Controller protects ServiceCIDRs. Its keys are their names.
 type Controller struct {
@@ -35,33 +43,21 @@ type Controller struct {
 	cidrs  networkinglisters.ServiceCIDRLister
 	ips    networkinglisters.IPAddressLister
 	events record.EventRecorder
-	loop   loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
+func build(p *controller.Parts) error {
 	c := &Controller{
-		clock:  e.Clock,
-		client: client,
-		cidrs:  e.Informers.ServiceCIDRs().Lister(),
-		ips:    e.Informers.IPAddresses().Lister(),
-		events: e.Recorder.For(Name),
+		clock:  p.Clock,
+		client: p.Client,
+		cidrs:  p.Informers.ServiceCIDRs().Lister(),
+		ips:    p.Informers.IPAddresses().Lister(),
+		events: p.Recorder.For(p.Name),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.ServiceCIDRs().Informer(), c.wakeForCIDR)
-	c.loop.Watch(e.Informers.IPAddresses().Informer(), c.wakeForIP)
-	return c, nil
+	l := p.Loop(controller.Each(p.Informers.ServiceCIDRs().Informer(), c.reconcile))
+	l.Watch(p.Informers.ServiceCIDRs().Informer(), c.wakeForCIDR)
+	l.Watch(p.Informers.IPAddresses().Informer(), c.wakeForIP)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForCIDR also enqueues the ServiceCIDRs being deleted that overlap one which is added
 // or removed: they may not be needed any longer, or be needed again.
@@ -100,15 +96,8 @@ func (c *Controller) going(match func(*networkingv1.ServiceCIDR) bool) []types.N
 	return keys
 }
 
-// Reconcile updates one ServiceCIDR.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	cidr, err := c.cidrs.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting service CIDR %s: %w", key.Name, err)
-	}
+// reconcile updates one ServiceCIDR.
+func (c *Controller) reconcile(ctx context.Context, cidr *networkingv1.ServiceCIDR) (loop.Result, error) {
 	all, err := c.cidrs.List(labels.Everything())
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing service CIDRs: %w", err)
@@ -121,7 +110,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	}
 	decision := decide.ServiceCIDR(cidr, all, ips, c.clock.Now())
 	if err := c.write(ctx, cidr, decision); err != nil && !apierrors.IsNotFound(err) {
-		return loop.Result{}, fmt.Errorf("updating service CIDR %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("updating service CIDR %s: %w", cidr.Name, err)
 	}
 	return loop.Result{RequeueAfter: decision.Wait}, nil
 }

@@ -15,51 +15,50 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/record"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its default.
+// Name is upstream's name of the controller.
 const (
 	Name        = "service-lb-controller"
 	eventSource = "service-controller"
-	workers     = 1
 )
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"service"}, Account: "service-controller",
+		About:   "gives Services of type LoadBalancer simulated addresses",
+		Watches: []string{"services", "nodes"}, Writes: []string{"services", "services/status"},
+		Docs: "concepts/services-networking/service/#loadbalancer",
+		Concurrency: controller.Concurrency{Flag: "concurrent-service-syncs", What: "load balancers", In: func(s *controller.Settings) *int32 {
+			return &s.ServiceController.ConcurrentServiceSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller manages simulated load balancers. Its keys are Services.
 type Controller struct {
 	client   kubernetes.Interface
-	services corelisters.ServiceLister
 	nodes    corelisters.NodeLister
 	balancer *balancer
 	events   record.EventRecorder
-	loop     loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
+func build(p *controller.Parts) error {
 	c := &Controller{
-		client:   client,
-		services: e.Informers.Services().Lister(),
-		nodes:    e.Informers.Nodes().Lister(),
-		balancer: newBalancer(e.LoadBalancers),
-		events:   e.Recorder.For(eventSource),
+		client:   p.Client,
+		nodes:    p.Informers.Nodes().Lister(),
+		balancer: newBalancer(p.LoadBalancers),
+		events:   p.Recorder.For(eventSource),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Services().Informer(), c.wakeForService)
-	c.loop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
-	return c, nil
+	l := p.Loop(controller.Each(p.Informers.Services().Informer(), c.reconcile))
+	l.Watch(p.Informers.Services().Informer(), c.wakeForService)
+	l.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForService enqueues Services that have or want a load balancer. It records the
 // addresses that another process has assigned before the controller chooses any other.
@@ -97,15 +96,8 @@ func (c *Controller) wakeForNode(ev loop.Event) []types.NamespacedName {
 	return c.balancer.services()
 }
 
-// Reconcile configures or deletes the load balancer of one Service.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	service, err := c.services.Services(key.Namespace).Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting service %s: %w", key, err)
-	}
+// reconcile configures or deletes the load balancer of one Service.
+func (c *Controller) reconcile(ctx context.Context, service *corev1.Service) (loop.Result, error) {
 	all, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing nodes: %w", err)

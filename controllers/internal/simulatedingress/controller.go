@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/network/routes"
@@ -30,8 +31,18 @@ import (
 const (
 	Name    = "simulated-ingress-controller"
 	Account = "simulated-ingress-controller"
-	workers = 1
 )
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Account: Account,
+		About:   "serves the Ingresses of IngressClasses whose controller is minikcm.dev/simulated (not one of upstream's)",
+		Watches: []string{"ingressclasses", "services", "ingresses"}, Writes: []string{"services", "ingresses/status"},
+		Docs:  "concepts/services-networking/ingress-controllers/",
+		Build: build,
+	}
+}
 
 // Controller serves IngressClasses. Its keys are IngressClasses, without a namespace, and Ingresses.
 type Controller struct {
@@ -58,18 +69,14 @@ type seen struct {
 	status []networkingv1.IngressLoadBalancerIngress
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	classes, services := e.Informers.IngressClasses(), e.Informers.Services()
-	c := &Controller{env: e, client: client, classes: classes.Lister(), services: services.Lister(), events: e.Recorder.For(Name), seen: map[types.NamespacedName]seen{}}
-	c.loop = loop.New(e.Loop(Name, workers), c)
+func build(p *controller.Parts) error {
+	classes, services := p.Informers.IngressClasses(), p.Informers.Services()
+	c := &Controller{env: p.Env, client: p.Client, classes: classes.Lister(), services: services.Lister(), events: p.Recorder.For(p.Name), seen: map[types.NamespacedName]seen{}}
+	c.loop = loop.New(p.Options(), c)
+	p.Go(c.run)
 	c.loop.Watch(classes.Informer(), loop.Self)
 	c.loop.Watch(services.Informer(), onService)
-	return c, nil
+	return nil
 }
 
 // onService wakes the class of a router's Service.
@@ -88,8 +95,8 @@ func onService(ev loop.Event) []types.NamespacedName {
 	return []types.NamespacedName{{Name: router.Name}}
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
+// run works until ctx ends.
+func (c *Controller) run(ctx context.Context) error {
 	err := c.loop.Run(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,9 +105,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	return err
 }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // begin starts to watch Ingresses.
 func (c *Controller) begin() error {

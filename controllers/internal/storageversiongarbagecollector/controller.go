@@ -17,18 +17,28 @@ import (
 	leaselisters "k8s.io/client-go/listers/coordination/v1"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/storageversiongarbagecollector/decide"
+	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/members"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "storageversion-garbage-collector-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "storageversion-garbage-collector-controller"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Aliases: []string{"storage-version-gc"}, Gate: featuregates.StorageVersionAPI,
+		Account: "storage-version-garbage-collector",
+		About:   "removes the entries of API servers that are gone from StorageVersions",
+		Watches: []string{"storageversions", "leases"}, Writes: []string{"storageversions", "storageversions/status"},
+		Docs:  "concepts/architecture/leases/#api-server-identity",
+		Build: build,
+	}
+}
 
 // Controller removes entries of StorageVersions. Its keys are their names.
 type Controller struct {
@@ -38,31 +48,19 @@ type Controller struct {
 	// leaseClient and client are of the API, not of the caches.
 	leaseClient leaseclient.LeasesGetter
 	client      versionclient.StorageVersionsGetter
-	loop        loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	leases, versions := e.Informers.Leases(), e.Informers.StorageVersions()
+func build(p *controller.Parts) error {
+	leases, versions := p.Informers.Leases(), p.Informers.StorageVersions()
 	c := &Controller{
-		clock: e.Clock, leases: leases.Lister(), versions: versions.Lister(),
-		leaseClient: client.CoordinationV1(), client: client.InternalV1alpha1(),
+		clock: p.Clock, leases: leases.Lister(), versions: versions.Lister(),
+		leaseClient: p.Client.CoordinationV1(), client: p.Client.InternalV1alpha1(),
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(leases.Informer(), c.wakeForLease)
-	c.loop.Watch(versions.Informer(), c.wakeForVersion)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(leases.Informer(), c.wakeForLease)
+	l.Watch(versions.Informer(), c.wakeForVersion)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForLease enqueues the StorageVersions with an entry of the API server whose Lease was deleted.
 func (c *Controller) wakeForLease(ev loop.Event) []types.NamespacedName {

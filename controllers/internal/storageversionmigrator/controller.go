@@ -16,16 +16,25 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/storageversionmigrator/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "storage-version-migrator-controller"
-	workers = 5
-)
+// Name is upstream's name of the controller.
+const Name = "storage-version-migrator-controller"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"svm"}, Account: "storage-version-migrator-controller",
+		About:   "writes the objects of a resource again, so that they are stored in its current version",
+		Watches: []string{"storageversionmigrations"},
+		Writes:  []string{"storageversionmigrations/status", "customresourcedefinitions/status", "every resource that can be patched"},
+		Docs:    "tasks/manage-kubernetes-objects/storage-version-migration/",
+		Build:   build,
+	}
+}
 
 // Controller runs migrations. Its keys are their names.
 type Controller struct {
@@ -35,38 +44,26 @@ type Controller struct {
 	definitions definitions
 	migrations  migrationlisters.StorageVersionMigrationLister
 	clock       clock.Clock
-	loop        loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, config, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	objects, err := metadata.NewForConfig(p.Config)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("making the metadata client of %s: %w", p.Name, err)
 	}
-	objects, err := metadata.NewForConfig(config)
+	dynamicClient, err := dynamic.NewForConfig(p.Config)
 	if err != nil {
-		return nil, fmt.Errorf("making the metadata client of %s: %w", Name, err)
+		return fmt.Errorf("making the dynamic client of %s: %w", p.Name, err)
 	}
-	dynamicClient, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the dynamic client of %s: %w", Name, err)
-	}
-	migrations := e.Informers.StorageVersionMigrations()
+	migrations := p.Informers.StorageVersionMigrations()
 	c := &Controller{
-		client: client, discovery: client.Discovery(), objects: objects, definitions: definitions{dynamicClient.Resource(definitionResource)},
-		migrations: migrations.Lister(), clock: e.Clock,
+		client: p.Client, discovery: p.Client.Discovery(), objects: objects, definitions: definitions{dynamicClient.Resource(definitionResource)},
+		migrations: migrations.Lister(), clock: p.Clock,
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(migrations.Informer(), c.wakeSame)
-	return c, nil
+	l := p.Loop(controller.Each(migrations.Informer(), c.reconcile))
+	l.Watch(migrations.Informer(), c.wakeSame)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeSame enqueues the migration and, if it may have made room for them, the other migrations of
 // the same resource.
@@ -103,15 +100,8 @@ func (c *Controller) same(resource metav1.GroupResource) ([]*migrationv1.Storage
 	return same, nil
 }
 
-// Reconcile takes the next step of a migration.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	m, err := c.migrations.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting storage version migration %s: %w", key.Name, err)
-	}
+// reconcile takes the next step of a migration.
+func (c *Controller) reconcile(ctx context.Context, m *migrationv1.StorageVersionMigration) (loop.Result, error) {
 	same, err := c.same(m.Spec.Resource)
 	if err != nil {
 		return loop.Result{}, err

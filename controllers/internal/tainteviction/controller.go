@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/disruption"
@@ -26,10 +26,19 @@ import (
 // Name is upstream's name of the controller, and the source of its events.
 const Name = "taint-eviction-controller"
 
-const workers = 8
-
 // deletion is the note in the status of an evicted pod.
 var deletion = disruption.Note{Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint"}
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 8, Account: "node-controller",
+		About:   "evicts pods from nodes whose taints they do not tolerate",
+		Watches: []string{"nodes", "pods"}, Writes: []string{"pods", "pods/status"},
+		Docs:  "concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions",
+		Build: build,
+	}
+}
 
 // Controller evicts pods. Its keys are pods.
 type Controller struct {
@@ -39,7 +48,6 @@ type Controller struct {
 	pods       corelisters.PodLister
 	podsByNode bynode.Pods
 	events     record.EventRecorder
-	loop       loop.Loop
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*pending
@@ -52,31 +60,20 @@ type pending struct {
 	done bool
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	podsByNode, err := bynode.New(p.Informers.Pods().Informer())
 	if err != nil {
-		return nil, err
-	}
-	podsByNode, err := bynode.New(e.Informers.Pods().Informer())
-	if err != nil {
-		return nil, fmt.Errorf("preparing %s: %w", Name, err)
+		return err
 	}
 	c := &Controller{
-		clock: e.Clock, client: client, nodes: e.Informers.Nodes().Lister(), pods: e.Informers.Pods().Lister(),
-		podsByNode: podsByNode, events: e.Recorder.For(Name), known: map[types.NamespacedName]*pending{},
+		clock: p.Clock, client: p.Client, nodes: p.Informers.Nodes().Lister(), pods: p.Informers.Pods().Lister(),
+		podsByNode: podsByNode, events: p.Recorder.For(p.Name), known: map[types.NamespacedName]*pending{},
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.Nodes().Informer(), c.wakeForNode)
-	c.loop.Watch(e.Informers.Pods().Informer(), c.wakeForPod)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(p.Informers.Nodes().Informer(), c.wakeForNode)
+	l.Watch(p.Informers.Pods().Informer(), c.wakeForPod)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForNode enqueues the pods of a node whose NoExecute taints have changed. For the pods
 // of a node that is gone, earlier decisions stand.

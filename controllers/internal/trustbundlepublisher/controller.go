@@ -12,58 +12,57 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	certificateslisters "k8s.io/client-go/listers/certificates/v1"
+	"k8s.io/client-go/rest"
 
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/controllers/internal/trustbundlepublisher/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its number of workers.
-const (
-	Name    = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
-	workers = 1
-)
+// Name is upstream's name of the controller.
+const Name = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
 
 const noCA = "no certificates that the API server is verified by are configured"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Account: "kube-apiserver-serving-clustertrustbundle-publisher",
+		About:   "publishes the certificates that the apiserver is verified by in a ClusterTrustBundle",
+		Watches: []string{"clustertrustbundles"}, Writes: []string{"clustertrustbundles"},
+		Docs: "reference/access-authn-authz/certificate-signing-requests/#cluster-trust-bundles",
+		Idle: func(e *env.Env, _ *controller.Settings) string {
+			if ca, err := e.RootCertificates(rest.CopyConfig(e.Config)); err == nil && len(ca) == 0 {
+				return noCA
+			}
+			return ""
+		},
+		Build: build,
+	}
+}
 
 // Controller maintains the bundle. Its only key stands for all bundles of the signer.
 type Controller struct {
 	client  kubernetes.Interface
 	bundles certificateslisters.ClusterTrustBundleLister
 	ca      string
-	add     func()
-	loop.Runner
 }
 
-// New returns a controller that publishes the environment's root certificates, or else those
-// with which its own client verifies the API server.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, config, err := e.ClientFor(Name)
+func build(p *controller.Parts) error {
+	ca, err := p.RootCertificates(p.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ca, err := e.RootCertificates(config)
-	if err != nil {
-		return nil, err
-	}
-	if len(ca) == 0 {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, noCA)}, nil
-	}
-	bundles := e.Informers.ClusterTrustBundles()
-	c := &Controller{client: client, bundles: bundles.Lister(), ca: string(ca)}
-	l := loop.New(e.Loop(Name, workers), c)
+	bundles := p.Informers.ClusterTrustBundles()
+	c := &Controller{client: p.Client, bundles: bundles.Lister(), ca: string(ca)}
+	l := p.Loop(c)
 	l.Watch(bundles.Informer(), wakeForBundle)
-	c.add = func() { l.Add(types.NamespacedName{}) }
-	c.Runner = loop.Runs(l)
-	return c, nil
-}
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error {
-	if c.add != nil {
-		c.add()
-	}
-	return c.Runner.Run(ctx)
+	p.Before(func(context.Context) error {
+		l.Add(types.NamespacedName{})
+		return nil
+	})
+	return nil
 }
 
 func wakeForBundle(ev loop.Event) []types.NamespacedName {

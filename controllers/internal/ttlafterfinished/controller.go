@@ -13,7 +13,7 @@ import (
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	"k8s.io/utils/clock"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/job/conditions"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -21,12 +21,22 @@ import (
 // Name is upstream's name of the controller.
 const Name = "ttl-after-finished-controller"
 
-// workers is the number of Jobs reconciled at once, upstream's default.
-const workers = 5
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: Name, Workers: 5, Aliases: []string{"ttl-after-finished"}, Account: "ttl-after-finished-controller",
+		About:   "deletes Jobs some time after their end",
+		Watches: []string{"jobs"}, Writes: []string{"jobs"},
+		Docs: "concepts/workloads/controllers/ttlafterfinished/",
+		Concurrency: controller.Concurrency{Flag: "concurrent-ttl-after-finished-syncs", What: "ended Jobs", In: func(s *controller.Settings) *int32 {
+			return &s.TTLAfterFinishedController.ConcurrentTTLSyncs
+		}},
+		Build: build,
+	}
+}
 
 // Controller deletes Jobs whose time to live is over. Its keys are Jobs.
 type Controller struct {
-	loop   loop.Loop
 	clock  clock.PassiveClock
 	jobs   batchlisters.JobLister
 	client batchclient.JobsGetter
@@ -34,24 +44,13 @@ type Controller struct {
 	due func(job *batchv1.Job, now time.Time) (bool, time.Duration, error)
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	jobs := e.Informers.Jobs()
-	c := &Controller{clock: e.Clock, jobs: jobs.Lister(), client: client.BatchV1(), due: Due}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(jobs.Informer(), onJob)
-	return c, nil
+func build(p *controller.Parts) error {
+	jobs := p.Informers.Jobs()
+	c := &Controller{clock: p.Clock, jobs: jobs.Lister(), client: p.Client.BatchV1(), due: Due}
+	l := p.Loop(c)
+	l.Watch(jobs.Informer(), onJob)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onJob enqueues a finished Job that has a time to live.
 func onJob(ev loop.Event) []types.NamespacedName {

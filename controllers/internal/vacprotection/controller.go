@@ -12,36 +12,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/protection/guard"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller, and workers its default.
-const (
-	Name    = "volumeattributesclass-protection-controller"
-	workers = 1
-)
-
 // finalizer is upstream's finalizer of classes.
 const finalizer = "kubernetes.io/vac-protection"
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "volumeattributesclass-protection-controller", Account: "volumeattributesclass-protection-controller",
+		About:   "keeps volume attributes classes that are being deleted until no volume and no claim names them",
+		Watches: []string{"volumeattributesclasses", "persistentvolumes", "persistentvolumeclaims"}, Writes: []string{"volumeattributesclasses"},
+		Docs:  "concepts/storage/volume-attributes-classes/",
+		Build: build,
+	}
+}
 
 // Controller protects classes. Its keys are their names.
 type Controller struct {
 	classes guard.Kind[*storagev1.VolumeAttributesClass]
 	volumes corelisters.PersistentVolumeLister
 	claims  corelisters.PersistentVolumeClaimLister
-	loop    loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	classes := e.Informers.VolumeAttributesClasses()
-	c := &Controller{volumes: e.Informers.PersistentVolumes().Lister(), claims: e.Informers.PersistentVolumeClaims().Lister()}
+func build(p *controller.Parts) error {
+	classes := p.Informers.VolumeAttributesClasses()
+	c := &Controller{volumes: p.Informers.PersistentVolumes().Lister(), claims: p.Informers.PersistentVolumeClaims().Lister()}
 	c.classes = guard.Kind[*storagev1.VolumeAttributesClass]{
 		Noun: "volume attributes class", Finalizer: finalizer,
 		Get: func(key types.NamespacedName) (*storagev1.VolumeAttributesClass, error) {
@@ -51,21 +50,15 @@ func New(_ context.Context, e *env.Env) (*Controller, error) {
 			return c.used(class.Name)
 		},
 		Update: func(ctx context.Context, class *storagev1.VolumeAttributesClass) (*storagev1.VolumeAttributesClass, error) {
-			return client.StorageV1().VolumeAttributesClasses().Update(ctx, class, metav1.UpdateOptions{})
+			return p.Client.StorageV1().VolumeAttributesClasses().Update(ctx, class, metav1.UpdateOptions{})
 		},
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(classes.Informer(), loop.Self)
-	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), wakeForReferrer)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), wakeForReferrer)
-	return c, nil
+	l := p.Loop(c)
+	l.Watch(classes.Informer(), loop.Self)
+	l.Watch(p.Informers.PersistentVolumes().Informer(), wakeForReferrer)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), wakeForReferrer)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // wakeForReferrer enqueues the classes that a volume or claim names no longer.
 func wakeForReferrer(ev loop.Event) []types.NamespacedName {

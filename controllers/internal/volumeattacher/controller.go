@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/volumeattacher/decide"
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
 	"minikcm.dev/minikcm/internal/loop"
@@ -26,8 +26,18 @@ const (
 	Account = "simulated-volume-attacher"
 )
 
-// workers is the default of upstream's external attacher.
-const workers = 10
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		// The workers are the default of upstream's external attacher.
+		Name: Name, Workers: 10, Account: Account,
+		About:   "attaches and detaches simulated volumes, as the attacher of a CSI driver does (not one of upstream's)",
+		Watches: []string{"volumeattachments", "persistentvolumes", "persistentvolumeclaims", "storageclasses", "csidrivers"},
+		Writes:  []string{"volumeattachments", "volumeattachments/status"},
+		Docs:    "concepts/storage/volumes/#csi",
+		Build:   build,
+	}
+}
 
 // Controller attaches simulated volumes. Its keys are attachments.
 type Controller struct {
@@ -39,43 +49,32 @@ type Controller struct {
 	classes     cache.Store
 	drivers     cache.Store
 	attempts    attempts
-	loop        loop.Loop
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	attachments, volumes, claims := e.Informers.VolumeAttachments().Informer(), e.Informers.PersistentVolumes().Informer(), e.Informers.PersistentVolumeClaims().Informer()
-	classes, drivers := e.Informers.StorageClasses().Informer(), e.Informers.CSIDrivers().Informer()
-	c := &Controller{client: client, clock: e.Clock, classes: classes.GetStore(), drivers: drivers.GetStore()}
+func build(p *controller.Parts) error {
+	attachments, volumes, claims := p.Informers.VolumeAttachments().Informer(), p.Informers.PersistentVolumes().Informer(), p.Informers.PersistentVolumeClaims().Informer()
+	classes, drivers := p.Informers.StorageClasses().Informer(), p.Informers.CSIDrivers().Informer()
+	c := &Controller{client: p.Client, clock: p.Clock, classes: classes.GetStore(), drivers: drivers.GetStore()}
+	var err error
 	if c.attachments, err = volumeindex.NewAttachments(attachments.GetIndexer()); err != nil {
-		return nil, err
+		return err
 	}
 	if c.volumes, err = volumeindex.NewVolumes(volumes.GetIndexer()); err != nil {
-		return nil, err
+		return err
 	}
 	if c.claims, err = volumeindex.NewClaims(claims.GetIndexer()); err != nil {
-		return nil, err
+		return err
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(attachments, loop.Self)
+	l := p.Loop(c)
+	l.Watch(attachments, loop.Self)
 	// The loop waits for the objects that an attachment depends on. Changed annotations count at
 	// the next attempt.
-	c.loop.Watch(volumes, loop.None)
-	c.loop.Watch(claims, loop.None)
-	c.loop.Watch(classes, c.onClass)
-	c.loop.Watch(drivers, c.onDriver)
-	return c, nil
+	l.Watch(volumes, loop.None)
+	l.Watch(claims, loop.None)
+	l.Watch(classes, c.onClass)
+	l.Watch(drivers, c.onDriver)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onDriver enqueues the attachments of a driver, which may be simulated from now on.
 func (c *Controller) onDriver(ev loop.Event) []types.NamespacedName {

@@ -18,7 +18,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/volumeindex"
 	"minikcm.dev/minikcm/controllers/internal/volumeprovisioner/decide"
 	"minikcm.dev/minikcm/internal/loop"
@@ -27,12 +27,22 @@ import (
 // Name is the controller's name. Upstream has no such controller.
 const Name = "simulated-volume-provisioner"
 
-// workers is one, so that two claims never get the same capacity.
-const workers = 1
-
 // retryDelay is the delay after a failed provisioning or deletion, the first one of upstream's
 // external provisioners.
 const retryDelay = 15 * time.Second
+
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		// One worker, so that two claims never get the same capacity.
+		Name: Name, Account: "persistent-volume-binder",
+		About:   "creates, expands and deletes the volumes of simulated StorageClasses (not one of upstream's)",
+		Watches: []string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "volumeattachments", "nodes"},
+		Writes:  []string{"persistentvolumes", "persistentvolumeclaims", "persistentvolumeclaims/status"},
+		Docs:    "concepts/storage/dynamic-provisioning/",
+		Build:   build,
+	}
+}
 
 // Controller provisions volumes. Its keys are claims, and volumes, whose namespace is empty.
 type Controller struct {
@@ -47,7 +57,6 @@ type Controller struct {
 	classes     storagelisters.StorageClassLister
 	// begun has the claims whose provisioning has begun. Only the worker uses it.
 	begun map[types.NamespacedName]beginning
-	loop  loop.Loop
 }
 
 // beginning is the time at which the provisioning for a claim began.
@@ -56,39 +65,29 @@ type beginning struct {
 	at    time.Time
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	classes := e.Informers.StorageClasses()
+func build(p *controller.Parts) error {
+	classes := p.Informers.StorageClasses()
 	c := &Controller{
-		client: client, recorder: e.Recorder.For(decide.Provisioner), clock: e.Clock, begun: map[types.NamespacedName]beginning{},
-		volumes: e.Informers.PersistentVolumes().Informer().GetStore(), nodes: e.Informers.Nodes().Lister(), classes: classes.Lister(),
+		client: p.Client, recorder: p.Recorder.For(decide.Provisioner), clock: p.Clock, begun: map[types.NamespacedName]beginning{},
+		volumes: p.Informers.PersistentVolumes().Informer().GetStore(), nodes: p.Informers.Nodes().Lister(), classes: classes.Lister(),
 	}
-	if c.claims, err = volumeindex.NewClaims(e.Informers.PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
-		return nil, err
+	var err error
+	if c.claims, err = volumeindex.NewClaims(p.Informers.PersistentVolumeClaims().Informer().GetIndexer()); err != nil {
+		return err
 	}
-	attachments := e.Informers.VolumeAttachments().Informer()
+	attachments := p.Informers.VolumeAttachments().Informer()
 	if c.attachments, err = volumeindex.NewAttachments(attachments.GetIndexer()); err != nil {
-		return nil, err
+		return err
 	}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(e.Informers.PersistentVolumeClaims().Informer(), loop.Self)
-	c.loop.Watch(e.Informers.PersistentVolumes().Informer(), c.onVolume)
-	c.loop.Watch(classes.Informer(), c.onClass)
-	c.loop.Watch(attachments, onAttachment)
+	l := p.Loop(c)
+	l.Watch(p.Informers.PersistentVolumeClaims().Informer(), loop.Self)
+	l.Watch(p.Informers.PersistentVolumes().Informer(), c.onVolume)
+	l.Watch(classes.Informer(), c.onClass)
+	l.Watch(attachments, onAttachment)
 	// The loop waits for the nodes, whose labels the volumes of some classes depend on.
-	c.loop.Watch(e.Informers.Nodes().Informer(), loop.None)
-	return c, nil
+	l.Watch(p.Informers.Nodes().Informer(), loop.None)
+	return nil
 }
-
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
 
 // onVolume wakes a released volume. A deleted one leaves capacity to the claims of its class.
 func (c *Controller) onVolume(ev loop.Event) []types.NamespacedName {

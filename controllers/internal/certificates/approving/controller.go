@@ -10,65 +10,50 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 
 	"minikcm.dev/minikcm/controllers/internal/certificates"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller.
-const Name = "certificatesigningrequest-approving-controller"
-
 const (
-	workers = 5
 	// askAgain is the delay before the access review of a refused requester is repeated.
 	askAgain = 5 * time.Minute
 )
 
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "certificatesigningrequest-approving-controller", Workers: 5, Aliases: []string{"csrapproving"}, Account: "certificate-controller",
+		About:   "approves the certificate signing requests of nodes that may make them",
+		Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/approval"},
+		Docs:  "reference/access-authn-authz/certificate-signing-requests/",
+		Build: build,
+	}
+}
+
 // Controller approves requests. Its keys are their names.
 type Controller struct {
-	client   kubernetes.Interface
-	requests certificateslisters.CertificateSigningRequestLister
-	loop     loop.Loop
+	client kubernetes.Interface
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	requests := e.Informers.CertificateSigningRequests()
-	c := &Controller{client: client, requests: requests.Lister()}
-	c.loop = loop.New(e.Loop(Name, workers), c)
-	c.loop.Watch(requests.Informer(), certificates.Wake)
-	return c, nil
+func build(p *controller.Parts) error {
+	requests := p.Informers.CertificateSigningRequests()
+	c := &Controller{client: p.Client}
+	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
+	l.Watch(requests.Informer(), certificates.Wake)
+	return nil
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
-
-// Reconcile approves the request if its requester is authorized.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	request, err := c.requests.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting certificate signing request %s: %w", key.Name, err)
-	}
+// reconcile approves the request if its requester is authorized.
+func (c *Controller) reconcile(ctx context.Context, request *certificatesv1.CertificateSigningRequest) (loop.Result, error) {
 	if Settled(request) || request.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName {
 		return loop.Result{}, nil
 	}
 	parsed, err := certificates.Parse(request)
 	if err != nil {
-		return loop.Result{}, fmt.Errorf("reading certificate signing request %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("reading certificate signing request %s: %w", request.Name, err)
 	}
 	permissions := Decide(request, parsed)
 	for _, permission := range permissions {

@@ -4,58 +4,44 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
-	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/internal/certificates"
-	"minikcm.dev/minikcm/controllers/internal/env"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller.
-const Name = "certificatesigningrequest-cleaner-controller"
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "certificatesigningrequest-cleaner-controller", Aliases: []string{"csrcleaner"}, Account: "certificate-controller",
+		About:   "deletes certificate signing requests that are no longer needed",
+		Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests"},
+		Docs:  "reference/access-authn-authz/certificate-signing-requests/",
+		Build: build,
+	}
+}
 
 // Controller deletes requests. Its keys are their names.
 type Controller struct {
-	client   kubernetes.Interface
-	requests certificateslisters.CertificateSigningRequestLister
-	clock    clock.Clock
-	machine  clock.Clock
-	loop     loop.Loop
+	client  kubernetes.Interface
+	clock   clock.Clock
+	machine clock.Clock
 }
 
-// New returns a controller. Run starts it.
-func New(_ context.Context, e *env.Env) (*Controller, error) {
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	requests := e.Informers.CertificateSigningRequests()
-	c := &Controller{client: client, requests: requests.Lister(), clock: e.Clock, machine: clock.Real()}
-	c.loop = loop.New(e.Loop(Name, 1), c)
-	c.loop.Watch(requests.Informer(), certificates.Wake)
-	return c, nil
+func build(p *controller.Parts) error {
+	requests := p.Informers.CertificateSigningRequests()
+	c := &Controller{client: p.Client, clock: p.Clock, machine: clock.Real()}
+	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
+	l.Watch(requests.Informer(), certificates.Wake)
+	return nil
 }
 
-// Run works until ctx ends.
-func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// Stats returns the counters of the controller's loop.
-func (c *Controller) Stats() loop.Stats { return c.loop.Stats() }
-
-// Reconcile deletes the request if it has expired, and otherwise requeues it for that time.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	request, err := c.requests.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting certificate signing request %s: %w", key.Name, err)
-	}
+// reconcile deletes the request if it has expired, and otherwise requeues it for that time.
+func (c *Controller) reconcile(ctx context.Context, request *certificatesv1.CertificateSigningRequest) (loop.Result, error) {
 	now := c.clock.Now()
 	goes, ok := Decide(request, now, c.machine.Now())
 	switch {
@@ -65,7 +51,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 		return loop.Result{RequeueAfter: goes.Sub(now)}, nil
 	}
 	if err := executor.DeleteSame(ctx, c.client.CertificatesV1().CertificateSigningRequests().Delete, request); err != nil {
-		return loop.Result{}, fmt.Errorf("deleting certificate signing request %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("deleting certificate signing request %s: %w", request.Name, err)
 	}
 	return loop.Result{}, nil
 }

@@ -11,40 +11,44 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/spf13/pflag"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	certificateslisters "k8s.io/client-go/listers/certificates/v1"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/internal/certificates"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Name is upstream's name of the controller.
-const Name = "certificatesigningrequest-signing-controller"
-
-const workers = 5
-
 const noKey = "There is no authority's key to sign certificates with: no certificate signing requests are answered"
 
-// Options configure the authority.
-type Options struct {
-	// CertFile and KeyFile are the authority's, in PEM; empty: the environment's authority.
-	CertFile, KeyFile string
-	// Longest caps the lifetime of a certificate; 0: DefaultLifetime.
-	Longest time.Duration
+// Descriptor describes the controller.
+func Descriptor() controller.Descriptor {
+	return controller.Descriptor{
+		Name: "certificatesigningrequest-signing-controller", Workers: 5, Aliases: []string{"csrsigning"}, Account: "certificate-controller",
+		About:   "signs approved requests for certificates",
+		Watches: []string{"certificatesigningrequests"}, Writes: []string{"certificatesigningrequests/status"},
+		Docs:     "reference/access-authn-authz/certificate-signing-requests/",
+		Defaults: func(s *controller.Settings) { s.CSRSigningController.ClusterSigningDuration.Duration = DefaultLifetime },
+		Flags:    flags,
+		Idle: func(e *env.Env, s *controller.Settings) string {
+			if c := &s.CSRSigningController; e.Authority == nil && c.ClusterSigningCertFile == "" && c.ClusterSigningKeyFile == "" {
+				return noKey
+			}
+			return ""
+		},
+		Build: build,
+	}
 }
 
 // Controller signs requests. Its keys are their names.
 type Controller struct {
-	loop.Runner
 	client    kubernetes.Interface
-	requests  certificateslisters.CertificateSigningRequestLister
 	authority *tls.Certificate
 	issuer    *x509.Certificate
 	longest   time.Duration
@@ -53,47 +57,38 @@ type Controller struct {
 	machine clock.Clock
 }
 
-// New returns a controller. Run starts it. New fails if the named files cannot be used.
-func New(_ context.Context, e *env.Env, opts Options) (*Controller, error) {
-	authority := e.Authority
-	if opts.CertFile != "" || opts.KeyFile != "" {
-		read, err := tls.LoadX509KeyPair(opts.CertFile, opts.KeyFile)
+func build(p *controller.Parts) error {
+	authority, s := p.Authority, &p.Settings.CSRSigningController
+	if s.ClusterSigningCertFile != "" || s.ClusterSigningKeyFile != "" {
+		read, err := tls.LoadX509KeyPair(s.ClusterSigningCertFile, s.ClusterSigningKeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading the authority that signs certificates: %w", err)
+			return fmt.Errorf("reading the authority that signs certificates: %w", err)
 		}
 		authority = &read
 	}
-	if authority == nil {
-		return &Controller{Runner: loop.Idles(e.Logger, Name, noKey)}, nil
-	}
 	issuer, err := x509.ParseCertificate(authority.Certificate[0])
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the authority: %w", err)
+		return fmt.Errorf("reading the certificate of the authority: %w", err)
 	}
-	client, _, err := e.ClientFor(Name)
-	if err != nil {
-		return nil, err
-	}
-	requests := e.Informers.CertificateSigningRequests()
+	requests := p.Informers.CertificateSigningRequests()
 	c := &Controller{
-		client: client, requests: requests.Lister(), authority: authority, issuer: issuer,
-		longest: cmp.Or(opts.Longest, DefaultLifetime), clock: e.Clock, machine: clock.Real(),
+		client: p.Client, authority: authority, issuer: issuer,
+		longest: cmp.Or(s.ClusterSigningDuration.Duration, DefaultLifetime), clock: p.Clock, machine: clock.Real(),
 	}
-	l := loop.New(e.Loop(Name, workers), c)
+	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
 	l.Watch(requests.Informer(), certificates.Wake)
-	c.Runner = loop.Runs(l)
-	return c, nil
+	return nil
 }
 
-// Reconcile issues the certificate of the request, or fails the request with a reason.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	request, err := c.requests.Get(key.Name)
-	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil
-	}
-	if err != nil {
-		return loop.Result{}, fmt.Errorf("getting certificate signing request %s: %w", key.Name, err)
-	}
+func flags(fs *pflag.FlagSet, s *controller.Settings) {
+	c := &s.CSRSigningController
+	fs.StringVar(&c.ClusterSigningCertFile, "cluster-signing-cert-file", c.ClusterSigningCertFile, "file of the certificate, in PEM, of the authority that signs requests")
+	fs.StringVar(&c.ClusterSigningKeyFile, "cluster-signing-key-file", c.ClusterSigningKeyFile, "file of that authority's private key, in PEM")
+	fs.DurationVar(&c.ClusterSigningDuration.Duration, "cluster-signing-duration", c.ClusterSigningDuration.Duration, "how long a certificate lasts at most")
+}
+
+// reconcile issues the certificate of the request, or fails the request with a reason.
+func (c *Controller) reconcile(ctx context.Context, request *certificatesv1.CertificateSigningRequest) (loop.Result, error) {
 	var parsed *x509.CertificateRequest
 	action, why := Decide(request, func() (*x509.CertificateRequest, error) {
 		var err error
@@ -103,8 +98,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	answered := request.DeepCopy()
 	switch action {
 	case Sign:
+		var err error
 		if answered.Status.Certificate, err = c.sign(parsed, request); err != nil {
-			return loop.Result{}, fmt.Errorf("signing the certificate of request %s: %w", key.Name, err)
+			return loop.Result{}, fmt.Errorf("signing the certificate of request %s: %w", request.Name, err)
 		}
 	case Fail:
 		answered.Status.Conditions = append(answered.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -114,9 +110,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	default:
 		return loop.Result{}, why
 	}
-	_, err = c.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, answered, metav1.UpdateOptions{})
+	_, err := c.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(ctx, answered, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return loop.Result{}, fmt.Errorf("answering certificate signing request %s: %w", key.Name, err)
+		return loop.Result{}, fmt.Errorf("answering certificate signing request %s: %w", request.Name, err)
 	}
 	return loop.Result{}, nil
 }

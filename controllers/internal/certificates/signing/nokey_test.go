@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/ktesting"
 
 	"minikcm.dev/minikcm/controllers/internal/certificates/signing"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/env"
 )
 
@@ -15,7 +17,8 @@ import (
 // stopped.
 func TestWithoutKey(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	c, err := signing.New(t.Context(), &env.Env{Logger: logger}, signing.Options{})
+	d := signing.Descriptor()
+	c, err := d.New(&env.Env{Logger: logger}, &controller.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +34,10 @@ func TestWithoutKey(t *testing.T) {
 
 // TestKeysThatCannotBeUsed names files that do not exist.
 func TestKeysThatCannotBeUsed(t *testing.T) {
-	_, err := signing.New(t.Context(), &env.Env{}, signing.Options{CertFile: "none.crt", KeyFile: "none.key"})
+	s := &controller.Settings{}
+	s.CSRSigningController.ClusterSigningCertFile, s.CSRSigningController.ClusterSigningKeyFile = "none.crt", "none.key"
+	d := signing.Descriptor()
+	_, err := d.New(&env.Env{Config: &rest.Config{}}, s)
 	if err == nil || !strings.Contains(err.Error(), "reading the authority that signs certificates: open none.crt") {
 		t.Errorf("%v", err)
 	}

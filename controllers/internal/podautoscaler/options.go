@@ -1,16 +1,16 @@
-package controllers
+package podautoscaler
 
 import (
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"minikcm.dev/minikcm/controllers/internal/podautoscaler"
+	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/podautoscaler/decide"
 )
 
-// podAutoscalerDefaults sets upstream's defaults.
-func podAutoscalerDefaults(s *Settings) {
+// defaults sets upstream's defaults.
+func defaults(s *controller.Settings) {
 	c, defaults := &s.HPAController, decide.DefaultOptions()
 	c.HorizontalPodAutoscalerSyncPeriod.Duration = defaults.SyncPeriod
 	c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration = defaults.DownscaleStabilization
@@ -19,7 +19,7 @@ func podAutoscalerDefaults(s *Settings) {
 	c.HorizontalPodAutoscalerInitialReadinessDelay.Duration = defaults.InitialReadinessDelay
 }
 
-func podAutoscalerFlags(fs *pflag.FlagSet, s *Settings) {
+func flags(fs *pflag.FlagSet, s *controller.Settings) {
 	c := &s.HPAController
 	duration := func(value *time.Duration, name, usage string) { fs.DurationVar(value, name, *value, usage) }
 	duration(&c.HorizontalPodAutoscalerSyncPeriod.Duration, "horizontal-pod-autoscaler-sync-period", "interval at which each autoscaler is reconciled")
@@ -33,16 +33,13 @@ func podAutoscalerFlags(fs *pflag.FlagSet, s *Settings) {
 		"deviation from 1 of the ratio of a metric to its target below which nothing changes, unless an autoscaler sets its own")
 }
 
-func podAutoscalerOptions(s *Settings) podautoscaler.Settings {
+func options(s *controller.Settings) decide.Options {
 	c := &s.HPAController
-	return podautoscaler.Settings{
-		Options: decide.Options{
-			SyncPeriod:              c.HorizontalPodAutoscalerSyncPeriod.Duration,
-			DownscaleStabilization:  noneIfZero(c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration),
-			Tolerance:               noneIfZero(c.HorizontalPodAutoscalerTolerance),
-			CPUInitializationPeriod: noneIfZero(c.HorizontalPodAutoscalerCPUInitializationPeriod.Duration),
-			InitialReadinessDelay:   noneIfZero(c.HorizontalPodAutoscalerInitialReadinessDelay.Duration),
-		},
-		Workers: int(c.ConcurrentHorizontalPodAutoscalerSyncs),
+	return decide.Options{
+		SyncPeriod:              c.HorizontalPodAutoscalerSyncPeriod.Duration,
+		DownscaleStabilization:  controller.NoneIfZero(c.HorizontalPodAutoscalerDownscaleStabilizationWindow.Duration),
+		Tolerance:               controller.NoneIfZero(c.HorizontalPodAutoscalerTolerance),
+		CPUInitializationPeriod: controller.NoneIfZero(c.HorizontalPodAutoscalerCPUInitializationPeriod.Duration),
+		InitialReadinessDelay:   controller.NoneIfZero(c.HorizontalPodAutoscalerInitialReadinessDelay.Duration),
 	}
 }
