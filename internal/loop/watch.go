@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -122,6 +123,14 @@ func revisionOf(o metav1.Object) int64 {
 // Self maps an event to its own object's key.
 func Self(ev Event) []types.NamespacedName { return []types.NamespacedName{KeyOf(ev.Object)} }
 
+// Present is Self for objects that have not been deleted.
+func Present(ev Event) []types.NamespacedName {
+	if ev.Type == Deleted {
+		return nil
+	}
+	return Self(ev)
+}
+
 // None returns no keys: it is for a kind that a controller only lists, so that Run waits until
 // its cache is complete.
 func None(Event) []types.NamespacedName { return nil }
@@ -129,6 +138,22 @@ func None(Event) []types.NamespacedName { return nil }
 // KeyOf returns an object's key.
 func KeyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// KeysOf returns the keys of the listed objects that are wanted. An error of list, which a lister of a cache does not
+// return, means none.
+func KeysOf[T metav1.Object](list func(labels.Selector) ([]T, error), wanted func(T) bool) []types.NamespacedName {
+	all, err := list(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var keys []types.NamespacedName
+	for _, o := range all {
+		if wanted(o) {
+			keys = append(keys, KeyOf(o))
+		}
+	}
+	return keys
 }
 
 // ControllerOf maps an event to the key of the object's controller, if it has the given kind.

@@ -2,11 +2,14 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -106,5 +109,22 @@ func TestControllerOf(t *testing.T) {
 				t.Errorf("ControllerOf() (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestKeysOf(t *testing.T) {
+	pods := []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "y"}}}
+	wanted := func(pod *corev1.Pod) bool { return pod.Name == "y" }
+	got := loop.KeysOf(func(labels.Selector) ([]*corev1.Pod, error) { return pods, nil }, wanted)
+	if want := []types.NamespacedName{{Namespace: "a", Name: "y"}}; !slices.Equal(got, want) {
+		t.Errorf("KeysOf() = %v, want %v", got, want)
+	}
+	if got := loop.KeysOf(func(labels.Selector) ([]*corev1.Pod, error) { return pods, errors.New("broken") }, wanted); got != nil {
+		t.Errorf("KeysOf() of a list that fails = %v", got)
+	}
+	for event, want := range map[loop.EventType]int{loop.Added: 1, loop.Updated: 1, loop.Deleted: 0} {
+		if got := loop.Present(loop.Event{Type: event, Object: pods[0]}); len(got) != want {
+			t.Errorf("Present() of %s = %v", event, got)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	applyv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
@@ -50,15 +49,8 @@ func build(p *controller.Parts) error {
 		RestMapper:     restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(p.Client.Discovery())),
 	}}
 	l := p.Loop(controller.Each(policies.Informer(), c.reconcile))
-	l.Watch(policies.Informer(), wake)
+	l.Watch(policies.Informer(), loop.Present)
 	return nil
-}
-
-func wake(ev loop.Event) []types.NamespacedName {
-	if ev.Type == loop.Deleted {
-		return nil
-	}
-	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
 // reconcile checks a policy whose generation has not been checked yet.

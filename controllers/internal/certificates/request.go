@@ -10,9 +10,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"minikcm.dev/minikcm/internal/loop"
 )
 
 // Parse parses the PEM block of a request.
@@ -44,14 +41,6 @@ func Failed(request *certificatesv1.CertificateSigningRequest) bool {
 // Issued reports whether the request has its certificate.
 func Issued(request *certificatesv1.CertificateSigningRequest) bool {
 	return len(request.Status.Certificate) > 0
-}
-
-// Wake enqueues a request that has changed.
-func Wake(ev loop.Event) []types.NamespacedName {
-	if ev.Type == loop.Deleted {
-		return nil
-	}
-	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
 // CheckKubeletClient returns an error if the request is not one of a kubelet for its client

@@ -48,17 +48,7 @@ func build(p *controller.Parts) error {
 // wake returns the roles that may gather the rules of a changed one: all that have an
 // aggregation rule, since the change may have removed a label.
 func (c *Controller) wake(loop.Event) []types.NamespacedName {
-	all, err := c.roles.List(labels.Everything())
-	if err != nil {
-		return nil // a lister of a cache does not fail
-	}
-	var keys []types.NamespacedName
-	for _, role := range all {
-		if role.AggregationRule != nil {
-			keys = append(keys, types.NamespacedName{Name: role.Name})
-		}
-	}
-	return keys
+	return loop.KeysOf(c.roles.List, func(role *rbacv1.ClusterRole) bool { return role.AggregationRule != nil })
 }
 
 // reconcile applies the rules that the role gathers.

@@ -14,7 +14,7 @@ import (
 	"minikcm.dev/minikcm/internal/loop"
 )
 
-// Parts is what an instance of a controller is built from. Its methods say what Run of the instance does.
+// Parts are the parts of which Build makes an instance of a controller. Its methods add to the work of Run.
 type Parts struct {
 	*env.Env
 	// Name is the controller's name, and Settings are the options of all controllers.

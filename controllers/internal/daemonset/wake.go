@@ -30,19 +30,14 @@ func (r *Reconciler) OnDaemonSet(ev loop.Event) []types.NamespacedName {
 // OnPod enqueues the DaemonSet that controls a pod, or the DaemonSets that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
-	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || !matters(ev, pod) {
+	if _, ok := dependents.Changed(ev, differs); !ok {
 		return nil
 	}
 	return append(controllerOf(ev), r.adopters(ev)...)
 }
 
-// matters reports whether the event changes a field that a DaemonSet reads.
-func matters(ev loop.Event, pod *corev1.Pod) bool {
-	old, ok := ev.Old.(*corev1.Pod)
-	if !ok || old.ResourceVersion == pod.ResourceVersion {
-		return true
-	}
+// differs reports whether two versions of a pod differ in a field that a DaemonSet reads.
+func differs(old, pod *corev1.Pod) bool {
 	return controllerref.Differs(old, pod) || old.Spec.NodeName != pod.Spec.NodeName
 }
 

@@ -92,17 +92,10 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 }
 
 func (c *Controller) budgetsOf(pod metav1.Object) []types.NamespacedName {
-	budgets, err := c.budgets.PodDisruptionBudgets(pod.GetNamespace()).List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, budget := range budgets {
-		if selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.GetLabels())) {
-			keys = append(keys, types.NamespacedName{Namespace: budget.Namespace, Name: budget.Name})
-		}
-	}
-	return keys
+	return loop.KeysOf(c.budgets.PodDisruptionBudgets(pod.GetNamespace()).List, func(budget *policyv1.PodDisruptionBudget) bool {
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		return err == nil && selector.Matches(labels.Set(pod.GetLabels()))
+	})
 }
 
 func wakeAnnounced(ev loop.Event) []types.NamespacedName {

@@ -35,8 +35,8 @@ func (r *Reconciler) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
 // OnPod enqueues the Job that controls a pod, or the Jobs that could adopt an orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
-	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || !matters(ev, pod) {
+	pod, ok := dependents.Changed(ev, decide.Differs)
+	if !ok {
 		return nil
 	}
 	keys := controllerOfPod(ev)
@@ -44,15 +44,6 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 		keys = append(keys, r.matching(pod)...)
 	}
 	return keys
-}
-
-// matters reports whether the event changes a field that a Job reads.
-func matters(ev loop.Event, pod *corev1.Pod) bool {
-	old, ok := ev.Old.(*corev1.Pod)
-	if !ok || old.ResourceVersion == pod.ResourceVersion {
-		return true
-	}
-	return decide.Differs(old, pod)
 }
 
 // matching returns the Jobs whose selector matches an orphan.

@@ -26,3 +26,9 @@ func IsStale(err error) bool {
 func NamespaceGoing(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
+
+// NeedsNoRetry reports whether the error of a write needs no retry, because an event follows, or nothing is left to do:
+// the object exists already or is gone, or its namespace is being deleted.
+func NeedsNoRetry(err error) bool {
+	return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || NamespaceGoing(err)
+}

@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/internal/controller"
+	"minikcm.dev/minikcm/controllers/internal/controllerref"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/bynode"
 	"minikcm.dev/minikcm/controllers/internal/nodelifecycle/disruption"
 	"minikcm.dev/minikcm/internal/loop"
@@ -120,7 +121,7 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 		return nil
 	}
 	key := loop.KeyOf(pod)
-	if c.count(key, ev.Type != loop.Deleted && ended(pod)) {
+	if c.count(key, ev.Type != loop.Deleted && controllerref.Ended(pod)) {
 		c.loop.AddAfter(allEnded, period)
 	}
 	if ev.Type == loop.Deleted {
@@ -205,7 +206,7 @@ func (c *Controller) removeSurplus(ctx context.Context) error {
 	}
 	var done []*corev1.Pod
 	for _, pod := range all {
-		if ended(pod) {
+		if controllerref.Ended(pod) {
 			done = append(done, pod)
 		}
 	}

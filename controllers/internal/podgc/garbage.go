@@ -7,11 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ended reports whether the pod's phase is Succeeded or Failed.
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // neverBound reports whether a pod was deleted before it was bound to a node.
 func neverBound(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""

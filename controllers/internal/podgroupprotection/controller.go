@@ -6,15 +6,16 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	schedulinglisters "k8s.io/client-go/listers/scheduling/v1beta1"
 
 	"minikcm.dev/minikcm/controllers/internal/controller"
+	"minikcm.dev/minikcm/controllers/internal/controllerref"
 	"minikcm.dev/minikcm/controllers/internal/protection"
 	"minikcm.dev/minikcm/internal/featuregates"
 	"minikcm.dev/minikcm/internal/loop"
@@ -37,14 +38,13 @@ func Descriptor() controller.Descriptor {
 // Controller releases PodGroups. Its keys are PodGroups.
 type Controller struct {
 	client kubernetes.Interface
-	groups schedulinglisters.PodGroupLister
 	pods   corelisters.PodLister
 }
 
 func build(p *controller.Parts) error {
 	groups, pods := p.Informers.PodGroups(), p.Informers.Pods()
-	c := &Controller{client: p.Client, groups: groups.Lister(), pods: pods.Lister()}
-	l := p.Loop(c)
+	c := &Controller{client: p.Client, pods: pods.Lister()}
+	l := p.Loop(controller.Each(groups.Informer(), c.reconcile))
 	l.Watch(groups.Informer(), loop.Self)
 	l.Watch(pods.Informer(), wakeForPod)
 	return nil
@@ -55,7 +55,7 @@ func build(p *controller.Parts) error {
 func wakeForPod(ev loop.Event) []types.NamespacedName {
 	var keys []types.NamespacedName
 	pod, _ := ev.Object.(*corev1.Pod)
-	if pod != nil && (ev.Type == loop.Deleted || ended(pod)) {
+	if pod != nil && (ev.Type == loop.Deleted || controllerref.Ended(pod)) {
 		keys = append(keys, groupOf(pod)...)
 	}
 	if old, ok := ev.Old.(*corev1.Pod); ok && old != nil && pod != nil && old.UID != pod.UID {
@@ -72,26 +72,17 @@ func groupOf(pod *corev1.Pod) []types.NamespacedName {
 	return nil
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// Reconcile removes the finalizer of a PodGroup that is being deleted, unless a pod of the group runs or waits.
-func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (loop.Result, error) {
-	group, err := c.groups.PodGroups(key.Namespace).Get(key.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return loop.Result{}, nil
-	case err != nil:
-		return loop.Result{}, fmt.Errorf("getting PodGroup %s: %w", key, err)
-	case group.DeletionTimestamp == nil || !protection.Has(group, finalizer):
+// reconcile removes the finalizer of a PodGroup that is being deleted, unless a pod of the group runs or waits.
+func (c *Controller) reconcile(ctx context.Context, group *schedulingv1beta1.PodGroup) (loop.Result, error) {
+	if group.DeletionTimestamp == nil || !protection.Has(group, finalizer) {
 		return loop.Result{}, nil
 	}
+	key := loop.KeyOf(group)
 	pods, err := c.pods.Pods(key.Namespace).List(labels.Everything())
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("listing the pods in namespace %s: %w", key.Namespace, err)
 	}
-	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !ended(pod) && slices.Contains(groupOf(pod), key) }) {
+	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !controllerref.Ended(pod) && slices.Contains(groupOf(pod), key) }) {
 		return loop.Result{}, nil
 	}
 	finalizers, _ := protection.Finalizers(group, finalizer, func() bool { return false })

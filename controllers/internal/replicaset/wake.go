@@ -25,8 +25,8 @@ func (r *Reconciler[T]) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
 // OnPod enqueues the owner that controls a pod, or the owners that could adopt an orphan.
 func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
-	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || !matters(ev, pod) {
+	pod, ok := dependents.Changed(ev, controllerref.Differs)
+	if !ok {
 		return nil
 	}
 	keys := r.wakesOwner(ev)
@@ -34,16 +34,6 @@ func (r *Reconciler[T]) OnPod(ev loop.Event) []types.NamespacedName {
 		keys = append(keys, r.matching(pod)...)
 	}
 	return keys
-}
-
-// matters reports whether an update changes a field that the owner reads. Most updates of a pod
-// that is starting do not.
-func matters(ev loop.Event, pod *corev1.Pod) bool {
-	old, ok := ev.Old.(*corev1.Pod)
-	if !ok || old.ResourceVersion == pod.ResourceVersion {
-		return true
-	}
-	return controllerref.Differs(old, pod)
 }
 
 // matching returns the owners whose selector matches an orphan.

@@ -68,17 +68,9 @@ func (c *Controller) wakeWaiting(ev loop.Event) []types.NamespacedName {
 	if !ok {
 		return nil
 	}
-	requests, err := c.requests.List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, r := range requests {
-		if r.Status == nil && r.Spec.Driver == slice.Spec.Driver {
-			keys = append(keys, types.NamespacedName{Name: r.Name})
-		}
-	}
-	return keys
+	return loop.KeysOf(c.requests.List, func(r *resourcev1alpha3.ResourcePoolStatusRequest) bool {
+		return r.Status == nil && r.Spec.Driver == slice.Spec.Driver
+	})
 }
 
 // reconcile answers a request that has no status, and deletes it when its time is over.

@@ -4,27 +4,19 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 
+	"minikcm.dev/minikcm/controllers/internal/controllerref"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
 // quotasFor returns the quotas of a namespace that limit the resources that the evaluator counts.
 func (c *Controller) quotasFor(namespace string, evaluator quotav1.Evaluator) []types.NamespacedName {
-	quotas, err := c.quotas.ResourceQuotas(namespace).List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, q := range quotas {
-		if len(evaluator.MatchingResources(quotav1.ResourceNames(q.Spec.Hard))) > 0 {
-			keys = append(keys, types.NamespacedName{Namespace: q.Namespace, Name: q.Name})
-		}
-	}
-	return keys
+	return loop.KeysOf(c.quotas.ResourceQuotas(namespace).List, func(q *corev1.ResourceQuota) bool {
+		return len(evaluator.MatchingResources(quotav1.ResourceNames(q.Spec.Hard))) > 0
+	})
 }
 
 // replenished returns the quotas whose usage may decrease with the event of an object.
@@ -42,12 +34,8 @@ func (c *Controller) wakeForPod(ev loop.Event) []types.NamespacedName {
 	return c.replenished(ev, "pods", func(old, now any) bool {
 		before, ok := old.(*corev1.Pod)
 		after, also := now.(*corev1.Pod)
-		return ok && also && (ended(after) && !ended(before) || resized(before, after))
+		return ok && also && (controllerref.Ended(after) && !controllerref.Ended(before) || resized(before, after))
 	})
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func resized(before, after *corev1.Pod) bool {

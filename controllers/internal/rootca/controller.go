@@ -13,6 +13,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"minikcm.dev/minikcm/controllers/internal/controller"
+	"minikcm.dev/minikcm/controllers/internal/plan"
 	"minikcm.dev/minikcm/controllers/internal/rootca/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -50,16 +51,9 @@ func build(p *controller.Parts) error {
 	namespaces, configMaps := p.Informers.Namespaces(), p.Informers.ConfigMaps()
 	c := &Controller{client: p.Client, configMaps: configMaps.Lister(), ca: string(ca)}
 	l := p.Loop(controller.Each(namespaces.Informer(), c.reconcile))
-	l.Watch(namespaces.Informer(), wakeNamespace)
+	l.Watch(namespaces.Informer(), loop.Present)
 	l.Watch(configMaps.Informer(), wakeNamespaceOfConfigMap)
 	return nil
-}
-
-func wakeNamespace(ev loop.Event) []types.NamespacedName {
-	if ev.Type == loop.Deleted {
-		return nil
-	}
-	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
 func wakeNamespaceOfConfigMap(ev loop.Event) []types.NamespacedName {
@@ -86,14 +80,8 @@ func (c *Controller) reconcile(ctx context.Context, ns *corev1.Namespace) (loop.
 	default:
 		return loop.Result{}, nil
 	}
-	if err != nil && !done(err) {
+	if err != nil && !plan.NeedsNoRetry(err) {
 		return loop.Result{}, fmt.Errorf("writing config map %s/%s: %w", ns.Name, decide.ConfigMapName, err)
 	}
 	return loop.Result{}, nil
-}
-
-// done reports whether the error needs no retry: the cache was stale and an event follows,
-// or the namespace is being deleted.
-func done(err error) bool {
-	return apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

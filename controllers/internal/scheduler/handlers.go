@@ -5,6 +5,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/controllers/internal/controllerref"
 	"minikcm.dev/minikcm/controllers/internal/scheduler/framework"
 )
 
@@ -73,7 +74,7 @@ func last[T any](obj any) (T, bool) {
 
 func (s *Scheduler) setPod(pod *corev1.Pod) {
 	switch {
-	case ended(pod):
+	case controllerref.Ended(pod):
 		s.removePod(pod)
 	case pod.Spec.NodeName != "":
 		c := s.cache.SetPod(pod)
@@ -111,10 +112,6 @@ func (s *Scheduler) unqueue(pod *corev1.Pod) {
 	if node := s.nominator.Remove(pod.UID); node != "" {
 		s.queue.Notify(framework.ClusterEvent{Node: node})
 	}
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // podGroupHandler updates the groups before the queue, as the other handlers do with the cache.

@@ -9,13 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/record"
 
 	"minikcm.dev/minikcm/controllers/internal/controller"
+	"minikcm.dev/minikcm/controllers/internal/controllerref"
 	"minikcm.dev/minikcm/controllers/internal/selinuxwarning/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -68,14 +68,10 @@ func build(p *controller.Parts) error {
 func wakeForPod(ev loop.Event) []types.NamespacedName {
 	before, ok := ev.Old.(*corev1.Pod)
 	now, same := ev.Object.(*corev1.Pod)
-	if ok && same && ev.Type == loop.Updated && before.UID == now.UID && ended(before) == ended(now) {
+	if ok && same && ev.Type == loop.Updated && before.UID == now.UID && controllerref.Ended(before) == controllerref.Ended(now) {
 		return nil
 	}
 	return loop.Self(ev)
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // wakeForClaim enqueues the pods of a claim that has been bound.
@@ -114,17 +110,7 @@ func (c *Controller) podsOf(namespace, claim string) []types.NamespacedName {
 }
 
 func (c *Controller) podsWith(namespace string, has func(claims []string) bool) []types.NamespacedName {
-	pods, err := c.pods.Pods(namespace).List(labels.Everything())
-	if err != nil {
-		return nil // the selector is valid
-	}
-	var keys []types.NamespacedName
-	for _, pod := range pods {
-		if has(decide.Claims(pod)) {
-			keys = append(keys, loop.KeyOf(pod))
-		}
-	}
-	return keys
+	return loop.KeysOf(c.pods.Pods(namespace).List, func(pod *corev1.Pod) bool { return has(decide.Claims(pod)) })
 }
 
 func mountsLabels(driver *storagev1.CSIDriver) bool {
@@ -139,7 +125,7 @@ func (c *Controller) Reconcile(_ context.Context, key types.NamespacedName) (loo
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil || ended(pod) {
+	if err != nil || controllerref.Ended(pod) {
 		c.users.Remove(key)
 		return loop.Result{}, nil
 	}

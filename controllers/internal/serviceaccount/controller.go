@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +11,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"minikcm.dev/minikcm/controllers/internal/controller"
+	"minikcm.dev/minikcm/controllers/internal/plan"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -40,16 +40,9 @@ func build(p *controller.Parts) error {
 	namespaces, accounts := p.Informers.Namespaces(), p.Informers.ServiceAccounts()
 	c := &Controller{client: p.Client, namespaces: namespaces.Lister(), accounts: accounts.Lister()}
 	l := p.Loop(c)
-	l.Watch(namespaces.Informer(), wakeNamespace)
+	l.Watch(namespaces.Informer(), loop.Present)
 	l.Watch(accounts.Informer(), wakeNamespaceOfAccount)
 	return nil
-}
-
-func wakeNamespace(ev loop.Event) []types.NamespacedName {
-	if ev.Type == loop.Deleted {
-		return nil
-	}
-	return []types.NamespacedName{{Name: ev.Object.GetName()}}
 }
 
 // wakeNamespaceOfAccount enqueues a namespace whose service account was deleted.
@@ -75,15 +68,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (l
 	})
 	for _, account := range missing {
 		_, err := c.client.CoreV1().ServiceAccounts(account.Namespace).Create(ctx, account, metav1.CreateOptions{})
-		if err != nil && !done(err) {
+		if err != nil && !plan.NeedsNoRetry(err) {
 			return loop.Result{}, fmt.Errorf("creating service account %s/%s: %w", account.Namespace, account.Name, err)
 		}
 	}
 	return loop.Result{}, nil
-}
-
-// done reports whether the error needs no retry: the account exists, or the namespace is
-// being deleted or gone.
-func done(err error) bool {
-	return apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

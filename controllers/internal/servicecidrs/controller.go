@@ -83,17 +83,7 @@ func (c *Controller) wakeForIP(ev loop.Event) []types.NamespacedName {
 
 // going returns the keys of the matching ServiceCIDRs that are being deleted.
 func (c *Controller) going(match func(*networkingv1.ServiceCIDR) bool) []types.NamespacedName {
-	all, err := c.cidrs.List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, cidr := range all {
-		if cidr.DeletionTimestamp != nil && match(cidr) {
-			keys = append(keys, loop.KeyOf(cidr))
-		}
-	}
-	return keys
+	return loop.KeysOf(c.cidrs.List, func(cidr *networkingv1.ServiceCIDR) bool { return cidr.DeletionTimestamp != nil && match(cidr) })
 }
 
 // reconcile updates one ServiceCIDR.

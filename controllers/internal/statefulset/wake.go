@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
+	"minikcm.dev/minikcm/controllers/internal/dependents"
 	"minikcm.dev/minikcm/controllers/internal/statefulset/decide"
 	"minikcm.dev/minikcm/internal/loop"
 )
@@ -30,8 +31,8 @@ func (r *Reconciler) ObservePod(ev loop.Event) { r.pods.Observe(ev) }
 // orphan.
 func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 	r.Expectations.Observe(ev)
-	pod, ok := ev.Object.(*corev1.Pod)
-	if !ok || !matters(ev, pod) {
+	pod, ok := dependents.Changed(ev, controllerref.Differs)
+	if !ok {
 		return nil
 	}
 	keys := controllerOf(ev)
@@ -40,15 +41,6 @@ func (r *Reconciler) OnPod(ev loop.Event) []types.NamespacedName {
 		keys = append(keys, r.adopters(pod)...)
 	}
 	return keys
-}
-
-// matters reports whether the event changes a field that a StatefulSet reads.
-func matters(ev loop.Event, pod *corev1.Pod) bool {
-	old, ok := ev.Old.(*corev1.Pod)
-	if !ok || old.ResourceVersion == pod.ResourceVersion {
-		return true
-	}
-	return controllerref.Differs(old, pod)
 }
 
 // adopters returns the StatefulSet whose pod name an orphan has.
@@ -72,16 +64,7 @@ func (r *Reconciler) OnRevision(ev loop.Event) []types.NamespacedName {
 	if ev.Type == loop.Deleted || metav1.GetControllerOfNoCopy(ev.Object) != nil {
 		return keys
 	}
-	all, err := r.sets.StatefulSets(ev.Object.GetNamespace()).List(labels.Everything())
-	if err != nil {
-		return keys
-	}
-	for _, set := range all {
-		if selects(set, ev.Object) {
-			keys = append(keys, loop.KeyOf(set))
-		}
-	}
-	return keys
+	return append(keys, loop.KeysOf(r.sets.StatefulSets(ev.Object.GetNamespace()).List, func(set *appsv1.StatefulSet) bool { return selects(set, ev.Object) })...)
 }
 
 func selects(set *appsv1.StatefulSet, o metav1.Object) bool {

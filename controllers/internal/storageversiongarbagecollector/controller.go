@@ -3,13 +3,13 @@ package storageversiongarbagecollector
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	versionclient "k8s.io/client-go/kubernetes/typed/apiserverinternal/v1alpha1"
 	leaseclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -68,20 +68,9 @@ func (c *Controller) wakeForLease(ev loop.Event) []types.NamespacedName {
 	if !ok || ev.Type != loop.Deleted || lease.Namespace != members.Namespace || !identifies(lease) {
 		return nil
 	}
-	versions, err := c.versions.List(labels.Everything())
-	if err != nil {
-		return nil
-	}
-	var keys []types.NamespacedName
-	for _, v := range versions {
-		for i := range v.Status.StorageVersions {
-			if v.Status.StorageVersions[i].APIServerID == lease.Name {
-				keys = append(keys, types.NamespacedName{Name: v.Name})
-				break
-			}
-		}
-	}
-	return keys
+	return loop.KeysOf(c.versions.List, func(v *apiserverinternalv1alpha1.StorageVersion) bool {
+		return slices.ContainsFunc(v.Status.StorageVersions, func(s apiserverinternalv1alpha1.ServerStorageVersion) bool { return s.APIServerID == lease.Name })
+	})
 }
 
 // wakeForVersion enqueues a StorageVersion that has an entry of an API server without a Lease, according to the

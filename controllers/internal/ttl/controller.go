@@ -46,15 +46,8 @@ type Controller struct {
 func build(p *controller.Parts) error {
 	nodes := p.Informers.Nodes().Informer()
 	c := &Controller{client: p.Client}
-	p.Loop(controller.Each(nodes, c.reconcile)).Watch(nodes, onNode, c.count)
+	p.Loop(controller.Each(nodes, c.reconcile)).Watch(nodes, loop.Present, c.count)
 	return nil
-}
-
-func onNode(ev loop.Event) []types.NamespacedName {
-	if ev.Type == loop.Deleted {
-		return nil
-	}
-	return loop.Self(ev)
 }
 
 // count observes the nodes that come and go.

@@ -42,7 +42,7 @@ func build(p *controller.Parts) error {
 	requests := p.Informers.CertificateSigningRequests()
 	c := &Controller{client: p.Client}
 	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
-	l.Watch(requests.Informer(), certificates.Wake)
+	l.Watch(requests.Informer(), loop.Present)
 	return nil
 }
 

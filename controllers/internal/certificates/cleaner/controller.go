@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/controllers/internal/certificates"
 	"minikcm.dev/minikcm/controllers/internal/controller"
 	"minikcm.dev/minikcm/controllers/internal/executor"
 	"minikcm.dev/minikcm/internal/loop"
@@ -36,7 +35,7 @@ func build(p *controller.Parts) error {
 	requests := p.Informers.CertificateSigningRequests()
 	c := &Controller{client: p.Client, clock: p.Clock, machine: clock.Real()}
 	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
-	l.Watch(requests.Informer(), certificates.Wake)
+	l.Watch(requests.Informer(), loop.Present)
 	return nil
 }
 

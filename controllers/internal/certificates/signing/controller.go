@@ -76,7 +76,7 @@ func build(p *controller.Parts) error {
 		longest: cmp.Or(s.ClusterSigningDuration.Duration, DefaultLifetime), clock: p.Clock, machine: clock.Real(),
 	}
 	l := p.Loop(controller.Each(requests.Informer(), c.reconcile))
-	l.Watch(requests.Informer(), certificates.Wake)
+	l.Watch(requests.Informer(), loop.Present)
 	return nil
 }
 
