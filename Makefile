@@ -206,6 +206,10 @@ PROCS ?= 4
 conformance: build bin/e2e.test bin/ginkgo ## Run upstream's suite; FOCUS="sig-apps" (default: what passed before), PROCS=4.
 	$(GO) -C test/conformance run . -focus '$(FOCUS)' -procs $(PROCS) $(CONFORMANCEFLAGS)
 
+.PHONY: gateway
+gateway: ## Run the Gateway API's conformance suite; TESTFLAGS="-args -run-test=HTTPRouteWeight" for one test.
+	$(GO) -C test/gateway test -count=1 -timeout 30m -v . $(TESTFLAGS)
+
 .PHONY: kubectl-suite
 kubectl-suite: build ## Run kubectl's own test suite; KUBECTL_GROUPS="role clusterroles" for some groups.
 	$(GO) -C test/conformance run ./kubectl $(KUBECTL_GROUPS)

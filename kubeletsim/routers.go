@@ -2,7 +2,6 @@ package kubeletsim
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -16,22 +15,21 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/unknown"
 )
 
-// Forward lets the router at the end of a path forward a request. It returns the path to a server, and the request and the writer of the
-// answer with it; without a path, it has answered.
-func (k *Kubelets) Forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, http.ResponseWriter, *http.Request) {
+// Forward lets the router at the end of a path answer a request. It calls send for each attempt to get an answer of a server.
+func (k *Kubelets) Forward(path *reach.Path, w http.ResponseWriter, r *http.Request, send Sender) {
 	if path.Listener.TLS && secure.Refuse(w, r) {
-		return nil, nil, nil
+		return
 	}
 	request := &routes.Request{
 		Host: routes.HostOf(r.Host), Path: r.URL.Path, Method: r.Method, Header: r.Header, Query: r.URL.Query(), Port: path.Frontend.Port.Port,
 	}
-	d, err := k.fabric.Forward(r.Context(), path, request)
+	if r.TLS != nil {
+		request.ServerName = routes.HostOf(r.TLS.ServerName)
+	}
+	d, err := k.fabric.Forward(r.Context(), path, request, 0)
 	if err != nil {
 		http.Error(w, "minikcm: "+err.Error(), http.StatusServiceUnavailable)
-		return nil, nil, nil
-	}
-	if d.Rule != nil {
-		w = answering(w, d)
+		return
 	}
 	for _, mirror := range d.Mirrors {
 		out := forwarded(path, mirror, r, d, request)
@@ -39,14 +37,14 @@ func (k *Kubelets) Forward(path *reach.Path, w http.ResponseWriter, r *http.Requ
 		k.serve(mirror, discarded{http.Header{}}, out)
 	}
 	switch {
-	case d.Status != 0:
-		http.Error(w, fmt.Sprintf("minikcm: %s: %s", routes.StatusText(d.Status), d.Why), d.Status)
-		return nil, nil, nil
-	case d.Rule.Filters.Redirect != nil:
-		redirect(w, r, path, d.Rule, request)
-		return nil, nil, nil
+	case d.Rule != nil && d.Rule.Filters.Redirect != nil:
+		redirect(answering(w, d), r, path, d.Rule, request)
+	case d.Next == nil:
+		refuse(w, d.Status, d.Why)
+	default:
+		f := &routing{k: k, path: path, request: request, send: send}
+		f.answer(w, r, d)
 	}
-	return d.Next, w, forwarded(path, d.Next, r, d, request)
 }
 
 // redirect answers with the redirect of a rule.
@@ -72,6 +70,9 @@ func schemeOf(path *reach.Path) string {
 func forwarded(path, next *reach.Path, r *http.Request, d *reach.Forwarded, request *routes.Request) *http.Request {
 	out := r.Clone(r.Context())
 	out.TLS = nil
+	if out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/1.1", 1, 1; d.HTTP2 {
+		out.Proto, out.ProtoMajor, out.ProtoMinor = "HTTP/2.0", 2, 0
+	}
 	client := path.Source.Address.String()
 	out.RemoteAddr = netip.AddrPortFrom(next.Source.Address, 32768+uint16(len(client)+len(r.Host))).String()
 	for name, value := range map[string]string{
@@ -119,6 +120,9 @@ func (discarded) Write(data []byte) (int, error) { return len(data), nil }
 // WriteHeader implements http.ResponseWriter.
 func (discarded) WriteHeader(int) {}
 
+// Abort ends the connection to a mirror.
+func (discarded) Abort(bool) {}
+
 // answering returns the writer that changes the headers of an answer as the rule says.
 func answering(w http.ResponseWriter, d *reach.Forwarded) http.ResponseWriter {
 	all := []*routes.Headers{&d.Rule.Filters.Response}
@@ -163,17 +167,12 @@ func (c *changed) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // forward answers a request of a program in a container at a router.
 func (k *Kubelets) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) {
-	next, w, out := k.Forward(path, w, r)
-	switch {
-	case next == nil:
-	case next.Outcome != reach.Connected:
-		http.Error(w, "minikcm: 502 Bad Gateway: "+next.Why, http.StatusBadGateway)
-	default:
+	k.Forward(path, w, r, func(next *reach.Path, w http.ResponseWriter, out *http.Request) {
 		k.serve(next, w, out)
 		if next.Listener.Unknown && r.Method != http.MethodHead {
 			_, _ = w.Write([]byte(unknown.Line)) // the program's memory has a limit, which it notices
 		}
-	}
+	})
 }
 
 // Certificates returns the names of the Secrets that may have the certificate of the router at the end of a path for a host, the preferred

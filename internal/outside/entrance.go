@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -57,7 +58,7 @@ func newEntrance(ctx context.Context, cluster *minikcm.Cluster, logger klog.Logg
 		DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return relay.Dial(ctx, address) },
 		MaxIdleConnsPerHost: 1, IdleConnTimeout: proxyserver.IdleTimeout,
 	}}
-	e.answers = proxyserver.NewServer(ctx, http.HandlerFunc(e.answer), logger, withPath)
+	e.answers = proxyserver.NewServer(ctx, http.HandlerFunc(e.answer), logger, withPath, secure.Speak)
 	return e, nil
 }
 
@@ -117,12 +118,6 @@ func (e *entrance) certificate(path *reach.Path) secure.Source {
 	}
 }
 
-// forward lets a router forward a request: to the path that it returns, or nowhere if that is nil.
-func (e *entrance) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) (*reach.Path, http.ResponseWriter, *http.Request) {
-	work := inflight.Begin(e.ledger, inflight.Request)
-	defer work.End()
-	return e.kubelets.Forward(path, w, r)
-}
 
 // entered is a connection to a simulated program.
 type entered struct {
@@ -155,29 +150,46 @@ func (e *entrance) answer(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request at the end of a path. It is in flight meanwhile, unless a process of this machine answers.
 func (e *entrance) serve(w http.ResponseWriter, r *http.Request, path *reach.Path) {
+	work := inflight.Begin(e.ledger, inflight.Request)
+	defer work.End()
+	r = r.WithContext(inflight.With(r.Context(), work))
+	limit := clock.Real().Now().Add(requestTimeout) // as long as a client may hold virtual time
 	deadlines := http.NewResponseController(w)
+	_ = deadlines.SetReadDeadline(limit)
+	_ = deadlines.SetWriteDeadline(limit)
 	if path.Router != nil {
-		if path, w, r = e.forward(path, w, r); path == nil {
-			return
-		}
+		e.kubelets.Forward(path, w, r, func(next *reach.Path, w http.ResponseWriter, r *http.Request) { e.send(deadlines, w, r, next) })
+		return
 	}
+	e.send(deadlines, w, r, path)
+}
+
+// send answers a request by the server at the end of a path.
+func (e *entrance) send(deadlines *http.ResponseController, w http.ResponseWriter, r *http.Request, path *reach.Path) {
 	if address := processAt(path); address != "" {
-		proxy := relay.HTTP(&url.URL{Scheme: "http", Host: address}, e.transport, func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, err.Error(), http.StatusBadGateway)
+		proxy := relay.HTTP(&url.URL{Scheme: "http", Host: address}, e.transport, func(w http.ResponseWriter, r *http.Request, err error) {
+			code := http.StatusBadGateway
+			if errors.Is(context.Cause(r.Context()), clock.ErrTimeout) {
+				code = http.StatusGatewayTimeout
+			}
+			http.Error(w, err.Error(), code)
 		})
-		_ = deadlines.SetWriteDeadline(time.Time{}) // a server's connection has deadlines
+		_ = deadlines.SetReadDeadline(time.Time{})
+		_ = deadlines.SetWriteDeadline(time.Time{})
+		waiting := inflight.PauserOf(r.Context())
+		waiting.Pause()
+		defer waiting.Resume()
 		proxy.ServeHTTP(w, r)
 		return
 	}
-	limit := clock.Real().Now().Add(requestTimeout) // as long as a client may hold virtual time
-	_ = deadlines.SetReadDeadline(limit)
-	_ = deadlines.SetWriteDeadline(limit)
-	work := inflight.Begin(e.ledger, inflight.Request)
-	defer work.End()
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		r.RemoteAddr = netip.AddrPortFrom(path.Source.Address, from.Port()).String()
 	}
-	if !e.kubelets.ServeEntered(path, w, r.WithContext(inflight.With(r.Context(), work))) {
+	switch closer, ok := w.(interface{ Abort(reset bool) }); {
+	case e.kubelets.ServeEntered(path, w, r):
+	case ok:
+		closer.Abort(false)
+	default:
 		panic(http.ErrAbortHandler) // closes the connection
 	}
 }

@@ -69,7 +69,7 @@ func Listen(ctx context.Context, port int, opts Options) (*Proxy, error) {
 		return nil, fmt.Errorf("listening for the proxy: %w", err)
 	}
 	p := &Proxy{Options: opts, listener: listener, done: make(chan struct{})}
-	p.requests = NewServer(ctx, p, opts.Logger, nil)
+	p.requests = NewServer(ctx, p, opts.Logger, nil, nil)
 	go func() {
 		defer close(p.done)
 		opts.Connections.Accept(ctx, listener, p.begin)

@@ -30,8 +30,9 @@ type Server struct {
 	connections sync.WaitGroup
 }
 
-// NewServer returns a server whose requests have ctx, and what connContext, which may be nil, adds to it for their connection.
-func NewServer(ctx context.Context, handler http.Handler, logger klog.Logger, connContext func(context.Context, net.Conn) context.Context) *Server {
+// NewServer returns a server whose requests have ctx, and what connContext, which may be nil, adds to it for their connection. prepare,
+// which may be nil, too, changes net/http's server before it serves.
+func NewServer(ctx context.Context, handler http.Handler, logger klog.Logger, connContext func(context.Context, net.Conn) context.Context, prepare func(*http.Server)) *Server {
 	s := &Server{given: make(chan net.Conn), ended: make(chan struct{}), done: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: IdleTimeout, MaxHeaderBytes: maxHeader,
@@ -46,6 +47,9 @@ func NewServer(ctx context.Context, handler http.Handler, logger klog.Logger, co
 			}
 		},
 		ErrorLog: log.New(logged{logger}, "", 0),
+	}
+	if prepare != nil {
+		prepare(s.http)
 	}
 	go func() {
 		defer close(s.done)

@@ -111,6 +111,7 @@ func serveConn(ctx context.Context, stream io.ReadWriteCloser, port *secure.Port
 			}
 		},
 	}
+	secure.Speak(server)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	var copying sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -147,6 +148,7 @@ func (s *Snapshot) compile(r *Route) *compiled {
 			backend.Weight, backend.Filters = max(ptr.Deref(ref.Weight, defaultWeight), 0), s.filters(c, r, ref.Filters)
 			rule.Backends = append(rule.Backends, backend)
 		}
+		c.patience(&rule, given)
 		matches := given.Matches
 		if len(matches) == 0 {
 			matches = []Match{{}}
@@ -159,6 +161,29 @@ func (s *Snapshot) compile(r *Route) *compiled {
 		}
 	}
 	return c
+}
+
+// defaultAttempts is the number of retries that a rule with retry makes if it states none.
+const defaultAttempts = 1
+
+// patience fills in how long a rule waits for answers, and what it tries again.
+func (c *compiled) patience(rule *routes.Rule, given *RouteRule) {
+	duration := func(name string, text *string) time.Duration {
+		if text == nil {
+			return 0
+		}
+		d, err := time.ParseDuration(*text)
+		if err != nil || d < 0 {
+			c.refuse("%s %q is no duration", name, *text)
+		}
+		return d
+	}
+	if t := given.Timeouts; t != nil {
+		rule.Timeout, rule.BackendTimeout = duration("timeouts.request", t.Request), duration("timeouts.backendRequest", t.BackendRequest)
+	}
+	if r := given.Retry; r != nil {
+		rule.Retry = &routes.Retry{Statuses: r.Codes, Attempts: max(ptr.Deref(r.Attempts, defaultAttempts), 0), Backoff: duration("retry.backoff", r.Backoff)}
+	}
 }
 
 // match fills in what a rule matches.

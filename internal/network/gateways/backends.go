@@ -34,7 +34,7 @@ func (s *Snapshot) backend(c *compiled, r *Route, ref *Reference) routes.Backend
 		if p.Port != b.Port {
 			continue
 		}
-		if protocol := ptr.Deref(p.AppProtocol, ""); !slices.Contains([]string{"", "http", "kubernetes.io/ws"}, protocol) {
+		if protocol := ptr.Deref(p.AppProtocol, ""); !slices.Contains([]string{"", "http", "kubernetes.io/h2c", "kubernetes.io/ws"}, protocol) {
 			return problem("UnsupportedProtocol", "the protocol %s of port %d of the Service %s is not supported", protocol, p.Port, to)
 		}
 		return b
@@ -53,10 +53,12 @@ func (s *Snapshot) filters(c *compiled, r *Route, given []Filter) routes.Filters
 		case one.ResponseHeaderModifier != nil:
 			f.Response = headers(one.ResponseHeaderModifier)
 		case one.RequestMirror != nil:
-			if one.RequestMirror.Fraction != nil || one.RequestMirror.Percent != nil {
-				c.refuse("mirrors of a part of the requests are not supported")
+			mirror := routes.Mirror{Backend: s.backend(c, r, &one.RequestMirror.BackendRef), Part: 1, Of: 1}
+			if percent := one.RequestMirror.Percent; percent != nil {
+				mirror.Part, mirror.Of = uint64(max(*percent, 0)), hundred
+			} else if part := one.RequestMirror.Fraction; part != nil {
+				mirror.Part, mirror.Of = uint64(max(part.Numerator, 0)), uint64(max(ptr.Deref(part.Denominator, hundred), 1))
 			}
-			mirror := s.backend(c, r, &one.RequestMirror.BackendRef)
 			if mirror.Invalid == "" {
 				f.Mirrors = append(f.Mirrors, mirror)
 			}

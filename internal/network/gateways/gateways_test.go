@@ -27,7 +27,7 @@ func snapshot(t *testing.T, objects string) *Snapshot {
 			}
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 			if key.Name == "h2" {
-				service.Spec.Ports[0].AppProtocol = ptr.To("kubernetes.io/h2c")
+				service.Spec.Ports[0].AppProtocol = ptr.To("example.com/other")
 			}
 			return service
 		},
@@ -112,6 +112,8 @@ func TestRouteStatuses(t *testing.T) {
 		{"{parentRefs: [{name: g}], rules: [{backendRefs: [{name: b, port: 80, namespace: other}]}]}", "ResolvedRefs=False:RefNotPermitted"},
 		{"{parentRefs: [{name: g}], rules: [{backendRefs: [{name: a, port: 80, namespace: other}]}]}", ""},
 		{"{parentRefs: [{name: g}], rules: [{matches: [{path: {type: RegularExpression, value: '['}}]}]}", "Accepted=False:UnsupportedValue"},
+		{"{parentRefs: [{name: g}], rules: [{timeouts: {request: 1h1m, backendRequest: 0s}, retry: {codes: [503], backoff: 1s}}]}", ""},
+		{"{parentRefs: [{name: g}], rules: [{timeouts: {request: soon}}]}", "Accepted=False:UnsupportedValue"},
 		{"{parentRefs: [{name: g}], rules: [{filters: [{type: RequestRedirect, requestRedirect: {}}, {type: URLRewrite, urlRewrite: {}}]}]}", "Accepted=False:IncompatibleFilters"},
 	} {
 		s := snapshot(t, gatewayHeader+listeners+"---\nkind: HTTPRoute\nmetadata: {name: r, namespace: default}\nspec: "+tt.spec+grant)
@@ -190,6 +192,45 @@ spec:
 	}
 	if counts["a"] < 298 || counts["a"] > 302 {
 		t.Errorf("shares %v", counts)
+	}
+}
+
+func TestMirrors(t *testing.T) {
+	s := snapshot(t, gatewayHeader+`  - {name: http, port: 80, protocol: HTTP}
+---
+kind: HTTPRoute
+metadata: {name: r, namespace: default}
+spec:
+  parentRefs: [{name: g}]
+  rules:
+  - filters:
+    - {type: RequestMirror, requestMirror: {backendRef: {name: a, port: 80}, percent: 20}}
+    - {type: RequestMirror, requestMirror: {backendRef: {name: a, port: 80}, fraction: {numerator: 1, denominator: 4}}}
+    - {type: RequestMirror, requestMirror: {backendRef: {name: a, port: 80}}}
+    - {type: RequestMirror, requestMirror: {backendRef: {name: a, port: 80}, percent: 0}}
+    backendRefs: [{name: b, port: 80}]
+`)
+	table := &routes.Table{}
+	table.SetGateways(Decide(s).Table)
+	d := table.Route(routes.Router{Namespace: "default", Name: "g"}, &routes.Request{Path: "/", Port: 80}, 0)
+	for i, want := range []int{200, 250, 1000, 0} {
+		got := 0
+		for n := range uint64(1000) {
+			if d.Rule.Filters.Mirrors[i].Chosen(n * 0x9E3779B97F4A7C15) {
+				got++
+			}
+		}
+		if got < want-5 || got > want+5 {
+			t.Errorf("mirror %d gets %d of 1000 requests, want %d", i, got, want)
+		}
+	}
+}
+
+func TestParametersAreRefused(t *testing.T) {
+	s := snapshot(t, strings.Replace(gatewayHeader, "spec:\n", "spec:\n  infrastructure: {parametersRef: {name: x}}\n", 1)+"  - {name: http, port: 80, protocol: HTTP}")
+	got := Decide(s).Gateways[types.NamespacedName{Namespace: "default", Name: "g"}]
+	if text := shown(got.Status.Conditions); text != "Accepted=False:InvalidParameters Programmed=False:Invalid" || got.Service != nil {
+		t.Errorf("%s, Service %v", text, got.Service)
 	}
 }
 

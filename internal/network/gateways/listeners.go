@@ -58,6 +58,9 @@ func (s *Snapshot) gateway(g *Gateway) *gateway {
 			made.refused = [2]string{"UnsupportedAddress", "addresses of the type " + t + " are not supported"}
 		}
 	}
+	if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
+		made.refused = [2]string{"InvalidParameters", "the controller has no parameters"}
+	}
 	for i := range g.Spec.Listeners {
 		made.listeners = append(made.listeners, s.listener(g, &g.Spec.Listeners[i]))
 	}

@@ -18,6 +18,7 @@ const (
 	serviceKind     = "Service"
 	secretKind      = "Secret"
 	defaultWeight   = 1
+	hundred         = 100
 	fullPathChange  = "ReplaceFullPath"
 )
 
@@ -32,7 +33,8 @@ type Class struct {
 		} `json:"parametersRef,omitempty"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []metav1.Condition `json:"conditions,omitempty"`
+		Conditions        []metav1.Condition `json:"conditions,omitempty"`
+		SupportedFeatures []Feature          `json:"supportedFeatures,omitempty"`
 	} `json:"status"`
 }
 
@@ -46,6 +48,8 @@ type Gateway struct {
 		Infrastructure   *struct {
 			Labels      map[string]string `json:"labels,omitempty"`
 			Annotations map[string]string `json:"annotations,omitempty"`
+			// ParametersRef names parameters, of which the controller has none.
+			ParametersRef *Reference `json:"parametersRef,omitempty"`
 		} `json:"infrastructure,omitempty"`
 	} `json:"spec"`
 	Status GatewayStatus `json:"status"`
@@ -141,6 +145,15 @@ type RouteRule struct {
 	Matches     []Match      `json:"matches,omitempty"`
 	Filters     []Filter     `json:"filters,omitempty"`
 	BackendRefs []BackendRef `json:"backendRefs,omitempty"`
+	Timeouts    *struct {
+		Request        *string `json:"request,omitempty"`
+		BackendRequest *string `json:"backendRequest,omitempty"`
+	} `json:"timeouts,omitempty"`
+	Retry *struct {
+		Codes    []int   `json:"codes,omitempty"`
+		Attempts *int    `json:"attempts,omitempty"`
+		Backoff  *string `json:"backoff,omitempty"`
+	} `json:"retry,omitempty"`
 }
 
 // Match is a match of a rule.
@@ -179,7 +192,10 @@ type Filter struct {
 	RequestMirror          *struct {
 		BackendRef Reference `json:"backendRef"`
 		Percent    *int32    `json:"percent,omitempty"`
-		Fraction   *struct{} `json:"fraction,omitempty"`
+		Fraction   *struct {
+			Numerator   int32  `json:"numerator"`
+			Denominator *int32 `json:"denominator,omitempty"`
+		} `json:"fraction,omitempty"`
 	} `json:"requestMirror,omitempty"`
 	RequestRedirect *struct {
 		Scheme     *string       `json:"scheme,omitempty"`

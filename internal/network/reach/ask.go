@@ -68,7 +68,7 @@ func (c *Cluster) Answer(a *Ask, complete func(*Query)) (*Report, error) {
 	report := path.Report(q, name, a.To)
 	if path.Router != nil && path.Outcome == Connected {
 		request.Port = path.Frontend.Port.Port
-		report.addForwarded(c.Forward(q, path, 0, request))
+		report.addForwarded(c.Forward(q, path, 0, request, 0))
 	}
 	return report, nil
 }

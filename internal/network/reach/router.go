@@ -67,32 +67,38 @@ type Forwarded struct {
 	// Next is the way from the router to an endpoint of the backend; nil if the router answers itself, unless the endpoint cannot be
 	// reached.
 	Next *Path
+	// HTTP2 means that the backend's port speaks HTTP/2 without TLS.
+	HTTP2 bool
 	// Mirrors are the ways to servers that get copies of the request.
 	Mirrors []*Path
 }
 
 // Forward says what the router at the end of a path does with a request. The query has what depends on the cluster. The number is the
 // request's among those from outside, whose connections may have many of them.
-func (c *Cluster) Forward(q *Query, p *Path, number uint64, r *routes.Request) *Forwarded {
+// A further attempt, counted from 0, goes to the next endpoint.
+func (c *Cluster) Forward(q *Query, p *Path, number uint64, r *routes.Request, attempt int) *Forwarded {
 	random := p.random
 	if nodeOf(&p.Source) == "" {
 		random = number * stride
 	}
 	d := &Forwarded{Decision: c.Routes.Route(*p.Router, r, random)}
-	if d.Rule != nil {
+	if d.Rule != nil && attempt == 0 {
 		mirrors := d.Rule.Filters.Mirrors
 		if d.Backend != nil {
 			mirrors = append(slices.Clip(mirrors), d.Backend.Filters.Mirrors...)
 		}
 		for i := range mirrors {
-			mirror := &Forwarded{}
-			if c.toBackend(q, p, random*stride, &mirrors[i], mirror); mirror.Next != nil && mirror.Status == 0 && mirror.Next.Outcome == Connected {
+			mirror, number := &Forwarded{}, (random+uint64(i))*stride
+			if !mirrors[i].Chosen(number * stride) {
+				continue
+			}
+			if c.toBackend(q, p, number, 0, &mirrors[i].Backend, mirror); mirror.Next != nil && mirror.Status == 0 && mirror.Next.Outcome == Connected {
 				d.Mirrors = append(d.Mirrors, mirror.Next)
 			}
 		}
 	}
 	if d.Status == 0 && d.Backend != nil {
-		c.toBackend(q, p, random*stride, d.Backend, d) // another number than the one that has chosen the backend
+		c.toBackend(q, p, random*stride, attempt, d.Backend, d) // another number than the one that has chosen the backend
 	}
 	return d
 }
@@ -103,8 +109,12 @@ const stride = 0x9E3779B97F4A7C15
 // answer ends the way with an answer of the router.
 func (d *Forwarded) answer(status int, why string) { d.Status, d.Why = status, why }
 
-// toBackend connects a router with an endpoint of a backend.
-func (c *Cluster) toBackend(q *Query, p *Path, random uint64, b *routes.Backend, d *Forwarded) {
+// maxTries caps the endpoints that a router tries for one request: a refused connection costs no time, and the next endpoint may
+// accept one.
+const maxTries = 3
+
+// toBackend connects a router with an endpoint of a backend, or with the next one while connections are refused.
+func (c *Cluster) toBackend(q *Query, p *Path, random uint64, attempt int, b *routes.Backend, d *Forwarded) {
 	s := c.Services.Service(b.Service)
 	if s == nil {
 		d.answer(routes.StatusServiceUnavailable, "the Service "+b.Service.String()+" does not exist")
@@ -127,6 +137,7 @@ func (c *Cluster) toBackend(q *Query, p *Path, random uint64, b *routes.Backend,
 		d.answer(routes.StatusBadGateway, "the Service "+b.Service.String()+" is one of type ExternalName, which routers do not follow")
 		return
 	}
+	d.HTTP2 = port.AppProtocol != nil && *port.AppProtocol == "kubernetes.io/h2c"
 	f := &services.Frontend{Service: s, Port: port, By: services.ByClusterIP, IPv6: p.Target.Addr().Is6()}
 	ready := c.Services.ReadyEndpoints(f)
 	if len(ready) == 0 {
@@ -136,8 +147,14 @@ func (c *Cluster) toBackend(q *Query, p *Path, random uint64, b *routes.Backend,
 	inner := *q
 	inner.From, inner.Affinities, inner.Random = policy.Peer{Address: p.Target.Addr()}, nil, random
 	// The high bits are spread more evenly than the low ones.
-	endpoint := ready[(random>>32)%uint64(len(ready))]
-	d.Next = c.connect(&inner, inner.From, endpoint.Address, &Path{Protocol: corev1.ProtocolTCP, random: random})
+	first := (random>>32)%uint64(len(ready)) + uint64(attempt)
+	for i := range uint64(min(len(ready), maxTries)) {
+		endpoint := ready[(first+i)%uint64(len(ready))]
+		d.Next = c.connect(&inner, inner.From, endpoint.Address, &Path{Protocol: corev1.ProtocolTCP, random: random})
+		if d.Next.Outcome != Refused {
+			break
+		}
+	}
 	d.ended()
 }
 

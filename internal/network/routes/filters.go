@@ -12,8 +12,17 @@ type Filters struct {
 	Redirect *Redirect
 	Rewrite  *Rewrite
 	// Mirrors get copies of requests.
-	Mirrors []Backend
+	Mirrors []Mirror
 }
+
+// Mirror gets copies of Part of Of requests.
+type Mirror struct {
+	Backend
+	Part, Of uint64
+}
+
+// Chosen reports whether the mirror gets a copy of the request with a random number.
+func (m *Mirror) Chosen(random uint64) bool { return (random>>32)%m.Of < m.Part }
 
 // Headers change headers.
 type Headers struct {

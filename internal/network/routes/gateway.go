@@ -56,15 +56,18 @@ func (g *Gateway) listener(host string, port int32) *Listener {
 }
 
 // find returns the rule for a request, or why there is none.
-func (g *Gateway) find(r *Request) (*Rule, string) {
+func (g *Gateway) find(r *Request) (rule *Rule, status int, why string) {
 	l := g.listener(r.Host, r.Port)
 	if l == nil {
-		return nil, "no listener"
+		return nil, StatusNotFound, "no listener"
+	}
+	if r.ServerName != "" && g.listener(r.ServerName, r.Port) != l {
+		return nil, StatusMisdirected, "no listener for " + r.ServerName
 	}
 	if rule := find(&l.rules, r, true); rule != nil {
-		return rule, ""
+		return rule, 0, ""
 	}
-	return nil, "no rule at the listener " + l.Name
+	return nil, StatusNotFound, "no rule at the listener " + l.Name
 }
 
 // specificity orders hosts: names come before wildcards, and long wildcards before short ones.

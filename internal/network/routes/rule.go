@@ -21,6 +21,8 @@ type Request struct {
 	Header, Query map[string][]string
 	// Port is the port of the router.
 	Port int32
+	// ServerName is the host that the client has named in the handshake of TLS; empty: there was none, or it named none.
+	ServerName string
 }
 
 // PathType says how a path is compared.
@@ -55,6 +57,18 @@ type Rule struct {
 	Filters Filters
 	// Backends share the requests by their weights.
 	Backends []Backend
+	// Timeout bounds the time until a request is answered, and BackendTimeout each attempt to get an answer of a backend; 0: nothing does.
+	Timeout, BackendTimeout time.Duration
+	// Retry says what is tried again; nil: nothing is.
+	Retry *Retry
+}
+
+// Retry says that requests without an answer, and those with one of the statuses, are tried again.
+type Retry struct {
+	Statuses []int
+	Attempts int
+	// Backoff is the time before each further attempt.
+	Backoff time.Duration
 }
 
 // Value is a name with a value. A header's name is in its canonical form.

@@ -6,6 +6,7 @@ import "strconv"
 const (
 	StatusInternalError      = 500
 	StatusNotFound           = 404
+	StatusMisdirected        = 421
 	StatusBadGateway         = 502
 	StatusServiceUnavailable = 503
 	StatusGatewayTimeout     = 504
@@ -14,7 +15,7 @@ const (
 // StatusText returns a status with its name.
 func StatusText(status int) string {
 	names := map[int]string{
-		StatusInternalError: "Internal Server Error", StatusNotFound: "Not Found", StatusBadGateway: "Bad Gateway", StatusServiceUnavailable: "Service Unavailable",
+		StatusInternalError: "Internal Server Error", StatusNotFound: "Not Found", StatusMisdirected: "Misdirected Request", StatusBadGateway: "Bad Gateway", StatusServiceUnavailable: "Service Unavailable",
 		StatusGatewayTimeout: "Gateway Timeout",
 	}
 	return strconv.Itoa(status) + " " + names[status]

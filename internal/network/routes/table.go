@@ -134,12 +134,12 @@ type Decision struct {
 func (t *Table) Route(to Router, r *Request, random uint64) Decision {
 	d := Decision{}
 	if to.Namespace != "" {
-		d.Rule, d.Why = t.gateways[to].find(r)
-	} else {
-		d.Rule, d.Why = t.classes[to.Name].find(r)
+		d.Rule, d.Status, d.Why = t.gateways[to].find(r)
+	} else if d.Rule, d.Why = t.classes[to.Name].find(r); d.Rule == nil {
+		d.Status = StatusNotFound
 	}
 	if d.Rule == nil {
-		d.Status, d.Why = StatusNotFound, fmt.Sprintf("%s of the %s matches %s%s", d.Why, to, r.Host, r.Path)
+		d.Why = fmt.Sprintf("%s of the %s matches %s%s", d.Why, to, r.Host, r.Path)
 		return d
 	}
 	if d.Rule.Filters.Redirect != nil {

@@ -49,10 +49,25 @@ func Server(conn net.Conn, source Source) net.Conn {
 		return conn
 	}
 	return tls.Server(conn, &tls.Config{
-		NextProtos:     []string{"http/1.1"},
+		NextProtos:     NextProtos(),
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return source(hello.Context()) },
 	})
 }
+
+// NextProtos are the protocols that servers offer to clients over TLS (ALPN).
+func NextProtos() []string { return []string{"h2", "http/1.1"} }
+
+// Speak lets a server of net/http speak HTTP/1.1 and HTTP/2, over TLS as its clients choose, and without TLS with clients that know it.
+func Speak(s *http.Server) {
+	s.Protocols = &http.Protocols{}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams}
+}
+
+// maxStreams caps the requests of a connection at a time.
+const maxStreams = 100
 
 // ErrPlain is the error of net/http if a server answers a handshake without TLS.
 var ErrPlain = errors.New("http: server gave HTTP response to HTTPS client")

@@ -104,10 +104,10 @@ func failed(err error) func(context.Context, http.ResponseWriter) {
 
 // requestOf returns a request as expressions see it.
 func requestOf(r *http.Request, body []byte) *servers.Request {
-	q := &servers.Request{Method: r.Method, Path: cmp.Or(r.URL.Path, "/"), URI: r.URL.RequestURI(), Host: r.Host, Query: servers.First(r.URL.Query()), Headers: map[string]string{}}
+	q := &servers.Request{Method: r.Method, Path: cmp.Or(r.URL.Path, "/"), URI: r.URL.RequestURI(), Host: r.Host, Query: servers.First(r.URL.Query()), Headers: map[string]string{}, HeaderLists: map[string][]string{}, Proto: cmp.Or(r.Proto, "HTTP/1.1")}
 	for name, values := range r.Header {
 		if len(values) > 0 {
-			q.Headers[strings.ToLower(name)] = values[0]
+			q.Headers[strings.ToLower(name)], q.HeaderLists[strings.ToLower(name)] = values[0], values
 		}
 	}
 	if utf8.Valid(body) {

@@ -37,17 +37,19 @@ func (f *Fabric) beginRouting(ctx context.Context) error {
 	return f.wait(ctx)
 }
 
-// Forward says what the router at the end of a path does with a request.
-func (f *Fabric) Forward(ctx context.Context, path *reach.Path, r *routes.Request) (*reach.Forwarded, error) {
+// Forward says what the router at the end of a path does with a request, or with a further attempt at it, counted from 0.
+func (f *Fabric) Forward(ctx context.Context, path *reach.Path, r *routes.Request, attempt int) (*reach.Forwarded, error) {
 	if err := f.begin(ctx); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forwarded++
+	if attempt == 0 {
+		f.forwarded++
+	}
 	q := &reach.Query{From: path.Source}
 	f.complete(q)
-	return f.cluster.Forward(q, path, f.forwarded, r), nil
+	return f.cluster.Forward(q, path, f.forwarded, r, attempt), nil
 }
 
 // Certificates returns the names of the Secrets that may have the certificate of a host at a port, the preferred one first.

@@ -27,9 +27,7 @@ func (r *Runner) execute(ctx context.Context, result *gateways.Result) error {
 	var failed []error
 	for _, o := range objects[gateways.ClassKind] {
 		if wanted, ok := result.Classes[o.GetName()]; ok {
-			failed = append(failed, r.write(ctx, o, gateways.ClassResource, func(was *gateways.Class) map[string]any {
-				return map[string]any{"conditions": r.merged(was.Status.Conditions, wanted)}
-			}))
+			failed = append(failed, r.write(ctx, o, gateways.ClassResource, func(was *gateways.Class) map[string]any { return r.classStatus(was, wanted) }))
 		}
 	}
 	for _, o := range objects[gateways.GatewayKind] {
@@ -66,6 +64,16 @@ func (r *Runner) merged(was, wanted []metav1.Condition) []metav1.Condition {
 		}
 	}
 	return all
+}
+
+// classStatus returns the status of a class. Definitions before 1.4 of the API drop the features, so that their lack alone is no reason to write.
+func (r *Runner) classStatus(was *gateways.Class, wanted []metav1.Condition) map[string]any {
+	conditions := r.merged(was.Status.Conditions, wanted)
+	status := map[string]any{"conditions": conditions}
+	if len(was.Status.SupportedFeatures) > 0 || !apiequality.Semantic.DeepEqual(was.Status.Conditions, conditions) {
+		status["supportedFeatures"] = gateways.Features()
+	}
+	return status
 }
 
 func (r *Runner) gatewayStatus(was *gateways.Gateway, wanted *gateways.GatewayStatus) map[string]any {

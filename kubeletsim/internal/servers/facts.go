@@ -18,6 +18,10 @@ type Request struct {
 	Host    string            `cel:"host"`
 	Query   map[string]string `cel:"query"`
 	Headers map[string]string `cel:"headers"`
+	// HeaderLists have all values of each header.
+	HeaderLists map[string][]string `cel:"headerLists"`
+	// Proto is the version of HTTP, such as HTTP/1.1.
+	Proto string `cel:"proto"`
 	// Vars are the parts of the path that the route's path names.
 	Vars map[string]string `cel:"vars"`
 	// Body is a body that is text, or the line or datagram that was sent.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -99,8 +100,13 @@ func onlyKeys(node *yaml.Node, keys ...string) error {
 // headerName is the name of a header.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// headers reads the headers of an answer or a call. A list gives a header several values.
+// headers reads the headers of an answer or a call: a map, in which a list gives a header several values, or an expression whose result
+// is one.
 func (p *parser) headers(node *yaml.Node) (all []header, err error) {
+	if at := resolved(node); at.Kind == yaml.ScalarNode && strings.HasPrefix(at.Value, "${") {
+		value, err := p.value(at, ofRequest)
+		return []header{{value: value}}, err
+	}
 	err = pairs(node, func(name string, node *yaml.Node) error {
 		if !headerName.MatchString(name) {
 			return errors.New("it is no name of a header")

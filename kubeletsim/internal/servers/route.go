@@ -1,6 +1,10 @@
 package servers
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +91,7 @@ func (c *Command) Args(in *Input) ([]string, error) {
 	return words, nil
 }
 
-// header is a name and a value, wanted of a request or given to an answer.
+// header is a name and a value, wanted of a request or given to an answer. Without a name, the value is a map of headers.
 type header struct {
 	name   string
 	value  *Value
@@ -109,7 +113,37 @@ func compute(headers []header, in *Input) ([]Header, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Header{h.name, strings.NewReplacer("\r", "", "\n", " ").Replace(text)})
+		if h.name == "" {
+			if all, err = appendHeaders(all, text); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		all = append(all, Header{h.name, oneLine.Replace(text)})
+	}
+	return all, nil
+}
+
+// oneLine makes a text the value of a header.
+var oneLine = strings.NewReplacer("\r", "", "\n", " ")
+
+// appendHeaders appends the headers of a map in JSON, whose values are texts or lists of texts.
+func appendHeaders(all []Header, text string) ([]Header, error) {
+	given := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &given); err != nil {
+		return nil, errors.New("headers are no map")
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		values, ok := given[name].([]any)
+		if !ok {
+			values = []any{given[name]}
+		}
+		if !headerName.MatchString(name) {
+			return nil, fmt.Errorf("%q is no name of a header", name)
+		}
+		for _, v := range values {
+			all = append(all, Header{name, oneLine.Replace(fmt.Sprint(v))})
+		}
 	}
 	return all, nil
 }

@@ -71,7 +71,7 @@ func ask(t *testing.T, description string, r *servers.Request) string {
 // get returns a request.
 func get(path string) *servers.Request {
 	path, query, _ := strings.Cut(path, "?")
-	r := &servers.Request{Method: "GET", Path: path, URI: path, Host: "web:80", Peer: "10.0.0.9", Headers: map[string]string{"user-agent": "test", "x-canary": "yes"}, Query: map[string]string{}, Number: 7}
+	r := &servers.Request{Method: "GET", Path: path, URI: path, Host: "web:80", Peer: "10.0.0.9", Headers: map[string]string{"user-agent": "test", "x-canary": "yes"}, HeaderLists: map[string][]string{"x-b": {"1", "2"}, "x-a": {"3"}}, Proto: "HTTP/1.1", Query: map[string]string{}, Number: 7}
 	for _, pair := range strings.Split(query, "&") {
 		if name, value, ok := strings.Cut(pair, "="); ok {
 			r.Query[name] = value
@@ -115,6 +115,9 @@ func TestAnswers(t *testing.T) {
 		{"{set: {hits: '${state.hits + 1}', last: '${request.path}'}, body: '${state.hits} ${state.last}'}", "/q", "200 6 /q"},
 		{"{json: {name: '${pod.name}', port: 80, ok: true, none: null, list: [1, '${[1, 2]}'], 'q\"': '<${1 + 1}>'}}", "/", `200 Content-Type=application/json {"name":"web-0","port":80,"ok":true,"none":null,"list":[1,[1,2]],"q\"":"<2>"}`},
 		{"{body: '${request.query.transformList(k, v, k + v).join(\",\")}'}", "/?d=1&c=2&b=3&a=4&e=5", "200 a4,b3,c2,d1,e5"},
+		{"{body: '${request.headerLists.transformMapEntry(n, v, {headerName(n): v}).map(n, n)} ${request.headerLists[\"x-b\"][1]} ${request.proto}'}", "/", "200 [\"X-A\",\"X-B\"] 2 HTTP/1.1"},
+		{"{headers: '${{\"x-\" + request.method: \"1\", \"Vary\": [\"a\", \"b\"]}}', body: hi}", "/", "200 Vary=a Vary=b x-GET=1 hi"},
+		{"{headers: '${[1]}', body: hi}", "/", "error headers are no map"},
 		{"{body: '${has(request.query.a)} ${has(request.query.b)} ${\"a\" in request.query} ${request.query.size()} ${headerName(\"user-agent\")}'}", "/?a=1", "200 true false true 1 User-Agent"},
 		{"{json: '${request.query}'}", "/?b=1&a=2", `200 Content-Type=application/json {"a":"2","b":"1"}`},
 		{"{headers: {X-A: '${request.peer}', Server: own}, body: x}", "/", "200 X-A=10.0.0.9 Server=own x"},

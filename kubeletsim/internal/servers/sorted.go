@@ -23,6 +23,8 @@ func (s sorting) NativeToValue(value any) ref.Val {
 	switch m := value.(type) {
 	case map[string]string:
 		return sorted{types.NewStringStringMap(s, m)}
+	case map[string][]string:
+		return sorted{types.NewDynamicMap(s, m)}
 	case map[string]any:
 		return sorted{types.NewStringInterfaceMap(s, m)}
 	case map[ref.Val]ref.Val:
