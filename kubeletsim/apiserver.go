@@ -14,6 +14,7 @@ import (
 
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/ends"
+	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/secure"
 )
 
@@ -65,7 +66,7 @@ func (k *Kubelets) disturbed(p *secure.Port, to *ends.Peer, port uint16) *secure
 	}
 	address := netip.AddrPortFrom(to.Address, port).String()
 	p.Way = func(ctx context.Context, r *http.Request, mayWait bool) error {
-		fault := effect.Request(r.Method, r.URL.Path, chance)
+		fault := effect.Request(&faults.Asked{Method: r.Method, Path: r.URL.Path, Port: int(port), Header: r.Header.Get}, chance)
 		wait := effect.Connect + effect.Exchange + fault.Delay
 		if lost {
 			wait = dialTimeout

@@ -61,7 +61,7 @@ func (f *upFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.config, "config", "", "file with these settings: a Cluster of minikcm.dev/v1alpha1")
 	flags.StringVar(&f.name, "name", "", "name of the cluster, for \"minikcm down\" and --kubeconfig of other commands (default "+defaultName+")")
 	flags.BoolVarP(&f.detach, "detach", "d", false, "run in the background, and return when the cluster is ready")
-	flags.BoolVar(&f.with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, NetworkChaos, DNSChaos, Schedule and Workflow kinds, and run their objects")
+	flags.BoolVar(&f.with.chaosMesh, "chaos-mesh", false, "install Chaos Mesh's PodChaos, NetworkChaos, DNSChaos, HTTPChaos, Schedule and Workflow kinds, and run their objects")
 	flags.BoolVar(&f.with.ui, "ui", false, "serve a live page of the cluster to browsers on this machine, and print a link that opens it once")
 	flags.BoolVar(&f.with.entrances.Proxy, "proxy", false, "serve a proxy (HTTP, CONNECT and SOCKS5) on a port of 127.0.0.1, which connects programs on this machine with the pods and Services of the cluster, from outside")
 	flags.BoolVar(&f.with.entrances.Publish, "publish", false, "let Services of type LoadBalancer listen on addresses of 127.0.0.0/8 (on Linux; elsewhere on ports of 127.0.0.1), and node ports on 127.0.0.1")

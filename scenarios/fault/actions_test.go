@@ -48,6 +48,7 @@ var examples = map[string]string{
 	"http abort":   "{http: {action: abort, to: [svc/web], percent: 10}}",
 	"http delay":   "{http: {action: delay, delay: 2s, methods: [get], path: /api/*}}",
 	"http replace": "{http: {action: replace, code: 503, body: down}}",
+	"http patch":   "{http: {action: patch, port: 80, requestHeaders: [x-user=ann], query: [a=b], requestPatch: '[{\"op\": \"remove\", \"path\": \"/a\"}]', headers: [x-by=fault], answerPatch: '{\"price\": 0}'}}",
 
 	"apiserver latency":         "{apiserver: {action: latency, delay: 1s, spread: 2s, verbs: [get], userAgents: [kubectl]}}",
 	"apiserver error":           "{apiserver: {action: error, resources: [pods/status], namespaces: [a], users: [u]}}",

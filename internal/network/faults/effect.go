@@ -49,6 +49,9 @@ func (s *Set) Between(from, to *ends.Peer, c *Chance) *Effect {
 		if !there && !back || r.DNS != nil {
 			continue
 		}
+		if r.HTTP != nil && r.Direction != Both && !there {
+			continue
+		}
 		e.Hits = append(e.Hits, r)
 		if r.HTTP != nil {
 			e.HTTP = append(e.HTTP, r)
@@ -122,27 +125,4 @@ func (e *Effect) Transfer(bytes int) time.Duration {
 		return 0
 	}
 	return time.Duration(float64(bytes) * 8 / float64(e.Rate) * float64(time.Second))
-}
-
-// Request decides about one request over HTTP: the faults abort it, delay it, or replace parts of its answer.
-func (e *Effect) Request(method, path string, c *Chance) HTTP {
-	var all HTTP
-	if e == nil {
-		return all
-	}
-	for _, r := range e.HTTP {
-		h := r.HTTP
-		if !h.Matches(method, path) || !c.happens(r, purposeRequest, 0, r.Percent) {
-			continue
-		}
-		all.Abort = all.Abort || h.Abort
-		all.Delay += h.Delay
-		if h.Code != 0 {
-			all.Code = h.Code
-		}
-		if h.Body != nil {
-			all.Body = h.Body
-		}
-	}
-	return all
 }

@@ -24,7 +24,7 @@ const (
 type Rule struct {
 	// Title says in reports what the rule does.
 	Title string
-	// From and To are the ends. Connections in both directions between them are met.
+	// From and To are the ends. Connections in both directions between them are met; with HTTP and one direction, those that begin in it.
 	From, To  ends.Set
 	Direction Direction
 	// Percent is the share of the connections, or of the queries of DNS, that are met.
@@ -51,24 +51,6 @@ type Rule struct {
 func (r *Rule) Names(kind string) bool {
 	has := func(e ends.End) bool { return e.Kind == kind }
 	return slices.ContainsFunc(r.From, has) || slices.ContainsFunc(r.To, has)
-}
-
-// HTTP says what happens to a request.
-type HTTP struct {
-	// Methods and Path, which may end with *, select requests; empty: all.
-	Methods []string
-	Path    string
-	// Abort ends the connection in place of an answer.
-	Abort bool
-	Delay time.Duration
-	// Code, if not 0, and Body, if not nil, take the place of the answer's.
-	Code int
-	Body *string
-}
-
-// Matches reports whether the request is met.
-func (h *HTTP) Matches(method, path string) bool {
-	return (len(h.Methods) == 0 || slices.Contains(h.Methods, method)) && (h.Path == "" || matches(h.Path, path))
 }
 
 // Set holds the rules of a cluster in the order in which they were added. The zero value is empty. It is not safe for concurrent

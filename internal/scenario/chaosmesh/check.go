@@ -19,7 +19,7 @@ func Check(object *unstructured.Unstructured) error {
 		return fmt.Errorf("apiVersion %q: of Chaos Mesh there is only %s/%s", object.GetAPIVersion(), Group, Version)
 	}
 	switch kind.Kind {
-	case KindPodChaos, KindNetworkChaos, KindDNSChaos:
+	case KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos:
 		spec := experimentOf(kind.Kind)
 		if err := specOf(object, spec); err != nil {
 			return err
@@ -41,7 +41,7 @@ func Check(object *unstructured.Unstructured) error {
 	if reason := refused()[kind.Kind]; reason != "" {
 		return errors.New(notRun(kind.Kind, reason))
 	}
-	return fmt.Errorf("of Chaos Mesh's kinds only %s, %s, %s, %s and %s are run", KindPodChaos, KindNetworkChaos, KindDNSChaos, KindSchedule, KindWorkflow)
+	return fmt.Errorf("of Chaos Mesh's kinds only %s, %s, %s, %s, %s and %s are run", KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos, KindSchedule, KindWorkflow)
 }
 
 func checkExperiment(s experimentSpec) error {
@@ -70,7 +70,7 @@ func (s *ScheduleSpec) check() error {
 	if reason := refused()[s.Type]; reason != "" {
 		return fmt.Errorf("spec.type: %s", notRun(s.Type, reason))
 	}
-	return fmt.Errorf("spec.type %q: only %s, %s, %s and %s can be scheduled, and their spec must be there", s.Type, KindPodChaos, KindNetworkChaos, KindDNSChaos, KindWorkflow)
+	return fmt.Errorf("spec.type %q: only %s, %s, %s, %s and %s can be scheduled, and their spec must be there", s.Type, KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos, KindWorkflow)
 }
 
 func (s *WorkflowSpec) check() error {

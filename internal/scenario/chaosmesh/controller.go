@@ -83,6 +83,7 @@ type (
 	podChaosObject     struct{ unstructured.Unstructured }
 	networkChaosObject struct{ unstructured.Unstructured }
 	dnsChaosObject     struct{ unstructured.Unstructured }
+	httpChaosObject    struct{ unstructured.Unstructured }
 	scheduleObject     struct{ unstructured.Unstructured }
 	workflowObject     struct{ unstructured.Unstructured }
 )
@@ -111,7 +112,7 @@ func (c *Controller) Start() (stop func(), err error) {
 	for _, watched := range []struct {
 		kind string
 		key  runtime.Object
-	}{{KindPodChaos, &podChaosObject{}}, {KindNetworkChaos, &networkChaosObject{}}, {KindDNSChaos, &dnsChaosObject{}}, {KindSchedule, &scheduleObject{}}, {KindWorkflow, &workflowObject{}}} {
+	}{{KindPodChaos, &podChaosObject{}}, {KindNetworkChaos, &networkChaosObject{}}, {KindDNSChaos, &dnsChaosObject{}}, {KindHTTPChaos, &httpChaosObject{}}, {KindSchedule, &scheduleObject{}}, {KindWorkflow, &workflowObject{}}} {
 		informer := c.factory.InformerFor(watched.key, newInformer(client, watched.kind))
 		if _, err := informer.AddEventHandler(c.handler(ctx, watched.kind)); err != nil {
 			stop()
@@ -185,7 +186,7 @@ func (c *Controller) see(ctx context.Context, kind string, object *unstructured.
 
 func (c *Controller) run(ctx context.Context, kind string, object *unstructured.Unstructured) error {
 	switch kind {
-	case KindPodChaos, KindNetworkChaos, KindDNSChaos:
+	case KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos:
 		return c.experiment(ctx, experimentOf(kind), object)
 	case KindSchedule:
 		return c.schedule(ctx, object)

@@ -15,7 +15,7 @@ import (
 
 // resourceOf is the resource of one of the kinds.
 func resourceOf(kind string) schema.GroupVersionResource {
-	plural := map[string]string{KindPodChaos: "podchaos", KindNetworkChaos: "networkchaos", KindDNSChaos: "dnschaos", KindSchedule: "schedules", KindWorkflow: "workflows", KindWorkflowNode: "workflownodes"}[kind]
+	plural := map[string]string{KindPodChaos: "podchaos", KindNetworkChaos: "networkchaos", KindDNSChaos: "dnschaos", KindHTTPChaos: "httpchaos", KindSchedule: "schedules", KindWorkflow: "workflows", KindWorkflowNode: "workflownodes"}[kind]
 	return schema.GroupVersionResource{Group: Group, Version: Version, Resource: plural}
 }
 
@@ -38,6 +38,7 @@ func definition(kind string, schema any) *unstructured.Unstructured {
 		KindPodChaos:     {column("action", ".spec.action"), column("duration", ".spec.duration")},
 		KindNetworkChaos: {column("action", ".spec.action"), column("duration", ".spec.duration")},
 		KindDNSChaos:     {column("action", ".spec.action"), column("duration", ".spec.duration")},
+		KindHTTPChaos:    {column("target", ".spec.target"), column("duration", ".spec.duration")},
 		KindSchedule:     {column("schedule", ".spec.schedule"), column("type", ".spec.type")},
 		KindWorkflow:     {column("entry", ".spec.entry")},
 	}[kind]
@@ -61,7 +62,7 @@ func Install(ctx context.Context, config *rest.Config) error {
 	}
 	addRules(schemas)
 	var all []*unstructured.Unstructured
-	for _, kind := range []string{KindPodChaos, KindNetworkChaos, KindDNSChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
+	for _, kind := range []string{KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos, KindSchedule, KindWorkflow, KindWorkflowNode} {
 		all = append(all, definition(kind, schemas[kind]))
 	}
 	return definitions.Install(ctx, jsonConfig(config), all)

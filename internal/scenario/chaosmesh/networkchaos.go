@@ -249,12 +249,14 @@ func experimentOf(kind string) experimentSpec {
 		return &NetworkChaosSpec{}
 	case KindDNSChaos:
 		return &DNSChaosSpec{}
+	case KindHTTPChaos:
+		return &HTTPChaosSpec{}
 	}
 	return nil
 }
 
 // experimentFields are the fields of a Schedule or a template that hold the specs of experiments, by kind.
-var experimentFields = map[string]string{KindPodChaos: "podChaos", KindNetworkChaos: "networkChaos", KindDNSChaos: "dnsChaos"}
+var experimentFields = map[string]string{KindPodChaos: "podChaos", KindNetworkChaos: "networkChaos", KindDNSChaos: "dnsChaos", KindHTTPChaos: "httpChaos"}
 
 // lasting reports whether an experiment has to be taken back.
 func lasting(spec experimentSpec) bool {

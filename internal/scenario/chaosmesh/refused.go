@@ -22,7 +22,6 @@ func refused() map[string]string {
 		"StressChaos":          "simulated containers use what the annotations minikcm.dev/cpu and minikcm.dev/memory say",
 		"TimeChaos":            "containers read the cluster's clock; the fault \"clock: {action: skew}\" sets those of nodes and controllers",
 		"KernelChaos":          "simulated nodes have no kernel",
-		"HTTPChaos":            "the fault \"http\" aborts, delays and replaces answers",
 		"JVMChaos":             "no container runs a JVM",
 		"AWSChaos":             cloud,
 		"AzureChaos":           cloud,

@@ -16,7 +16,7 @@ func addRules(schemas map[string]any) {
 	podChaos := at(schemas, KindPodChaos, "properties", "spec")
 	addRule(podChaos, rule("self == oldSelf", `"Cannot update chaos spec"`))
 	addPodChaosRules(podChaos)
-	for _, kind := range []string{KindNetworkChaos, KindDNSChaos} {
+	for _, kind := range []string{KindNetworkChaos, KindDNSChaos, KindHTTPChaos} {
 		addRule(at(schemas, kind, "properties", "spec"), rule("self == oldSelf", `"Cannot update chaos spec"`))
 	}
 	addRule(at(schemas, KindNetworkChaos, "properties", "spec"), rule(`!has(self.action) || self.action != "duplicate"`, strconv.Quote(whyNoDuplicates)))
@@ -40,7 +40,7 @@ func addWorkflowRules(spec map[string]any) {
 		`"can not find a template with name " + (has(self.entry) ? self.entry : "")`))
 	template := at(templates, "items")
 	addRule(template, refuse("templateType", refusedTemplates()))
-	known := []string{"Serial", "Parallel", "Suspend", KindPodChaos, KindNetworkChaos, KindDNSChaos, KindSchedule}
+	known := []string{"Serial", "Parallel", "Suspend", KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos, KindSchedule}
 	all := append(known, slices.Sorted(maps.Keys(refusedTemplates()))...)
 	addRule(template, rule("has(self.templateType) && self.templateType in "+listOf(all), `"unrecognized template type: " + (has(self.templateType) ? self.templateType : "")`))
 	addPodChaosRules(at(template, "properties", "podChaos"))

@@ -29,7 +29,7 @@ func TestRules(t *testing.T) {
 		"kind: PodChaos\nspec: {action: container-kill, mode: one, selector: {}}":                                                            "the name of container is empty on container-kill action: invalid value",
 		template + "{name: a, templateType: PodChaos, podChaos: {action: container-kill, mode: one}}":                                        "the name of container is empty",
 		"kind: Schedule\nspec: {schedule: '@hourly', type: PodChaos, podChaos: {action: container-kill}}":                                    "the name of container is empty",
-		"kind: Schedule\nspec: {schedule: '@hourly', type: Workflow, workflow: {entry: a, templates: [{name: a, templateType: HTTPChaos}]}}": "HTTPChaos is not run here: ",
+		"kind: Schedule\nspec: {schedule: '@hourly', type: Workflow, workflow: {entry: a, templates: [{name: a, templateType: StressChaos}]}}": "StressChaos is not run here: ",
 		template + "{name: a, templateType: Suspend, deadline: 1s}":                                                                          "",
 	} {
 		object := &unstructured.Unstructured{}

@@ -34,7 +34,7 @@ func (c *Controller) schedule(ctx context.Context, object *unstructured.Unstruct
 	}
 	template, found, _ := unstructured.NestedMap(object.Object, "spec", field)
 	if field == "" || !found {
-		return fmt.Errorf("spec.type %q: only %s, %s, %s and %s can be scheduled, and their spec must be there", spec.Type, KindPodChaos, KindNetworkChaos, KindDNSChaos, KindWorkflow)
+		return fmt.Errorf("spec.type %q: only %s, %s, %s, %s and %s can be scheduled, and their spec must be there", spec.Type, KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos, KindWorkflow)
 	}
 	for {
 		now := c.cluster.Clock().Now()

@@ -12,6 +12,7 @@ const (
 	KindPodChaos     = "PodChaos"
 	KindNetworkChaos = "NetworkChaos"
 	KindDNSChaos     = "DNSChaos"
+	KindHTTPChaos    = "HTTPChaos"
 	KindSchedule     = "Schedule"
 	KindWorkflow     = "Workflow"
 	// KindWorkflowNode is a part of a Workflow that runs, or has run. Only the controller
@@ -90,6 +91,7 @@ type Experiments struct {
 	PodChaos     *PodChaosSpec     `json:"podChaos,omitempty"`
 	NetworkChaos *NetworkChaosSpec `json:"networkChaos,omitempty"`
 	DNSChaos     *DNSChaosSpec     `json:"dnsChaos,omitempty"`
+	HTTPChaos    *HTTPChaosSpec    `json:"httpChaos,omitempty"`
 }
 
 // of returns the spec of a kind, and its duration; nil if it is not set.
@@ -101,6 +103,8 @@ func (e *Experiments) of(kind string) (spec experimentSpec, lasts string) {
 		return e.NetworkChaos, e.NetworkChaos.Duration
 	case kind == KindDNSChaos && e.DNSChaos != nil:
 		return e.DNSChaos, e.DNSChaos.Duration
+	case kind == KindHTTPChaos && e.HTTPChaos != nil:
+		return e.HTTPChaos, e.HTTPChaos.Duration
 	}
 	return nil, ""
 }

@@ -80,7 +80,7 @@ func (w *flow) check(name string, within []string) error {
 		if reason := refusedTemplates()[t.TemplateType]; reason != "" {
 			return fmt.Errorf("template %s: %s", name, notRun(t.TemplateType, reason))
 		}
-		return fmt.Errorf("template %s: templateType %q is none of Serial, Parallel, Suspend, PodChaos, NetworkChaos, DNSChaos, Schedule, or has no spec", name, t.TemplateType)
+		return fmt.Errorf("template %s: templateType %q is none of Serial, Parallel, Suspend, PodChaos, NetworkChaos, DNSChaos, HTTPChaos, Schedule, or has no spec", name, t.TemplateType)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (t *Template) experiment() experimentSpec {
 // chaos returns the spec of a template's experiment, and the field that holds it.
 func (t *Template) chaos() (field string, spec map[string]any, err error) {
 	switch t.TemplateType {
-	case KindPodChaos, KindNetworkChaos, KindDNSChaos:
+	case KindPodChaos, KindNetworkChaos, KindDNSChaos, KindHTTPChaos:
 		field = experimentFields[t.TemplateType]
 		spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(t.experiment())
 	case KindSchedule:

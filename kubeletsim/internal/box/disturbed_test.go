@@ -23,6 +23,14 @@ func ruleTo(r faults.Rule) *faults.Rule {
 	return &r
 }
 
+func patchOf(text string) *faults.Patch {
+	p, err := faults.ParsePatch(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 // Programs see faults of the network as on Linux, at the same times.
 func TestDisturbedPrograms(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,7 +48,10 @@ func TestDisturbedPrograms(t *testing.T) {
 		"reset":            {rule: faults.Rule{Reset: true}, script: "curl -sS web; wget -q -O- web; nc -z web 80 && echo open; printf 'GET / HTTP/1.1\\n\\n' | nc web 80", out: "open\n", err: "curl: (56) Recv failure: Connection reset by peer\nwget: error getting response: Connection reset by peer\nnc: read: Connection reset by peer\n", code: 1},
 		"bandwidth":        {rule: faults.Rule{Rate: 48}, script: "curl -s -o /dev/null -w '%{time_total}' web", out: "1.000500"},
 		"abort":            {rule: faults.Rule{HTTP: &faults.HTTP{Abort: true}}, script: "curl -sS web; wget -q -O- web", err: "curl: (52) Empty reply from server\nwget: error getting response\n", code: 1},
-		"replace":          {rule: faults.Rule{HTTP: &faults.HTTP{Code: 503, Body: ptr.To("no\n"), Path: "/a*"}}, script: "curl -s web/ab -w '%{http_code}\\n'; curl -s web/b", out: "no\n503\nGET /b\n"},
+		"replace":          {rule: faults.Rule{HTTP: &faults.HTTP{Answer: &faults.Change{Status: 503, Body: ptr.To("no\n")}, Path: "/a*"}}, script: "curl -s web/ab -w '%{http_code}\\n'; curl -s web/b", out: "no\n503\nGET /b\n"},
+		"patched request":  {rule: faults.Rule{HTTP: &faults.HTTP{Request: &faults.Change{Method: "PUT", Path: "/p", AddQuery: []faults.Pair{{Name: "q", Value: "1"}}}}}, script: "curl -sS 'http://web/a?z=2'", out: "PUT /p?q=1&z=2\n"},
+		"patched answer":   {rule: faults.Rule{HTTP: &faults.HTTP{Answers: true, Answer: &faults.Change{Headers: []faults.Pair{{Name: "X-A", Value: "b"}}, Body: ptr.To("{\"a\":1}\n"), JSON: patchOf(`{"a":2}`)}}}, script: "curl -si web | sed -n 's/\r//; /^X-A/p; $p'", out: "X-A: b\n{\"a\":2}\n"},
+		"aborted answer":   {rule: faults.Rule{HTTP: &faults.HTTP{Answers: true, Status: 200, Abort: true}}, script: "curl -sS web", err: "curl: (52) Empty reply from server\n", code: 52},
 		"delayed answer":   {rule: faults.Rule{HTTP: &faults.HTTP{Delay: 2 * time.Second, Methods: []string{"POST"}}}, script: "curl -s -o /dev/null -w '%{time_total} ' web; curl -s -d x -o /dev/null -w '%{time_total}' web", out: "0.000500 2.000500"},
 		"servfail":         {rule: faults.Rule{DNS: &faults.DNS{Code: dns.ServFail, Names: []string{"web.*"}}}, script: "curl -sS web; nslookup web | tail -2; nslookup empty | tail -2 | head -1", out: "** server can't find web: SERVFAIL\n\nAddress: 10.96.0.22\n", err: "curl: (6) Could not resolve host: web\n"},
 		"nxdomain":         {rule: faults.Rule{DNS: &faults.DNS{Code: dns.NXDomain}}, script: "wget -q -O- web", err: "wget: bad address 'web'\n", code: 1},

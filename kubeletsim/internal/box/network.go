@@ -252,7 +252,7 @@ const stalledTime = 924*time.Second + 600*time.Millisecond
 // does. The error is one of the errors above, one of handshake, the context's, or the one of the program's memory. An answer that has
 // begun in pieces is returned with the error.
 func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience time.Duration, begin func(*answer) io.Writer) (*answer, error) {
-	fault := c.Effect.Request(r.Method, r.URL.Path, &c.chance)
+	fault := c.Effect.Request(&faults.Asked{Method: r.Method, Path: r.URL.Path, Port: int(c.Target.Port()), Header: r.Header.Get}, &c.chance)
 	wait := fault.Delay
 	if c.Effect != nil {
 		wait += c.Effect.Exchange
@@ -284,19 +284,22 @@ func (p *proc) ask(ctx context.Context, c *dialed, r *http.Request, patience tim
 	if patience > 0 {
 		left = patience - wait
 	}
+	for _, change := range fault.Changes {
+		changeRequest(r, change)
+	}
 	a, took, err := p.serve(c, r, left, begin)
 	if err != nil || a.live != nil {
 		return a, err
 	}
 	wait += took
-	if fault.Code != 0 {
-		a.status = fault.Code
+	answered := fault.Answer(a.status, a.header.Get)
+	if answered.Abort {
+		return nil, errEmpty
 	}
-	if fault.Body != nil {
-		a.body = []byte(*fault.Body)
-		a.header.Del("Content-Length")
+	for _, change := range answered.Changes {
+		a.change(change)
 	}
-	if slow := c.Effect.Transfer(len(a.body)); patience > 0 && wait+slow > patience {
+	if slow := answered.Delay + c.Effect.Transfer(len(a.body)); patience > 0 && wait+slow > patience {
 		return nil, cmp.Or(p.sleep(ctx, patience-wait), errLate)
 	} else if err := p.sleep(ctx, slow); err != nil {
 		return nil, err
