@@ -181,4 +181,3 @@ func (a *routed) copyTo(w http.ResponseWriter) {
 func refuse(w http.ResponseWriter, status int, why string) {
 	http.Error(w, fmt.Sprintf("minikcm: %s: %s", routes.StatusText(status), why), status)
 }
-

@@ -118,7 +118,6 @@ func (e *entrance) certificate(path *reach.Path) secure.Source {
 	}
 }
 
-
 // entered is a connection to a simulated program.
 type entered struct {
 	net.Conn

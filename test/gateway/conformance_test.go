@@ -127,4 +127,3 @@ func (c *cluster) kubectl(t *testing.T, input string, args ...string) {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
-

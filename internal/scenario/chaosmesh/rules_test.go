@@ -19,18 +19,18 @@ func TestRules(t *testing.T) {
 	b := newBench(t)
 	const template = "kind: Workflow\nspec:\n  entry: a\n  templates:\n  - "
 	for text, want := range map[string]string{
-		"kind: Schedule\nspec: {schedule: '@hourly', type: StressChaos, stressChaos: {mode: one}}":                                           "StressChaos is not run here: ",
-		template + "{name: a, templateType: StressChaos, stressChaos: {mode: one}}":                                                          "StressChaos is not run here: ",
-		template + "{name: a, templateType: Task, task: {container: {name: c, image: busybox}}}":                                             "Task is not run here: ",
-		template + "{name: a, templateType: Schedule, schedule: {schedule: '@hourly', type: IOChaos}}":                                       "IOChaos is not run here: ",
-		template + "{name: a, templateType: Dance}":                                                                                          "unrecognized template type: Dance",
-		template + "{name: b, templateType: Suspend, deadline: 1s}":                                                                          "can not find a template with name a",
-		"kind: Workflow\nspec: {entry: a, templates: []}":                                                                                    "templates in workflow could not be empty",
-		"kind: PodChaos\nspec: {action: container-kill, mode: one, selector: {}}":                                                            "the name of container is empty on container-kill action: invalid value",
-		template + "{name: a, templateType: PodChaos, podChaos: {action: container-kill, mode: one}}":                                        "the name of container is empty",
-		"kind: Schedule\nspec: {schedule: '@hourly', type: PodChaos, podChaos: {action: container-kill}}":                                    "the name of container is empty",
+		"kind: Schedule\nspec: {schedule: '@hourly', type: StressChaos, stressChaos: {mode: one}}":                                             "StressChaos is not run here: ",
+		template + "{name: a, templateType: StressChaos, stressChaos: {mode: one}}":                                                            "StressChaos is not run here: ",
+		template + "{name: a, templateType: Task, task: {container: {name: c, image: busybox}}}":                                               "Task is not run here: ",
+		template + "{name: a, templateType: Schedule, schedule: {schedule: '@hourly', type: IOChaos}}":                                         "IOChaos is not run here: ",
+		template + "{name: a, templateType: Dance}":                                                                                            "unrecognized template type: Dance",
+		template + "{name: b, templateType: Suspend, deadline: 1s}":                                                                            "can not find a template with name a",
+		"kind: Workflow\nspec: {entry: a, templates: []}":                                                                                      "templates in workflow could not be empty",
+		"kind: PodChaos\nspec: {action: container-kill, mode: one, selector: {}}":                                                              "the name of container is empty on container-kill action: invalid value",
+		template + "{name: a, templateType: PodChaos, podChaos: {action: container-kill, mode: one}}":                                          "the name of container is empty",
+		"kind: Schedule\nspec: {schedule: '@hourly', type: PodChaos, podChaos: {action: container-kill}}":                                      "the name of container is empty",
 		"kind: Schedule\nspec: {schedule: '@hourly', type: Workflow, workflow: {entry: a, templates: [{name: a, templateType: StressChaos}]}}": "StressChaos is not run here: ",
-		template + "{name: a, templateType: Suspend, deadline: 1s}":                                                                          "",
+		template + "{name: a, templateType: Suspend, deadline: 1s}":                                                                            "",
 	} {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(head+text), &object.Object); err != nil {

@@ -67,7 +67,7 @@ func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *rea
 		return socket.Converse(ctx, peer, data)
 	}
 	in, err := rt.Running(n, e, path.Listener.Container)
-	if err != nil || at == nil || at.Described == nil || len(data) == 0 {
+	if err != nil || at == nil || at.Described == nil || at.Described.Mode == servers.GRPC || len(data) == 0 {
 		return nil, nil // it does not listen any more, and sends nothing
 	}
 	if at.Described.Mode == servers.Echo {

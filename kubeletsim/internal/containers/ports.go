@@ -74,7 +74,7 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	if at.Files != nil && secure.Refuse(w, r) {
 		return
 	}
-	if at.Described != nil && at.Described.Mode != servers.HTTP {
+	if at.Described != nil && at.Described.Mode != servers.HTTP && at.Described.Mode != servers.GRPC {
 		fails(servers.Close)(r.Context(), w) // it does not speak HTTP
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/reach"
@@ -206,6 +207,14 @@ const probePort = 40000
 // certificate, which kubelets do not verify.
 func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, probe *corev1.Probe, found answers) {
 	shown := in.entry.See()
+	if probe.GRPC != nil {
+		if at, _, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, intstr.FromInt32(probe.GRPC.Port)); at != nil && at.Described != nil {
+			in.probeHealth(ctx, at, probe.GRPC, timeoutOf(probe), found)
+			return
+		}
+		found(lifecycle.ProbeSkipped, "")
+		return
+	}
 	at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, probe.HTTPGet.Port)
 	if at == nil {
 		found(lifecycle.ProbeSkipped, "")

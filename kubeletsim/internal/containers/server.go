@@ -65,6 +65,10 @@ type serving struct {
 
 // serveDescribed answers a request as the container's description says.
 func (in *Ref) serveDescribed(l *servers.Listener, at *reach.Path, w http.ResponseWriter, r *http.Request) {
+	if l.Mode == servers.GRPC {
+		in.serveCall(l, at, w, r)
+		return
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBody+1))
 	if err != nil {
 		return // the client is gone
@@ -73,6 +77,11 @@ func (in *Ref) serveDescribed(l *servers.Listener, at *reach.Path, w http.Respon
 		http.Error(w, "the body is larger than a simulated server reads", http.StatusRequestEntityTooLarge)
 		return
 	}
+	in.serveBody(l, at, w, r, body)
+}
+
+// serveBody answers a request whose body has been read.
+func (in *Ref) serveBody(l *servers.Listener, at *reach.Path, w http.ResponseWriter, r *http.Request, body []byte) {
 	ctx, ok := visiting(r.Context())
 	if !ok {
 		http.Error(w, "the request has visited too many simulated servers", http.StatusLoopDetected)
@@ -89,6 +98,11 @@ func (in *Ref) serveDescribed(l *servers.Listener, at *reach.Path, w http.Respon
 	s.in.State, s.in.Request.Number = s.kept.enter()
 	if err := s.run(ctx); err != nil && ctx.Err() == nil {
 		s.finish = failed(err)
+		if l.Mode == servers.GRPC {
+			s.finish = func(_ context.Context, w http.ResponseWriter) {
+				endCall(w, servers.CodeInternal, "the server's description: "+err.Error())
+			}
+		}
 	}
 	if s.finish != nil && ctx.Err() == nil {
 		s.finish(ctx, w)
@@ -280,6 +294,12 @@ func (s *serving) prepare(route *servers.Route) error {
 
 // unrouted answers a request that has no route.
 func (s *serving) unrouted(status int) error {
+	if s.listener.Mode == servers.GRPC {
+		s.finish = func(_ context.Context, w http.ResponseWriter) {
+			s.writeCall(w, s.listener.Schema.Unrouted(s.in.Request))
+		}
+		return nil
+	}
 	if s.listener.Mode != servers.HTTP {
 		return nil // nothing is sent
 	}
@@ -305,6 +325,10 @@ func (s *serving) unknown(w http.ResponseWriter) {
 
 // write sends an answer.
 func (s *serving) write(w http.ResponseWriter, a *servers.Answer) {
+	if s.listener.Mode == servers.GRPC {
+		s.writeCall(w, a)
+		return
+	}
 	body := a.Body
 	if _, ok := w.(unsure); !ok {
 		body = unknown.Show(body)

@@ -305,7 +305,7 @@ func (w *observer) declares(ref podspec.Container) bool {
 		return false
 	}
 	if probe.GRPC != nil {
-		return responses.GRPCOf(w.pod, ref.Name, ref.Kind) != nil
+		return responses.GRPCOf(w.pod, ref.Name, ref.Kind) != nil || servers.Of(w.pod, ref.Name, ref.Kind) != nil
 	}
 	_, declared := responses.HTTPOf(w.pod, ref.Name, ref.Kind)
 	return declared || servers.Of(w.pod, ref.Name, ref.Kind) != nil

@@ -45,6 +45,9 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 	switch {
 	case probe.Exec != nil:
 		return podspec.KnownContent(s.Pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
+	case probe.GRPC != nil:
+		at, _, _ := listeners.OfProbe(s.Pod, s.runs, ref, intstr.FromInt32(probe.GRPC.Port))
+		return at != nil && at.Described != nil && at.Described.Mode == servers.GRPC
 	case probe.HTTPGet != nil:
 		at, port, _ := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
 		if at == nil || at.HTTP == nil && at.Described == nil {

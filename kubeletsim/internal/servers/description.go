@@ -20,7 +20,7 @@ import (
 //	- port: 8080            # numbers or names of the container's ports with commas between them, or an expression of container and pod
 //	  protocol: TCP         # or UDP, SCTP
 //	  tls: {certificate: /certs/tls.crt, key: /certs/tls.key}
-//	  mode: http            # or text: lines or datagrams; or echo
+//	  mode: http            # or text: lines or datagrams; or echo; or grpc, with descriptors
 //	  headers: {Server: x}  # of all answers
 //	  routes: [...]         # the first that matches answers
 //
@@ -46,11 +46,14 @@ const (
 	HTTP Mode = "http"
 	Text Mode = "text"
 	Echo Mode = "echo"
+	GRPC Mode = "grpc"
 )
 
 // Listener is one port of a Description.
 type Listener struct {
 	Mode Mode
+	// Schema has the messages of the mode grpc.
+	Schema *Schema
 	// certificate and key are the files with which it serves TLS; nil: it does not.
 	certificate, key *Value
 	port             *Value

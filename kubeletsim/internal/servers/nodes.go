@@ -178,7 +178,7 @@ func (r *Route) allNeeds() needs {
 			}
 		}
 	}
-	add(r.condition, r.Delay, r.Log, r.Exit, r.status, r.body, r.Files)
+	add(r.condition, r.Delay, r.Log, r.Exit, r.status, r.body, r.Files, r.code, r.message)
 	for _, h := range r.answers {
 		add(h.value)
 	}

@@ -36,7 +36,9 @@ type rawListener struct {
 	Port     yaml.Node `yaml:"port"`
 	Protocol string    `yaml:"protocol"`
 	Mode     string    `yaml:"mode"`
-	TLS      *struct {
+	// Descriptors is a FileDescriptorSet in base64.
+	Descriptors string `yaml:"descriptors"`
+	TLS         *struct {
 		Certificate yaml.Node `yaml:"certificate"`
 		Key         yaml.Node `yaml:"key"`
 	} `yaml:"tls"`
@@ -65,6 +67,10 @@ type rawRoute struct {
 	Fail    string    `yaml:"fail"`
 	Exit    yaml.Node `yaml:"exit"`
 	Unknown bool      `yaml:"unknown"`
+	GRPC    *struct {
+		Code    yaml.Node `yaml:"code"`
+		Message yaml.Node `yaml:"message"`
+	} `yaml:"grpc"`
 }
 
 type rawCall struct {
@@ -152,16 +158,23 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 		l.protocol = corev1.Protocol(raw.Protocol)
 	}
 	switch {
-	case l.Mode != HTTP && l.Mode != Text && l.Mode != Echo:
-		return nil, fmt.Errorf("mode %q is none of http, text and echo", raw.Mode)
+	case l.Mode != HTTP && l.Mode != Text && l.Mode != Echo && l.Mode != GRPC:
+		return nil, fmt.Errorf("mode %q is none of http, text, echo and grpc", raw.Mode)
 	case l.protocol != corev1.ProtocolTCP && l.protocol != corev1.ProtocolUDP && l.protocol != corev1.ProtocolSCTP:
 		return nil, fmt.Errorf("protocol %q is none of TCP, UDP and SCTP", raw.Protocol)
-	case l.Mode == HTTP && l.protocol != corev1.ProtocolTCP:
+	case raw.Descriptors != "" && l.Mode != GRPC:
+		return nil, errors.New("descriptors are for the mode grpc")
+	case (l.Mode == HTTP || l.Mode == GRPC) && l.protocol != corev1.ProtocolTCP:
 		return nil, fmt.Errorf("protocol %s needs the mode text or echo", raw.Protocol)
 	case l.Mode == Echo && len(raw.Routes) > 0:
 		return nil, errors.New("the mode echo has no routes")
 	}
 	var err error
+	if l.Mode == GRPC {
+		if l.Schema, err = newSchema(raw.Descriptors); err != nil {
+			return nil, fmt.Errorf("descriptors: %w", err)
+		}
+	}
 	l.port, err = p.checked(&raw.Port, ofContainer, func(text string) error {
 		for one := range strings.SplitSeq(text, ",") {
 			if _, err := intOf(one, 1, 1<<16-1); err != nil && !portName.MatchString(one) {
@@ -184,8 +197,8 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 		if err == nil {
 			l.key, err = p.checked(&raw.TLS.Key, ofContainer, absolute)
 		}
-		if err == nil && (l.certificate == nil || l.key == nil || l.Mode != HTTP) {
-			err = errors.New("it needs the mode http, a certificate and a key")
+		if err == nil && (l.certificate == nil || l.key == nil || l.Mode != HTTP && l.Mode != GRPC) {
+			err = errors.New("it needs the mode http or grpc, a certificate and a key")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tls: %w", err)
@@ -248,7 +261,13 @@ func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
 	if mode == Text && (raw.Path != nil || !raw.Method.IsZero() || !raw.Query.IsZero() || !raw.RequestHeaders.IsZero()) {
 		return errors.New("path, method, query and requestHeaders are for the mode http; the mode text has line and if")
 	}
-	if mode == HTTP && raw.Line != "" {
+	if mode != GRPC && raw.GRPC != nil {
+		return errors.New("grpc is for the mode grpc")
+	}
+	if mode == GRPC && (!raw.Status.IsZero() || !raw.Method.IsZero() || !raw.Query.IsZero() || !raw.Files.IsZero() || raw.Run != nil || raw.Unknown) {
+		return errors.New("status, method, query, files, run and unknown are for the mode http; the mode grpc has path, json and grpc")
+	}
+	if mode != Text && raw.Line != "" {
 		return errors.New("line is for the mode text")
 	}
 	if r.methods, err = words(&raw.Method); err != nil {
@@ -312,6 +331,14 @@ func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
 func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
 	if r.status, err = p.checked(&raw.Status, ofRequest, func(text string) error { _, err := intOf(text, minStatus, maxStatus); return err }); err != nil {
 		return fmt.Errorf("status: %w", err)
+	}
+	if raw.GRPC != nil {
+		if r.code, err = p.checked(&raw.GRPC.Code, ofRequest, func(text string) error { _, err := codeOf(text); return err }); err == nil {
+			r.message, err = p.optional(&raw.GRPC.Message, ofRequest)
+		}
+		if err != nil {
+			return fmt.Errorf("grpc: %w", err)
+		}
 	}
 	if r.answers, err = p.headers(&raw.Headers); err != nil {
 		return fmt.Errorf("headers: %w", err)

@@ -38,9 +38,11 @@ type Route struct {
 	Unknown bool
 
 	status, body *Value
-	json         *tree
-	answers      []header
-	needs        needs
+	// code and message are the status of a call of gRPC.
+	code, message *Value
+	json          *tree
+	answers       []header
+	needs         needs
 }
 
 // Failure is how a server fails to answer.
@@ -197,8 +199,11 @@ type Answer struct {
 	Status  int
 	Headers []Header
 	Body    string
-	// HasBody means that the route states a body.
-	HasBody bool
+	// HasBody means that the route states a body, and IsJSON that it does so as JSON.
+	HasBody, IsJSON bool
+	// Code and Message are the status of a call of gRPC.
+	Code    Code
+	Message string
 }
 
 // Answer computes the answer of the route, after its calls, its command and its changes of the state.
@@ -212,6 +217,20 @@ func (l *Listener) Answer(r *Route, in *Input) (*Answer, error) {
 		a.Status = int(status)
 	}
 	var err error
+	if r.code != nil {
+		text, err := r.code.Text(in)
+		if err != nil {
+			return nil, err
+		}
+		if a.Code, err = codeOf(text); err != nil {
+			return nil, err
+		}
+	}
+	if r.message != nil {
+		if a.Message, err = r.message.Text(in); err != nil {
+			return nil, err
+		}
+	}
 	general := slices.DeleteFunc(slices.Clone(l.headers), func(h header) bool {
 		return slices.ContainsFunc(r.answers, func(own header) bool { return strings.EqualFold(own.name, h.name) })
 	})
@@ -224,7 +243,7 @@ func (l *Listener) Answer(r *Route, in *Input) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.Body, a.HasBody = string(data)+"\n", true
+		a.Body, a.HasBody, a.IsJSON = string(data)+"\n", true, true
 		a.Headers = append([]Header{{"Content-Type", "application/json"}}, a.Headers...)
 	case r.body != nil:
 		a.HasBody = true

@@ -233,7 +233,7 @@ func TestInvalid(t *testing.T) {
 		"listen: [{port: 0}]":                 "listen[0]: port: \"0\" is not a number from 1 to 65535",
 		"listen: [{mode: http}]":              "listen[0]: port: it is missing",
 		"listen: [{port: '${now}'}]":          "undeclared reference to 'now'",
-		"listen: [{port: 80, mode: smtp}]":    "mode \"smtp\" is none of http, text and echo",
+		"listen: [{port: 80, mode: smtp}]":    "mode \"smtp\" is none of http, text, echo and grpc",
 		"listen: [{port: 80, protocol: udp}]": "protocol \"udp\" is none of",
 		"listen: [{port: 80, protocol: UDP}]": "needs the mode text or echo",
 		"listen: [{port: 80, mode: echo, routes: [{}]}]":                                   "the mode echo has no routes",
