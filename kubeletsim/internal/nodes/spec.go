@@ -76,7 +76,10 @@ func PoolOf(name string) (pool string, number int, ok bool) {
 		return "", 0, false
 	}
 	number, err := strconv.Atoi(name[at+1:])
-	return name[:at], number, err == nil
+	if err != nil { // there is none, or it is too large
+		return "", 0, false
+	}
+	return name[:at], number, true
 }
 
 // withZone returns a copy of labels with the label of a zone.
