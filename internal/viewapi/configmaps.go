@@ -39,7 +39,7 @@ func (o *configMaps) Now() []minikcm.LiveObject {
 	o.last = nil
 	for i := range list.Items {
 		c := &list.Items[i]
-		o.last = append(o.last, minikcm.LiveObject{Name: c.Name, Spec: o.decode(c), Status: status{ConfigMap: c.Namespace + "/" + c.Name, Problems: o.problems(c)}})
+		o.last = append(o.last, minikcm.LiveObject{Name: c.Name, Created: c.CreationTimestamp, Spec: o.decode(c), Status: status{ConfigMap: c.Namespace + "/" + c.Name, Problems: o.problems(c)}})
 	}
 	return o.last
 }

@@ -77,7 +77,11 @@ func (o *nodePools) Now() []minikcm.LiveObject {
 	for _, name := range slices.Sorted(maps.Keys(templates)) {
 		spec := maps.Clone(templates[name].fields)
 		spec["nodes"] = len(members[name])
-		all = append(all, minikcm.LiveObject{Name: name, Spec: spec, Status: statusOf(members[name])})
+		object := minikcm.LiveObject{Name: name, Spec: spec, Status: statusOf(members[name])}
+		if len(members[name]) > 0 {
+			object.Created = members[name][0].CreationTimestamp
+		}
+		all = append(all, object)
 	}
 	return all
 }

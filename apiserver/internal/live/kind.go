@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"minikcm.dev/minikcm/apiserver/internal/crd"
@@ -48,6 +49,8 @@ type Creator interface {
 type Object struct {
 	Name         string
 	Spec, Status any
+	// Created is the time of its creation; zero: it is the time at which it is seen first.
+	Created metav1.Time
 	// Version identifies the content, also of an earlier object of the same name. An object whose
 	// version is unchanged is not encoded again. 0: it is compared each time.
 	Version uint64

@@ -225,6 +225,9 @@ func (s *Store) refresh(ctx context.Context, key string, o Object) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		is.Metadata = s.newMetadata(o.Name)
+		if !o.Created.IsZero() {
+			is.Metadata.CreationTimestamp = o.Created
+		}
 	case err != nil:
 		return err
 	default:
