@@ -267,6 +267,7 @@ func TestCurl(t *testing.T) {
 		{script: "curl -s --output /tmp/x web && cat /tmp/x", out: "GET /\n"},
 		{script: "curl -s -d a=b -H 'X: y' web/p", out: "POST /p\n"},
 		{script: "curl -s -X DELETE web/p", out: "DELETE /p\n"},
+		{script: "wget -qO- http://web/?x=1; curl -sS web/a?z=2; curl -sS -H Accept:* http://web/b?c", out: "GET /?x=1\nGET /a?z=2\nGET /b?c\n"},
 		{script: "curl -s -G -d a=b web/p", out: "GET /p?a=b\n"},
 		{script: "curl -sSf web/404", err: "curl: (22) The requested URL returned error: 404\n", code: 22},
 		{script: "curl -s web/404", out: "nope\n"},

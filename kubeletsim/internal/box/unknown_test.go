@@ -106,6 +106,30 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestUnknownPatterns shows which patterns may match a file that is not known, and which are taken for plain text.
+func TestUnknownPatterns(t *testing.T) {
+	for script, want := range map[string]string{
+		// Addresses, arguments and messages.
+		`echo http://web/?x=1 http://web/a[1] http://web/*.js "http://$HOSTNAME"/a?b`: "http://web/?x=1 http://web/a[1] http://web/*.js http://web/a?b\n",
+		`u=http://web/a?b=1; echo $u; for i in $u; do echo "<$i>"; done`:              "http://web/a?b=1\n<http://web/a?b=1>\n",
+		`echo web/a?z=2 web/a?z web/a[1] web:8080/a/* web?x=1 /api/v1/pods?limit=1`:   "web/a?z=2 web/a?z web/a[1] web:8080/a/* web?x=1 /api/v1/pods?limit=1\n",
+		`echo -H Accept:* -H Accept:*/* -d a=* -d a=b/* --include=*.jar -Dx/*`:        "-H Accept:* -H Accept:*/* -d a=* -d a=b/* --include=*.jar -Dx/*\n",
+		`echo [INFO] [*] ready? nope?x`:                                               "[INFO] [*] ready? nope?x\n",
+		`foo; cd /data; echo http://web/?x=1 a=* [INFO] nope?x`:                       "http://web/?x=1 a=* [INFO] nope?x\n",
+		`echo "http://$(foo)"/?x=1`:                                                   "http://<unknown>/?x=1\n",
+		`shopt -s nullglob; echo a nope?x b`:                                          "a b\n",
+		// Files.
+		`cd /opt/app; echo /opt/app/*.jar /opt/a?.jar lib/*.jar ./a?.jar conf.d//*.sh x *.xml`: "/opt/app/<unknown> /opt/<unknown> lib/<unknown> ./<unknown> conf.d//<unknown> x <unknown>\n",
+		`cd /opt; mkdir lib; echo lib/a? /opt/lib/dt=*`:                                        "lib/<unknown> /opt/lib/<unknown>\n",
+		`cd /opt/app && cp lib/*.jar *.xml /data && [ -f /data/a.jar ] && echo ok`:             "ok\n",
+		`echo /opt/*/ "/opt/a b"/*`:                                                            "/opt/<unknown>/ /opt/a b/<unknown>\n",
+	} {
+		if out, errOut, code := run(t, newUnknown(clock.Real()), "", "sh", "-c", script); out != want || errOut != "" || code != 0 {
+			t.Errorf("%s\nwrites %q (%q), ends with %d; want %q", script, out, errOut, code, want)
+		}
+	}
+}
+
 func TestKnownImage(t *testing.T) {
 	for script, want := range map[string]int{
 		"redis-cli ping": 127, "timeout 2 redis-cli ping": 127, "[ -f /opt/x ]": 1, ". /opt/lib.sh": 2, "cp --no-such-option a b": 1, "cp /usr/local/bin/x /tmp": 1,

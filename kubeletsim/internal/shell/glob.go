@@ -33,8 +33,8 @@ func (s *Shell) glob(ctx context.Context, field []piece) ([]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		if dir := path.Dir(s.absolute(unquotePattern(pattern))); matchesSeveral(pattern) && !strings.ContainsAny(dir, "*?[") && s.mayMatchIn(dir) {
-			return []string{path.Join(dir, unknown.Text)}, nil
+		if name, may := s.mayMatch(field, unquotePattern(pattern)); may {
+			return []string{name}, nil
 		}
 		if s.options["nullglob"] {
 			return nil, nil
@@ -51,14 +51,58 @@ func (s *Shell) mayMatchIn(dir string) bool {
 	if s.Container.Partial(dir) {
 		return true
 	}
-	info, err := s.Container.Stat(dir)
-	return err == nil && info.IsDir() && s.Container.Changing()
+	return s.isDir(dir) && s.Container.Changing()
 }
 
-// matchesSeveral reports whether a pattern may match more than its own text. The command [ does not.
-func matchesSeveral(pattern string) bool {
-	_, rest, bracket := strings.Cut(pattern, "[")
-	return strings.ContainsAny(pattern, "*?") || bracket && strings.Contains(rest, "]")
+// mayMatch reports whether a pattern that matches no known file may match one that is not known, and returns its name: the
+// directory as it is written, and unknown text. text is the pattern without quotes. A pattern that scripts use for other things
+// than files more often than not is plain text: an address, an option, a parameter, a message such as "[INFO] ready?".
+func (s *Shell) mayMatch(field []piece, text string) (name string, may bool) {
+	var wild strings.Builder
+	for _, p := range field {
+		if !p.quoted {
+			wild.WriteString(p.text)
+		}
+	}
+	if !matchesSeveral(wild.String()) {
+		return "", false
+	}
+	trimmed := strings.TrimRight(text, "/")
+	end := strings.LastIndex(trimmed, "/") + 1
+	written := trimmed[:end]
+	dir := s.absolute(written)
+	if strings.ContainsAny(written, "*?[") || isAddress(text) || !s.mayMatchIn(dir) {
+		return "", false
+	}
+	if !path.IsAbs(text) {
+		first, _, _ := strings.Cut(text, "/")
+		if strings.HasPrefix(first, "-") || strings.ContainsAny(first, ":=&") {
+			return "", false
+		}
+		before, rest, _ := strings.Cut(wild.String(), "[")
+		_, after, _ := strings.Cut(rest, "]")
+		if !strings.Contains(before+after, "*") && (written == "" || dir != s.absolute("") && !s.isDir(dir)) {
+			return "", false
+		}
+	}
+	return written + unknown.Text + text[len(trimmed):], true
+}
+
+// isAddress reports whether a word is a URL, or a path with a query.
+func isAddress(word string) bool {
+	_, query, _ := strings.Cut(word, "?")
+	return strings.Contains(word, "://") || strings.ContainsAny(query, "=&")
+}
+
+func (s *Shell) isDir(name string) bool {
+	info, err := s.Container.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// matchesSeveral reports whether the unquoted text of a pattern may match more than itself. The command [ does not.
+func matchesSeveral(wild string) bool {
+	_, rest, bracket := strings.Cut(wild, "[")
+	return strings.ContainsAny(wild, "*?") || bracket && strings.Contains(rest, "]")
 }
 
 func special(p piece) bool { return !p.quoted && strings.ContainsAny(p.text, "*?[") }
