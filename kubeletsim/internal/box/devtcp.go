@@ -57,33 +57,35 @@ func (s *session) connectedTo(host, port string) shell.File {
 	return &connection{}
 }
 
-// connection is an end of a network connection. The other end answers once, when the answer is read.
+// connection is an end of a network connection. The other end answers once, when the answer is read. A read that is interrupted before
+// ends the connection.
 type connection struct {
 	proc *proc
 	// to is the other end; nil: nothing is known of it.
 	to *dialed
 
-	// mu guards what follows: jobs of a shell share its files.
-	mu       sync.Mutex
-	sent     []byte
-	answered bool
+	// mu guards what follows, and is not held during a wait: jobs of a shell share its files.
+	mu   sync.Mutex
+	sent []byte
+	// answered is closed when the answer is there; nil: no read has asked for it.
+	answered chan struct{}
 	answer   []byte
+	closed   bool
 }
 
-// Read implements shell.File.
-func (c *connection) Read(data []byte) (int, error) {
+// Read implements shell.File. The shell calls ReadContext.
+func (c *connection) Read(data []byte) (int, error) { return c.ReadContext(context.Background(), data) }
+
+// ReadContext implements shell.Reader.
+func (c *connection) ReadContext(ctx context.Context, data []byte) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := c.await(ctx); err != nil {
+		return 0, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.answered {
-		c.answered, c.answer = true, []byte(unknown.Line)
-		if c.to != nil {
-			answer, err := c.proc.answerOf(context.Background(), c.to, c.sent)
-			if err != nil {
-				return 0, err
-			}
-			c.answer = answer
-		}
-	}
 	if len(c.answer) == 0 {
 		return 0, io.EOF
 	}
@@ -92,11 +94,52 @@ func (c *connection) Read(data []byte) (int, error) {
 	return n, nil
 }
 
+// await returns when there is an answer, or with the error of its connection or of ctx. The first call asks for it.
+func (c *connection) await(ctx context.Context) error {
+	c.mu.Lock()
+	answered, first := c.answered, c.answered == nil
+	if first {
+		answered = make(chan struct{})
+		c.answered = answered
+	}
+	if first && c.to == nil {
+		c.answer = []byte(unknown.Line)
+		close(answered)
+	}
+	c.mu.Unlock()
+	switch {
+	case closed(answered):
+		return nil
+	case first:
+		defer close(answered)
+		return c.ask(ctx)
+	}
+	shell.TurnOf(ctx).End()
+	select { // the command is not in flight: another part of it waits for the other end
+	case <-answered:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask gets the answer to what was sent, which does not change any more.
+func (c *connection) ask(ctx context.Context) error {
+	answer, err := c.proc.answerOf(ctx, c.to, c.sent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer = answer
+	if c.closed {
+		c.free()
+	}
+	return err
+}
+
 // Write implements shell.File.
 func (c *connection) Write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.to != nil && !c.answered && len(c.sent)+len(data) <= maxSent {
+	if c.to != nil && c.answered == nil && len(c.sent)+len(data) <= maxSent {
 		if err := c.proc.keep(len(data)); err != nil {
 			return 0, err
 		}
@@ -109,8 +152,16 @@ func (c *connection) Write(data []byte) (int, error) {
 func (c *connection) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.closed = true
+	if c.answered == nil || closed(c.answered) { // else the read frees it
+		c.free()
+	}
+	return nil
+}
+
+// free releases the memory. It requires the lock.
+func (c *connection) free() {
 	if c.proc != nil {
 		c.proc.drop(int(c.proc.held))
 	}
-	return nil
 }

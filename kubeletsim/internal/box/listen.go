@@ -9,8 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // listen opens a port. Without a socket, code is the program's.
@@ -103,7 +101,9 @@ func (p *proc) talk(ctx context.Context, c *conversation, program []string) {
 	}
 	m := *p.machine
 	m.Dir = p.dir
-	_ = m.Act(inflight.Alone(ctx), func(ctx context.Context, a *Actor) error { // without a result, the connection is reset
+	ctx, done := p.waiting(ctx, 0)
+	defer done()
+	_ = m.Act(ctx, func(ctx context.Context, a *Actor) error { // without a result, the connection is reset
 		c.work.End()
 		ran, err := a.Run(ctx, program, p.env, c.sent, maxConversation)
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
+	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 )
 
 // fakeNetwork is a cluster with the Services web, whose pod answers, and shut, whose pod a policy isolates.
@@ -163,7 +165,50 @@ func TestListeningPrograms(t *testing.T) {
 	}
 }
 
+// A shell reads from programs that listen. It lets other scripts compute while it waits, and its end ends the wait.
+func TestConnectionsOfBashToPrograms(t *testing.T) {
+	const open = "exec 3<>/dev/tcp/web/80; "
+	processors := runtime.GOMAXPROCS(2)
+	share := shell.NewShare() // one script at a time
+	runtime.GOMAXPROCS(processors)
+	for _, c := range []struct{ server, client, out, served string }{
+		{server: "nc -lk -p 80 -e cat", client: open + "echo yo >&3; head -1 <&3", out: "yo\n"},
+		{server: "nc -lk -p 80 -e cat", client: open + "head -1 <&3; echo over", out: "over\n"},
+		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: "echo a | nc web 80", out: "a\n"},
+		{server: "echo hello | nc -l -p 80", client: open + "echo yo >&3; read -r line <&3; echo $line", out: "hello\n", served: "yo\n"},
+		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: open + "echo yo >&3; cat <&3 & cat <&3; wait", out: "yo\n"},
+		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: "for i in a b; do (" + open + "echo yo >&3; cat <&3) & done; wait", out: "yo\nyo\n"},
+		{server: "sleep 1 | nc -l -p 80", client: open + "echo yo >&3; cat <&3; echo over", out: "over\n", served: "yo\n"},
+		{server: "sleep 60 | nc -l -p 80", client: open + "echo yo >&3; timeout 2 cat <&3 || echo $?; cat <&3; echo on", out: "124\non\n", served: "yo\n"},
+		{server: "while true; do sleep 1; done", client: "nc -lk -p 80 -e tr a-z A-Z & until [ \"$a\" = OWN ]; do sleep 1; " + open + "echo own >&3; read -r a <&3; done; echo $a; kill %1", out: "OWN\n"},
+	} {
+		ledger := clock.NewLedger()
+		virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)
+		n := newFakeNetwork()
+		server, client := machineOn(t, n, false, virtual, ledger), machineOn(t, n, true, virtual, ledger)
+		server.Main = &Main{Work: inflight.Begin(ledger, inflight.Action)}
+		server.Share, client.Share = share, share
+		ctx, cancel := context.WithCancel(t.Context())
+		var served strings.Builder
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			_, _ = server.Run(ctx, []string{"sh", "-c", c.server}, Streams{Out: &served}) // until cancel
+		})
+		out, errOut, _ := runToEnd(t, client, virtual, ledger, "sleep 1; "+c.client)
+		cancel()
+		serving.Wait()
+		virtual.Close()
+		if out != c.out || errOut != "" || served.String() != c.served {
+			t.Errorf("%s, %s:\ngot  %q %q, served %q\nwant %q, served %q", c.server, c.client, out, errOut, &served, c.out, c.served)
+		}
+	}
+}
+
 func (*fakeNetwork) Serve(_ *reach.Path, w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/busy" { // it computes until the client is gone
+		<-r.Context().Done()
+		return
+	}
 	if r.URL.Path == "/404" {
 		http.Error(w, "nope", http.StatusNotFound)
 		return

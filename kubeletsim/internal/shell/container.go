@@ -17,7 +17,7 @@ type Writer interface {
 	WriteContext(ctx context.Context, data []byte) (int, error)
 }
 
-// File is an open file.
+// File is an open file. One whose Read waits is a Reader, too.
 type File interface {
 	io.ReadWriteCloser
 }

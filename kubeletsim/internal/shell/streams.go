@@ -79,6 +79,9 @@ func (f fileStream) ReadContext(ctx context.Context, into []byte) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if r, ok := f.file.(Reader); ok { // it may wait
+		return r.ReadContext(ctx, into)
+	}
 	return f.file.Read(into)
 }
 
