@@ -334,12 +334,12 @@ func (p *proc) waiting(ctx context.Context, patience time.Duration) (context.Con
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &awaiting{absence: &absence{&p.attention, []<-chan struct{}{ctx.Done()}}}
 	if patience > 0 {
-		w.begin = func() utilclock.Timer {
-			return p.machine.Clock.AfterFunc(patience, func() {
-				cancel(errLate)
-				p.attention.recall()
-			})
+		late := func() {
+			cancel(errLate)
+			p.attention.recall()
 		}
+		w.begin = func() utilclock.Timer { return p.machine.Clock.AfterFunc(patience, late) }
+		w.busy = p.machine.Clock.AfterFunc(patience+1, late)
 	}
 	return inflight.WithPauser(inflight.Alone(ctx), w), func() {
 		w.end()
@@ -347,12 +347,15 @@ func (p *proc) waiting(ctx context.Context, patience time.Duration) (context.Con
 	}
 }
 
-// awaiting is the wait for a server. Its limit counts from the server's first pause: before, no time passes.
+// awaiting is the wait for a server. Its limit counts from the server's first pause: before, no virtual time passes, and a server that
+// waits as long as the limit answers in time.
 type awaiting struct {
 	*absence
 	// begin starts the limit; nil: there is none.
 	begin func() utilclock.Timer
 	timer utilclock.Timer
+	// busy ends a server that computes on a clock that does not wait for it. On virtual time, timer fires before.
+	busy utilclock.Timer
 }
 
 // Pause implements inflight.Pauser. One goroutine calls it: that of the server.
@@ -366,6 +369,9 @@ func (w *awaiting) Pause() {
 func (w *awaiting) end() {
 	if w.timer != nil {
 		w.timer.Stop()
+	}
+	if w.busy != nil {
+		w.busy.Stop()
 	}
 }
 

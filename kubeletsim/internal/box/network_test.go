@@ -417,3 +417,16 @@ func runToEnd(t *testing.T, m *Machine, virtual *clock.Virtual, ledger *clock.Le
 	<-done
 	return out, errOut, code
 }
+
+// A client's time-out ends a server that computes, which lets no time of the cluster pass.
+func TestTimeoutOfBusyServer(t *testing.T) {
+	ledger := clock.NewLedger()
+	virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)
+	defer virtual.Close()
+	m := machineOn(t, newFakeNetwork(), true, virtual, ledger)
+	m.Clock, m.Ledger = clock.Real(), nil
+	out, errOut, code := run(t, m, "", "curl", "-sS", "-m", "0.2", "web/busy")
+	if want := "curl: (28) Operation timed out after 200 milliseconds with 0 bytes received\n"; out != "" || errOut != want || code != 28 {
+		t.Errorf("%q %q %d, want %q", out, errOut, code, want)
+	}
+}
