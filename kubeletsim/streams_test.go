@@ -610,6 +610,20 @@ func TestProgramsListen(t *testing.T) {
 			return nil
 		})
 	}
+	// A shell that waits for a program's answer keeps no other script from computing, and its death frees all.
+	c.run(podNamed("bash", func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "example.com/app" }))
+	server("silent", "sh", "-c", "sleep infinity | nc -lk -p 8080")
+	for _, tt := range []struct{ script, want string }{
+		{"exec 3<>/dev/tcp/" + address("echo") + "/8080; echo yo >&3; head -1 <&3", "YO\n"},
+		{"exec 3<>/dev/tcp/" + address("silent") + "/8080 && echo yo >&3; timeout 1 cat <&3; echo $?", "124\n"},
+	} {
+		c.Eventually("the output of "+tt.script, func(context.Context, kubernetes.Interface) error {
+			if r := c.exec(dialers()[0], "bash", "main", nil, "bash", "-c", tt.script); r.out != tt.want {
+				return fmt.Errorf("it is %+v, want %q", r, tt.want)
+			}
+			return nil
+		})
+	}
 	data, err := c.client.CoreV1().Pods("default").ProxyGet("http", "web", "8080", "/", nil).DoRaw(t.Context())
 	if string(data) != "web\n" {
 		t.Errorf("the proxy subresource answers %q, %v", data, err)

@@ -418,6 +418,27 @@ func runToEnd(t *testing.T, m *Machine, virtual *clock.Virtual, ledger *clock.Le
 	return out, errOut, code
 }
 
+// The end of a shell that waits for a program's answer lets others compute.
+func TestEndOfConnectionOfBash(t *testing.T) {
+	n := newFakeNetwork()
+	n.socket = &Socket{} // it never accepts
+	virtual := clock.NewVirtual(time.Unix(1e9, 0), clock.NewLedger())
+	defer virtual.Close()
+	m := machineOn(t, n, true, virtual, nil)
+	m.Clock = clock.Real()
+	for range 8 { // more than may compute at a time
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		code, err := m.Run(ctx, []string{"bash", "-c", "exec 3<>/dev/tcp/web/80; echo yo >&3; cat <&3"}, Streams{})
+		cancel()
+		if code != exitKilled || err == nil {
+			t.Errorf("it ended with %d, %v", code, err)
+		}
+	}
+	if out, _, _ := run(t, m, "", "echo", "on"); out != "on\n" {
+		t.Errorf("%q", out)
+	}
+}
+
 // A client's time-out ends a server that computes, which lets no time of the cluster pass.
 func TestTimeoutOfBusyServer(t *testing.T) {
 	ledger := clock.NewLedger()
