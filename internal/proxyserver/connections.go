@@ -31,7 +31,7 @@ func (c *Connections) Accept(ctx context.Context, listener net.Listener, serve f
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // a client that is gone already, or no file descriptor is left
-			if !pause(ctx) {
+			if clock.Sleep(ctx, clock.Real(), acceptRetry) != nil {
 				return
 			}
 		default:
@@ -61,18 +61,6 @@ func (c *Connections) Wait() { c.work.Wait() }
 
 // acceptRetry is the time after a failed Accept.
 const acceptRetry = 10 * time.Millisecond
-
-// pause waits after a failed Accept. It returns false if ctx ends meanwhile.
-func pause(ctx context.Context) bool {
-	timer := clock.Real().NewTimer(acceptRetry)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // slot is a connection within the limit.
 type slot struct {
