@@ -39,7 +39,7 @@ func (k *Kubelets) observeImages(c *corev1.ConfigMap) {
 	}
 	if k.opts.Recorder != nil {
 		for _, bad := range images.Invalid(c) {
-			k.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "image profile: "+bad)
+			k.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "image profile: "+bad.String())
 		}
 	}
 	k.wakeAll()

@@ -107,8 +107,8 @@ func NodeNames(count int, pools []Pool) []string { return nodes.Names(count, poo
 // conditions.
 func NodeSpecLike(node *corev1.Node) NodeSpec { return nodes.SpecLike(node) }
 
-// PoolOf returns the pool and the number that are the name of a node, such as web and 3 for web-3. ok is false for a name without a number.
-func PoolOf(name string) (pool string, number int, ok bool) { return nodes.PoolOf(name) }
+// PoolOf returns the pool and the number in the name of a node, such as web and 3 for web-3. The pool is empty for a name without a number.
+func PoolOf(name string) (pool string, number int) { return nodes.PoolOf(name) }
 
 // NodeFor returns the Node that a client creates for a node to be simulated.
 func NodeFor(name string, spec *NodeSpec) *corev1.Node { return nodes.ObjectFor(name, spec) }
@@ -131,7 +131,7 @@ const (
 )
 
 // CheckImageProfile returns what cannot be read in an image profile.
-func CheckImageProfile(c *corev1.ConfigMap) []string { return images.Invalid(c) }
+func CheckImageProfile(c *corev1.ConfigMap) []images.Problem { return images.Invalid(c) }
 
 // CheckStaticPods returns what cannot be read in a folder of static pods.
 func CheckStaticPods(c *corev1.ConfigMap) []string {

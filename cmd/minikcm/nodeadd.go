@@ -137,7 +137,7 @@ func (a *nodeAdd) settle(existing []corev1.Node) error {
 
 // poolOf returns a node's name without its number; empty: it has none.
 func poolOf(name string) string {
-	pool, _, _ := kubeletsim.PoolOf(name)
+	pool, _ := kubeletsim.PoolOf(name)
 	return pool
 }
 

@@ -80,7 +80,7 @@ func overridden(spec, by minikcm.NodeSpec) minikcm.NodeSpec {
 func nextNumber(pool string, names []string) int {
 	next := 0
 	for _, name := range names {
-		if base, number, ok := kubeletsim.PoolOf(name); ok && base == pool {
+		if base, number := kubeletsim.PoolOf(name); base == pool {
 			next = max(next, number+1)
 		}
 	}

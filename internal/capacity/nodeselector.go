@@ -157,7 +157,7 @@ func poolOf(n *corev1.Node) string {
 
 // numbered returns a name without the number at its end; empty: it has none.
 func numbered(name string) string {
-	pool, _, _ := kubeletsim.PoolOf(name)
+	pool, _ := kubeletsim.PoolOf(name)
 	return pool
 }
 

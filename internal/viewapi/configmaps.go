@@ -3,7 +3,6 @@ package viewapi
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +38,17 @@ func (o *configMaps) Now() []minikcm.LiveObject {
 	o.last = nil
 	for i := range list.Items {
 		c := &list.Items[i]
-		o.last = append(o.last, minikcm.LiveObject{Name: c.Name, Created: c.CreationTimestamp, Spec: o.decode(c), Status: status{ConfigMap: c.Namespace + "/" + c.Name, Problems: o.problems(c)}})
+		o.last = append(o.last, minikcm.LiveObject{Name: c.Name, Created: c.CreationTimestamp, Spec: o.decode(c), Status: o.statusOf(c)})
 	}
 	return o.last
+}
+
+func (o *configMaps) statusOf(c *corev1.ConfigMap) status {
+	s := status{ConfigMap: c.Namespace + "/" + c.Name}
+	for _, problem := range o.problems(c) {
+		s.Problems = append(s.Problems, problem.text)
+	}
+	return s
 }
 
 // Changed implements minikcm.LiveObjects.
@@ -101,10 +108,10 @@ func (o *configMaps) write(ctx context.Context, spec []byte, c *corev1.ConfigMap
 	var wrong field.ErrorList
 	for _, problem := range o.problems(c) {
 		path := field.NewPath("spec")
-		if key, why, named := strings.Cut(problem, " is ignored: "); named && fieldOf(key) != "" {
-			path, problem = path.Child(fieldOf(key)), why
+		if problem.field != "" {
+			path = path.Child(problem.field)
 		}
-		wrong = append(wrong, field.Invalid(path, field.OmitValueType{}, problem))
+		wrong = append(wrong, field.Invalid(path, field.OmitValueType{}, problem.why))
 	}
 	if len(wrong) > 0 {
 		return nil, apierrors.NewInvalid(o.groupKind(), c.Name, wrong)

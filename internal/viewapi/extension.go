@@ -31,7 +31,16 @@ type view struct {
 	// decode returns the spec that a ConfigMap has.
 	decode func(c *corev1.ConfigMap) map[string]any
 	// problems returns what the nodes cannot read in a ConfigMap.
-	problems func(c *corev1.ConfigMap) []string
+	problems func(c *corev1.ConfigMap) []problem
+}
+
+// problem is a part of a ConfigMap that the nodes cannot read.
+type problem struct {
+	// field is the field of the spec that has it; empty: it is not known.
+	field string
+	why   string
+	// text says the same to readers of the ConfigMap.
+	text string
 }
 
 // Extension serves the kinds.

@@ -21,8 +21,16 @@ var imageProfileDefinition []byte
 func imageProfiles() view {
 	return view{
 		kind: "ImageProfile", label: kubeletsim.LabelImage, definition: imageProfileDefinition,
-		encode: encodeProfile, decode: decodeProfile, problems: kubeletsim.CheckImageProfile,
+		encode: encodeProfile, decode: decodeProfile, problems: profileProblems,
 	}
+}
+
+func profileProblems(c *corev1.ConfigMap) []problem {
+	var all []problem
+	for _, p := range kubeletsim.CheckImageProfile(c) {
+		all = append(all, problem{field: fieldOf(p.Key), why: p.Err.Error(), text: p.String()})
+	}
+	return all
 }
 
 // lists are the fields that are lists, with their keys in a ConfigMap, which has an element in each line.

@@ -95,7 +95,7 @@ func (o *nodePools) members(ctx context.Context) (map[string][]*corev1.Node, err
 	all := map[string][]*corev1.Node{}
 	for i := range list.Items {
 		node := &list.Items[i]
-		if pool, _, ok := kubeletsim.PoolOf(node.Name); ok {
+		if pool, _ := kubeletsim.PoolOf(node.Name); pool != "" {
 			all[pool] = append(all[pool], node)
 		}
 	}
@@ -106,7 +106,7 @@ func (o *nodePools) members(ctx context.Context) (map[string][]*corev1.Node, err
 }
 
 func numberOf(node *corev1.Node) int {
-	_, number, _ := kubeletsim.PoolOf(node.Name)
+	_, number := kubeletsim.PoolOf(node.Name)
 	return number
 }
 

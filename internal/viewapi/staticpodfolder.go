@@ -20,8 +20,16 @@ var staticPodFolderDefinition []byte
 func staticPodFolders() view {
 	return view{
 		kind: "StaticPodFolder", label: kubeletsim.LabelStaticPods, definition: staticPodFolderDefinition,
-		encode: encodeFolder, decode: decodeFolder, problems: kubeletsim.CheckStaticPods,
+		encode: encodeFolder, decode: decodeFolder, problems: folderProblems,
 	}
+}
+
+func folderProblems(c *corev1.ConfigMap) []problem {
+	var all []problem
+	for _, text := range kubeletsim.CheckStaticPods(c) {
+		all = append(all, problem{why: text, text: text})
+	}
+	return all
 }
 
 // folderSpec is the spec of a StaticPodFolder: in its ConfigMap, an annotation, and a key for each manifest.

@@ -82,7 +82,7 @@ func (c *Catalog) add(document string) error {
 		return errors.New("its key image names no image")
 	}
 	if bad := Invalid(&m); len(bad) > 0 {
-		return errors.New(bad[0])
+		return errors.New(bad[0].String())
 	}
 	c.entries = append(c.entries, Entry{Name: m.Name, Images: references, Data: m.Data})
 	return nil

@@ -111,13 +111,23 @@ func newProfile(c *corev1.ConfigMap) profile {
 	return page
 }
 
-// Invalid describes the values of a profile that cannot be parsed.
-func Invalid(c *corev1.ConfigMap) []string {
-	var bad []string
+// Problem is a value of a profile that cannot be parsed.
+type Problem struct {
+	// Key is the key of the value.
+	Key string
+	Err error
+}
+
+// String says that the value has no effect, and why.
+func (p Problem) String() string { return p.Key + " is ignored: " + p.Err.Error() }
+
+// Invalid returns the values of a profile that cannot be parsed.
+func Invalid(c *corev1.ConfigMap) []Problem {
+	var bad []Problem
 	for _, annotation := range append(ofImages(), ofProcesses()...) {
 		if text, ok := c.Data[keyOf(annotation)]; ok {
 			if err := check(annotation, text); err != nil {
-				bad = append(bad, keyOf(annotation)+" is ignored: "+err.Error())
+				bad = append(bad, Problem{keyOf(annotation), err})
 			}
 		}
 	}

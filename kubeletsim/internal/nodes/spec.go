@@ -69,17 +69,17 @@ func (p *Pool) NodeAt(number int) Spec {
 	return spec
 }
 
-// PoolOf returns the pool and the number that are the name of a node. ok is false for a name without a number.
-func PoolOf(name string) (pool string, number int, ok bool) {
+// PoolOf returns the pool and the number in the name of a node. The pool is empty for a name without a number.
+func PoolOf(name string) (pool string, number int) {
 	at := strings.LastIndexByte(name, '-')
 	if at < 1 || strings.Trim(name[at+1:], "0123456789") != "" {
-		return "", 0, false
+		return "", 0
 	}
 	number, err := strconv.Atoi(name[at+1:])
 	if err != nil { // there is none, or it is too large
-		return "", 0, false
+		return "", 0
 	}
-	return name[:at], number, true
+	return name[:at], number
 }
 
 // withZone returns a copy of labels with the label of a zone.
