@@ -71,8 +71,8 @@ func (r *runner) annotateService(ctx context.Context, uid types.UID, name string
 	return err
 }
 
-// marked is what the runner has written on a pod: the addresses to which its ports lead, unless they
-// led somewhere before.
+// marked records the annotation that the runner wants on a pod: the addresses to which its ports lead. written is false if the pod had
+// another one before, which it keeps.
 type marked struct {
 	addresses string
 	written   bool

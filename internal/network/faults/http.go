@@ -36,12 +36,12 @@ type Pair struct{ Name, Value string }
 
 // Change changes a request or an answer. What is empty stays.
 type Change struct {
-	// Method, Path and Query are a request's. The parameters of AddQuery are added, those of Query replace what has their names.
+	// Method, Path and the parameters apply to requests. Query replaces the parameters of its names, and AddQuery adds parameters.
 	Method, Path    string
 	Query, AddQuery []Pair
-	// Status is an answer's.
+	// Status applies to answers.
 	Status int
-	// Headers replace what has their names, and AddHeaders are added.
+	// Headers replaces the headers of its names, and AddHeaders adds headers.
 	Headers, AddHeaders []Pair
 	Body                *string
 	// JSON changes a body in JSON; nil: it stays, as does a body in another form.
@@ -123,7 +123,7 @@ func have(wanted []Pair, header func(name string) string) bool {
 	return !slices.ContainsFunc(wanted, func(p Pair) bool { return header(p.Name) != p.Value })
 }
 
-// Met is what faults do to one request: before a server gets it, and, by Answer, to its answer.
+// Met has the effects of faults on one request, before a server gets it. Its method Answer returns the effects on the answer.
 type Met struct {
 	Abort   bool
 	Delay   time.Duration

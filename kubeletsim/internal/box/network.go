@@ -177,8 +177,8 @@ type answer struct {
 	p      *proc
 	// unsure means that the answer ends with unknown text.
 	unsure bool
-	// begin returns where an answer is shown that comes in pieces; nil: it is not shown before its end. live is what it has returned, and
-	// shown the number of bytes that it got.
+	// begin returns the writer for an answer that comes in pieces; nil: the program shows an answer at its end. live is the writer that
+	// begin has returned, and shown counts the bytes written to it.
 	begin func(*answer) io.Writer
 	live  io.Writer
 	shown int

@@ -23,8 +23,8 @@ import (
 // HealthCheck is the path of gRPC's health checks.
 const HealthCheck = "/grpc.health.v1.Health/Check"
 
-// Schema has the services and messages of a gRPC server: those of its description, and the health and reflection services, which each
-// server has.
+// Schema holds the descriptors of the services and messages of a gRPC server. Besides the services of its description, each server has the
+// health and reflection services.
 type Schema struct {
 	files    *protoregistry.Files
 	types    *dynamicpb.Types
@@ -155,7 +155,8 @@ func (s *Schema) Messages(path string, a *Answer) ([][]byte, error) {
 	return messages, nil
 }
 
-// encode returns messages in JSON as they are sent: one, or those of a list if the method streams its answers.
+// encode converts an answer from JSON to the wire format. It returns one message or, for a list from a method that streams its answers, one
+// message for each element.
 func (s *Schema) encode(method protoreflect.MethodDescriptor, text string) ([][]byte, error) {
 	all := []json.RawMessage{json.RawMessage(text)}
 	if method.IsStreamingServer() && strings.HasPrefix(strings.TrimSpace(text), "[") {
