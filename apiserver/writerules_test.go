@@ -2,6 +2,8 @@ package apiserver_test
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -101,12 +103,7 @@ func (o *kindObject) writeMetadata(how, patch string) {
 	changed := metadataOf("new")
 	switch how {
 	case "update":
-		u := &unstructured.Unstructured{}
-		o.mustSend("GET", o.path, "").into(o.t, &u.Object)
-		for name, value := range changed {
-			u.Object["metadata"].(map[string]any)[name] = value
-		}
-		o.mustSend("PUT", o.path+"/status", asJSON(o.t, u.Object))
+		o.updateStatus(changed)
 	case "merge patch":
 		o.mustSend("PATCH", o.path+"/status", asJSON(o.t, map[string]any{"metadata": changed}), "Content-Type", patch)
 	case "JSON patch":
@@ -120,6 +117,23 @@ func (o *kindObject) writeMetadata(how, patch string) {
 		o.mustSend("PATCH", o.path+"/status?force=true&fieldManager=m", asJSON(o.t, map[string]any{
 			"apiVersion": o.row.GroupVersion().String(), "kind": o.row.Kind, "metadata": changed,
 		}), "Content-Type", patch)
+	}
+}
+
+// updateStatus puts an object whose metadata is changed to its status. It repeats that on a conflict, as a client does: the check
+// of an APIService writes the status when the server that it calls has answered, which no ledger counts.
+func (o *kindObject) updateStatus(metadata map[string]any) {
+	o.t.Helper()
+	for {
+		u := &unstructured.Unstructured{}
+		o.mustSend("GET", o.path, "").into(o.t, &u.Object)
+		maps.Copy(u.Object["metadata"].(map[string]any), metadata)
+		switch r := o.send("PUT", o.path+"/status", asJSON(o.t, u.Object)); {
+		case r.code < 300:
+			return
+		case r.code != http.StatusConflict:
+			o.t.Fatalf("PUT %s/status: %d\n%s", o.path, r.code, r.body)
+		}
 	}
 }
 
