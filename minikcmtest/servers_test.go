@@ -342,14 +342,19 @@ func TestCatalog(t *testing.T) {
 		port(name, 9080)
 	}
 	c.pass(time.Second)
-	got := c.says("client", `
+	nginx, err := c.Client().CoreV1().Pods("default").Get(t.Context(), "nginx", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.says("client", strings.ReplaceAll(`
 		curl -sI nginx | grep -o '^Server: [a-z0-9/.]*'
 		curl -s nginx | grep -E '<title>|^pod|^request'
 		curl -s -o /dev/null -w '%{http_code}\n' nginx/nosuch
 		curl -s httpd/x
 		curl -s 'whoami/a?b=c' | grep -v IP:
 		curl -s http://productpage:9080/productpage | grep -o '"stars":5,*\|"color":"[a-z]*"\|"author":"[A-Za-z ]*"' | sort -u
-		curl -s http://ratings:9080/ratings/1`, time.Minute)
+		curl -s http://ratings:9080/ratings/1
+		curl -s http://NGINX:9999; echo $?`, "NGINX", nginx.Status.PodIP), time.Minute)
 	want := `Server: nginx/1.27.3
 <head><title>Welcome to nginx!</title></head>
 pod: nginx
@@ -366,7 +371,8 @@ User-Agent: curl/8.14.1
 "author":"William Shakespeare"
 "color":"red"
 "stars":5
-{"id":1,"ratings":{"Reviewer1":5,"Reviewer2":4}}`
+{"id":1,"ratings":{"Reviewer1":5,"Reviewer2":4}}
+7`
 	if got = regexp.MustCompile(`RemoteAddr: .*`).ReplaceAllString(got, "RemoteAddr: ADDRESS"); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

@@ -60,7 +60,7 @@ func simulated(pod *corev1.Pod, running func(container string) bool, port int32,
 			continue
 		}
 		answers, annotated := responses.HTTPOf(pod, ref.Name, ref.Kind)
-		described := servers.Of(pod, ref.Name, ref.Kind)
+		described, complete := servers.Of(pod, ref.Name, ref.Kind), servers.Incomplete
 		if protocol == corev1.ProtocolTCP && responses.Listens(answers, port) {
 			s := &Server{Listener: reach.Listener{Container: ref.Name, Why: "minikcm.dev/http has answers for the port"}, HTTP: answers, Files: responses.TLSOf(answers, port)}
 			if s.Files != nil {
@@ -75,7 +75,8 @@ func simulated(pod *corev1.Pod, running func(container string) bool, port int32,
 			if l := described.Listener(pod, ref.Container, port, protocol); l != nil {
 				return ofDescribed(pod, ref.Container, l)
 			}
-			annotated = annotated || described.Complete(pod, ref.Container)
+			complete = described.Complete(pod, ref.Container)
+			annotated = annotated || complete == servers.Complete
 		}
 		switch {
 		case annotated && protocol == corev1.ProtocolTCP: // its answers name all its ports
@@ -83,7 +84,7 @@ func simulated(pod *corev1.Pod, running func(container string) bool, port int32,
 			if mayListen(pod, ref) {
 				return &Server{Listener: reach.Listener{Container: ref.Name, Why: "it declares the port", Unknown: true}}
 			}
-		case assumed == nil && !declares && !annotated && mayListen(pod, ref) && isUnknown(pod, ref):
+		case assumed == nil && !declares && !annotated && complete == servers.Incomplete && mayListen(pod, ref) && isUnknown(pod, ref):
 			assumed = &Server{Listener: reach.Listener{Container: ref.Name, Why: "assumed: the pod declares no ports, and what its program does is unknown", Assumed: true, Unknown: true}}
 		}
 	}
@@ -115,7 +116,7 @@ func OfProbe(pod *corev1.Pod, running func(container string) bool, ref podspec.C
 	if s = simulated(pod, running, number, corev1.ProtocolTCP); s != nil {
 		return s, number, false
 	}
-	if d := servers.Of(pod, ref.Name, ref.Kind); d != nil && d.Complete(pod, ref.Container) {
+	if d := servers.Of(pod, ref.Name, ref.Kind); d != nil && d.Complete(pod, ref.Container) != servers.Incomplete {
 		return nil, number, true
 	}
 	_, refused = responses.HTTPOf(pod, ref.Name, ref.Kind)

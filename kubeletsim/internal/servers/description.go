@@ -14,7 +14,7 @@ import (
 
 // Annotation describes the servers of a container. Its value is YAML:
 //
-//	complete: true          # the container listens on no other TCP port (the default)
+//	complete: true          # the container listens on no other TCP port (the default); declared: on those that it declares; false: unknown
 //	state: {hits: 0}        # the first values of the variable state
 //	listen:
 //	- port: 8080            # numbers or names of the container's ports with commas between them, or an expression of container and pod
@@ -108,16 +108,38 @@ func static(pod *corev1.Pod, c *corev1.Container) *Input {
 	return &Input{Container: ContainerOf(pod, c), Pod: PodOf(pod)}
 }
 
-// Complete reports whether the container listens on no other TCP ports than the description's.
-func (d *Description) Complete(pod *corev1.Pod, c *corev1.Container) bool {
+// Completeness says on which TCP ports a container listens beside those of its description.
+type Completeness string
+
+// The values of complete.
+const (
+	Complete   Completeness = "true"     // on none
+	Declared   Completeness = "declared" // on those that it declares
+	Incomplete Completeness = "false"    // on any: as without the description
+)
+
+// Complete returns the Completeness of the description of a container; Incomplete if it cannot be computed.
+func (d *Description) Complete(pod *corev1.Pod, c *corev1.Container) Completeness {
 	if d.complete == nil {
-		return true
+		return Complete
 	}
-	if text, ok := d.complete.constant(); ok {
-		return text == "true"
+	text, ok := d.complete.constant()
+	if !ok {
+		text, _ = d.complete.Text(static(pod, c)) // it is Incomplete then
 	}
-	complete, err := d.complete.Bool(static(pod, c))
-	return err == nil && complete
+	of, err := completenessOf(text)
+	if err != nil {
+		return Incomplete
+	}
+	return of
+}
+
+func completenessOf(text string) (Completeness, error) {
+	switch of := Completeness(strings.TrimSpace(text)); of {
+	case Complete, Declared, Incomplete:
+		return of, nil
+	}
+	return "", fmt.Errorf("%q is neither true, declared nor false", text)
 }
 
 // Listener returns what listens on a port; nil if nothing does.

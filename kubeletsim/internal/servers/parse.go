@@ -126,7 +126,7 @@ func (p *parser) all(raw *rawDescription) (err error) {
 	if len(raw.Listen) > maxListeners {
 		return fmt.Errorf("listen has %d ports, more than %d", len(raw.Listen), maxListeners)
 	}
-	if p.description.complete, err = p.checked(&raw.Complete, ofContainer, func(text string) error { _, err := boolOf(text); return err }); err != nil {
+	if p.description.complete, err = p.checked(&raw.Complete, ofContainer, func(text string) error { _, err := completenessOf(text); return err }); err != nil {
 		return fmt.Errorf("complete: %w", err)
 	}
 	for name, node := range raw.State {

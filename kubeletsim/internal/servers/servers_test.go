@@ -172,8 +172,8 @@ listen:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Complete(pod, c) {
-		t.Error("it is complete")
+	if got := d.Complete(pod, c); got != servers.Incomplete {
+		t.Errorf("complete: %s", got)
 	}
 	for port, want := range map[int32]bool{8080: true, 8083: true, 8084: true, 9000: false, 80: false} {
 		if got := d.Listener(pod, c, port, corev1.ProtocolTCP) != nil; got != want {
@@ -256,7 +256,7 @@ func TestInvalid(t *testing.T) {
 		"listen: [{port: 80, routes: [{calls: {a: {url: x, timeout: 0s}}}]}]":              "timeout: it is 0",
 		"listen: [{port: 80, routes: [{run: {}}]}]":                                        "run: it has not one of command and script",
 		"listen: [{port: 80, routes: [{exit: 256}]}]":                                      "exit: \"256\" is not a number from 0 to 255",
-		"complete: maybe\nlisten: [{port: 80}]":                                            "complete: \"maybe\" is neither true nor false",
+		"complete: maybe\nlisten: [{port: 80}]":                                            "complete: \"maybe\" is neither true, declared nor false",
 		"a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40):                          "nested more than",
 		"listen: [{port: 80, routes: [{body: '${" + strings.Repeat("1+", 5000) + "1}'}]}]": "more than 8192",
 	} {
