@@ -153,6 +153,8 @@ type Path struct {
 	Why string
 	// Resolution is how the name was resolved.
 	Resolution *dns.Resolution
+	// Query is the way of the query of the name to the name server, if that does not answer.
+	Query *Path
 	// Destination is the address that the source connects to.
 	Destination netip.AddrPort
 	Protocol    corev1.Protocol
@@ -184,6 +186,8 @@ type Path struct {
 	Stale string
 	// random is the query's.
 	random uint64
+	// nameServer means that it leads to the name server of a cluster without pods that serve names.
+	nameServer bool
 	// misled is the fault that has answered the query of the name.
 	misled *faults.Rule
 }

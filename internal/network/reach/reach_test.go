@@ -158,6 +158,13 @@ func TestIsolatedNameServer(t *testing.T) {
 	if got := ask(t, c, "shop/client web:80"); got.Outcome != reach.NoNameServer || !strings.Contains(got.Why, "deny the ingress") {
 		t.Errorf("%s: %s", got.Outcome, got.Why)
 	}
+	if got := ask(t, c, "shop/client web:80").Text(); !strings.Contains(got, "name      web: asked of the name server 10.96.0.10, UDP 53\n") || !strings.Contains(got, "ingress   not allowed by NetworkPolicy kube-system/isolate: ") {
+		t.Errorf("it does not say which policy denies names:\n%s", got)
+	}
+	add(t, c, "kind: Service\nmetadata: {namespace: kube-system, name: kube-dns}\nspec: {clusterIP: 10.96.0.10, ports: [{name: dns, port: 53, protocol: UDP}]}\n")
+	if got := ask(t, c, "shop/client web:80"); got.Service != "kube-system/kube-dns" || got.Ingress == nil || len(got.Ingress.Denials) != 1 {
+		t.Errorf("Service %q:\n%s", got.Service, got.Text())
+	}
 	if got := ask(t, c, "shop/client 10.96.0.7:80"); !got.Reached {
 		t.Errorf("by address: %s: %s", got.Outcome, got.Why)
 	}

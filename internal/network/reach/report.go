@@ -69,8 +69,13 @@ func (p *Path) Report(q *Query, from, to string) *Report {
 		r.Pod = p.Pod.Namespace + "/" + p.Pod.Name
 	}
 	r.addName(p, q)
-	r.addService(p)
-	r.addEnd(p, from)
+	way := p
+	if p.Query != nil {
+		way = p.Query
+		r.step("name", fmt.Sprintf("%s: asked of the name server %s, %s", q.Host, way.Destination.Addr(), portName(way.Protocol, way.Destination.Port())))
+	}
+	r.addService(way)
+	r.addEnd(way, from)
 	return r
 }
 
@@ -249,6 +254,8 @@ func (p *Path) targetName() string {
 		return "pod " + p.Pod.Namespace + "/" + p.Pod.Name
 	case p.APIServer:
 		return apiServerName
+	case p.nameServer:
+		return "the name server"
 	case p.Node != "":
 		return "node " + p.Node
 	}

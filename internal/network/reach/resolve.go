@@ -42,6 +42,7 @@ func (c *Cluster) resolve(q *Query, p *Path) (addresses []netip.Addr, ended bool
 	r, outcome, why := served.lookup(q.Host)
 	p.Resolution, p.misled = r, served.by
 	if outcome != Connected {
+		p.Query = served.way
 		p.end(outcome, why)
 		return nil, true
 	}
@@ -69,8 +70,9 @@ type Served struct {
 	Effect *faults.Effect
 	Late   time.Duration
 
-	// by is the fault that has answered the last query in place of the server.
-	by *faults.Rule
+	// by is the fault that has answered the last query in place of the server, and way the way to a server that does not answer.
+	by  *faults.Rule
+	way *Path
 }
 
 // lookup resolves a name as the source's resolver does. The outcome is Connected if the name has addresses.
@@ -166,6 +168,7 @@ func (c *Cluster) query(q *Query, server netip.Addr, listens func(*corev1.Pod, i
 		}
 		why = "the fault \"" + by.Title + "\" loses the packets"
 	}
+	s.way = p
 	s.Outcome, s.Why = NoNameServer, "the name server "+server.String()+" does not answer: "+why
 }
 
@@ -175,8 +178,13 @@ var nameServerPod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.
 // toNameServer connects to the name server of a cluster without a Service kube-dns that selects pods. done is false if the path
 // leads elsewhere.
 func (c *Cluster) toNameServer(q *Query, from policy.Peer, p *Path) (done bool) {
-	if s := c.dnsService(); p.Target.Addr() != c.NameServer() || s != nil && len(s.Spec.Selector) > 0 {
+	s := c.dnsService()
+	if p.Target.Addr() != c.NameServer() || s != nil && len(s.Spec.Selector) > 0 {
 		return false
+	}
+	p.nameServer = true
+	if s != nil {
+		p.Frontend = c.rules(nodeOf(&from), q.Now).Find(p.Target.Addr(), int32(p.Target.Port()), p.Protocol)
 	}
 	if p.Target.Port() != dnsPort || p.Protocol == corev1.ProtocolSCTP {
 		p.end(TimedOut, "the name server has no port "+portName(p.Protocol, p.Target.Port()))
