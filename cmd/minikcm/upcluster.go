@@ -194,18 +194,23 @@ func (u *upCluster) start(ctx context.Context) (stop func() error, err error) {
 		return notStarted, err
 	}
 	u.current.Store(cluster)
+	stopTrim := trimStart(cluster)
+	end := func() error {
+		stopTrim()
+		return cluster.Close()
+	}
 	if !u.with.chaosMesh {
 		u.resets.setReady()
-		return cluster.Close, nil
+		return end, nil
 	}
 	stopChaos, err := runChaosMesh(ctx, cluster, u.opts.Logger)
 	if err != nil {
-		return notStarted, errors.Join(err, cluster.Close())
+		return notStarted, errors.Join(err, end())
 	}
 	u.resets.setReady()
 	return func() error {
 		stopChaos()
-		return cluster.Close()
+		return end()
 	}, nil
 }
 
