@@ -230,12 +230,7 @@ func (c *Cluster) serveExtension(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // RequestUser returns the name of the user whose request an ExtensionHandler serves.
-func RequestUser(r *http.Request) string {
-	if user := auth.FromContext(r.Context()); user != nil {
-		return user.Name
-	}
-	return ""
-}
+func RequestUser(r *http.Request) string { return auth.NameFromContext(r.Context()) }
 
 // WriteError responds with the Status of an API error, or with an internal error.
 func WriteError(w http.ResponseWriter, err error) {

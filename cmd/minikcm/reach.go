@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/internal/network/reach"
@@ -104,46 +107,37 @@ func (f *reachFlags) run(cmd *cobra.Command, args []string) error {
 		return badInput{fmt.Errorf("--output=%s: must be json, or omitted", f.output)}
 	}
 	ask := &reach.Ask{Namespace: f.namespace, ToNamespace: f.toNamespace, From: args[0], To: args[1], Port: int32(f.port), Protocol: protocol}
-	var report *reach.Report
-	if f.objects != "" {
-		report, err = reachIn(cmd.InOrStdin(), f.objects, ask)
-	} else {
-		report, err = reachAt(cmd.Context(), f.kubeconfig, ask)
-	}
+	report, err := askReach(cmd, f, ask, kubeletsim.ReachIn, reachapi.Path, reachapi.Get)
 	if err != nil {
 		return err
 	}
 	return printReach(cmd.OutOrStdout(), report, f.output)
 }
 
-// reachIn answers a question about the objects in a file.
-func reachIn(in io.Reader, path string, ask *reach.Ask) (*reach.Report, error) {
-	d, err := dump.Read([]string{path}, in)
+// askReach answers a question about the objects in a file or, if none is named, about a running cluster, which is asked at a path.
+func askReach[Ask, Answer any](
+	cmd *cobra.Command, f *reachFlags, ask *Ask, in func(iter.Seq[*unstructured.Unstructured], *Ask) (*Answer, error),
+	path string, get func(context.Context, rest.Interface, *Ask) (*Answer, error),
+) (*Answer, error) {
+	if f.objects == "" {
+		_, client, err := clusterOf(cmd.Context(), f.kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := get(cmd.Context(), client.CoreV1().RESTClient(), ask)
+		return answer, fromCluster(path, err)
+	}
+	d, err := dump.Read([]string{f.objects}, cmd.InOrStdin())
 	if err != nil {
 		return nil, badInput{err}
 	}
-	report, err := kubeletsim.ReachIn(d.Objects(), ask)
-	return report, inFile(path, err)
-}
-
-// inFile returns an error about the objects in a file; a question that they cannot answer is bad input.
-func inFile(path string, err error) error {
+	answer, err := in(d.Objects(), ask)
 	var invalid *reach.InvalidError
 	var missing *reach.NotFoundError
-	if errors.As(err, &invalid) || errors.As(err, &missing) {
-		return badInput{fmt.Errorf("%s: %w", path, err)}
+	if errors.As(err, &invalid) || errors.As(err, &missing) { // the objects cannot answer it
+		return nil, badInput{fmt.Errorf("%s: %w", f.objects, err)}
 	}
-	return err
-}
-
-// reachAt answers a question about a running cluster.
-func reachAt(ctx context.Context, kubeconfig string, ask *reach.Ask) (*reach.Report, error) {
-	_, client, err := clusterOf(ctx, kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	report, err := reachapi.Get(ctx, client.CoreV1().RESTClient(), ask)
-	return report, fromCluster(reachapi.Path, err)
+	return answer, err
 }
 
 // fromCluster returns an error of a running cluster; a question that it refuses is bad input.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	_ "embed" // the page's template
 	"fmt"
 	"html/template"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"minikcm.dev/minikcm/internal/dump"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/reachapi"
 	"minikcm.dev/minikcm/kubeletsim"
@@ -25,29 +23,11 @@ func reachMatrix(cmd *cobra.Command, f *reachFlags, ask *reach.MatrixAsk) error 
 	if print == nil {
 		return badInput{fmt.Errorf("--output=%s: must be json or html, or omitted", f.output)}
 	}
-	m, err := matrixOf(cmd.Context(), cmd.InOrStdin(), f.kubeconfig, f.objects, ask)
+	m, err := askReach(cmd, f, ask, kubeletsim.ReachMatrixIn, reachapi.MatrixPath, reachapi.GetMatrix)
 	if err != nil {
 		return err
 	}
 	return print(cmd.OutOrStdout(), m)
-}
-
-// matrixOf answers for the objects in a file or, if none is named, for a running cluster.
-func matrixOf(ctx context.Context, in io.Reader, kubeconfig, objects string, ask *reach.MatrixAsk) (*reach.Matrix, error) {
-	if objects != "" {
-		d, err := dump.Read([]string{objects}, in)
-		if err != nil {
-			return nil, badInput{err}
-		}
-		m, err := kubeletsim.ReachMatrixIn(d.Objects(), ask)
-		return m, inFile(objects, err)
-	}
-	_, client, err := clusterOf(ctx, kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	m, err := reachapi.GetMatrix(ctx, client.CoreV1().RESTClient(), ask)
-	return m, fromCluster(reachapi.MatrixPath, err)
 }
 
 //go:embed reachmatrix.html.tmpl

@@ -11,11 +11,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/leastprivilege"
+	"minikcm.dev/minikcm/internal/openrequests"
 )
 
 //go:embed accessrecording.yaml
@@ -106,9 +106,7 @@ func (o objects) Changed() <-chan struct{} { return o.news.Wait() }
 
 // Apply implements minikcm.LiveObjects.
 func (o objects) Apply(_ context.Context, name string, _ []byte, _ bool) error {
-	return apierrors.NewInvalid(liveRecording, name, field.ErrorList{
-		field.Forbidden(field.NewPath("spec"), "a recording cannot be changed: delete it, and create another one"),
-	})
+	return openrequests.Unchangeable(liveRecording, name, "a recording")
 }
 
 // Create implements minikcm.LiveCreator.

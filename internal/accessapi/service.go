@@ -2,7 +2,6 @@ package accessapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,13 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/accessrecord"
 	"minikcm.dev/minikcm/internal/leastprivilege"
 	"minikcm.dev/minikcm/internal/openrequests"
@@ -26,10 +23,6 @@ const (
 	// Feature is the name of the extension, and Path where it is served.
 	Feature = "access"
 	Path    = "/minikcm/v1/" + Feature
-
-	// writeTimeout is how long a client may take to read the recorded requests, by the
-	// machine's clock.
-	writeTimeout = 30 * time.Second
 )
 
 var errClosed = apierrors.NewServiceUnavailable("the cluster is closing: nothing can be recorded any more")
@@ -124,10 +117,9 @@ func (s *service) serveStart(w http.ResponseWriter, r *http.Request) error {
 	defer s.end(started)
 	w.Header().Set("Content-Type", "application/json;stream=watch")
 	w.WriteHeader(http.StatusCreated)
-	if err := json.NewEncoder(w).Encode(Started{ID: started.id, User: started.spec.User}); err != nil {
+	if openrequests.WriteLine(w, Started{ID: started.id, User: started.spec.User}) != nil {
 		return nil // the client is gone
 	}
-	_ = http.NewResponseController(w).Flush() // a client in the process need not be flushed to
 	select {
 	case <-started.ended:
 	case <-ctx.Done():
@@ -186,9 +178,7 @@ func (s *service) serveRecord(w http.ResponseWriter, id string, end bool) error 
 		s.end(one)
 	}
 	requests, complete := one.Requests()
-	w.Header().Set("Content-Type", "application/json")
-	_ = http.NewResponseController(w).SetWriteDeadline(clock.Real().Now().Add(writeTimeout))
-	_ = json.NewEncoder(w).Encode(Record{Requests: requests, Incomplete: !complete}) // fails only if the client is gone
+	openrequests.Answer(w, http.StatusOK, Record{Requests: requests, Incomplete: !complete})
 	return nil
 }
 

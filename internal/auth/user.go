@@ -48,6 +48,14 @@ func FromContext(ctx context.Context) *User {
 	return user
 }
 
+// NameFromContext returns the name of the user that WithUser set, or "".
+func NameFromContext(ctx context.Context) string {
+	if user := FromContext(ctx); user != nil {
+		return user.Name
+	}
+	return ""
+}
+
 // FromInfo returns the authenticated user that an authenticator of k8s.io/apiserver found.
 func FromInfo(info user.Info) *User {
 	u := &User{Name: info.GetName(), UID: info.GetUID(), Groups: slices.Clone(info.GetGroups()), Extra: info.GetExtra()}

@@ -2,7 +2,6 @@ package clockapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,14 +17,8 @@ import (
 	"minikcm.dev/minikcm/internal/openrequests"
 )
 
-const (
-	// followInterval is the machine's time between two states of a stream while only the
-	// time changes.
-	followInterval = time.Second
-	// clientTimeout is how long a client may take to send a body or to read a state, by the
-	// machine's clock.
-	clientTimeout = 30 * time.Second
-)
+// followInterval is the machine's time between two states of a stream while only the time changes.
+const followInterval = time.Second
 
 var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
 
@@ -85,18 +78,16 @@ func Serve(ctx context.Context, w http.ResponseWriter, r *http.Request, cluster 
 		return explain(err)
 	}
 	state, _ := stateOf(cluster)
-	return answer(w, &state)
+	openrequests.Answer(w, http.StatusOK, &state)
+	return nil
 }
 
 // readAction reads a request's body. Afterwards the client has no deadline: the action may take
 // longer.
 func readAction(w http.ResponseWriter, r *http.Request, read func(body []byte) (action, error)) (action, error) {
-	body, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(clientTimeout))
-	switch {
-	case errors.Is(err, openrequests.ErrTooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody))
-	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
+	body, err := openrequests.ReadBody(w, r, maxBody, "a request to the clock", "reading the body")
+	if err != nil {
+		return nil, err
 	}
 	return read(body)
 }
@@ -117,10 +108,14 @@ func serveState(ctx context.Context, w http.ResponseWriter, r *http.Request, clu
 	defer ticker.Stop()
 	for {
 		state, changed := stateOf(cluster)
-		if err := answer(w, &state); err != nil || !follow {
-			return nil // if it failed, the client is gone
+		if !follow {
+			openrequests.Answer(w, http.StatusOK, &state)
+			return nil
 		}
-		_ = http.NewResponseController(w).Flush() // a client in the process need not be flushed to
+		w.Header().Set("Content-Type", "application/json")
+		if openrequests.WriteLine(w, &state) != nil {
+			return nil // the client is gone
+		}
 		select {
 		case <-changed:
 		case <-ticker.C():
@@ -128,12 +123,6 @@ func serveState(ctx context.Context, w http.ResponseWriter, r *http.Request, clu
 			return nil
 		}
 	}
-}
-
-func answer(w http.ResponseWriter, state *State) error {
-	w.Header().Set("Content-Type", "application/json")
-	_ = http.NewResponseController(w).SetWriteDeadline(clock.Real().Now().Add(clientTimeout)) // a client in the process has none
-	return json.NewEncoder(w).Encode(state)
 }
 
 // explain returns the API error for a failed verb.

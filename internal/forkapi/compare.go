@@ -2,7 +2,6 @@ package forkapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -22,8 +21,6 @@ const (
 	// written, and idleInterval while nothing is, for the clocks.
 	lineInterval = 500 * time.Millisecond
 	idleInterval = 5 * time.Second
-	// clientTimeout bounds the time, by the machine's clock, that a client may need to read a line.
-	clientTimeout = 30 * time.Second
 )
 
 // Comparison compares a cluster (here) with a fork of it (there).
@@ -116,7 +113,6 @@ func (c *comparing) shown(ctx context.Context) (*Comparison, error) {
 // stream writes a line now, after writes, and when there were none for a while. It ends with the
 // client and with ctx, and if an object cannot be read.
 func (c *comparing) stream(ctx context.Context, w http.ResponseWriter) {
-	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/json")
 	idle := clock.Real().NewTicker(idleInterval)
 	defer idle.Stop()
@@ -127,14 +123,9 @@ func (c *comparing) stream(ctx context.Context, w http.ResponseWriter) {
 		if err != nil {
 			return // the client begins again
 		}
-		// A client in the process has no deadlines, nor need it be flushed to. One that
-		// passes ends the stream also while nothing is written, so none is left.
-		_ = control.SetWriteDeadline(clock.Real().Now().Add(clientTimeout))
-		if json.NewEncoder(w).Encode(line) != nil {
+		if openrequests.WriteLine(w, line) != nil {
 			return // the client is gone
 		}
-		_ = control.Flush()
-		_ = control.SetWriteDeadline(time.Time{})
 		pause.Reset(lineInterval)
 		select {
 		case <-pause.C():

@@ -16,6 +16,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/openrequests"
 )
 
 //go:embed fork.yaml
@@ -78,9 +79,7 @@ func (o objects) Changed() <-chan struct{} { return o.news.Wait() }
 
 // Apply implements minikcm.LiveObjects.
 func (o objects) Apply(_ context.Context, name string, _ []byte, _ bool) error {
-	return apierrors.NewInvalid(liveFork, name, field.ErrorList{
-		field.Forbidden(field.NewPath("spec"), "a fork cannot be changed: delete it, and create another one"),
-	})
+	return openrequests.Unchangeable(liveFork, name, "a fork")
 }
 
 // Create implements minikcm.LiveCreator.
@@ -89,11 +88,7 @@ func (o objects) Create(ctx context.Context, name string, data []byte, dryRun bo
 	if err := json.Unmarshal(data, &asked); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("reading the spec of a Fork: %v", err))
 	}
-	user := ""
-	if u := auth.FromContext(ctx); u != nil {
-		user = u.Name
-	}
-	_, err := o.begin(ctx, beginOptions{request: asked, user: user, name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
+	_, err := o.begin(ctx, beginOptions{request: asked, user: auth.NameFromContext(ctx), name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
 	var wrong *revisionError
 	if errors.As(err, &wrong) {
 		return apierrors.NewInvalid(liveFork, name, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), asked.Revision, wrong.Error())})

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/clockapi"
 	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/ui"
@@ -36,8 +35,6 @@ const (
 	maxForks = 4
 	// maxBody caps the body of a request, in bytes.
 	maxBody = 1 << 10
-	// bodyTimeout bounds the time, by the machine's clock, that a client may need to send it.
-	bodyTimeout = 30 * time.Second
 )
 
 var (
@@ -230,12 +227,9 @@ func (s *service) moment(ctx context.Context, revision int64) (int64, time.Time,
 }
 
 func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
-	data, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(bodyTimeout))
-	switch {
-	case errors.Is(err, openrequests.ErrTooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the request for a fork may have %d bytes", maxBody))
-	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading which revision to fork: %v", err))
+	data, err := openrequests.ReadBody(w, r, maxBody, "the request for a fork", "reading which revision to fork")
+	if err != nil {
+		return nil, err
 	}
 	asked := &request{}
 	if len(bytes.TrimSpace(data)) == 0 {

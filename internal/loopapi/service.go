@@ -2,7 +2,6 @@ package loopapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,8 +25,6 @@ const (
 	// steps, and idleInterval while they make none.
 	lineInterval = 200 * time.Millisecond
 	idleInterval = 5 * time.Second
-	// clientTimeout is how long a client may take to read a line, by the machine's clock.
-	clientTimeout = 30 * time.Second
 )
 
 var resource = schema.GroupResource{Group: "minikcm.dev", Resource: Feature}
@@ -78,7 +75,7 @@ func (s *service) serve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		return nil
 	}
 	loops, _ := s.cluster.ControllerLoops(name)
-	_ = write(w, s.shown(name, loops)) // fails only if the client is gone
+	openrequests.Answer(w, http.StatusOK, s.shown(name, loops))
 	return nil
 }
 
@@ -93,6 +90,7 @@ func (s *service) shown(name string, loops []loop.Loop) *Loops {
 // stream writes a line now, after steps, and when nothing has happened for a while: then the
 // controller may have been restarted, which gives it other loops.
 func (s *service) stream(ctx context.Context, w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Type", "application/json")
 	steps := newSteps()
 	var traced []loop.Loop
 	stop := func() {}
@@ -109,7 +107,7 @@ func (s *service) stream(ctx context.Context, w http.ResponseWriter, name string
 		}
 		line := s.shown(name, loops)
 		line.Steps, line.Forgotten = steps.take()
-		if write(w, line) != nil {
+		if openrequests.WriteLine(w, line) != nil {
 			return // the client is gone
 		}
 		pause.Reset(lineInterval)
@@ -138,18 +136,6 @@ func trace(loops []loop.Loop, add func(loop.Step)) (stop func()) {
 			stop()
 		}
 	}
-}
-
-func write(w http.ResponseWriter, line *Loops) error {
-	control := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "application/json")
-	// A client in the process has no deadlines, nor need it be flushed to. One that passes
-	// ends the stream also while nothing is written, so none is left.
-	_ = control.SetWriteDeadline(clock.Real().Now().Add(clientTimeout))
-	err := json.NewEncoder(w).Encode(line)
-	_ = control.Flush()
-	_ = control.SetWriteDeadline(time.Time{})
-	return err
 }
 
 // Close implements minikcm.ExtensionHandler.

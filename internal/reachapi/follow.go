@@ -9,12 +9,11 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/network/reach"
+	"minikcm.dev/minikcm/internal/openrequests"
 )
 
 // line is a line of a stream: the answer, or what the question names and is not there.
@@ -22,9 +21,6 @@ type line struct {
 	Report  *reach.Report `json:"report,omitempty"`
 	Missing string        `json:"missing,omitempty"`
 }
-
-// patience is the machine's time that a client may take to read a line.
-const patience = 30 * time.Second
 
 // follow writes the answer as a line of JSON now and each time it is another one, until the client is gone or the cluster closes.
 func (s *service) follow(ctx context.Context, w http.ResponseWriter, ask *reach.Ask) error {
@@ -39,7 +35,6 @@ func (s *service) follow(ctx context.Context, w http.ResponseWriter, ask *reach.
 	if err := kubelets.FollowReach(ctx, changed); err != nil {
 		return err
 	}
-	control := http.NewResponseController(w)
 	var last []byte
 	for {
 		report, err := kubelets.Reach(ctx, ask)
@@ -63,13 +58,9 @@ func (s *service) follow(ctx context.Context, w http.ResponseWriter, ask *reach.
 				w.Header().Set("Content-Type", "application/json;stream=watch")
 			}
 			last = data
-			// A client in the process has no deadlines, nor need it be flushed to.
-			_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))
-			if _, err := w.Write(append(data, '\n')); err != nil {
+			if openrequests.WriteLine(w, json.RawMessage(data)) != nil {
 				return nil // the client is gone
 			}
-			_ = control.Flush()
-			_ = control.SetWriteDeadline(time.Time{})
 		}
 		select {
 		case <-news:

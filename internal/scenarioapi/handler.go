@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios"
@@ -25,9 +24,6 @@ import (
 const (
 	// maxBody caps the body of a request, in bytes.
 	maxBody = 1 << 20
-	// patience bounds the time, by the machine's clock, that a client may need to send a scenario
-	// or to read a line of a stream.
-	patience = 30 * time.Second
 	// lineInterval is the machine's time between two lines of a stream: the changes in
 	// between are in one line.
 	lineInterval = 200 * time.Millisecond
@@ -168,12 +164,9 @@ func (s *service) serveBegin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func readRequest(w http.ResponseWriter, r *http.Request) (*request, error) {
-	data, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(patience))
-	switch {
-	case err != nil && !errors.Is(err, openrequests.ErrTooLarge):
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading which scenario to run: %v", err))
-	case err != nil:
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the request for a scenario may have %d bytes", maxBody))
+	data, err := openrequests.ReadBody(w, r, maxBody, "the request for a scenario", "reading which scenario to run")
+	if err != nil {
+		return nil, err
 	}
 	asked := &request{}
 	decoder := json.NewDecoder(strings.NewReader(string(data)))
@@ -275,39 +268,13 @@ func (s *service) serveShown(ctx context.Context, w http.ResponseWriter, r *http
 		return err
 	}
 	if follow {
-		s.stream(ctx, w, look, done)
+		s.news.Stream(ctx, w, lineInterval, func() (any, bool) {
+			over := done()
+			return look(), over
+		})
 		return nil
 	}
 	return answer(w, http.StatusOK, look())
-}
-
-func (s *service) stream(ctx context.Context, w http.ResponseWriter, look func() any, done func() bool) {
-	control := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "application/json;stream=watch")
-	pause := clock.Real().NewTimer(lineInterval)
-	defer pause.Stop()
-	for {
-		changed, over := s.news.Wait(), done()
-		// A client in the process has no deadlines, nor need it be flushed to. One that
-		// passes ends the stream also while nothing is written, so none is left.
-		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))
-		if json.NewEncoder(w).Encode(look()) != nil || over {
-			return // or the client is gone
-		}
-		_ = control.Flush()
-		_ = control.SetWriteDeadline(time.Time{})
-		pause.Reset(lineInterval)
-		select {
-		case <-pause.C():
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func answer(w http.ResponseWriter, code int, body any) error {

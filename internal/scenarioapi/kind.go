@@ -18,6 +18,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios"
 )
@@ -73,9 +74,7 @@ func (o objects) Changed() <-chan struct{} { return o.news.Wait() }
 
 // Apply implements minikcm.LiveObjects.
 func (o objects) Apply(_ context.Context, name string, _ []byte, _ bool) error {
-	return apierrors.NewInvalid(liveRun, name, field.ErrorList{
-		field.Forbidden(field.NewPath("spec"), "a run cannot be changed: delete it, and create another one"),
-	})
+	return openrequests.Unchangeable(liveRun, name, "a run")
 }
 
 // Create implements minikcm.LiveCreator.
@@ -91,11 +90,7 @@ func (o objects) Create(ctx context.Context, name string, data []byte, dryRun bo
 	if len(wrong) > 0 {
 		return apierrors.NewInvalid(liveRun, name, wrong)
 	}
-	user := ""
-	if u := auth.FromContext(ctx); u != nil {
-		user = u.Name
-	}
-	_, err := o.begin(scenario, beginOptions{request: asked.request, user: user, name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
+	_, err := o.begin(scenario, beginOptions{request: asked.request, user: auth.NameFromContext(ctx), name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
 	return err
 }
 

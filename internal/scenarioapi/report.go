@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/scenario/report"
 	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/scenarios"
@@ -197,7 +198,7 @@ func (s *service) serveReport(w http.ResponseWriter, id string) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", scenario+"-"+id+".html"))
 	// A client in the process has no deadlines.
-	_ = http.NewResponseController(w).SetWriteDeadline(clock.Real().Now().Add(patience))
+	_ = http.NewResponseController(w).SetWriteDeadline(clock.Real().Now().Add(openrequests.ClientTimeout))
 	_, _ = io.Copy(w, compressed) // fails only if the client is gone
 	return nil
 }

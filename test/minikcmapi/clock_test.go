@@ -224,7 +224,7 @@ func TestWrongClockRequests(t *testing.T) {
 		{http.MethodPost, "/advance", `{}`, 422, "duration: Required value"},
 		{http.MethodPost, "/advance", `{"duration": "a day"}`, 422, "must be a duration"},
 		{http.MethodPost, "/advance", `{"duration": "-1h"}`, 422, "time does not go back"},
-		{http.MethodPost, "/advance", `{"duration": "` + strings.Repeat("1h", 3000) + `"}`, 413, "limit is 4096 bytes"},
+		{http.MethodPost, "/advance", `{"duration": "` + strings.Repeat("1h", 3000) + `"}`, 413, "may have 4096 bytes"},
 	} {
 		res := askClock(t.Context(), t, cluster.Config(), test.method, clockapi.Path+test.path, test.body)
 		data, err := io.ReadAll(res.Body)

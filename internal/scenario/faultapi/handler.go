@@ -2,7 +2,6 @@ package faultapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"minikcm.dev/minikcm"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
@@ -25,9 +23,9 @@ import (
 const (
 	// maxBody caps the document of a fault, in bytes.
 	maxBody = 64 << 10
-	// patience bounds the time, by the machine's clock, that a client may need to send a fault or
-	// to read a line of a stream.
-	patience = 30 * time.Second
+	// listInterval is the machine's time between two lines of a followed list: the changes in
+	// between are in one line.
+	listInterval = 100 * time.Millisecond
 )
 
 // kindOfFault names faults in a Status.
@@ -65,10 +63,16 @@ func (s *service) serveList(w http.ResponseWriter, r *http.Request, _ string) er
 	if err != nil {
 		return err
 	}
-	if follow {
-		return s.followList(w, r)
+	if !follow {
+		openrequests.Answer(w, http.StatusOK, s.shown())
+		return nil
 	}
-	openrequests.Answer(w, http.StatusOK, s.shown())
+	ctx, end, ok := s.follows.Begin(r.Context())
+	if !ok {
+		return errClosed
+	}
+	defer end()
+	s.news.Stream(ctx, w, listInterval, func() (any, bool) { return s.shown(), false })
 	return nil
 }
 
@@ -119,12 +123,9 @@ func (s *service) serveInject(w http.ResponseWriter, r *http.Request, _ string) 
 
 // readFault reads the one fault in a request's body, and checks it.
 func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
-	data, err := openrequests.ReadBody(w, r, maxBody, clock.Real().Now().Add(patience))
-	switch {
-	case err != nil && !errors.Is(err, openrequests.ErrTooLarge):
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the fault: %v", err))
-	case err != nil:
-		return nil, errTooLarge()
+	data, err := openrequests.ReadBody(w, r, maxBody, "a fault", "reading the fault")
+	if err != nil {
+		return nil, err
 	}
 	f, err := parseOne(data)
 	var problems spec.Problems
@@ -132,10 +133,6 @@ func readFault(w http.ResponseWriter, r *http.Request) (*fault.Fault, error) {
 		return nil, invalid(problems)
 	}
 	return f, err
-}
-
-func errTooLarge() error {
-	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a fault may have %d bytes", maxBody))
 }
 
 // invalid is the answer to a fault with problems, a cause for each.
@@ -194,19 +191,13 @@ func (s *service) serveStop(w http.ResponseWriter, r *http.Request, id string) e
 // stream writes a fault as a line of JSON now and at each change, until it is done. It
 // returns an error if the client is gone.
 func stream(w http.ResponseWriter, r *http.Request, code int, of *running) error {
-	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/json;stream=watch")
 	w.WriteHeader(code)
 	for {
 		shown, changed := of.look()
-		// A client in the process has no deadlines, nor need it be flushed to. One that
-		// passes ends the stream also while nothing is written, so none is left.
-		_ = control.SetWriteDeadline(clock.Real().Now().Add(patience))
-		if err := json.NewEncoder(w).Encode(shown); err != nil {
+		if err := openrequests.WriteLine(w, shown); err != nil {
 			return err
 		}
-		_ = control.Flush()
-		_ = control.SetWriteDeadline(time.Time{})
 		if shown.State.Done() {
 			return nil
 		}

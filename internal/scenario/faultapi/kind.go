@@ -17,6 +17,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/auth"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/scenario/spec"
 	"minikcm.dev/minikcm/scenarios/fault"
 )
@@ -89,15 +90,13 @@ func (o objects) Changed() <-chan struct{} { return o.news.Wait() }
 
 // Apply implements minikcm.LiveObjects.
 func (o objects) Apply(_ context.Context, name string, _ []byte, _ bool) error {
-	return apierrors.NewInvalid(liveFault, name, field.ErrorList{
-		field.Forbidden(field.NewPath("spec"), "a fault cannot be changed: delete it, and create another one"),
-	})
+	return openrequests.Unchangeable(liveFault, name, "a fault")
 }
 
 // Create implements minikcm.LiveCreator.
 func (o objects) Create(ctx context.Context, name string, data []byte, dryRun bool) error {
 	if len(data) > maxBody {
-		return errTooLarge()
+		return openrequests.TooLarge("a fault", maxBody)
 	}
 	f, err := parseOne(data)
 	var problems spec.Problems
@@ -115,11 +114,7 @@ func (o objects) Create(ctx context.Context, name string, data []byte, dryRun bo
 	case err != nil:
 		return err
 	}
-	user := ""
-	if u := auth.FromContext(ctx); u != nil {
-		user = u.Name
-	}
-	_, err = o.inject(f, injectOptions{user: user, name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
+	_, err = o.inject(f, injectOptions{user: auth.NameFromContext(ctx), name: name, given: slices.Clone(json.RawMessage(data)), dryRun: dryRun})
 	return err
 }
 
