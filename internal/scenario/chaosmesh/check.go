@@ -61,7 +61,7 @@ func (s *ScheduleSpec) check() error {
 	if _, err := cron.ParseStandard(s.Schedule); err != nil {
 		return fmt.Errorf("spec.schedule %q: %w", s.Schedule, err)
 	}
-	if spec, _ := s.of(s.Type); spec != nil {
+	if spec := s.of(s.Type); spec != nil {
 		return checkExperiment(spec)
 	}
 	if s.Type == KindWorkflow && s.Workflow != nil {
@@ -81,7 +81,7 @@ func (s *WorkflowSpec) check() error {
 	for i := range s.Templates {
 		t := &s.Templates[i]
 		var err error
-		if spec, _ := t.of(t.TemplateType); spec != nil {
+		if spec := t.experiment(); spec != nil {
 			err = checkExperiment(spec)
 		} else if t.Schedule != nil {
 			err = t.Schedule.check()

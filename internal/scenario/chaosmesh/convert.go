@@ -16,19 +16,9 @@ import (
 // Fault returns the faults that a PodChaos in a namespace asks for, one for each container
 // that it names. It returns an error if Chaos Mesh would refuse the spec.
 func (s *PodChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
-	pods, err := s.Selector.pods(namespace)
+	pods, lasts, err := s.read(namespace)
 	if err != nil {
 		return nil, err
-	}
-	if pods.Share, err = share(s.Mode, s.Value); err != nil {
-		return nil, err
-	}
-	if s.RemoteCluster != "" {
-		return nil, fmt.Errorf("spec.remoteCluster %q: there is no other cluster", s.RemoteCluster)
-	}
-	lasts, err := duration(s.Duration)
-	if err != nil {
-		return nil, fmt.Errorf("spec.duration: %w", err)
 	}
 	containers := []string{""}
 	f := fault.Fault{}
@@ -39,7 +29,7 @@ func (s *PodChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 		pods.Grace = &grace
 	case actionPodFailure:
 		pods.Action, pods.Message = fault.PodNotReady, "the pod's containers were replaced by pause containers"
-		f.For = fault.Duration(lasts)
+		f.For = lasts
 	case actionContainerKill:
 		if len(s.ContainerNames) == 0 {
 			return nil, fmt.Errorf("spec.containerNames is missing: say which containers to kill")
@@ -51,7 +41,7 @@ func (s *PodChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 	}
 	var all []*fault.Fault
 	for _, container := range containers {
-		own, of := f, pods
+		own, of := f, *pods
 		of.Container = container
 		own.Pods = &of
 		if problems := own.Validate(); len(problems) > 0 {
@@ -60,6 +50,28 @@ func (s *PodChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 		all = append(all, &own)
 	}
 	return all, nil
+}
+
+// read returns the pods that are chosen, and for how long; 0: without end.
+func (c *Common) read(namespace string) (*fault.Pods, fault.Duration, error) {
+	lasts, err := duration(c.Duration)
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("spec.duration: %w", err)
+	case c.RemoteCluster != "":
+		return nil, 0, fmt.Errorf("spec.remoteCluster %q: there is no other cluster", c.RemoteCluster)
+	}
+	pods, err := c.pods(namespace)
+	return pods, fault.Duration(lasts), err
+}
+
+// pods returns the pods that are chosen.
+func (s *Selection) pods(namespace string) (*fault.Pods, error) {
+	pods, err := s.Selector.pods(namespace)
+	if err == nil {
+		pods.Share, err = share(s.Mode, s.Value)
+	}
+	return &pods, err
 }
 
 func duration(text string) (time.Duration, error) {

@@ -22,11 +22,8 @@ const patchJSON = "JSON"
 
 // HTTPChaosSpec is the spec of an HTTPChaos.
 type HTTPChaosSpec struct {
-	Target   string   `json:"target"`
-	Mode     string   `json:"mode"`
-	Value    string   `json:"value"`
-	Selector Selector `json:"selector"`
-	Duration string   `json:"duration"`
+	Common `json:",inline"`
+	Target string `json:"target"`
 	// Port, Path, Method and RequestHeaders select requests to the pods, Code and ResponseHeaders their answers.
 	Port            int               `json:"port"`
 	Path            string            `json:"path"`
@@ -39,8 +36,6 @@ type HTTPChaosSpec struct {
 	Delay   string       `json:"delay"`
 	Replace *HTTPReplace `json:"replace"`
 	Patch   *HTTPPatch   `json:"patch"`
-
-	RemoteCluster string `json:"remoteCluster"`
 }
 
 // HTTPReplace takes the place of parts of a request or an answer. Body is in base64.
@@ -65,25 +60,23 @@ type HTTPPatch struct {
 
 // Fault returns the fault that an HTTPChaos in a namespace asks for.
 func (s *HTTPChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
-	lasts, err := duration(s.Duration)
+	from, lasts, err := s.read(namespace)
 	if err != nil {
-		return nil, fmt.Errorf("spec.duration: %w", err)
+		return nil, err
 	}
 	rule, err := s.rule()
 	if err != nil {
 		return nil, err
 	}
 	h := &fault.HTTP{Action: fault.HTTPPatch, Path: rule.Path, Methods: rule.Methods, Served: rule}
+	h.PodsFrom = from
 	switch {
 	case rule.Abort:
 		h.Action = fault.HTTPAbort
 	case rule.Delay > 0:
 		h.Action, h.Delay = fault.HTTPDelay, fault.Duration(rule.Delay)
 	}
-	if h.PodsFrom, err = selected(namespace, s.Mode, s.Value, &s.Selector); err != nil {
-		return nil, err
-	}
-	return []*fault.Fault{{HTTP: h, For: fault.Duration(lasts)}}, nil
+	return []*fault.Fault{{HTTP: h, For: lasts}}, nil
 }
 
 // rule returns what happens to requests or answers.
@@ -92,8 +85,6 @@ func (s *HTTPChaosSpec) rule() (*faults.HTTP, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("spec.delay: %w", err)
-	case s.RemoteCluster != "":
-		return nil, fmt.Errorf("spec.remoteCluster %q: there is no other cluster", s.RemoteCluster)
 	case s.Target != targetRequest && s.Target != targetResponse:
 		return nil, fmt.Errorf("spec.target %q is none of %s, %s", s.Target, targetRequest, targetResponse)
 	case s.Target == targetRequest && (s.Code != 0 || len(s.ResponseHeaders) > 0):

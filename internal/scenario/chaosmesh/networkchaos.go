@@ -28,14 +28,11 @@ const whyNoDuplicates = "duplicate has no effect in the simulated network: TCP a
 
 // NetworkChaosSpec is the spec of a NetworkChaos.
 type NetworkChaosSpec struct {
-	Action    string   `json:"action"`
-	Mode      string   `json:"mode"`
-	Value     string   `json:"value"`
-	Selector  Selector `json:"selector"`
-	Direction string   `json:"direction"`
-	Duration  string   `json:"duration"`
-	// Target are the other ends; nil: all, or ExternalTargets.
-	Target          *Target    `json:"target"`
+	Common    `json:",inline"`
+	Action    string `json:"action"`
+	Direction string `json:"direction"`
+	// Target are the pods at the other end; nil: all, or ExternalTargets.
+	Target          *Selection `json:"target"`
 	ExternalTargets []string   `json:"externalTargets"`
 	Delay           *Delay     `json:"delay"`
 	Loss            *Loss      `json:"loss"`
@@ -43,14 +40,6 @@ type NetworkChaosSpec struct {
 	Duplicate       any        `json:"duplicate"`
 	Bandwidth       *Bandwidth `json:"bandwidth"`
 	Rate            *Bandwidth `json:"rate"`
-	RemoteCluster   string     `json:"remoteCluster"`
-}
-
-// Target selects the pods at the other end.
-type Target struct {
-	Mode     string   `json:"mode"`
-	Value    string   `json:"value"`
-	Selector Selector `json:"selector"`
 }
 
 // Delay, Loss, Corrupt and Bandwidth are what happens to packets. Correlations have no effect.
@@ -71,36 +60,21 @@ type (
 	}
 )
 
-// selected returns the pods that a selector and a mode choose.
-func selected(namespace, mode, value string, selector *Selector) (*fault.Pods, error) {
-	pods, err := selector.pods(namespace)
-	if err == nil {
-		pods.Share, err = share(mode, value)
-	}
-	return &pods, err
-}
-
 // Fault returns the fault that a NetworkChaos in a namespace asks for. It returns an error if Chaos Mesh would refuse the spec, or if
 // it has no effect here.
 func (s *NetworkChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
-	lasts, err := duration(s.Duration)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("spec.duration: %w", err)
-	case s.RemoteCluster != "":
-		return nil, fmt.Errorf("spec.remoteCluster %q: there is no other cluster", s.RemoteCluster)
+	from, lasts, err := s.read(namespace)
+	if err != nil {
+		return nil, err
 	}
 	all, err := s.networks()
 	if err != nil {
 		return nil, err
 	}
 	n := all[0]
-	n.Also = all[1:]
-	if n.PodsFrom, err = selected(namespace, s.Mode, s.Value, &s.Selector); err != nil {
-		return nil, err
-	}
+	n.PodsFrom, n.Also = from, all[1:]
 	if s.Target != nil {
-		if n.PodsTo, err = selected(namespace, s.Target.Mode, s.Target.Value, &s.Target.Selector); err != nil {
+		if n.PodsTo, err = s.Target.pods(namespace); err != nil {
 			return nil, fmt.Errorf("spec.target: %w", err)
 		}
 	}
@@ -121,7 +95,7 @@ func (s *NetworkChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
 	if !slices.Contains([]string{"to", "from", "both"}, n.Direction) {
 		return nil, fmt.Errorf("spec.direction %q is none of to, from, both", n.Direction)
 	}
-	return []*fault.Fault{{Network: n, For: fault.Duration(lasts)}}, nil
+	return []*fault.Fault{{Network: n, For: lasts}}, nil
 }
 
 // apiServerNames are the names of the API server's Service.
@@ -206,38 +180,29 @@ func percent(field, text string) (int, error) {
 
 // DNSChaosSpec is the spec of a DNSChaos.
 type DNSChaosSpec struct {
-	Action        string   `json:"action"`
-	Mode          string   `json:"mode"`
-	Value         string   `json:"value"`
-	Selector      Selector `json:"selector"`
-	Patterns      []string `json:"patterns"`
-	Duration      string   `json:"duration"`
-	RemoteCluster string   `json:"remoteCluster"`
+	Common   `json:",inline"`
+	Action   string   `json:"action"`
+	Patterns []string `json:"patterns"`
 }
 
 // Fault returns the fault that a DNSChaos in a namespace asks for.
 func (s *DNSChaosSpec) Fault(namespace string) ([]*fault.Fault, error) {
-	lasts, err := duration(s.Duration)
+	from, lasts, err := s.read(namespace)
 	if err != nil {
-		return nil, fmt.Errorf("spec.duration: %w", err)
-	}
-	d := &fault.DNS{Action: map[string]string{"error": fault.DNSServFail, "": fault.DNSServFail, "random": fault.DNSWrong}[s.Action], Hosts: s.Patterns}
-	switch {
-	case d.Action == "":
-		return nil, fmt.Errorf("spec.action %q is none of error, random", s.Action)
-	case s.RemoteCluster != "":
-		return nil, fmt.Errorf("spec.remoteCluster %q: there is no other cluster", s.RemoteCluster)
-	}
-	if d.PodsFrom, err = selected(namespace, s.Mode, s.Value, &s.Selector); err != nil {
 		return nil, err
 	}
-	return []*fault.Fault{{DNS: d, For: fault.Duration(lasts)}}, nil
+	d := &fault.DNS{PodsFrom: from, Action: map[string]string{"error": fault.DNSServFail, "": fault.DNSServFail, "random": fault.DNSWrong}[s.Action], Hosts: s.Patterns}
+	if d.Action == "" {
+		return nil, fmt.Errorf("spec.action %q is none of error, random", s.Action)
+	}
+	return []*fault.Fault{{DNS: d, For: lasts}}, nil
 }
 
 // experimentSpec is the spec of a kind that breaks something.
 type experimentSpec interface {
 	// Fault returns the faults that an object in a namespace asks for.
 	Fault(namespace string) ([]*fault.Fault, error)
+	duration() string
 }
 
 // experimentOf returns an empty spec of a kind that breaks something; nil for other kinds.

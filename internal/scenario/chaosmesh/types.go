@@ -35,15 +35,27 @@ const (
 
 // PodChaosSpec is the spec of a PodChaos.
 type PodChaosSpec struct {
+	Common         `json:",inline"`
 	Action         string   `json:"action"`
-	Mode           string   `json:"mode"`
-	Value          string   `json:"value"`
-	Selector       Selector `json:"selector"`
 	ContainerNames []string `json:"containerNames"`
 	GracePeriod    int64    `json:"gracePeriod"`
-	Duration       string   `json:"duration"`
+}
+
+// Common are the fields of the specs of all experiments.
+type Common struct {
+	Selection `json:",inline"`
+	Duration  string `json:"duration"`
 	// RemoteCluster names another cluster, which there is none of.
 	RemoteCluster string `json:"remoteCluster"`
+}
+
+func (c *Common) duration() string { return c.Duration }
+
+// Selection chooses some of the selected pods.
+type Selection struct {
+	Mode     string   `json:"mode"`
+	Value    string   `json:"value"`
+	Selector Selector `json:"selector"`
 }
 
 // Selector says which pods are meant.
@@ -94,17 +106,17 @@ type Experiments struct {
 	HTTPChaos    *HTTPChaosSpec    `json:"httpChaos,omitempty"`
 }
 
-// of returns the spec of a kind, and its duration; nil if it is not set.
-func (e *Experiments) of(kind string) (spec experimentSpec, lasts string) {
+// of returns the spec of a kind; nil if it is not set.
+func (e *Experiments) of(kind string) experimentSpec {
 	switch {
 	case kind == KindPodChaos && e.PodChaos != nil:
-		return e.PodChaos, e.PodChaos.Duration
+		return e.PodChaos
 	case kind == KindNetworkChaos && e.NetworkChaos != nil:
-		return e.NetworkChaos, e.NetworkChaos.Duration
+		return e.NetworkChaos
 	case kind == KindDNSChaos && e.DNSChaos != nil:
-		return e.DNSChaos, e.DNSChaos.Duration
+		return e.DNSChaos
 	case kind == KindHTTPChaos && e.HTTPChaos != nil:
-		return e.HTTPChaos, e.HTTPChaos.Duration
+		return e.HTTPChaos
 	}
-	return nil, ""
+	return nil
 }

@@ -129,7 +129,9 @@ func (w *flow) breaks(ctx context.Context, n *node) error {
 	n.writeStatus(ctx)
 	text := n.Deadline
 	if text == "" {
-		_, text = n.of(n.TemplateType)
+		if spec := n.experiment(); spec != nil {
+			text = spec.duration()
+		}
 	}
 	err = w.sleep(ctx, text)
 	if text == "" {

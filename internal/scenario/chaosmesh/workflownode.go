@@ -90,10 +90,7 @@ func (w *flow) spawnOne(ctx context.Context, parent *node, t *Template) (*node, 
 }
 
 // experiment returns the spec of the template's experiment; nil if it has none.
-func (t *Template) experiment() experimentSpec {
-	spec, _ := t.of(t.TemplateType)
-	return spec
-}
+func (t *Template) experiment() experimentSpec { return t.of(t.TemplateType) }
 
 // chaos returns the spec of a template's experiment, and the field that holds it.
 func (t *Template) chaos() (field string, spec map[string]any, err error) {
