@@ -124,7 +124,7 @@ func (m *Manager) work(ctx context.Context) error {
 		}
 		m.env.StartInformers()
 		for i, c := range members {
-			if i > 0 && !m.pause(ctx) {
+			if i > 0 && inflight.Sleep(ctx, m.env.Clock, wait.Jitter(m.opts.StartInterval, startJitter)) != nil {
 				return nil
 			}
 			starting := inflight.Begin(m.env.Ledger, inflight.Start)
@@ -149,19 +149,4 @@ func (m *Manager) split() (first, rest []*member) {
 		}
 	}
 	return first, rest
-}
-
-// pause waits for the start interval. It returns false if ctx ends meanwhile.
-func (m *Manager) pause(ctx context.Context) bool {
-	if m.opts.StartInterval <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := m.env.Clock.NewTimer(wait.Jitter(m.opts.StartInterval, startJitter))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

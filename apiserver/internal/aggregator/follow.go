@@ -15,33 +15,18 @@ import (
 // ctx ends. A watch that has failed begins again after retryInterval.
 func (a *Aggregator) follow(ctx context.Context, resource schema.GroupVersionResource, changed func(runtime.Object)) {
 	for ctx.Err() == nil {
-		err := a.followOnce(ctx, resource, changed)
+		err := a.opts.Objects(resource).Follow(ctx, 0, func(entry *watchcache.Entry) error {
+			if object := entry.Object(); object != nil {
+				changed(object)
+			}
+			return nil
+		})
 		if ctx.Err() != nil || errors.Is(err, watchcache.ErrClosed) {
 			return
 		}
 		a.opts.Logger.V(2).Info("Watching for the aggregation layer ended", "resource", resource.Resource, "err", err)
 		if inflight.Sleep(ctx, a.opts.Clock, retryInterval) != nil {
 			return
-		}
-	}
-}
-
-func (a *Aggregator) followOnce(ctx context.Context, resource schema.GroupVersionResource, changed func(runtime.Object)) error {
-	objects := a.opts.Objects(resource)
-	watcher, err := objects.Cache().Watch(ctx, watchcache.WatchOptions{Prefix: objects.Prefix("")})
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
-	for {
-		events, err := watcher.Next(ctx)
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			if object := events[i].Entry.Object(); object != nil {
-				changed(object)
-			}
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"minikcm.dev/minikcm/apiserver/internal/strategy"
 	"minikcm.dev/minikcm/apiserver/internal/watchcache"
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -375,7 +376,7 @@ func (d *Definitions) settleAgain(ctx context.Context, name string) {
 	err := update()
 	// Another process settles names of the group. Two that repeated their writes at once could
 	// keep each other from ending.
-	for apierrors.IsTooManyRequests(err) && d.pause(ctx) {
+	for apierrors.IsTooManyRequests(err) && inflight.Sleep(ctx, d.opts.Clock, retryDelay) == nil {
 		err = update()
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -387,12 +388,17 @@ func (d *Definitions) settleAgain(ctx context.Context, name string) {
 // definition instead of using the event's, because this process may know a newer one.
 func (d *Definitions) follow(ctx context.Context, revision int64) {
 	for ctx.Err() == nil {
-		err := d.followFrom(ctx, revision)
+		err := d.objects.Follow(ctx, revision, func(entry *watchcache.Entry) error {
+			if definition, ok := entry.Object().(*apiextensionsv1.CustomResourceDefinition); ok {
+				return d.learn(ctx, entry.Key, definition.Name)
+			}
+			return nil
+		})
 		if ctx.Err() != nil || errors.Is(err, watchcache.ErrClosed) {
 			return
 		}
 		d.opts.Logger.V(2).Info("Watching the CustomResourceDefinitions ended", "err", err)
-		if !d.pause(ctx) {
+		if inflight.Sleep(ctx, d.opts.Clock, retryDelay) != nil {
 			return
 		}
 		if again, err := d.reload(ctx); err == nil {
@@ -403,40 +409,6 @@ func (d *Definitions) follow(ctx context.Context, revision int64) {
 
 // retryDelay is the delay before a failed store operation is retried.
 const retryDelay = time.Second
-
-// pause waits for retryDelay. It returns false if ctx ends first.
-func (d *Definitions) pause(ctx context.Context) bool {
-	woken := make(chan struct{})
-	timer := d.opts.Clock.AfterFunc(retryDelay, func() { close(woken) })
-	defer timer.Stop()
-	select {
-	case <-woken:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (d *Definitions) followFrom(ctx context.Context, revision int64) error {
-	watcher, err := d.objects.Cache().Watch(ctx, watchcache.WatchOptions{Prefix: d.objects.Prefix(""), Revision: revision})
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
-	for {
-		events, err := watcher.Next(ctx)
-		if err != nil {
-			return err
-		}
-		for i := range events {
-			if definition, ok := events[i].Entry.Object().(*apiextensionsv1.CustomResourceDefinition); ok {
-				if err := d.learn(ctx, events[i].Entry.Key, definition.Name); err != nil {
-					return err
-				}
-			}
-		}
-	}
-}
 
 // learn replaces a definition with its newest stored state. A definition that this process has
 // written may now get a name that another process has freed.

@@ -52,26 +52,18 @@ func (r Resolver) callee(ctx context.Context, service *corev1.Service, port *cor
 		return nil
 	}
 	var ready, ending []PodPort
-	for _, obj := range slices {
-		slice, ok := obj.(*discoveryv1.EndpointSlice)
-		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
+	for e, number := range endpoints(slices, service.Name, port.Name) {
+		isReady, ends := isReady(e), e.Conditions.Serving != nil && *e.Conditions.Serving
+		if number == 0 || !isReady && !ends {
 			continue
 		}
-		number := slicePort(slice, port.Name)
-		for i := range slice.Endpoints {
-			e := &slice.Endpoints[i]
-			isReady, ends := e.Conditions.Ready == nil || *e.Conditions.Ready, e.Conditions.Serving != nil && *e.Conditions.Serving
-			if number == 0 || !isReady && !ends {
-				continue
-			}
-			to, ok := r.podPort(ctx, service, e, number)
-			switch {
-			case !ok || to.Unknown:
-			case isReady:
-				ready = append(ready, to)
-			default:
-				ending = append(ending, to)
-			}
+		to, ok := r.podPort(ctx, service, e, number)
+		switch {
+		case !ok || to.Unknown:
+		case isReady:
+			ready = append(ready, to)
+		default:
+			ending = append(ending, to)
 		}
 	}
 	if len(ready) == 0 {
@@ -113,21 +105,13 @@ func (r Resolver) podPort(ctx context.Context, service *corev1.Service, endpoint
 // process returns the address of the first process of the machine that stands for a ready pod of a Service. Processes are called before
 // simulated pods.
 func (r Resolver) process(ctx context.Context, service *corev1.Service, slices []runtime.Object, port string) (address string, led bool) {
-	for _, obj := range slices {
-		slice, ok := obj.(*discoveryv1.EndpointSlice)
-		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
+	for e, number := range endpoints(slices, service.Name, port) {
+		if number == 0 || !isReady(e) {
 			continue
 		}
-		number := slicePort(slice, port)
-		for i := range slice.Endpoints {
-			e := &slice.Endpoints[i]
-			if number == 0 || e.Conditions.Ready != nil && !*e.Conditions.Ready {
-				continue
-			}
-			if pod := r.pod(ctx, service.Namespace, e); pod != nil {
-				if address = hostaddress.OfPort(pod, number); address != "" {
-					return address, true
-				}
+		if pod := r.pod(ctx, service.Namespace, e); pod != nil {
+			if address = hostaddress.OfPort(pod, number); address != "" {
+				return address, true
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"net/url"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -101,22 +103,13 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
 	simulated, serves := false, false
-	for _, obj := range slices {
-		slice, ok := obj.(*discoveryv1.EndpointSlice)
-		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
-			continue
-		}
-		number := slicePort(slice, port.Name)
-		for i := range slice.Endpoints {
-			endpoint := &slice.Endpoints[i]
-			ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
-			switch {
-			case endpoint.TargetRef != nil && endpoint.TargetRef.Kind == "Pod":
-				simulated = true
-				serves = serves || ready || endpoint.Conditions.Serving != nil && *endpoint.Conditions.Serving
-			case ready && number > 0 && len(endpoint.Addresses) > 0:
-				return at(endpoint.Addresses[0], number), nil
-			}
+	for e, number := range endpoints(slices, service.Name, port.Name) {
+		switch ready := isReady(e); {
+		case e.TargetRef != nil && e.TargetRef.Kind == "Pod":
+			simulated = true
+			serves = serves || ready || e.Conditions.Serving != nil && *e.Conditions.Serving
+		case ready && number > 0 && len(e.Addresses) > 0:
+			return at(e.Addresses[0], number), nil
 		}
 	}
 	none := apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", service.Name))
@@ -135,6 +128,26 @@ func (r Resolver) endpoint(ctx context.Context, service *corev1.Service, port *c
 	}
 	return nil, none
 }
+
+// endpoints yields the endpoints in the slices of a Service, with the number of its port there; 0: there is none.
+func endpoints(slices []runtime.Object, service, port string) iter.Seq2[*discoveryv1.Endpoint, int32] {
+	return func(yield func(*discoveryv1.Endpoint, int32) bool) {
+		for _, obj := range slices {
+			slice, ok := obj.(*discoveryv1.EndpointSlice)
+			if !ok || slice.Labels[discoveryv1.LabelServiceName] != service {
+				continue
+			}
+			number := slicePort(slice, port)
+			for i := range slice.Endpoints {
+				if !yield(&slice.Endpoints[i], number) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }
 
 func slicePort(slice *discoveryv1.EndpointSlice, name string) int32 {
 	for i := range slice.Ports {

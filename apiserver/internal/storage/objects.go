@@ -176,6 +176,27 @@ func (o *Objects) ChangesSince(ctx context.Context, since int64) (*watchcache.Ch
 // Cache returns the resource's watch cache.
 func (o *Objects) Cache() *watchcache.Cache { return o.cache }
 
+// Follow calls each with the objects that are written after a revision, and with all present ones for 0, until the watch,
+// each or ctx ends. Of a deleted object it gets the last state.
+func (o *Objects) Follow(ctx context.Context, revision int64, each func(entry *watchcache.Entry) error) error {
+	watcher, err := o.cache.Watch(ctx, watchcache.WatchOptions{Prefix: o.prefix, Revision: revision})
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for {
+		events, err := watcher.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if err := each(events[i].Entry); err != nil {
+				return err
+			}
+		}
+	}
+}
+
 // TTL returns how long after its last write an object expires; 0 means never.
 func (o *Objects) TTL() time.Duration { return o.row.Strategy.TTL }
 

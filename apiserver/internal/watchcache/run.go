@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/store"
 )
 
@@ -35,27 +36,15 @@ func (c *Cache) run(ctx context.Context, from int64) {
 		c.cfg.Logger.Info("Watch cache lists the store again", "prefix", c.cfg.Prefix, "reason", err, "after", backoff)
 		c.end(err, backoff == 0)
 		if backoff > 0 {
-			if !c.sleep(ctx, backoff) {
+			// By the machine's clock: virtual time stands still until informers have resumed
+			// their watches, which need this cache.
+			if inflight.Sleep(ctx, clock.Real(), backoff) != nil {
 				c.end(ErrClosed, false)
 				return
 			}
 			c.begin()
 		}
 		backoff = min(max(2*backoff, minBackoff), maxBackoff)
-	}
-}
-
-// sleep waits for d and returns true, or false if ctx ends first. It uses the real
-// clock: virtual time stands still until informers have resumed their watches, which
-// need this cache.
-func (c *Cache) sleep(ctx context.Context, d time.Duration) bool {
-	timer := clock.Real().NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
