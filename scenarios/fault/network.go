@@ -43,7 +43,7 @@ var hidden = map[string]string{
 // Between selects the connections that a fault of the network meets.
 type Between struct {
 	// From are the ends between which and To packets are met: KEY=VALUE (labels of pods), pod/NAME, deploy/NAME and other
-	// workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, apiserver, outside (of the cluster), or *;
+	// workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, apiserver, outside (of the cluster), or * (all);
 	// default *. It does not matter which end connects.
 	From []string `yaml:"from,omitempty"`
 	// To are the other ends, written as From; default *.
@@ -95,6 +95,11 @@ func (b Between) within(namespace string) Between {
 		b.ToNamespace = namespace
 	}
 	return b
+}
+
+// selectsNothing reports whether no field selects ends, so that all connections are met.
+func (b *Between) selectsNothing() bool {
+	return len(b.From)+len(b.To) == 0 && b.PodsFrom == nil && b.PodsTo == nil
 }
 
 // title names the ends.
@@ -244,6 +249,10 @@ func (n *Network) check(c *checker) {
 		c.problem("direction", "%q is none of both, to, from", n.Direction)
 	}
 	switch n.Action {
+	case NetworkPartition, NetworkReset:
+		if n.selectsNothing() && n.Percent == 0 {
+			c.problem("from", "is missing, and to too: say between which ends; from ['*'] is all connections")
+		}
 	case NetworkDelay:
 		c.positive("delay", n.Delay+n.Spread)
 		if n.Delay < 0 || n.Spread < 0 {

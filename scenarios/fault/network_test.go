@@ -42,6 +42,7 @@ func TestNetworkFaults(t *testing.T) {
 		"{network: {action: loss, percent: 50}}":                                       reach.Connected,
 		"{network: {action: reset, to: [pod/db]}}":                                     reach.Reset,
 		"{network: {action: partition, from: [outside]}}":                              reach.Connected,
+		"{network: {action: partition, from: ['*']}}":                                  reach.NoNameServer,
 		"{network: {action: partition, to: [svc/kube-system/kube-dns]}}":               reach.NoNameServer,
 		"{network: {action: partition, to: [namespace/kube-system]}}":                  reach.NoNameServer,
 		"{dns: {action: servfail, hosts: ['db.*']}}":                                   reach.ServerFailure,

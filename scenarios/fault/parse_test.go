@@ -23,6 +23,7 @@ func TestParse(t *testing.T) {
 		"nodes: {action: slow}\n---\nclock: {action: jump}\n",
 		"- nodes\n",
 		"network: {action: duplicate}\n",
+		"network: {action: partition}\n---\nnetwork: {action: reset, namespace: shop}\n",
 		"network: {action: delay, from: [web], to: [pvc/x], direction: sideways}\n---\nnetwork: {action: loss}\n---\nnetwork: {action: bandwidth, rate: fast}\n",
 		"dns: {action: wrong, address: here, from: [node/]}\n---\nhttp: {action: replace}\n---\nhttp: {action: abort, code: 503}\n",
 		"http: {action: patch}\n---\nhttp: {action: patch, headers: [x], answerPatch: '{', port: -1}\n---\nhttp: {action: patch, answerPatch: '{\"a\": 1}', path: /a*}\n",

@@ -105,7 +105,7 @@ func (e *End) String() string { return e.text }
 func (e *End) Selector() string { return e.selector.String() }
 
 // usage says how an End is written.
-const usage = `write KEY=VALUE (labels of pods), pod/NAME, deploy/NAME and other workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, apiserver, outside, or *`
+const usage = `write KEY=VALUE (labels of pods), pod/NAME, deploy/NAME and other workloads, svc/NAME, namespace/NAME, node/NAME, zone/NAME, an address or network, apiserver, outside, or * (all)`
 
 // Parse reads an End. Objects are in the namespace, unless the text is KIND/NAMESPACE/NAME.
 func Parse(namespace, text string) (End, error) {
