@@ -71,20 +71,13 @@ func (k *Kubelets) StopAssigning() {
 
 // syncAssignment assigns addresses to a Node that is simulated and has none, or releases the
 // addresses of a Node that is gone.
-func (k *Kubelets) syncAssignment(ctx context.Context, key key) {
+func (k *Kubelets) syncAssignment(ctx context.Context, key key) error {
 	table, fence := k.assigner.get()
 	if table == nil {
-		return
+		return nil
 	}
-	ctx = fence(ctx)
-	if err := k.assign(ctx, table, key.id); err != nil && ctx.Err() == nil {
-		k.opts.Logger.Error(err, "Cannot assign addresses to a node, will retry", "node", key.id, "after", adoptRetry)
-		k.due.Set(key, k.opts.Clock.Now().Add(adoptRetry))
-	}
-}
-
-func (k *Kubelets) assign(ctx context.Context, table *nodes.Table, name string) error {
-	ctx = k.asNode(ctx, name)
+	name := key.id
+	ctx = k.asNode(fence(ctx), name)
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -3,7 +3,6 @@ package kubeletsim
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -104,7 +103,7 @@ func New(opts Options) (*Kubelets, error) {
 	k.pods = newPodTable(&k.images, k.queuePod)
 	k.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
-		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled,
+		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled, BaseDelay: firstRetry, MaxDelay: lastRetry,
 	}, loop.TypedFunc[key](k.sync))
 	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
 	k.informers = opts.Informers
@@ -230,33 +229,36 @@ func (k *Kubelets) takeOver() error {
 	return nil
 }
 
-// sync reconciles a pod or a node. A panic gives up that key only.
+// sync reconciles a key. The loop repeats what fails.
 func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
-	defer func() {
-		if r := recover(); r != nil {
-			k.opts.Logger.Error(fmt.Errorf("panic: %v", r), "Gave up a pod or node", "key", key.id, "stack", string(debug.Stack()))
-		}
-	}()
 	defer k.markChangedBy(key)
-	switch {
-	case key.kind == ofAssignment:
-		k.syncAssignment(ctx, key)
-	case key.kind == ofPressure:
+	return loop.Result{}, k.syncKind(ctx, key)
+}
+
+func (k *Kubelets) syncKind(ctx context.Context, key key) error {
+	switch key.kind {
+	case ofAssignment:
+		return k.syncAssignment(ctx, key)
+	case ofStatic:
+		k.syncStatic(ctx, key)
+		return nil
+	case ofPressure:
 		if k.shards.owns(key.id) {
 			k.syncPressure(key)
 		}
-	case key.kind == ofStatic:
-		k.syncStatic(ctx, key)
-	case k.shards != nil:
-		k.syncOwn(ctx, key)
+		return nil
+	}
+	ctx, owned := k.enter(ctx, key)
+	switch {
+	case !owned:
+		return nil
 	case key.kind == ofNode:
-		k.syncNode(ctx, key)
+		return k.syncNode(ctx, key)
 	case key.kind == ofLease:
 		k.syncLease(ctx, key)
-	default:
-		k.syncPod(ctx, key)
+		return nil
 	}
-	return loop.Result{}, nil
+	return k.syncPod(ctx, key)
 }
 
 // settled reports whether the last sync of a pod has seen the current state, so that another one may be

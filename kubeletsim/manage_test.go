@@ -125,7 +125,7 @@ func TestNothingIsLeftOfADeletedNode(t *testing.T) {
 }
 
 func (k *Kubelets) timersLeft() int {
-	return k.due.Len()
+	return k.due.Len() + len(k.loop.pods.Delays()) + len(k.loop.nodes.Delays())
 }
 
 // An informer that is late delivers a Node that has been replaced; and one that has lost its

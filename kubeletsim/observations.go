@@ -215,6 +215,10 @@ func (k *Kubelets) Timers() map[types.UID]time.Time {
 			pods[types.UID(key.id)] = due
 		}
 	}
+	for key, retry := range k.loop.pods.Delays() {
+		uid := types.UID(key.id)
+		pods[uid] = sooner(pods[uid], retry)
+	}
 	return pods
 }
 

@@ -110,7 +110,6 @@ type podEntry struct {
 	// released means that the pod's resources have been released, returned that its address
 	// has.
 	released, returned bool
-	failures           int
 	// usageDigest is a digest of the inputs of the pod's usage, if its node has counted
 	// it; 0 if nothing runs.
 	usageDigest uint64

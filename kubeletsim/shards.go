@@ -178,29 +178,26 @@ func (k *Kubelets) Lose(ctx context.Context, shard int) {
 // nodeNames returns the names of the Nodes that the informer has.
 func (k *Kubelets) nodeNames() []string { return k.nodeInformer.GetStore().ListKeys() }
 
-// syncOwn syncs a key if this process simulates its node, and otherwise drops what it simulated.
-func (k *Kubelets) syncOwn(ctx context.Context, key key) {
+// enter returns the context of work with a pod or a node. It returns false, and drops what was simulated, if another process simulates it.
+func (k *Kubelets) enter(ctx context.Context, key key) (context.Context, bool) {
+	if k.shards == nil {
+		return ctx, true
+	}
 	node := key.id
 	if key.kind == ofPod {
 		e := k.pods.get(types.UID(key.id))
 		if e == nil {
 			k.shards.dropped(key)
-			return
+			return ctx, false
 		}
 		node = e.node
 	}
 	ctx, owned := k.shards.enter(ctx, node)
-	switch {
-	case !owned:
+	if !owned {
 		k.drop(key)
 		k.shards.dropped(key)
-	case key.kind == ofNode:
-		k.syncNode(ctx, key)
-	case key.kind == ofLease:
-		k.syncLease(ctx, key)
-	default:
-		k.syncPod(ctx, key)
 	}
+	return ctx, owned
 }
 
 // drop ends the simulation of a pod or a node that another process simulates.

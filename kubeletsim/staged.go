@@ -240,9 +240,9 @@ func (k *Kubelets) takeBack(e *podEntry) {
 // syncStaged does the kubelet's part for a pod that Stages have taken, and reports whether
 // they have: it holds the node's resources until the pod has ended, and deletes a terminating pod
 // that no Stage matches.
-func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) bool {
+func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (staged bool, err error) {
 	if !k.isStaged(e, pod) {
-		return false
+		return false, nil
 	}
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	ended := lifecycle.Finished(pod)
@@ -257,15 +257,14 @@ func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod,
 	}
 	e.settled, e.wake = pod.ResourceVersion, time.Time{}
 	if !removable(pod) || k.claims(podKind, pod) {
-		return true
+		return true, nil
 	}
 	now := int64(0)
-	err := ignoreGone(k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err = ignoreGone(k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	}))
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		e.settled = ""
-		k.due.Set(podKey(string(pod.UID)), k.retryAt(e, pod, err))
 	}
-	return true
+	return true, err
 }

@@ -29,23 +29,16 @@ const (
 // jitterShare is the part of a period by which a heartbeat may come earlier.
 const jitterShare = 25
 
-// adoptRetry is the delay before another attempt to read a Node.
-const adoptRetry = time.Second
-
 // syncNode registers a node or sends the heartbeats that are due. If the node is not simulated
 // yet or was lost, it adopts the Node of that name. unbound is not the context of a node yet.
-func (k *Kubelets) syncNode(unbound context.Context, key key) {
+func (k *Kubelets) syncNode(unbound context.Context, key key) error {
 	ctx := k.asNode(unbound, key.id)
 	now := k.opts.Clock.Now()
 	n := k.nodes.Get(key.id)
 	if n == nil || n.IsLost() {
 		var err error
 		if n, err = k.adoptNode(ctx, key.id, n); err != nil {
-			if ctx.Err() == nil {
-				k.opts.Logger.Error(err, "Cannot begin to simulate a node, will retry", "node", key.id, "after", adoptRetry)
-				k.due.Set(key, now.Add(adoptRetry))
-			}
-			return
+			return fmt.Errorf("beginning to simulate node %s: %w", key.id, err)
 		}
 		if n != nil && n.Registered.Load() {
 			k.renewNow(n) // the Node came back
@@ -57,7 +50,7 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 		}
 		k.due.Set(key, time.Time{})
 		k.loop.Add(leaseKey(key.id)) // its alarm ends, too
-		return
+		return nil
 	}
 	n.Elided.Lock()
 	defer n.Elided.Unlock()
@@ -88,7 +81,7 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 	err := k.heartbeat(unbound, n, now)
 	switch {
 	case ctx.Err() != nil:
-		return
+		return err
 	case err != nil && n.Elided.On.Load():
 		n.FullDue = now
 		k.write(n, heartbeats.Nodes)
@@ -97,16 +90,20 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) {
 	case errors.Is(err, errGone):
 		k.due.Set(key, time.Time{})
 		k.loop.Add(key)
-		return
+		return nil
 	case errors.Is(err, errOff):
 		k.due.Set(key, time.Time{})
-		return
+		return nil
+	case !n.Registered.Load():
+		k.due.Set(key, time.Time{})
+		return err
 	}
 	wake := k.nextSync(n, now, compares && err == nil, stirs)
 	if err != nil {
-		k.opts.Logger.Error(err, "Cannot register a node or send its heartbeat, will retry", "node", klog.KRef("", n.Name), "at", wake)
+		k.opts.Logger.Error(err, "Cannot send the heartbeat of a node, will retry", "node", klog.KRef("", n.Name), "at", wake)
 	}
 	k.due.Set(key, wake)
+	return nil
 }
 
 // nextSync returns when a node is synced again; zero: when something changes. compared says that its status was
@@ -148,11 +145,8 @@ func (k *Kubelets) takeRange(n *nodes.Node, now time.Time) {
 func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Time) error {
 	if !n.Registered.Load() {
 		if err := k.register(unbound, n, now); err != nil {
-			n.StatusDue = k.opts.Clock.Now().Add(min(firstRetry<<min(n.Failures, 10), lastRetry))
-			n.Failures++
 			return fmt.Errorf("registering node %s: %w", n.Name, err)
 		}
-		n.Failures = 0
 		n.Registered.Store(true)
 		n.StatusDue, n.FullDue = now.Add(statusPeriod), now.Add(reportPeriod)
 		k.renewNow(n)

@@ -21,32 +21,32 @@ import (
 )
 
 // syncPod takes one step with a pod and writes the result to the API.
-func (k *Kubelets) syncPod(ctx context.Context, key key) {
+func (k *Kubelets) syncPod(ctx context.Context, key key) error {
 	e := k.pods.get(types.UID(key.id))
 	if e == nil {
-		return
+		return nil
 	}
 	pod, gone, occurrences := e.look()
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if gone {
 		k.forgetPod(e, pod, n)
-		return
+		return nil
 	}
 	if n == nil || !n.Active() {
 		k.due.Set(key, time.Time{})
-		return
+		return nil
 	}
 	if pod.DeletionTimestamp != nil && k.survivesDeletion(pod) {
 		k.due.Set(key, time.Time{})
 		k.loop.Add(staticKey(n.Name))
-		return
+		return nil
 	}
 	if !e.stale.Swap(false) && e.upToDate(k.opts.Clock.Now()) {
-		return
+		return nil
 	}
 	ctx = k.asNode(ctx, n.Name)
-	if k.syncStaged(ctx, e, pod, n) {
-		return
+	if staged, err := k.syncStaged(ctx, e, pod, n); staged {
+		return err
 	}
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
@@ -60,10 +60,8 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	}
 	missing, certified, err := k.gather(ctx, n, e, pod)
 	if err != nil {
-		if ctx.Err() == nil {
-			k.due.Set(key, k.retryAt(e, pod, err))
-		}
-		return
+		e.settled = ""
+		return fmt.Errorf("gathering what pod %s needs: %w", klog.KObj(pod), err)
 	}
 	e.lacking = len(missing) > 0
 	in := lifecycle.Input{Pod: annotated, State: e.state, Observed: e.observed, Occurrences: occurrences, Missing: missing}
@@ -90,16 +88,11 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) {
 	settled, err := k.syncStatus(ctx, e, pod, n)
 	k.report(n, pod, out.Events)
 	if ctx.Err() != nil {
-		return
+		return err
 	}
-	e.settled, e.wake = settled, out.Wake
-	if err != nil {
-		e.wake = sooner(e.wake, k.retryAt(e, pod, err))
-	} else {
-		e.failures = 0
-	}
-	e.wake = sooner(sooner(e.wake, e.due), certified)
+	e.settled, e.wake = settled, sooner(sooner(out.Wake, e.due), certified)
 	k.due.Set(key, e.wake)
+	return err
 }
 
 // startedBy counts the containers that a step has started.
@@ -307,13 +300,6 @@ const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 10 * time.Second
 )
-
-func (k *Kubelets) retryAt(e *podEntry, pod *corev1.Pod, err error) time.Time {
-	delay := min(firstRetry<<min(e.failures, 10), lastRetry)
-	e.failures++
-	k.opts.Logger.Error(err, "Cannot write a pod's status, will retry", "pod", klog.KObj(pod), "after", delay)
-	return k.opts.Clock.Now().Add(delay)
-}
 
 // forgetPod ends the runtime of a pod that was deleted from the API.
 func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {

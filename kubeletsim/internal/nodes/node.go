@@ -95,8 +95,6 @@ type Heartbeat struct {
 	// Written is the Node as the last write of its status left it, which the informer
 	// may not have delivered yet.
 	Written *corev1.Node
-	// Failures counts the attempts to register the node that failed in a row.
-	Failures int
 	// Elided says whether reports in which only times change are written.
 	Elided Elided
 }
