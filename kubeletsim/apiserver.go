@@ -23,7 +23,7 @@ const dialTimeout = 30 * time.Second
 
 // OpenPorts returns a function that returns a running pod's TCP port, as its kubelet reaches it; nil for a port without a listener. Faults
 // of the network between the API server and the node meet connections.
-func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
+func (k *network) OpenPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
 	open, err := k.openPorts(pod)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (k *Kubelets) OpenPorts(pod *corev1.Pod) (func(port int32) *secure.Port, er
 
 // ReachPorts is OpenPorts for connections that the API server makes to the pod itself. Faults of the network between the two meet them. of
 // are the Services that they are for.
-func (k *Kubelets) ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (func(port int32) *secure.Port, error) {
+func (k *network) ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (func(port int32) *secure.Port, error) {
 	open, err := k.openPorts(pod)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (k *Kubelets) ReachPorts(pod *corev1.Pod, of ...types.NamespacedName) (func
 const kubeletPort = 10250
 
 // disturbed returns a port that the API server reaches through a connection to an end, with what faults do to that. The port may be nil.
-func (k *Kubelets) disturbed(p *secure.Port, to *ends.Peer, port uint16) *secure.Port {
+func (k *network) disturbed(p *secure.Port, to *ends.Peer, port uint16) *secure.Port {
 	effect, chance := k.fabric.FromAPIServer(to)
 	if effect == nil || len(effect.Hits) == 0 {
 		return p
@@ -94,7 +94,7 @@ const apiChunk = 32 << 10
 
 // serveAPI answers a request at the API server, which sees the credentials that are in the request. An answer that comes in pieces,
 // such as a watch, lasts until the server ends it or the request's context ends.
-func (k *Kubelets) serveAPI(w http.ResponseWriter, r *http.Request) {
+func (k *network) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if secure.Refuse(w, r) {
 		return
 	}
@@ -120,7 +120,7 @@ func (k *Kubelets) serveAPI(w http.ResponseWriter, r *http.Request) {
 }
 
 // passOn copies an answer that comes in pieces. While the server has nothing to send, the client that waits for it is not in flight.
-func (k *Kubelets) passOn(w http.ResponseWriter, r *http.Request, body io.Reader) {
+func (k *network) passOn(w http.ResponseWriter, r *http.Request, body io.Reader) {
 	pauser, pieces := inflight.PauserOf(r.Context()), make([]byte, apiChunk)
 	flusher, _ := w.(http.Flusher)
 	for {

@@ -18,6 +18,7 @@ import (
 // assigner assigns the addresses of all nodes that several processes simulate together. One
 // process at a time does so.
 type assigner struct {
+	*common
 	mu sync.Mutex
 	// table has the nodes of all processes; nil while another process assigns.
 	table *nodes.Table
@@ -32,64 +33,64 @@ func (a *assigner) get() (*nodes.Table, Fence) {
 
 // StartAssigning makes this process assign the addresses of nodes, in place of any other. It
 // reads from the API the addresses that others have assigned: their later writes fail by their fence.
-func (k *Kubelets) StartAssigning(ctx context.Context, fence Fence) error {
+func (a *assigner) StartAssigning(ctx context.Context, fence Fence) error {
 	select {
-	case <-k.begun:
+	case <-a.begun:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	list, err := k.opts.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := a.opts.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("listing the nodes that have addresses: %w", err)
 	}
-	table := k.opts.newTable()
+	table := a.opts.newTable()
 	for i := range list.Items {
 		if assigned, ok := nodes.AssignmentOf(&list.Items[i]); ok {
 			table.Place(&list.Items[i], assigned)
 		}
 	}
-	k.assigner.mu.Lock()
-	k.assigner.table, k.assigner.fence = table, fence
-	k.assigner.mu.Unlock()
+	a.mu.Lock()
+	a.table, a.fence = table, fence
+	a.mu.Unlock()
 	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return nodes.ByCreation(&a, &b) })
 	for i := range list.Items {
-		k.loop.Add(assignmentKey(list.Items[i].Name))
+		a.loop.Add(assignmentKey(list.Items[i].Name))
 	}
 	// A Node that was created after the list, and delivered before there was a table.
-	for _, name := range k.nodeNames() {
-		k.loop.Add(assignmentKey(name))
+	for _, name := range a.nodeNames() {
+		a.loop.Add(assignmentKey(name))
 	}
 	return nil
 }
 
 // StopAssigning leaves the assignment of addresses to another process.
-func (k *Kubelets) StopAssigning() {
-	k.assigner.mu.Lock()
-	defer k.assigner.mu.Unlock()
-	k.assigner.table, k.assigner.fence = nil, nil
+func (a *assigner) StopAssigning() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.table, a.fence = nil, nil
 }
 
-// syncAssignment assigns addresses to a Node that is simulated and has none, or releases the
+// sync assigns addresses to a Node that is simulated and has none, or releases the
 // addresses of a Node that is gone.
-func (k *Kubelets) syncAssignment(ctx context.Context, key key) error {
-	table, fence := k.assigner.get()
+func (a *assigner) sync(ctx context.Context, key key) error {
+	table, fence := a.get()
 	if table == nil {
 		return nil
 	}
 	name := key.id
-	ctx = k.asNode(fence(ctx), name)
-	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	ctx = a.asNode(fence(ctx), name)
+	object, err := a.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		if len(k.pods.on(name)) == 0 { // otherwise freeAddresses follows
+		if len(a.pods.on(name)) == 0 { // otherwise freeAddresses follows
 			for _, refused := range table.Withdraw(name, "") {
-				k.loop.Add(assignmentKey(refused))
+				a.loop.Add(assignmentKey(refused))
 			}
 		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("looking for node %s: %w", name, err)
-	case !k.manages(object), k.opts.AwaitPodCIDRs && object.Spec.PodCIDR == "":
+	case !a.manages(object), a.opts.AwaitPodCIDRs && object.Spec.PodCIDR == "":
 		return nil
 	}
 	assigned, err := table.Assign(object)
@@ -97,7 +98,7 @@ func (k *Kubelets) syncAssignment(ctx context.Context, key key) error {
 		if !table.Refuse(object) {
 			return nil
 		}
-		return k.refuse(ctx, object, err)
+		return a.refuse(ctx, object, err)
 	}
 	if object.Annotations[nodes.AnnotationAddresses] == assigned.String() {
 		return nil
@@ -108,35 +109,35 @@ func (k *Kubelets) syncAssignment(ctx context.Context, key key) error {
 	if err != nil {
 		return fmt.Errorf("encoding the addresses of node %s: %w", name, err)
 	}
-	_, err = k.opts.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = a.opts.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("writing the addresses of node %s: %w", name, err)
 	}
 	return nil
 }
 
-// freeAddresses looks again at a node of which a pod is gone: if its Node is gone too, its
+// free looks again at a node of which a pod is gone: if its Node is gone too, its
 // addresses can be reused.
-func (k *Kubelets) freeAddresses(node string) {
-	if table, _ := k.assigner.get(); table == nil || len(k.pods.on(node)) > 0 {
+func (a *assigner) free(node string) {
+	if table, _ := a.get(); table == nil || len(a.pods.on(node)) > 0 {
 		return
 	}
-	if _, err := k.nodeLister.Get(node); apierrors.IsNotFound(err) {
-		k.loop.Add(assignmentKey(node))
+	if _, err := a.nodeLister.Get(node); apierrors.IsNotFound(err) {
+		a.loop.Add(assignmentKey(node))
 	}
 }
 
 // observeShared queues what a Node makes due in this process, one of several: the assignment of its addresses, or its
 // kubelet.
-func (k *Kubelets) observeShared(object *corev1.Node) {
+func (a *assigner) observeShared(object *corev1.Node) {
 	_, assigned := nodes.AssignmentOf(object)
-	if table, _ := k.assigner.get(); !assigned && table != nil {
-		k.loop.Add(assignmentKey(object.Name))
+	if table, _ := a.get(); !assigned && table != nil {
+		a.loop.Add(assignmentKey(object.Name))
 	}
-	if !assigned || !k.shards.owns(object.Name) {
+	if !assigned || !a.shards.owns(object.Name) {
 		return
 	}
-	if n := k.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) {
-		k.loop.Add(nodeKey(object.Name))
+	if n := a.nodes.Get(object.Name); n == nil || n.LoseTo(object.UID) {
+		a.loop.Add(nodeKey(object.Name))
 	}
 }

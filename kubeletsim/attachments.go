@@ -17,13 +17,14 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
-// attaching are the volumes that pods wait for, by node.
+// attaching makes pods wait for their volumes, and keeps these in use.
 type attaching struct {
+	*common
 	mu      sync.Mutex
 	waiting map[string]map[types.UID][]corev1.UniqueVolumeName
 }
 
-// await makes observe return the pod once its node has the volumes.
+// await makes ready return the pod once its node has the volumes.
 func (a *attaching) await(node string, pod types.UID, volumes []corev1.UniqueVolumeName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,8 +46,8 @@ func (a *attaching) forget(node string, pod types.UID) {
 	}
 }
 
-// observe returns the pods that wait for nothing more on a node.
-func (a *attaching) observe(node *corev1.Node) []types.UID {
+// ready returns the pods that wait for nothing more on a node.
+func (a *attaching) ready(node *corev1.Node) []types.UID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.waiting[node.Name]) == 0 {
@@ -83,13 +84,13 @@ type attachable struct {
 	name corev1.UniqueVolumeName
 }
 
-// syncVolumes puts the attachable volumes of a pod in use on its node, and returns the pod's missing
+// sync puts the attachable volumes of a pod in use on its node, and returns the pod's missing
 // needs while one of them is not attached.
-func (k *Kubelets) syncVolumes(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
+func (a *attaching) sync(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	if e.state.Ended || e.released || lifecycle.Finished(pod) || pod.DeletionTimestamp != nil && !e.state.Sandbox {
 		return nil, nil
 	}
-	if err := k.useVolumes(ctx, n, e, pod); err != nil || len(e.volumes) == 0 || e.state.Sandbox {
+	if err := a.use(ctx, n, e, pod); err != nil || len(e.volumes) == 0 || e.state.Sandbox {
 		return nil, err
 	}
 	all := make([]corev1.UniqueVolumeName, len(e.volumes))
@@ -97,8 +98,8 @@ func (k *Kubelets) syncVolumes(ctx context.Context, n *nodes.Node, e *podEntry, 
 		all[i] = volume.name
 	}
 	// This precedes the look at the Node, so that no change of it is missed.
-	k.attaching.await(n.Name, pod.UID, all)
-	object, err := k.nodeLister.Get(n.Name)
+	a.await(n.Name, pod.UID, all)
+	object, err := a.nodeLister.Get(n.Name)
 	if err != nil {
 		object = &corev1.Node{} // the informer is behind
 	}
@@ -112,19 +113,19 @@ func (k *Kubelets) syncVolumes(ctx context.Context, n *nodes.Node, e *podEntry, 
 	if len(missing) > 0 {
 		return []lifecycle.Need{lifecycle.NotAttached(missing)}, nil
 	}
-	k.attaching.forget(n.Name, pod.UID)
+	a.forget(n.Name, pod.UID)
 	return nil, nil
 }
 
-// useVolumes finds out which volumes of the pod are attachable, as soon as their claims are bound.
-func (k *Kubelets) useVolumes(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) error {
+// use finds out which volumes of the pod are attachable, as soon as their claims are bound.
+func (a *attaching) use(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) error {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
 		claim := claimName(pod, volume)
 		if claim == "" || e.resolved[volume.Name] {
 			continue
 		}
-		name, known, err := k.attachableName(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: claim})
+		name, known, err := a.attachableName(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: claim})
 		if err != nil {
 			return fmt.Errorf("looking for the volume of claim %s/%s: %w", pod.Namespace, claim, err)
 		}
@@ -140,7 +141,7 @@ func (k *Kubelets) useVolumes(ctx context.Context, n *nodes.Node, e *podEntry, p
 		}
 		e.volumes = append(e.volumes, attachable{volume.Name, name})
 		if n.UseVolume(pod.UID, name) {
-			k.loop.Add(nodeKey(n.Name))
+			a.loop.Add(nodeKey(n.Name))
 		}
 	}
 	return nil
@@ -159,22 +160,22 @@ func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 
 // attachableName returns the name of the volume of a claim if it has to be attached, and whether
 // that is known: it is not before the claim is bound.
-func (k *Kubelets) attachableName(ctx context.Context, key types.NamespacedName) (name corev1.UniqueVolumeName, known bool, err error) {
-	claim, err := k.opts.Client.CoreV1().PersistentVolumeClaims(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+func (a *attaching) attachableName(ctx context.Context, key types.NamespacedName) (name corev1.UniqueVolumeName, known bool, err error) {
+	claim, err := a.opts.Client.CoreV1().PersistentVolumeClaims(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || isNotOurs(err) {
 		return "", false, nil
 	}
 	if err != nil || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return "", false, err
 	}
-	volume, err := k.opts.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	volume, err := a.opts.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", true, nil
 	}
 	if err != nil || volume.Spec.CSI == nil {
 		return "", err == nil, err
 	}
-	driver, err := k.opts.Client.StorageV1().CSIDrivers().Get(ctx, volume.Spec.CSI.Driver, metav1.GetOptions{})
+	driver, err := a.opts.Client.StorageV1().CSIDrivers().Get(ctx, volume.Spec.CSI.Driver, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		driver = nil
@@ -187,18 +188,18 @@ func (k *Kubelets) attachableName(ctx context.Context, key types.NamespacedName)
 	return csivolume.UniqueName(volume.Spec.CSI), true, nil
 }
 
-// observeAttached queues the pods that waited for volumes which a Node reports as attached now.
-func (k *Kubelets) observeAttached(node *corev1.Node) {
-	for _, pod := range k.attaching.observe(node) {
-		k.loop.Add(podKey(string(pod)))
+// observe queues the pods that waited for volumes which a Node reports as attached now.
+func (a *attaching) observe(node *corev1.Node) {
+	for _, pod := range a.ready(node) {
+		a.loop.Add(podKey(string(pod)))
 	}
 }
 
-// releaseVolumes takes a pod's volumes out of use. A node that cannot act on its pods keeps them
+// release takes a pod's volumes out of use. A node that cannot act on its pods keeps them
 // until releaseLost.
-func (k *Kubelets) releaseVolumes(n *nodes.Node, pod types.UID) {
+func (a *attaching) release(n *nodes.Node, pod types.UID) {
 	if n.Active() && n.ReleaseVolumes(pod) {
-		k.loop.Add(nodeKey(n.Name))
+		a.loop.Add(nodeKey(n.Name))
 	}
 }
 
@@ -208,10 +209,10 @@ func (k *Kubelets) releaseVolumes(n *nodes.Node, pod types.UID) {
 //	removes the pod
 //	the node cannot act
 //	                         can act again: releaseLost does not find the pod
-func (k *Kubelets) releaseLost(n *nodes.Node) {
+func (a *attaching) releaseLost(n *nodes.Node) {
 	for _, pod := range n.PodsWithVolumes() {
-		if k.pods.get(pod) == nil {
-			k.releaseVolumes(n, pod)
+		if a.pods.get(pod) == nil {
+			a.release(n, pod)
 		}
 	}
 }

@@ -21,22 +21,23 @@ const certificateJitter = 5 * time.Minute
 
 // certificateWatch is the watch of the requests of pods. It starts with the first of them.
 type certificateWatch struct {
+	*common
 	once sync.Once
 	err  error
 }
 
-// syncCertificates takes the next step with each credential of a pod that has not ended. It
+// sync takes the next step with each credential of a pod that has not ended. It
 // returns when it must be called again; zero if only after a change of a request.
-func (k *Kubelets) syncCertificates(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (again time.Time, err error) {
+func (w *certificateWatch) sync(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (again time.Time, err error) {
 	credentials := e.files.Certificates(pod)
 	if len(credentials) == 0 || e.state.Ended || lifecycle.Finished(pod) {
 		return time.Time{}, nil
 	}
-	if err := k.watchCertificates(); err != nil {
+	if err := w.watch(); err != nil {
 		return time.Time{}, err
 	}
 	for _, c := range credentials {
-		at, err := k.syncCertificate(ctx, n, pod, c)
+		at, err := w.syncOne(ctx, n, pod, c)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("the certificate of volume %s: %w", c.Volume, err)
 		}
@@ -45,42 +46,42 @@ func (k *Kubelets) syncCertificates(ctx context.Context, n *nodes.Node, e *podEn
 	return again, nil
 }
 
-func (k *Kubelets) syncCertificate(ctx context.Context, n *nodes.Node, pod *corev1.Pod, c *podcertificates.Credential) (again time.Time, err error) {
+func (w *certificateWatch) syncOne(ctx context.Context, n *nodes.Node, pod *corev1.Pod, c *podcertificates.Credential) (again time.Time, err error) {
 	if name := c.Open(); name != "" {
-		request, err := k.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+		request, err := w.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), isNotOurs(err):
-			again = c.Missing(k.opts.Clock.Now())
+			again = c.Missing(w.opts.Clock.Now())
 		case err != nil:
 			return again, fmt.Errorf("reading PodCertificateRequest %s: %w", name, err)
 		default:
-			k.report(n, pod, c.Observe(request, k.certificateDelay(n)))
+			w.report(n, pod, c.Observe(request, w.delay(n)))
 		}
 	}
-	now := k.opts.Clock.Now()
-	k.report(n, pod, c.Late(now))
+	now := w.opts.Clock.Now()
+	w.report(n, pod, c.Late(now))
 	due, at := c.Due(now)
 	if !due {
 		return sooner(again, at), nil
 	}
-	return again, k.requestCertificate(ctx, n, pod, c)
+	return again, w.request(ctx, n, pod, c)
 }
 
-// certificateDelay returns a random delay, so that pods do not refresh their certificates all at
+// delay returns a random delay, so that pods do not refresh their certificates all at
 // once.
-func (k *Kubelets) certificateDelay(n *nodes.Node) time.Duration {
-	if k.opts.Random == nil {
+func (w *certificateWatch) delay(n *nodes.Node) time.Duration {
+	if w.opts.Random == nil {
 		return 0
 	}
-	return time.Duration(k.opts.Random.Keyed("certificates/"+n.Name).Float64() * float64(certificateJitter))
+	return time.Duration(w.opts.Random.Keyed("certificates/"+n.Name).Float64() * float64(certificateJitter))
 }
 
-func (k *Kubelets) requestCertificate(ctx context.Context, n *nodes.Node, pod *corev1.Pod, c *podcertificates.Credential) error {
-	account, err := k.opts.Client.CoreV1().ServiceAccounts(pod.Namespace).Get(ctx, pod.Spec.ServiceAccountName, metav1.GetOptions{})
+func (w *certificateWatch) request(ctx context.Context, n *nodes.Node, pod *corev1.Pod, c *podcertificates.Credential) error {
+	account, err := w.opts.Client.CoreV1().ServiceAccounts(pod.Namespace).Get(ctx, pod.Spec.ServiceAccountName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the pod's ServiceAccount: %w", err)
 	}
-	node, err := k.nodeLister.Get(n.Name)
+	node, err := w.nodeLister.Get(n.Name)
 	if err != nil {
 		return fmt.Errorf("reading the pod's node: %w", err)
 	}
@@ -88,7 +89,7 @@ func (k *Kubelets) requestCertificate(ctx context.Context, n *nodes.Node, pod *c
 	if err != nil {
 		return err
 	}
-	created, err := k.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Create(ctx, request, metav1.CreateOptions{})
+	created, err := w.opts.Client.CertificatesV1().PodCertificateRequests(pod.Namespace).Create(ctx, request, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating a PodCertificateRequest: %w", err)
 	}
@@ -96,22 +97,21 @@ func (k *Kubelets) requestCertificate(ctx context.Context, n *nodes.Node, pod *c
 	return nil
 }
 
-// watchCertificates syncs the pod of each PodCertificateRequest that changes.
-func (k *Kubelets) watchCertificates() error {
-	w := &k.certificates
+// watch syncs the pod of each PodCertificateRequest that changes.
+func (w *certificateWatch) watch() error {
 	w.once.Do(func() {
 		changed := func(obj any) {
 			request, ok := obj.(*certificatesv1.PodCertificateRequest)
 			if !ok {
 				return
 			}
-			if e := k.pods.get(request.Spec.PodUID); e != nil {
+			if e := w.pods.get(request.Spec.PodUID); e != nil {
 				e.stale.Store(true)
-				k.loop.Add(podKey(string(request.Spec.PodUID)))
+				w.loop.Add(podKey(string(request.Spec.PodUID)))
 			}
 		}
-		if w.err = k.handle(k.informers.PodCertificateRequests().Informer(), changed, changed); w.err == nil {
-			k.informers.Start(k.ended)
+		if w.err = w.handle(w.informers.PodCertificateRequests().Informer(), changed, changed); w.err == nil {
+			w.informers.Start(w.ended)
 		}
 	})
 	return w.err

@@ -15,7 +15,7 @@ func (k *Kubelets) observeConfigMap(obj any) {
 		if k.registry.Update(c) {
 			k.wakeAll()
 		}
-		k.observeStatics(c)
+		k.statics.observe(c)
 		k.observeInstance(c, true)
 	}
 }
@@ -26,14 +26,14 @@ func (k *Kubelets) loseConfigMap(obj any) {
 		if k.registry.Forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
 			k.wakeAll()
 		}
-		k.loseStatics(c)
+		k.statics.lose(c)
 		k.observeInstance(c, false)
 	}
 }
 
 // observeImages updates the image profiles from a ConfigMap, and syncs all pods if they
 // changed.
-func (k *Kubelets) observeImages(c *corev1.ConfigMap) {
+func (k *podWorker) observeImages(c *corev1.ConfigMap) {
 	if !k.images.Update(c) {
 		return
 	}
@@ -45,21 +45,21 @@ func (k *Kubelets) observeImages(c *corev1.ConfigMap) {
 	k.wakeAll()
 }
 
-func (k *Kubelets) loseImages(c *corev1.ConfigMap) {
+func (k *podWorker) loseImages(c *corev1.ConfigMap) {
 	if k.images.Forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
 		k.wakeAll()
 	}
 }
 
 // pullError returns why an image cannot be pulled; empty if it can.
-func (k *Kubelets) pullError(image string) string {
-	if why := k.imageErrors.Get(image); why != "" || k.images.Describes(image) {
+func (k *podWorker) pullError(image string) string {
+	if why := k.pulls.Get(image); why != "" || k.images.Describes(image) {
 		return why
 	}
 	return k.registry.Missing(image)
 }
 
-func (k *Kubelets) wakeAll() {
+func (k *podWorker) wakeAll() {
 	for _, uid := range k.pods.all() {
 		k.pods.get(uid).stale.Store(true)
 		k.loop.Add(podKey(string(uid)))

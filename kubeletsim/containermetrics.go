@@ -74,7 +74,7 @@ func (c *meteredContainer) labels(metric string) string {
 
 // writeContainerMetrics writes the usage of a node's containers, under the names of cAdvisor's metrics in
 // upstream's kubelet.
-func (k *Kubelets) writeContainerMetrics(ctx context.Context, w http.ResponseWriter, n *nodes.Node) {
+func (k *serving) writeContainerMetrics(ctx context.Context, w http.ResponseWriter, n *nodes.Node) {
 	metered, err := k.meter(ctx, n)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

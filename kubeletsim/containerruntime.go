@@ -2,23 +2,22 @@ package kubeletsim
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // newContainers returns the container runtime of all nodes. It knows pods as podEntry shows them.
-func (k *Kubelets) newContainers() *containers.Runtime {
+func (k *network) newContainers(makers *makers) *containers.Runtime {
 	return containers.New(containers.Options{
 		Network: k.fabric, Certificate: k.Certificate, Serve: k.serve, Exchange: k.exchange,
-		Client: k.opts.Client, AsNode: k.asNode, ConfigOf: k.opts.ConfigOf, WatchVolumes: k.watchVolumes, Images: &k.images, AssumesSecrets: k.makers.in,
+		Client: k.opts.Client, AsNode: k.asNode, ConfigOf: k.opts.ConfigOf, WatchVolumes: k.watchVolumes, Images: k.images, AssumesSecrets: makers.in,
 		Clock: k.opts.Clock, Ledger: k.opts.Ledger, Logger: k.opts.Logger,
 	})
 }
 
 // watchVolumes calls deleted for each PersistentVolume that is deleted from now on.
-func (k *Kubelets) watchVolumes(deleted func(*corev1.PersistentVolume)) error {
+func (k *network) watchVolumes(deleted func(*corev1.PersistentVolume)) error {
 	lost := func(obj any) {
 		if volume, ok := obj.(*corev1.PersistentVolume); ok {
 			deleted(volume)
@@ -30,8 +29,6 @@ func (k *Kubelets) watchVolumes(deleted func(*corev1.PersistentVolume)) error {
 	}
 	return err
 }
-
-func (k *Kubelets) queuePod(uid types.UID) { k.loop.Add(podKey(string(uid))) }
 
 var _ containers.Pod = (*podEntry)(nil)
 

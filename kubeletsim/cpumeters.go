@@ -80,7 +80,7 @@ type reading struct {
 }
 
 // meter brings the counters of a node up to date and returns them.
-func (k *Kubelets) meter(ctx context.Context, n *nodes.Node) (reading, error) {
+func (k *meters) meter(ctx context.Context, n *nodes.Node) (reading, error) {
 	carriers, err := k.loadCarriers(ctx)
 	if err != nil {
 		return reading{}, err
@@ -181,21 +181,8 @@ func (m *cpuMeter) read(pods []*corev1.Pod, used [][]usage.Container) []meteredC
 	return all
 }
 
-// podObjects returns the pods on a node.
-func (k *Kubelets) podObjects(node string) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, uid := range k.pods.on(node) {
-		if e := k.pods.get(uid); e != nil {
-			if pod, gone, _ := e.look(); !gone {
-				pods = append(pods, pod)
-			}
-		}
-	}
-	return pods
-}
-
 // usedAt returns the usage of each pod on a node at a time, as the metrics API shows it.
-func (k *Kubelets) usedAt(n *nodes.Node, pods []*corev1.Pod, carriers map[string][]usage.Object, at time.Time) ([][]usage.Container, error) {
+func (k *meters) usedAt(n *nodes.Node, pods []*corev1.Pod, carriers map[string][]usage.Object, at time.Time) ([][]usage.Container, error) {
 	model := k.model()
 	shares := map[string]*usage.Shares{}
 	used := make([][]usage.Container, len(pods))
@@ -219,7 +206,7 @@ var errNotListed = errors.New("the objects with shared loads could not be listed
 
 // loadCarriers returns the objects that carry shared loads, by namespace. They are watched from the
 // first call on.
-func (k *Kubelets) loadCarriers(ctx context.Context) (map[string][]usage.Object, error) {
+func (k *meters) loadCarriers(ctx context.Context) (map[string][]usage.Object, error) {
 	informers := []cache.SharedIndexInformer{k.informers.Services().Informer(), k.informers.Deployments().Informer(), k.informers.StatefulSets().Informer()}
 	k.informers.Start(k.ended)
 	carriers := map[string][]usage.Object{}

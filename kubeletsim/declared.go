@@ -21,7 +21,7 @@ type ruleSet struct {
 
 // SetUsages sets the rules for the usage of containers; nil: there are none. Nodes then look at
 // their resources again.
-func (k *Kubelets) SetUsages(usages *kwok.Usages) {
+func (k *meters) SetUsages(usages *kwok.Usages) {
 	last := k.rules.Load()
 	if usages == nil && last == nil {
 		return
@@ -46,10 +46,10 @@ func (k *Kubelets) SetUsages(usages *kwok.Usages) {
 }
 
 // SetMetrics makes kubelets serve these metrics, in addition to their own.
-func (k *Kubelets) SetMetrics(metrics *kwok.Metrics) { k.metrics.Store(metrics) }
+func (k *meters) SetMetrics(metrics *kwok.Metrics) { k.metrics.Store(metrics) }
 
 // Started returns how many containers the kubelet of a node has started; 0 if it is not simulated.
-func (k *Kubelets) Started(node string) int64 {
+func (k *meters) Started(node string) int64 {
 	if n := k.nodes.Get(node); n != nil {
 		return n.Started()
 	}
@@ -57,7 +57,7 @@ func (k *Kubelets) Started(node string) int64 {
 }
 
 // Rules returns the rules for the usage of containers; nil if there are none.
-func (k *Kubelets) Rules() usage.Rules {
+func (k *meters) Rules() usage.Rules {
 	if set := k.rules.Load(); set != nil && set.usages != nil {
 		return set.usages
 	}
@@ -65,7 +65,7 @@ func (k *Kubelets) Rules() usage.Rules {
 }
 
 // model returns the model of the usage of containers.
-func (k *Kubelets) model() usage.Model {
+func (k *meters) model() usage.Model {
 	return usage.Model{Seed: k.opts.Seed, Rules: k.Rules(), Node: func(name string) *corev1.Node {
 		node, _ := k.nodeLister.Get(name) // nil until the informer has it
 		return node
@@ -73,7 +73,7 @@ func (k *Kubelets) model() usage.Model {
 }
 
 // withDeclared serves kwok's Metrics at their paths on the node's kubelet, and passes other requests to next.
-func (k *Kubelets) withDeclared(kubelet string, next http.Handler) http.Handler {
+func (k *serving) withDeclared(kubelet string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if metric, node := k.metrics.Load().Find(r.URL.Path, kubelet); metric != nil {
 			k.serveMetric(w, r, metric, node)
@@ -84,7 +84,7 @@ func (k *Kubelets) withDeclared(kubelet string, next http.Handler) http.Handler 
 }
 
 // serveMetric writes the values of a Metric for a simulated node.
-func (k *Kubelets) serveMetric(w http.ResponseWriter, r *http.Request, metric *kwok.Metric, node string) {
+func (k *serving) serveMetric(w http.ResponseWriter, r *http.Request, metric *kwok.Metric, node string) {
 	n := k.nodes.Get(node)
 	object, err := k.nodeLister.Get(node)
 	if n == nil || !n.Reachable() || err != nil {

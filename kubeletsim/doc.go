@@ -6,6 +6,14 @@
 // for each pod or node. A worker gathers what a pod depends on, lets lifecycle.Step decide,
 // and writes the result. Everything that the API shows was done by that simulation.
 //
+// # Parts
+//
+// Kubelets is put together of parts, each a type whose fields are all that it may use: nodeManager registers nodes
+// and sends their heartbeats, podWorker takes the steps of pods (with statics, staging, supplies, attaching,
+// certificateWatch and pressure for what some pods need), serving and network answer requests to kubelets and
+// programs, meters know the usage, and injector has the faults. All share common: the queues, the alarms, and the
+// tables of pods and nodes. A sync that fails returns its error to the queue, which repeats it.
+//
 // # What containers do
 //
 // No image is downloaded and no process runs. The behaviour of a container comes from the first

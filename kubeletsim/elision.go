@@ -25,7 +25,7 @@ func elided(n *nodes.Node, kind heartbeats.Kind) *nodes.Elided {
 }
 
 // skip elides the heartbeats that are due before a time.
-func (k *Kubelets) skip(n *nodes.Node, kind heartbeats.Kind, before time.Time) {
+func (k *nodeManager) skip(n *nodes.Node, kind heartbeats.Kind, before time.Time) {
 	if kind == heartbeats.Leases {
 		n.Renewal.Skip(before, func(sent time.Time) time.Time { return k.gathered(sent.Add(k.jittered(n, leasePeriod))) })
 		return
@@ -35,7 +35,7 @@ func (k *Kubelets) skip(n *nodes.Node, kind heartbeats.Kind, before time.Time) {
 
 // catchUp elides the heartbeats that have become due by now, and returns when the last elided one was sent.
 // It returns the zero time for a node whose heartbeats are written.
-func (k *Kubelets) catchUp(n *nodes.Node, kind heartbeats.Kind) time.Time {
+func (k *nodeManager) catchUp(n *nodes.Node, kind heartbeats.Kind) time.Time {
 	e := elided(n, kind)
 	if !e.On.Load() {
 		return time.Time{}
@@ -53,7 +53,7 @@ func (k *Kubelets) catchUp(n *nodes.Node, kind heartbeats.Kind) time.Time {
 }
 
 // write ends that heartbeats are elided. It requires the lock.
-func (k *Kubelets) write(n *nodes.Node, kind heartbeats.Kind) {
+func (k *nodeManager) write(n *nodes.Node, kind heartbeats.Kind) {
 	e := elided(n, kind)
 	e.On.Store(false)
 	e.Owed, e.Real, e.Noticed = time.Time{}, time.Time{}, true
@@ -67,7 +67,7 @@ func (k *Kubelets) write(n *nodes.Node, kind heartbeats.Kind) {
 
 // elide ends the writing of the heartbeats of a kind that follow, if nothing observes them. stirs are those before the
 // last heartbeat. It requires the lock, and reports whether it did.
-func (k *Kubelets) elide(n *nodes.Node, kind heartbeats.Kind, stirs uint64) bool {
+func (k *nodeManager) elide(n *nodes.Node, kind heartbeats.Kind, stirs uint64) bool {
 	e := elided(n, kind)
 	if e.Noticed || !k.opts.Heartbeats.Unobserved(kind) {
 		e.On.Store(false)
@@ -82,7 +82,7 @@ func (k *Kubelets) elide(n *nodes.Node, kind heartbeats.Kind, stirs uint64) bool
 }
 
 // Settle implements heartbeats.Source. It writes in the order in which the heartbeats were sent.
-func (k *Kubelets) Settle(_ context.Context, kind heartbeats.Kind, node string) (wrote bool) {
+func (k *nodeManager) Settle(_ context.Context, kind heartbeats.Kind, node string) (wrote bool) {
 	type owed struct {
 		*nodes.Node
 		sent time.Time
@@ -105,24 +105,9 @@ func (k *Kubelets) Settle(_ context.Context, kind heartbeats.Kind, node string) 
 	return len(all) > 0
 }
 
-// named returns the node of a name, or all nodes if it is empty.
-func (k *Kubelets) named(node string) []*nodes.Node {
-	names := []string{node}
-	if node == "" {
-		names = k.nodes.Names()
-	}
-	var all []*nodes.Node
-	for _, name := range names {
-		if n := k.nodes.Get(name); n != nil {
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
 // settleOne writes the last heartbeat of a kind that a node has sent, as of then. The context is not that of
 // the observer's request, which may end.
-func (k *Kubelets) settleOne(n *nodes.Node, kind heartbeats.Kind) {
+func (k *nodeManager) settleOne(n *nodes.Node, kind heartbeats.Kind) {
 	e := elided(n, kind)
 	e.Lock()
 	defer e.Unlock()
@@ -154,13 +139,13 @@ func (k *Kubelets) settleOne(n *nodes.Node, kind heartbeats.Kind) {
 }
 
 // Resume implements heartbeats.Source.
-func (k *Kubelets) Resume(kind heartbeats.Kind, node string) {
+func (k *nodeManager) Resume(kind heartbeats.Kind, node string) {
 	for _, n := range k.named(node) {
 		k.resumeOne(n, kind)
 	}
 }
 
-func (k *Kubelets) resumeOne(n *nodes.Node, kind heartbeats.Kind) {
+func (k *nodeManager) resumeOne(n *nodes.Node, kind heartbeats.Kind) {
 	e := elided(n, kind)
 	if !e.On.Load() {
 		return
@@ -175,7 +160,7 @@ func (k *Kubelets) resumeOne(n *nodes.Node, kind heartbeats.Kind) {
 
 // flush writes the heartbeats that a node has sent, before something happens to it, and makes it write the
 // next ones.
-func (k *Kubelets) flush(n *nodes.Node) {
+func (k *nodeManager) flush(n *nodes.Node) {
 	for _, kind := range heartbeats.Kinds() {
 		k.catchUp(n, kind)
 		k.settleOne(n, kind) // nothing, if nothing is owed
@@ -184,7 +169,7 @@ func (k *Kubelets) flush(n *nodes.Node) {
 }
 
 // markChanged makes a node compare its status with the Node at the next of its times for that.
-func (k *Kubelets) markChanged(node string) {
+func (k *nodeManager) markChanged(node string) {
 	if k.opts.Heartbeats == nil {
 		return
 	}
@@ -206,7 +191,7 @@ func (k *Kubelets) markChanged(node string) {
 }
 
 // markChangedBy is markChanged for the node that a key is about.
-func (k *Kubelets) markChangedBy(key key) {
+func (k *nodeManager) markChangedBy(key key) {
 	switch key.kind {
 	case ofPod:
 		if e := k.pods.get(types.UID(key.id)); e != nil {
@@ -218,13 +203,13 @@ func (k *Kubelets) markChangedBy(key key) {
 }
 
 // Idle implements heartbeats.Source.
-func (k *Kubelets) Idle(node string) bool {
+func (k *nodeManager) Idle(node string) bool {
 	n := k.nodes.Get(node)
 	return n != nil && n.Renewal.Elided.On.Load() && n.Reachable()
 }
 
 // Late implements heartbeats.Source.
-func (k *Kubelets) Late(kind heartbeats.Kind, node string, written metav1.MicroTime) time.Duration {
+func (k *nodeManager) Late(kind heartbeats.Kind, node string, written metav1.MicroTime) time.Duration {
 	n := k.nodes.Get(node)
 	if n == nil {
 		return 0
@@ -237,7 +222,7 @@ func (k *Kubelets) Late(kind heartbeats.Kind, node string, written metav1.MicroT
 }
 
 // Latest implements heartbeats.Source.
-func (k *Kubelets) Latest(node string) (ago time.Duration, ok bool) {
+func (k *nodeManager) Latest(node string) (ago time.Duration, ok bool) {
 	n := k.nodes.Get(node)
 	if n == nil {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 )
 
 // imagesInUse returns the images of the pods on a node that have not ended.
-func (k *Kubelets) imagesInUse(node string) map[string]bool {
+func (k *pressure) imagesInUse(node string) map[string]bool {
 	used := map[string]bool{}
 	for _, uid := range k.pods.on(node) {
 		e := k.pods.get(uid)
@@ -41,7 +41,7 @@ func (e *podEntry) lasts() (pod *corev1.Pod, ended bool) {
 // collectImages removes unused images from a node whose disk is nearly full. As upstream's kubelet,
 // it reports that the collection failed only from the second time in a row on; that the disk is
 // full, it reports each time.
-func (k *Kubelets) collectImages(n *nodes.Node, view *eviction.Node, now time.Time) {
+func (k *pressure) collectImages(n *nodes.Node, view *eviction.Node, now time.Time) {
 	c := eviction.Collect(n.Policy, view, now)
 	k.removeImages(n, view, c.Remove)
 	if c.Failed != "" {
@@ -56,7 +56,7 @@ func (k *Kubelets) collectImages(n *nodes.Node, view *eviction.Node, now time.Ti
 
 // removeImages removes images from a node and from the view of it. Its next status lists them no
 // longer.
-func (k *Kubelets) removeImages(n *nodes.Node, view *eviction.Node, removed []eviction.Image) {
+func (k *pressure) removeImages(n *nodes.Node, view *eviction.Node, removed []eviction.Image) {
 	if len(removed) == 0 {
 		return
 	}

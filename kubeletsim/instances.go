@@ -27,7 +27,7 @@ var errOff = errors.New("its instance does not run")
 //	T1 boot reads that the instance runs
 //	T2 a client stops the instance; the event is for no instance that the node has
 //	T3 boot sets the instance
-func (k *Kubelets) boot(unbound context.Context, n *nodes.Node, now time.Time) error {
+func (k *nodeManager) boot(unbound context.Context, n *nodes.Node, now time.Time) error {
 	if k.opts.Cloud == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (k *Kubelets) boot(unbound context.Context, n *nodes.Node, now time.Time) e
 }
 
 // findInstance sets the instance of a node with the given Node, or nil if there is none.
-func (k *Kubelets) findInstance(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) error {
+func (k *nodeManager) findInstance(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) error {
 	instances := k.opts.Cloud.CoreV1().ConfigMaps(simulatedcloud.Namespace)
 	stated := ""
 	if object != nil {
@@ -94,7 +94,7 @@ func (k *Kubelets) findInstance(ctx context.Context, n *nodes.Node, object *core
 }
 
 // createInstance creates an instance, and the namespace of the cloud if it does not exist.
-func (k *Kubelets) createInstance(ctx context.Context, i *simulatedcloud.Instance) (*corev1.ConfigMap, error) {
+func (k *nodeManager) createInstance(ctx context.Context, i *simulatedcloud.Instance) (*corev1.ConfigMap, error) {
 	instances := k.opts.Cloud.CoreV1().ConfigMaps(simulatedcloud.Namespace)
 	c, err := instances.Create(ctx, i.ConfigMap(), metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
@@ -111,7 +111,7 @@ func (k *Kubelets) createInstance(ctx context.Context, i *simulatedcloud.Instanc
 }
 
 // terminate deletes the instance of a node whose Node was deleted, since the machine has ended.
-func (k *Kubelets) terminate(ctx context.Context, n *nodes.Node) error {
+func (k *nodeManager) terminate(ctx context.Context, n *nodes.Node) error {
 	if k.opts.Cloud == nil || n == nil || n.Instance().ProviderID == "" {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (k *Kubelets) terminate(ctx context.Context, n *nodes.Node) error {
 }
 
 // observeInstance follows a change of an instance, which exists or was deleted.
-func (k *Kubelets) observeInstance(c *corev1.ConfigMap, exists bool) {
+func (k *nodeManager) observeInstance(c *corev1.ConfigMap, exists bool) {
 	if k.opts.Cloud == nil {
 		return
 	}
@@ -148,6 +148,6 @@ func (k *Kubelets) observeInstance(c *corev1.ConfigMap, exists bool) {
 		return
 	}
 	k.rebootPods(n.Name)
-	k.releaseLost(n)
+	k.attaching.releaseLost(n)
 	k.wakeNode(n.Name)
 }

@@ -4,22 +4,15 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
-	"minikcm.dev/minikcm/clock/informers"
 	"minikcm.dev/minikcm/internal/inflight"
-	"minikcm.dev/minikcm/internal/kwok"
 	"minikcm.dev/minikcm/internal/loop"
 	"minikcm.dev/minikcm/internal/podspec"
-	"minikcm.dev/minikcm/kubeletsim/internal/containers"
-	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
@@ -27,62 +20,12 @@ import (
 // Kubelets are the kubelets of all simulated nodes of one cluster. Create it with New, then
 // call Run once. Its other methods may be called concurrently at any time.
 type Kubelets struct {
-	opts  Options
-	loop  loops
-	due   inflight.Alarms[key]
-	pods  *podTable
-	nodes *nodes.Table
-	// shards are the nodes that this process simulates; nil means all.
-	shards   *shards
-	assigner assigner
-	// imageErrors are the images whose pulls fail.
-	imageErrors images.PullErrors
-	// observing is Options.Observe; without it, observations are empty.
-	observing    atomic.Bool
-	observations observations
-
-	podInformer  cache.SharedIndexInformer
-	nodeInformer cache.SharedIndexInformer
-	podLister    corev1listers.PodLister
-	nodeLister   corev1listers.NodeLister
-	// linking lets one fault at a time decide which nodes are cut off from the API server.
-	linking sync.Mutex
-	// configMapLister has all ConfigMaps: any of them may declare a profile of images.
-	configMapLister corev1listers.ConfigMapLister
-	informers       informers.Kinds
-	supplies        supplies
-	makers          makers
-	attaching       attaching
-	certificates    certificateWatch
-	// images are the profiles that ConfigMaps declare.
-	images images.Profiles
-	// registry knows which images exist.
-	registry images.Registry
-	// statics are the static pods that ConfigMaps declare.
-	statics statics
-	// containers are the containers of all pods. Run waits for their goroutines.
-	containers *containers.Runtime
-	// fabric is the network that the programs in containers reach.
-	fabric *fabric.Fabric
-	// ended is closed when Run ends.
-	ended <-chan struct{}
-
-	mu       sync.Mutex
-	handlers []handler
-	// begun is closed once Run manages the nodes, or has ended.
-	begun     chan struct{}
+	*common
+	*injector
+	*podWorker
+	*staging
+	*assigner
 	beginOnce sync.Once
-	// cpuMeters count the CPU that containers use.
-	cpuMeters cpuMeters
-	staging   staging
-	// rules are the usages, and metrics the Metrics that kwok's objects declare.
-	rules   atomic.Pointer[ruleSet]
-	metrics atomic.Pointer[kwok.Metrics]
-}
-
-type handler struct {
-	informer     cache.SharedIndexInformer
-	registration cache.ResourceEventHandlerRegistration
 }
 
 // New returns kubelets with the given options. It registers no node before Run. It fails
@@ -91,75 +34,66 @@ func New(opts Options) (*Kubelets, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
-	k := &Kubelets{opts: opts, begun: make(chan struct{}), nodes: opts.newTable(), shards: newShards(opts.ShardOf)}
-	if opts.Observe {
-		k.Observe()
-	}
 	catalog, err := images.NewCatalog(opts.ImageCatalog)
 	if err != nil {
 		return nil, fmt.Errorf("reading the catalog of images: %w", err)
 	}
-	k.images.UseCatalog(catalog)
-	k.pods = newPodTable(&k.images, k.queuePod)
-	k.loop = newLoops(loop.TypedOptions[key]{
+	profiles, pulls := &images.Profiles{}, &images.PullErrors{}
+	profiles.UseCatalog(catalog)
+	kinds := opts.Informers
+	if kinds == nil {
+		if kinds, err = opts.ownInformers(); err != nil {
+			return nil, err
+		}
+	}
+	pods, nodes, configMaps := kinds.Pods(), kinds.Nodes(), kinds.ConfigMaps()
+	c := &common{
+		opts: opts, nodes: opts.newTable(), shards: newShards(opts.ShardOf), begun: make(chan struct{}),
+		informers: kinds, nodeInformer: nodes.Informer(), podLister: pods.Lister(), nodeLister: nodes.Lister(),
+	}
+	c.pods = newPodTable(profiles, c.queuePod)
+	meters := &meters{common: c}
+	network := &network{serving: &serving{meters: meters}, images: profiles}
+	attaching, statics, assigner := &attaching{common: c}, &statics{common: c}, &assigner{common: c}
+	staging := &staging{common: c, attaching: attaching}
+	supplies := &supplies{common: c, configMapLister: configMaps.Lister(), images: profiles}
+	network.fabric = network.newFabric()
+	network.containers = network.newContainers(&supplies.makers)
+	supplies.containers = network.containers
+	k := &Kubelets{
+		common: c, staging: staging, assigner: assigner,
+		injector: &injector{
+			nodeManager: &nodeManager{network: network, attaching: attaching, statics: statics, staging: staging, assigner: assigner},
+			pulls:       pulls,
+		},
+		podWorker: &podWorker{
+			common: c, attaching: attaching, statics: statics, staging: staging, assigner: assigner, supplies: supplies,
+			certificates: &certificateWatch{common: c}, pressure: &pressure{meters}, containers: network.containers,
+			images: profiles, registry: &images.Registry{}, pulls: pulls,
+		},
+	}
+	c.loop = newLoops(loop.TypedOptions[key]{
 		Name: Component, KeyName: func(k key) string { return k.id }, Kind: inflight.Action, Workers: opts.Workers,
 		Clock: opts.Clock, Ledger: opts.Ledger, Logger: opts.Logger, Settled: k.settled, BaseDelay: firstRetry, MaxDelay: lastRetry,
 	}, loop.TypedFunc[key](k.sync))
-	k.due = inflight.NewAlarms(opts.Clock, func(due key) { k.loop.Add(due) })
-	k.informers = opts.Informers
-	if k.informers == nil {
-		own, err := opts.ownInformers()
-		if err != nil {
-			return nil, err
+	c.due = inflight.NewAlarms(opts.Clock, func(due key) { c.loop.Add(due) })
+	if opts.Observe {
+		k.Observe()
+	}
+	for _, watched := range []struct {
+		what       string
+		informer   cache.SharedIndexInformer
+		seen, lost func(obj any)
+	}{
+		{"pods", pods.Informer(), k.observePod, k.losePod},
+		{"nodes", c.nodeInformer, k.observeNode, k.loseNode},
+		{"ConfigMaps for image profiles and static pods", configMaps.Informer(), k.observeConfigMap, k.loseConfigMap},
+	} {
+		if err := k.handle(watched.informer, watched.seen, watched.lost); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", watched.what, err)
 		}
-		k.informers = own
-	}
-	k.fabric = k.newFabric()
-	k.containers = k.newContainers()
-	pods, nodes := k.informers.Pods(), k.informers.Nodes()
-	k.podInformer, k.podLister = pods.Informer(), pods.Lister()
-	k.nodeInformer, k.nodeLister = nodes.Informer(), nodes.Lister()
-	if err := k.handle(k.podInformer, k.observePod, k.losePod); err != nil {
-		return nil, fmt.Errorf("watching pods: %w", err)
-	}
-	if err := k.handle(k.nodeInformer, k.observeNode, k.loseNode); err != nil {
-		return nil, fmt.Errorf("watching nodes: %w", err)
-	}
-	configMaps := k.informers.ConfigMaps()
-	k.configMapLister = configMaps.Lister()
-	if err := k.handle(configMaps.Informer(), k.observeConfigMap, k.loseConfigMap); err != nil {
-		return nil, fmt.Errorf("watching ConfigMaps for image profiles and static pods: %w", err)
 	}
 	return k, nil
-}
-
-// ownsInformers reports whether Run starts and ends the informers: nothing else shares them.
-func (k *Kubelets) ownsInformers() bool { return k.opts.Informers == nil }
-
-// handle registers seen for adds and updates of an object, and lost for its deletion.
-func (k *Kubelets) handle(informer cache.SharedIndexInformer, seen, lost func(obj any)) error {
-	_, err := k.attend(informer, seen, lost)
-	return err
-}
-
-// attend is handle, and returns the registration.
-func (k *Kubelets) attend(informer cache.SharedIndexInformer, seen, lost func(obj any)) (cache.ResourceEventHandlerRegistration, error) {
-	funcs := cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
-		lost(obj)
-	}}
-	funcs.AddFunc = seen
-	funcs.UpdateFunc = func(_, obj any) { seen(obj) }
-	registration, err := informer.AddEventHandler(funcs)
-	if err != nil {
-		return nil, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.handlers = append(k.handlers, handler{informer, registration})
-	return registration, nil
 }
 
 // Run registers the nodes and runs the pods bound to them until ctx ends. It returns nil after
@@ -192,14 +126,6 @@ func (k *Kubelets) Run(ctx context.Context) error {
 func (k *Kubelets) Begun() <-chan struct{} { return k.begun }
 
 func (k *Kubelets) begin() { k.beginOnce.Do(func() { close(k.begun) }) }
-
-func (k *Kubelets) waitForSync(ctx context.Context) bool {
-	var synced []cache.DoneChecker
-	for _, h := range k.handlers {
-		synced = append(synced, h.registration.HasSyncedChecker())
-	}
-	return cache.WaitFor(klog.NewContext(ctx, k.opts.Logger.V(4)), Component, synced...)
-}
 
 // makeNodes makes the nodes of the options, in this process or in the API for all processes.
 func (k *Kubelets) makeNodes(ctx context.Context) error {
@@ -238,13 +164,13 @@ func (k *Kubelets) sync(ctx context.Context, key key) (loop.Result, error) {
 func (k *Kubelets) syncKind(ctx context.Context, key key) error {
 	switch key.kind {
 	case ofAssignment:
-		return k.syncAssignment(ctx, key)
+		return k.assigner.sync(ctx, key)
 	case ofStatic:
-		k.syncStatic(ctx, key)
+		k.statics.sync(ctx, key)
 		return nil
 	case ofPressure:
 		if k.shards.owns(key.id) {
-			k.syncPressure(key)
+			k.pressure.sync(key)
 		}
 		return nil
 	}
@@ -271,21 +197,7 @@ func (k *Kubelets) settled(key key) bool {
 	return e != nil && !e.stale.Load() && k.shards.owns(e.node) && e.upToDate(k.opts.Clock.Now())
 }
 
-func (k *Kubelets) stop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, h := range k.handlers {
-		// If the informer has stopped already, there is nothing to remove.
-		_ = h.informer.RemoveEventHandler(h.registration)
-	}
-	k.loop.Close()
-	k.due.Close()
-	if k.ownsInformers() {
-		k.informers.Shutdown()
-	}
-}
-
-func (k *Kubelets) observePod(obj any) {
+func (k *podWorker) observePod(obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" {
 		return
@@ -299,14 +211,7 @@ func (k *Kubelets) observePod(obj any) {
 	}
 }
 
-// offer queues a pod of which there is news, if this process simulates its node.
-func (k *Kubelets) offer(pod *corev1.Pod) {
-	if k.shards.owns(pod.Spec.NodeName) {
-		k.loop.Offer(podKey(string(pod.UID)))
-	}
-}
-
-func (k *Kubelets) losePod(obj any) {
+func (k *podWorker) losePod(obj any) {
 	if pod, ok := obj.(*corev1.Pod); ok && k.pods.lose(pod) {
 		k.observations.leave(pod.UID)
 		k.loop.Add(podKey(string(pod.UID)))

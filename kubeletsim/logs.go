@@ -14,7 +14,7 @@ import (
 // OpenLog returns a function that writes the log of one run of the container opts.Container.
 // It returns the errors that a kubelet would. The log follows from the container's program and
 // the cluster's time; up to script.KeepLines lines of a run are available.
-func (k *Kubelets) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
+func (k *serving) OpenLog(pod *corev1.Pod, opts *corev1.PodLogOptions) (write func(ctx context.Context, w io.Writer) error, err error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
 		return nil, k.notSimulated(pod.Spec.NodeName)

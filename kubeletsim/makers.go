@@ -48,9 +48,9 @@ const accountOfAll = "default"
 
 // noteMaker records the namespace of a pod that has ended if its program may have created Secrets, and wakes the pods
 // that miss some. It asks at the pod's end, because a chart may delete the permissions of a hook thereafter.
-func (k *Kubelets) noteMaker(ctx context.Context, e *podEntry, pod *corev1.Pod) error {
+func (s *supplies) noteMaker(ctx context.Context, e *podEntry, pod *corev1.Pod) error {
 	passed := func(c lifecycle.Container) bool { return c.Kind == podspec.AppContainer && lifecycle.Succeeded(&c) }
-	unknown := func(c corev1.Container) bool { return !k.images.Of(&c).Known }
+	unknown := func(c corev1.Container) bool { return !s.images.Of(&c).Known }
 	account := pod.Spec.ServiceAccountName
 	if account == "" || account == accountOfAll || !slices.ContainsFunc(e.state.Containers, passed) || !slices.ContainsFunc(pod.Spec.Containers, unknown) {
 		return nil
@@ -60,26 +60,26 @@ func (k *Kubelets) noteMaker(ctx context.Context, e *podEntry, pod *corev1.Pod) 
 		User: of.GetName(), Groups: append(of.GetGroups(), user.AllAuthenticated),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: pod.Namespace, Verb: "create", Version: "v1", Resource: "secrets"},
 	}}
-	answer, err := k.opts.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	answer, err := s.opts.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("asking whether %s may create secrets: %w", of.GetName(), err)
 	}
 	if !answer.Status.Allowed {
 		return nil
 	}
-	k.makers.add(pod.Namespace)
-	for _, s := range k.supplies.secretsIn(pod.Namespace) {
-		k.supplied(s)
+	s.makers.add(pod.Namespace)
+	for _, secret := range s.secretsIn(pod.Namespace) {
+		s.supplied(secret)
 	}
 	return nil
 }
 
 // assume reports whether a need of a pod is assumed to be met. An event says so, once.
-func (k *Kubelets) assume(e *podEntry, pod *corev1.Pod, n lifecycle.Need) bool {
-	if !n.Secret || n.Found || !k.makers.in(pod.Namespace) {
+func (s *supplies) assume(e *podEntry, pod *corev1.Pod, n lifecycle.Need) bool {
+	if !n.Secret || n.Found || !s.makers.in(pod.Namespace) {
 		return false
 	}
-	node := k.nodes.Get(pod.Spec.NodeName)
+	node := s.nodes.Get(pod.Spec.NodeName)
 	if node == nil || e.assumed[n.Name] {
 		return true
 	}
@@ -87,7 +87,7 @@ func (k *Kubelets) assume(e *podEntry, pod *corev1.Pod, n lifecycle.Need) bool {
 		e.assumed = map[string]bool{}
 	}
 	e.assumed[n.Name] = true
-	k.report(node, pod, []lifecycle.Event{{
+	s.report(node, pod, []lifecycle.Event{{
 		Kind: corev1.EventTypeNormal, Reason: "SecretAssumed",
 		Message: fmt.Sprintf("The secret %q does not exist, but a program of unknown content may have created it: its content is unknown", n.Name),
 	}})

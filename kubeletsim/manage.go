@@ -22,13 +22,13 @@ import (
 //
 // A Node that was deleted and created again between two lists of the informer arrives as an
 // update with another UID.
-func (k *Kubelets) observeNode(obj any) {
+func (k *nodeManager) observeNode(obj any) {
 	object, ok := obj.(*corev1.Node)
 	if !ok {
 		return
 	}
-	k.observeAttached(object)
-	k.offerStatic(object.Name)
+	k.attaching.observe(object)
+	k.statics.offerOn(object.Name)
 	k.markChanged(object.Name)
 	n := k.nodes.Get(object.Name)
 	if n != nil && (n.Reconfigured(object) || k.rules.Load() != nil && n.Demanding()) {
@@ -38,7 +38,7 @@ func (k *Kubelets) observeNode(obj any) {
 		return
 	}
 	if k.shards != nil {
-		k.observeShared(object)
+		k.assigner.observeShared(object)
 		return
 	}
 	if n == nil || n.LoseTo(object.UID) || n.AwaitsRange() && object.Spec.PodCIDR != "" {
@@ -47,7 +47,7 @@ func (k *Kubelets) observeNode(obj any) {
 }
 
 // loseNode queues a node whose Node was deleted, so that its simulation ends.
-func (k *Kubelets) loseNode(obj any) {
+func (k *nodeManager) loseNode(obj any) {
 	object, ok := obj.(*corev1.Node)
 	if !ok {
 		return
@@ -66,13 +66,13 @@ func (k *Kubelets) loseNode(obj any) {
 // adoptNode starts to simulate the Node of a name that is not simulated yet or whose Node was
 // deleted. It returns nil if the Node does not exist, is not to be simulated, or no addresses
 // are left. It reads the API, because the informer may be behind.
-func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node) (*nodes.Node, error) {
+func (k *nodeManager) adoptNode(ctx context.Context, name string, lost *nodes.Node) (*nodes.Node, error) {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("looking for node %s: %w", name, err)
 	}
 	if err == nil && lost != nil && lost.Regain(object.UID) {
-		k.releaseLost(lost)
+		k.attaching.releaseLost(lost)
 		return lost, nil
 	}
 	if err != nil || !k.manages(object) {
@@ -86,7 +86,7 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 	switch {
 	case err != nil:
 		k.endNode(lost)
-		return nil, k.refuse(ctx, object, err)
+		return nil, k.assigner.refuse(ctx, object, err)
 	case n == nil:
 		k.endNode(lost)
 		return nil, nil // it is said above
@@ -102,7 +102,7 @@ func (k *Kubelets) adoptNode(ctx context.Context, name string, lost *nodes.Node)
 
 // place adds a node for a Node. It returns nil for a Node of several processes that has no
 // addresses yet: observeNode follows.
-func (k *Kubelets) place(object *corev1.Node) (*nodes.Node, error) {
+func (k *nodeManager) place(object *corev1.Node) (*nodes.Node, error) {
 	if k.shards == nil {
 		return k.nodes.Adopt(object)
 	}
@@ -114,7 +114,7 @@ func (k *Kubelets) place(object *corev1.Node) (*nodes.Node, error) {
 
 // settle makes a new node take over the pods already bound to its name, and then opens it to
 // others.
-func (k *Kubelets) settle(n *nodes.Node) {
+func (k *nodeManager) settle(n *nodes.Node) {
 	for _, uid := range k.pods.on(n.Name) {
 		e := k.pods.get(uid)
 		if e == nil {
@@ -132,7 +132,7 @@ func (k *Kubelets) settle(n *nodes.Node) {
 		}
 	}
 	n.Settled()
-	k.releaseLost(n)
+	k.attaching.releaseLost(n)
 	if n.Demands() || n.ImageBytes() > 0 {
 		k.loop.Add(pressureKey(n.Name))
 	}
@@ -141,7 +141,7 @@ func (k *Kubelets) settle(n *nodes.Node) {
 // endNode ends the simulation of a node whose Node was deleted. Its pods are left to the pod
 // garbage collector. The node is dropped with its last pod, so that no other node gets an
 // address that a pod still has.
-func (k *Kubelets) endNode(n *nodes.Node) {
+func (k *nodeManager) endNode(n *nodes.Node) {
 	if n == nil {
 		return
 	}
@@ -151,28 +151,18 @@ func (k *Kubelets) endNode(n *nodes.Node) {
 	k.dropNode(n)
 }
 
-// dropNode removes a lost node without pods.
-func (k *Kubelets) dropNode(n *nodes.Node) {
-	if !n.IsLost() || len(k.pods.on(n.Name)) > 0 {
-		return
-	}
-	for _, name := range k.nodes.Remove(n) {
-		k.loop.Add(nodeKey(name)) // now there is room
-	}
-}
-
 // refuse reports that no addresses are left for a Node, by an event and by its Ready condition,
 // so that no pod is scheduled there.
-func (k *Kubelets) refuse(ctx context.Context, object *corev1.Node, why error) error {
+func (a *assigner) refuse(ctx context.Context, object *corev1.Node, why error) error {
 	why = fmt.Errorf("%w; this one begins when another is deleted", why)
-	if k.shards != nil || k.nodes.Refuse(object) {
-		k.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
-		if k.opts.Recorder != nil {
-			recorder := k.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})
+	if a.shards != nil || a.nodes.Refuse(object) {
+		a.opts.Logger.Error(why, "Cannot simulate a node", "node", klog.KObj(object))
+		if a.opts.Recorder != nil {
+			recorder := a.opts.Recorder.WithSource(corev1.EventSource{Component: Component, Host: object.Name})
 			reportNode(recorder, object.Name, object.UID, lifecycle.Event{Kind: corev1.EventTypeWarning, Reason: "CIDRNotAvailable", Message: why.Error()})
 		}
 	}
-	now := metav1.NewTime(k.opts.Clock.Now())
+	now := metav1.NewTime(a.opts.Clock.Now())
 	notReady := corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: why.Error(),
 		LastHeartbeatTime: now, LastTransitionTime: now,
@@ -181,7 +171,7 @@ func (k *Kubelets) refuse(ctx context.Context, object *corev1.Node, why error) e
 	if err != nil {
 		return fmt.Errorf("encoding the condition of node %s: %w", object.Name, err)
 	}
-	_, err = k.opts.Client.CoreV1().Nodes().Patch(ctx, object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = a.opts.Client.CoreV1().Nodes().Patch(ctx, object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("writing the condition of node %s: %w", object.Name, err)
 	}

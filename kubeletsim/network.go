@@ -26,7 +26,7 @@ import (
 )
 
 // newFabric returns the network of the cluster.
-func (k *Kubelets) newFabric() *fabric.Fabric {
+func (k *network) newFabric() *fabric.Fabric {
 	return fabric.New(fabric.Options{
 		Informers: k.informers, Seed: k.opts.Seed, Start: func() { k.informers.Start(k.ended) }, Now: k.opts.Clock.Now, Listens: k.listens, Cut: k.cut,
 		SyncPeriod: k.opts.Latencies.ServiceSync, AfterFunc: func(d time.Duration, do func()) { k.opts.Clock.AfterFunc(d, do) },
@@ -42,7 +42,7 @@ func (k *Kubelets) newFabric() *fabric.Fabric {
 
 // DisturbNetwork adds a fault of the network inside the cluster, until remove is called. Connections that pods of this process make
 // are met, calls of the API server, and, if the fault names the API server, nodes that it cuts off from it.
-func (k *Kubelets) DisturbNetwork(r *faults.Rule) (remove func()) {
+func (k *injector) DisturbNetwork(r *faults.Rule) (remove func()) {
 	end := k.fabric.Disturb(r)
 	if !r.Names(ends.APIServer) {
 		return end
@@ -52,7 +52,7 @@ func (k *Kubelets) DisturbNetwork(r *faults.Rule) (remove func()) {
 }
 
 // relink cuts the nodes off from the API server that faults of the network cut off, and no other ones.
-func (k *Kubelets) relink() {
+func (k *injector) relink() {
 	for _, name := range k.nodes.Names() {
 		if n := k.nodes.Get(name); n != nil {
 			k.relinkNode(n)
@@ -61,7 +61,7 @@ func (k *Kubelets) relink() {
 }
 
 // relinkNode is relink for one node. Its containers run on, and their connections do not change but for those to the API server.
-func (k *Kubelets) relinkNode(n *nodes.Node) {
+func (k *nodeManager) relinkNode(n *nodes.Node) {
 	peer := k.peerOf(n.Name)
 	if k.fabric.CutFromAPIServer(peer) {
 		k.flush(n) // not with the lock: its requests may take time
@@ -75,7 +75,7 @@ func (k *Kubelets) relinkNode(n *nodes.Node) {
 
 // unlink does what relinkNode does with the lock, so that the last of several faults decides. It reports whether the node is cut off
 // now and was not before.
-func (k *Kubelets) unlink(n *nodes.Node, peer *ends.Peer) (cut bool) {
+func (k *nodeManager) unlink(n *nodes.Node, peer *ends.Peer) (cut bool) {
 	k.linking.Lock()
 	defer k.linking.Unlock()
 	cut = k.fabric.CutFromAPIServer(peer)
@@ -92,7 +92,7 @@ func (k *Kubelets) unlink(n *nodes.Node, peer *ends.Peer) (cut bool) {
 }
 
 // peerOf returns a node as faults see it.
-func (k *Kubelets) peerOf(name string) *ends.Peer {
+func (k *network) peerOf(name string) *ends.Peer {
 	e := &ends.Peer{Node: name}
 	if n := k.nodes.Get(name); n != nil {
 		e.Address, _ = netip.ParseAddr(n.Address) // not valid if it has none
@@ -112,7 +112,7 @@ const (
 )
 
 // StopProxy stops the kube-proxy of a node: its rules of Services stay as they are until StartProxy was called as often.
-func (k *Kubelets) StopProxy(name string) error {
+func (k *injector) StopProxy(name string) error {
 	if k.nodes.Get(name) == nil {
 		return fmt.Errorf("stopping kube-proxy of node %s: %w", name, ErrNoNode)
 	}
@@ -121,14 +121,14 @@ func (k *Kubelets) StopProxy(name string) error {
 }
 
 // StartProxy ends StopProxy.
-func (k *Kubelets) StartProxy(name string) error {
+func (k *injector) StartProxy(name string) error {
 	k.fabric.StartView(name, viewStopped)
 	return nil
 }
 
 // listens returns what listens at a port of a pod; nil if nothing does. Of a pod that another process simulates, it is known what
 // its object shows.
-func (k *Kubelets) listens(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener {
+func (k *network) listens(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Listener {
 	if e := k.pods.get(pod.UID); e != nil && k.shards.owns(pod.Spec.NodeName) && k.nodes.Get(pod.Spec.NodeName) != nil {
 		return containers.Listens(e, port, protocol)
 	}
@@ -148,7 +148,7 @@ func Listens(pod *corev1.Pod, port int32, protocol corev1.Protocol) *reach.Liste
 }
 
 // cut returns why packets between two nodes are lost, which may be one node; empty if they are not.
-func (k *Kubelets) cut(from, to string) string {
+func (k *network) cut(from, to string) string {
 	for _, name := range []string{from, to} {
 		n := k.nodes.Get(name)
 		switch {
@@ -163,12 +163,12 @@ func (k *Kubelets) cut(from, to string) string {
 }
 
 // Enter says where a TCP connection goes that a program of this machine makes from outside of the cluster.
-func (k *Kubelets) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
+func (k *network) Enter(ctx context.Context, host string, port int32) (*reach.Path, error) {
 	return k.fabric.Enter(ctx, host, port)
 }
 
 // EnterFrom says where a TCP connection goes that a process of this machine makes in place of a pod.
-func (k *Kubelets) EnterFrom(ctx context.Context, pod types.NamespacedName, host string, port int32) (*reach.Path, error) {
+func (k *network) EnterFrom(ctx context.Context, pod types.NamespacedName, host string, port int32) (*reach.Path, error) {
 	from, err := k.podLister.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (k *Kubelets) EnterFrom(ctx context.Context, pod types.NamespacedName, host
 
 // ServeEntered answers a request over a connection whose path Enter returned. ok is false, and there is no answer, if its end does
 // not listen any more, or is the name server, which knows no HTTP.
-func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http.Request) (ok bool) {
+func (k *network) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http.Request) (ok bool) {
 	if path.APIServer || path.HealthCheck != nil {
 		k.serve(path, w, r)
 		return true
@@ -195,7 +195,7 @@ func (k *Kubelets) ServeEntered(path *reach.Path, w http.ResponseWriter, r *http
 }
 
 // serve answers a request at the end of a path.
-func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+func (k *network) serve(path *reach.Path, w http.ResponseWriter, r *http.Request) {
 	switch {
 	case path.Router != nil:
 		k.forward(path, w, r)
@@ -224,7 +224,7 @@ func (k *Kubelets) serve(path *reach.Path, w http.ResponseWriter, r *http.Reques
 
 // podAt returns the pod at the end of a path, and its node, which is nil if it is not known here. A pod that another process simulates
 // has what its object shows. The caller must call free.
-func (k *Kubelets) podAt(path *reach.Path) (n *nodes.Node, e containers.Pod, free func()) {
+func (k *network) podAt(path *reach.Path) (n *nodes.Node, e containers.Pod, free func()) {
 	n = k.nodes.Get(path.Node)
 	if own := k.pods.get(path.Pod.UID); own != nil && n != nil && k.shards.owns(path.Node) {
 		return n, own, func() {}
@@ -266,7 +266,7 @@ func serveHealthCheck(w http.ResponseWriter, h *reach.HealthCheck) {
 
 // Certificate returns the source of the certificate of a TLS server at the end of a path; nil: the server speaks no TLS, or nothing is
 // known of it.
-func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
+func (k *network) Certificate(path *reach.Path) secure.Source {
 	if path.APIServer {
 		return k.opts.APICertificate
 	}
@@ -288,7 +288,7 @@ func (k *Kubelets) Certificate(path *reach.Path) secure.Source {
 }
 
 // exchange answers data that is no request of HTTP at the end of a path.
-func (k *Kubelets) exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
+func (k *network) exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
 	if path.Listener != nil && path.Listener.Process != "" {
 		return k.containers.ExchangeProcess(ctx, path, data)
 	}

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
@@ -21,13 +20,13 @@ var errShared = errors.New("adding nodes: several processes simulate the nodes o
 
 // StopNode cuts a node off from the network: it renews no lease, writes no status and does not
 // act on its pods. Its containers go on running.
-func (k *Kubelets) StopNode(name string) error { return k.stopNode(name, false) }
+func (k *injector) StopNode(name string) error { return k.stopNode(name, false) }
 
 // CrashNode stops a node and its containers. After StartNode the containers have terminated
 // with exit code 255, reason Unknown.
-func (k *Kubelets) CrashNode(name string) error { return k.stopNode(name, true) }
+func (k *injector) CrashNode(name string) error { return k.stopNode(name, true) }
 
-func (k *Kubelets) stopNode(name string, crash bool) error {
+func (k *injector) stopNode(name string, crash bool) error {
 	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("stopping node %s: %w", name, ErrNoNode)
@@ -46,7 +45,7 @@ func (k *Kubelets) stopNode(name string, crash bool) error {
 // registers if necessary, possibly with other addresses, and does the actions that have become due. The
 // error is ErrNoNode if no node has the name, or if a client had created its Node, which was
 // deleted.
-func (k *Kubelets) StartNode(name string) error {
+func (k *injector) StartNode(name string) error {
 	switch restored, err := k.nodes.Restore(name); {
 	case err != nil:
 		return fmt.Errorf("starting node %s: %w", name, err)
@@ -69,23 +68,14 @@ func (k *Kubelets) StartNode(name string) error {
 	if crashed {
 		k.rebootPods(name)
 	}
-	k.releaseLost(n)
+	k.attaching.releaseLost(n)
 	k.wakeNode(name)
 	return nil
 }
 
-// rebootPods injects a Reboot into the pods of a machine that was down.
-func (k *Kubelets) rebootPods(name string) {
-	for _, uid := range k.pods.on(name) {
-		if e := k.pods.get(uid); e != nil {
-			e.occur(lifecycle.Occurrence{Kind: lifecycle.Reboot})
-		}
-	}
-}
-
 // SetNodeCondition makes a node's kubelet report memory, disk or PID pressure, or with Ready a
 // failed container runtime, or stop reporting it. Pods are neither evicted nor refused for it.
-func (k *Kubelets) SetNodeCondition(name string, condition corev1.NodeConditionType, trouble bool) error {
+func (k *injector) SetNodeCondition(name string, condition corev1.NodeConditionType, trouble bool) error {
 	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("setting %s of node %s: %w", condition, name, ErrNoNode)
@@ -98,23 +88,17 @@ func (k *Kubelets) SetNodeCondition(name string, condition corev1.NodeConditionT
 	return nil
 }
 
-func (k *Kubelets) wakeNode(name string) {
+func (k *nodeManager) wakeNode(name string) {
 	k.loop.Add(nodeKey(name))
 	k.loop.Add(pressureKey(name))
-	k.offerStatic(name)
+	k.statics.offerOn(name)
 	k.wakePods(name)
 	k.fabric.Changed()
 }
 
-func (k *Kubelets) wakePods(name string) {
-	for _, uid := range k.pods.on(name) {
-		k.loop.Add(podKey(string(uid)))
-	}
-}
-
 // AddNode adds a node, which registers once Run has begun. It fails if the name is taken or no
 // addresses are left.
-func (k *Kubelets) AddNode(spec nodes.Spec) error {
+func (k *nodeManager) AddNode(spec nodes.Spec) error {
 	if k.shards != nil {
 		return errShared
 	}
@@ -128,7 +112,7 @@ func (k *Kubelets) AddNode(spec nodes.Spec) error {
 
 // AddNodes adds n nodes like Options.Node with the next free names of the form node-N and
 // returns the names. On an error, it returns those that were added.
-func (k *Kubelets) AddNodes(n int) ([]string, error) {
+func (k *nodeManager) AddNodes(n int) ([]string, error) {
 	if k.shards != nil {
 		return nil, errShared
 	}
@@ -142,10 +126,10 @@ func (k *Kubelets) AddNodes(n int) ([]string, error) {
 
 // Nodes lists the simulated nodes, including stopped ones, in the order in which they were
 // added.
-func (k *Kubelets) Nodes() []string { return k.nodes.Names() }
+func (k *nodeManager) Nodes() []string { return k.nodes.Names() }
 
 // Pools lists the pools that the cluster began with. Nodes without a pool are the pool "node".
-func (k *Kubelets) Pools() []nodes.Pool {
+func (k *nodeManager) Pools() []nodes.Pool {
 	all := slices.Clone(k.opts.Pools)
 	if k.opts.Nodes > 0 {
 		all = append(all, nodes.Pool{Count: k.opts.Nodes, Node: k.opts.Node})

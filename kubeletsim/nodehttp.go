@@ -21,7 +21,7 @@ const metricsText = "text/plain; version=0.0.4; charset=utf-8"
 // NodeHandler returns the kubelet's own HTTP endpoints: /healthz, /pods, /metrics, /metrics/cadvisor,
 // /metrics/resource, /stats/summary, /configz and /containerLogs, and kwok's Metrics at their paths. It
 // is nil if no simulated node has the name, or the node is out of reach.
-func (k *Kubelets) NodeHandler(name string) http.Handler {
+func (k *serving) NodeHandler(name string) http.Handler {
 	n := k.nodes.Get(name)
 	if n == nil || !n.Reachable() {
 		return nil
@@ -52,7 +52,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 }
 
 // podsOf lists the pods that are bound to the node.
-func (k *Kubelets) podsOf(n *nodes.Node) *corev1.PodList {
+func (k *serving) podsOf(n *nodes.Node) *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{}}
 	for _, uid := range k.pods.on(n.Name) {
 		if e := k.pods.get(uid); e != nil {
@@ -66,7 +66,7 @@ func (k *Kubelets) podsOf(n *nodes.Node) *corev1.PodList {
 }
 
 // configOf returns the part of a kubelet's configuration that the simulation follows.
-func (k *Kubelets) configOf(n *nodes.Node) any {
+func (k *serving) configOf(n *nodes.Node) any {
 	pods := n.Allocatable[corev1.ResourcePods]
 	return map[string]any{"kubeletconfig": map[string]any{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -75,7 +75,7 @@ func (k *Kubelets) configOf(n *nodes.Node) any {
 }
 
 // writeNodeMetrics writes upstream's metrics of pods and containers, by their state.
-func (k *Kubelets) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
+func (k *serving) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 	var pods int
 	containers := map[string]int{"created": 0, "running": 0, "exited": 0}
 	for _, uid := range k.pods.on(n.Name) {
@@ -108,7 +108,7 @@ func (k *Kubelets) writeNodeMetrics(w http.ResponseWriter, n *nodes.Node) {
 }
 
 // serveContainerLog writes the present log of a container.
-func (k *Kubelets) serveContainerLog(w http.ResponseWriter, r *http.Request) {
+func (k *serving) serveContainerLog(w http.ResponseWriter, r *http.Request) {
 	pod, err := k.podLister.Pods(r.PathValue("namespace")).Get(r.PathValue("pod"))
 	if err != nil {
 		http.Error(w, fmt.Sprintf("pod %q does not exist", r.PathValue("pod")), http.StatusNotFound)

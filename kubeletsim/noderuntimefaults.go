@@ -15,7 +15,7 @@ const runtimePatience = 30 * time.Second
 
 // HangNode makes a node's container runtime hang. The kubelet continues to renew its lease but
 // cannot act on its pods, and reports NotReady after 30 seconds.
-func (k *Kubelets) HangNode(name string) error {
+func (k *injector) HangNode(name string) error {
 	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("hanging node %s: %w", name, ErrNoNode)
@@ -30,13 +30,13 @@ func (k *Kubelets) HangNode(name string) error {
 }
 
 // UnhangNode ends HangNode. The kubelet then does the actions that have become due.
-func (k *Kubelets) UnhangNode(name string) error {
+func (k *injector) UnhangNode(name string) error {
 	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("unhanging node %s: %w", name, ErrNoNode)
 	}
 	n.Unhang()
-	k.releaseLost(n)
+	k.attaching.releaseLost(n)
 	if err := k.SetNodeCondition(name, corev1.NodeReady, false); err != nil {
 		return err
 	}
@@ -45,17 +45,17 @@ func (k *Kubelets) UnhangNode(name string) error {
 }
 
 // SlowNode adds by to the start time of pods on a node; 0 ends it.
-func (k *Kubelets) SlowNode(name string, by time.Duration) error {
+func (k *injector) SlowNode(name string, by time.Duration) error {
 	return k.suffer(name, func(n *nodes.Node) { n.SetSlow(by) })
 }
 
 // SkewNode sets the offset of a node's clock, which applies to the times in its status and
 // lease; 0 ends it.
-func (k *Kubelets) SkewNode(name string, by time.Duration) error {
+func (k *injector) SkewNode(name string, by time.Duration) error {
 	return k.suffer(name, func(n *nodes.Node) { n.SetSkew(by) })
 }
 
-func (k *Kubelets) suffer(name string, change func(*nodes.Node)) error {
+func (k *injector) suffer(name string, change func(*nodes.Node)) error {
 	n := k.nodes.Get(name)
 	if n == nil {
 		return fmt.Errorf("breaking node %s: %w", name, ErrNoNode)
@@ -66,7 +66,7 @@ func (k *Kubelets) suffer(name string, change func(*nodes.Node)) error {
 }
 
 // ClockChanges writes the heartbeats that were sent by the old time, before the cluster's clock is set.
-func (k *Kubelets) ClockChanges() {
+func (k *nodeManager) ClockChanges() {
 	for _, n := range k.named("") {
 		k.flush(n)
 	}
@@ -74,7 +74,7 @@ func (k *Kubelets) ClockChanges() {
 
 // ClockChanged makes reachable kubelets report at once after the cluster's clock was set,
 // because timers of the old time may be far in the future.
-func (k *Kubelets) ClockChanged() {
+func (k *nodeManager) ClockChanged() {
 	for _, name := range k.nodes.Names() {
 		n := k.nodes.Get(name)
 		if n == nil || !n.Reachable() {

@@ -176,7 +176,7 @@ func (o *observations) assumeLocked(pod *corev1.Pod, replaces string, seen *life
 
 // Assumptions returns the assumptions about pods that follow from observations, by pod and container. It is
 // empty without Options.Observe.
-func (k *Kubelets) Assumptions() []Assumption {
+func (k *podWorker) Assumptions() []Assumption {
 	k.observations.mu.Lock()
 	defer k.observations.mu.Unlock()
 	all := slices.Clone(k.observations.assumed)
@@ -187,14 +187,14 @@ func (k *Kubelets) Assumptions() []Assumption {
 }
 
 // Observe is Options.Observe for objects that are loaded into the cluster from now on.
-func (k *Kubelets) Observe() {
+func (k *podWorker) Observe() {
 	k.observing.Store(true)
 	k.nodes.KeepHealth()
 }
 
 // observeHealth records the observation of a pod of another cluster when it is first seen, and that an observed
 // pod is being deleted.
-func (k *Kubelets) observeHealth(pod *corev1.Pod) {
+func (k *podWorker) observeHealth(pod *corev1.Pod) {
 	if !k.observing.Load() {
 		return
 	}
@@ -208,7 +208,7 @@ func (k *Kubelets) observeHealth(pod *corev1.Pod) {
 }
 
 // Timers returns when the kubelets look at pods again without an event, by UID.
-func (k *Kubelets) Timers() map[types.UID]time.Time {
+func (k *podWorker) Timers() map[types.UID]time.Time {
 	pods := map[types.UID]time.Time{}
 	for key, due := range k.due.All() {
 		if key.kind == ofPod {
@@ -223,7 +223,7 @@ func (k *Kubelets) Timers() map[types.UID]time.Time {
 }
 
 // Reachable reports whether the kubelet of a node reaches the API; false if there is no such node.
-func (k *Kubelets) Reachable(node string) bool {
+func (k *nodeManager) Reachable(node string) bool {
 	n := k.nodes.Get(node)
 	return n != nil && n.Reachable()
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -145,22 +144,6 @@ func (o *Options) ownInformers() (informers.Kinds, error) {
 	config := rest.CopyConfig(o.Config)
 	config.UserAgent = "minikcm/" + Component
 	return informers.KindsFor(config, o.Ledger)
-}
-
-// asNode returns the context of the requests that the kubelet of a node makes.
-func (k *Kubelets) asNode(ctx context.Context, node string) context.Context {
-	if k.opts.AsNode == nil {
-		return ctx
-	}
-	return k.opts.AsNode(ctx, node)
-}
-
-// create creates a Node, as its kubelet if that may.
-func (k *Kubelets) create(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
-	if k.opts.MayRegister == nil || k.opts.MayRegister(node) {
-		ctx = k.asNode(ctx, node.Name)
-	}
-	return k.opts.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 }
 
 func (o *Options) versions() nodes.Versions {

@@ -14,19 +14,19 @@ import (
 // CrashContainer ends a running container of the pod with the exit code, or all of them if
 // container is empty. The restart policy decides what follows. It fails if the pod is not on a
 // simulated node or has no such container. It does not wait for the status to be written.
-func (k *Kubelets) CrashContainer(pod types.NamespacedName, container string, exitCode int32) error {
+func (k *injector) CrashContainer(pod types.NamespacedName, container string, exitCode int32) error {
 	return k.hit(pod, lifecycle.Occurrence{Container: container, ExitCode: exitCode})
 }
 
 // OOMKillContainer is CrashContainer with exit code 137 and reason OOMKilled, as from the
 // kernel's OOM killer.
-func (k *Kubelets) OOMKillContainer(pod types.NamespacedName, container string) error {
+func (k *injector) OOMKillContainer(pod types.NamespacedName, container string) error {
 	return k.hit(pod, lifecycle.Occurrence{Container: container, ExitCode: lifecycle.ExitKilled, Reason: usage.ReasonOOMKilled})
 }
 
 // FailReadiness makes the readiness probe of a running container fail with the message, or of
 // all containers if container is empty, until RestoreReadiness or the container's end.
-func (k *Kubelets) FailReadiness(pod types.NamespacedName, container, why string) error {
+func (k *injector) FailReadiness(pod types.NamespacedName, container, why string) error {
 	if why == "" {
 		why = "simulated fault"
 	}
@@ -34,18 +34,18 @@ func (k *Kubelets) FailReadiness(pod types.NamespacedName, container, why string
 }
 
 // RestoreReadiness ends FailReadiness.
-func (k *Kubelets) RestoreReadiness(pod types.NamespacedName, container string) error {
+func (k *injector) RestoreReadiness(pod types.NamespacedName, container string) error {
 	return k.hit(pod, lifecycle.Occurrence{Container: container, Kind: lifecycle.RestoreReadiness})
 }
 
 // FailImagePull makes every pull of the image fail with the message; an empty message ends it.
 // Running containers and nodes that have the image are not affected, unless the pull policy is
 // Always.
-func (k *Kubelets) FailImagePull(image, message string) {
-	k.imageErrors.Set(podspec.ImageName(image), message)
+func (k *injector) FailImagePull(image, message string) {
+	k.pulls.Set(podspec.ImageName(image), message)
 }
 
-func (k *Kubelets) hit(name types.NamespacedName, f lifecycle.Occurrence) error {
+func (k *injector) hit(name types.NamespacedName, f lifecycle.Occurrence) error {
 	pod, err := k.podLister.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
 		return fmt.Errorf("breaking pod %s: %w", name, err)

@@ -59,7 +59,7 @@ func (t *podTable) renew(e *podEntry) {
 }
 
 // loseListed handles the deletion of a pod that a list had and the informer never delivered.
-func (k *Kubelets) loseListed(pod *corev1.Pod, err error) {
+func (k *podWorker) loseListed(pod *corev1.Pod, err error) {
 	if k.shards != nil && apierrors.IsNotFound(err) {
 		k.losePod(pod)
 	}

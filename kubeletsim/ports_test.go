@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	//lint:ignore SA1019 client-go's port forwarding speaks it
 	"k8s.io/apimachinery/pkg/util/httpstream" // as above
 	"k8s.io/apimachinery/pkg/util/intstr"

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/internal/usage"
@@ -19,9 +18,9 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
-// updateUsage queues the node of a pod for a look at its resources if the pod's use of them may have
+// update queues the node of a pod for a look at its resources if the pod's use of them may have
 // changed. That costs nothing on a node where no pod declares its usage.
-func (k *Kubelets) updateUsage(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
+func (k *pressure) update(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 	model := k.model()
 	declares := (len(pod.Annotations) > 0 || model.Rules != nil) && model.DeclaresDemand(pod)
 	stores := k.watchFiles(n, e, pod)
@@ -41,7 +40,7 @@ func (k *Kubelets) updateUsage(n *nodes.Node, e *podEntry, pod *corev1.Pod) {
 
 // watchFiles reports whether a pod has stored files and has limits for that. From the first call on,
 // the node of such a pod is queued when its files change: as often as the node looks at them.
-func (k *Kubelets) watchFiles(n *nodes.Node, e *podEntry, pod *corev1.Pod) (stores bool) {
+func (k *pressure) watchFiles(n *nodes.Node, e *podEntry, pod *corev1.Pod) (stores bool) {
 	if !eviction.LimitsStorage(pod) {
 		return false
 	}
@@ -60,7 +59,7 @@ func (k *Kubelets) watchFiles(n *nodes.Node, e *podEntry, pod *corev1.Pod) (stor
 }
 
 // digestOfDemand hashes the inputs of a pod's usage; 0 if nothing runs.
-func (k *Kubelets) digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
+func (k *pressure) digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 {
 	if len(runs) == 0 {
 		return 0
 	}
@@ -82,9 +81,9 @@ func (k *Kubelets) digestOfDemand(pod *corev1.Pod, runs []lifecycle.Run) uint64 
 	return h.Sum64()
 }
 
-// syncPressure does the due actions on a node that may run short of a resource, and sets the time of the
+// sync does the due actions on a node that may run short of a resource, and sets the time of the
 // next ones (package eviction).
-func (k *Kubelets) syncPressure(key key) {
+func (k *pressure) sync(key key) {
 	n := k.nodes.Get(key.id)
 	if n == nil || !n.Active() {
 		k.due.Set(key, time.Time{})
@@ -95,7 +94,7 @@ func (k *Kubelets) syncPressure(key key) {
 	if boots := n.BootCount(); boots != n.Boots {
 		n.Boots, n.State, n.Plan, n.CollectionFailed = boots, eviction.State{}, eviction.Plan{}, false
 	}
-	view := k.pressureOn(n)
+	view := k.on(n)
 	for k.killForMemory(n, &view, now) {
 	}
 	if n.Plan.Collect && !now.Before(n.Plan.At) {
@@ -114,7 +113,7 @@ func (k *Kubelets) syncPressure(key key) {
 }
 
 // configure reads the node's rules for evictions if they have changed.
-func (k *Kubelets) configure(n *nodes.Node) {
+func (k *pressure) configure(n *nodes.Node) {
 	object, _ := k.nodeLister.Get(n.Name) // nil until the informer has it
 	configuration, changed := n.Configure(object)
 	if !changed && n.Policy != nil {
@@ -127,9 +126,9 @@ func (k *Kubelets) configure(n *nodes.Node) {
 	}
 }
 
-// pressureOn returns the usage of the pods on a node. If no pod declares its usage, only files count for which pods have
+// on returns the usage of the pods on a node. If no pod declares its usage, only files count for which pods have
 // limits: the default usage of a pod is no reason to evict one.
-func (k *Kubelets) pressureOn(n *nodes.Node) eviction.Node {
+func (k *pressure) on(n *nodes.Node) eviction.Node {
 	view := eviction.Node{Capacity: n.Capacity(), Allocatable: n.Allocatable}
 	declared, model := n.Demanding(), k.model()
 	if n.ImageBytes() > 0 {
@@ -195,7 +194,7 @@ func containerOf(pod *corev1.Pod, name string) *corev1.Container {
 }
 
 // killForMemory kills a container because the node's memory is exhausted; false if it is not.
-func (k *Kubelets) killForMemory(n *nodes.Node, view *eviction.Node, now time.Time) bool {
+func (k *pressure) killForMemory(n *nodes.Node, view *eviction.Node, now time.Time) bool {
 	victim, ok := eviction.OutOfMemory(n.Policy, view, now)
 	if !ok {
 		return false
@@ -227,7 +226,7 @@ func processID(v eviction.Victim) uint32 {
 }
 
 // evict executes the kubelet's decision.
-func (k *Kubelets) evict(n *nodes.Node, view *eviction.Node, out eviction.Outcome) {
+func (k *pressure) evict(n *nodes.Node, view *eviction.Node, out eviction.Outcome) {
 	if out.Reclaim != "" {
 		k.reportNode(n, []lifecycle.Event{{
 			Kind: corev1.EventTypeWarning, Reason: "EvictionThresholdMet", Message: "Attempting to reclaim " + string(out.Reclaim),
@@ -239,12 +238,5 @@ func (k *Kubelets) evict(n *nodes.Node, view *eviction.Node, out eviction.Outcom
 		for i := range view.Pods {
 			view.Pods[i].Evicted = view.Pods[i].Evicted || view.Pods[i].Object.UID == e.Pod
 		}
-	}
-}
-
-// occur passes an occurrence to the worker of a pod.
-func (k *Kubelets) occur(pod types.UID, o lifecycle.Occurrence) {
-	if e := k.pods.get(pod); e != nil {
-		e.Occur(o)
 	}
 }

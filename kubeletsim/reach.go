@@ -25,20 +25,20 @@ import (
 
 // Reach answers whether a connection in the cluster arrives. Its error is a *reach.InvalidError or a *reach.NotFoundError for a
 // question that cannot be answered.
-func (k *Kubelets) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, error) {
+func (k *network) Reach(ctx context.Context, ask *reach.Ask) (*reach.Report, error) {
 	return k.fabric.Answer(ctx, ask)
 }
 
 // ReachMatrix answers which workloads, or namespaces, connect to which. Its error is a *reach.InvalidError if there are too many.
-func (k *Kubelets) ReachMatrix(ctx context.Context, ask *reach.MatrixAsk) (*reach.Matrix, error) {
+func (k *network) ReachMatrix(ctx context.Context, ask *reach.MatrixAsk) (*reach.Matrix, error) {
 	return k.fabric.Matrix(ctx, ask)
 }
 
 // SetClusterPolicies replaces the cluster-wide policies of the network.
-func (k *Kubelets) SetClusterPolicies(all []*policy.ClusterPolicy) { k.fabric.SetClusterPolicies(all) }
+func (k *network) SetClusterPolicies(all []*policy.ClusterPolicy) { k.fabric.SetClusterPolicies(all) }
 
 // FollowReach calls changed after each change on which answers of Reach may depend, until ctx ends. Calls may overlap.
-func (k *Kubelets) FollowReach(ctx context.Context, changed func()) error {
+func (k *network) FollowReach(ctx context.Context, changed func()) error {
 	return k.fabric.Follow(ctx, changed)
 }
 

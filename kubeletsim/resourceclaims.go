@@ -16,7 +16,7 @@ import (
 
 // unprepared returns the need of the first resource claim that a pod cannot use: one that does not
 // exist, or is not allocated or not reserved for it. The pod is synced when the claim changes.
-func (k *Kubelets) unprepared(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
+func (s *supplies) unprepared(ctx context.Context, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	claims := pod.Spec.ResourceClaims
 	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
 		claims = append(slices.Clip(claims), corev1.PodResourceClaim{ResourceClaimName: &extended.ResourceClaimName})
@@ -29,7 +29,7 @@ func (k *Kubelets) unprepared(ctx context.Context, pod *corev1.Pod) ([]lifecycle
 		if name == nil {
 			continue
 		}
-		claim, err := k.opts.Client.ResourceV1().ResourceClaims(pod.Namespace).Get(ctx, *name, metav1.GetOptions{})
+		claim, err := s.opts.Client.ResourceV1().ResourceClaims(pod.Namespace).Get(ctx, *name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), isNotOurs(err):
 			err = fmt.Errorf("fetch ResourceClaim %s: %w", *name, err)
@@ -46,7 +46,7 @@ func (k *Kubelets) unprepared(ctx context.Context, pod *corev1.Pod) ([]lifecycle
 		}
 		if err != nil {
 			return []lifecycle.Need{lifecycle.NotPrepared(err)},
-				k.await(supply{ofResourceClaim, types.NamespacedName{Namespace: pod.Namespace, Name: *name}}, pod.UID)
+				s.await(supply{ofResourceClaim, types.NamespacedName{Namespace: pod.Namespace, Name: *name}}, pod.UID)
 		}
 	}
 	return nil, nil

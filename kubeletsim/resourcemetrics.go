@@ -59,7 +59,7 @@ func resourceMetrics(r reading) []resourceMetric {
 }
 
 // writeResourceMetrics writes the metrics of a node with the time of their reading.
-func (k *Kubelets) writeResourceMetrics(ctx context.Context, w http.ResponseWriter, n *nodes.Node) {
+func (k *serving) writeResourceMetrics(ctx context.Context, w http.ResponseWriter, n *nodes.Node) {
 	metered, err := k.meter(ctx, n)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -25,7 +25,7 @@ type Sender func(next *reach.Path, w http.ResponseWriter, r *http.Request)
 
 // routing is a request at a router.
 type routing struct {
-	k       *Kubelets
+	k       *network
 	path    *reach.Path
 	request *routes.Request
 	send    Sender

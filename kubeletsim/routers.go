@@ -16,7 +16,7 @@ import (
 )
 
 // Forward lets the router at the end of a path answer a request. It calls send for each attempt to get an answer of a server.
-func (k *Kubelets) Forward(path *reach.Path, w http.ResponseWriter, r *http.Request, send Sender) {
+func (k *network) Forward(path *reach.Path, w http.ResponseWriter, r *http.Request, send Sender) {
 	if path.Listener.TLS && secure.Refuse(w, r) {
 		return
 	}
@@ -166,7 +166,7 @@ func (c *changed) Write(data []byte) (int, error) {
 func (c *changed) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // forward answers a request of a program in a container at a router.
-func (k *Kubelets) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) {
+func (k *network) forward(path *reach.Path, w http.ResponseWriter, r *http.Request) {
 	k.Forward(path, w, r, func(next *reach.Path, w http.ResponseWriter, out *http.Request) {
 		k.serve(next, w, out)
 		if next.Listener.Unknown && r.Method != http.MethodHead {
@@ -177,6 +177,6 @@ func (k *Kubelets) forward(path *reach.Path, w http.ResponseWriter, r *http.Requ
 
 // Certificates returns the names of the Secrets that may have the certificate of the router at the end of a path for a host, the preferred
 // one first.
-func (k *Kubelets) Certificates(ctx context.Context, path *reach.Path, host string) ([]types.NamespacedName, error) {
+func (k *network) Certificates(ctx context.Context, path *reach.Path, host string) ([]types.NamespacedName, error) {
 	return k.fabric.Certificates(ctx, *path.Router, routes.HostOf(host), path.Frontend.Port.Port)
 }

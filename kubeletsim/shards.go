@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -175,9 +174,6 @@ func (k *Kubelets) Lose(ctx context.Context, shard int) {
 	s.mu.Unlock()
 }
 
-// nodeNames returns the names of the Nodes that the informer has.
-func (k *Kubelets) nodeNames() []string { return k.nodeInformer.GetStore().ListKeys() }
-
 // enter returns the context of work with a pod or a node. It returns false, and drops what was simulated, if another process simulates it.
 func (k *Kubelets) enter(ctx context.Context, key key) (context.Context, bool) {
 	if k.shards == nil {
@@ -217,7 +213,7 @@ func (k *Kubelets) drop(key key) {
 	pod, gone, _ := e.look()
 	if gone {
 		k.pods.remove(pod.UID)
-		k.freeAddresses(e.node)
+		k.assigner.free(e.node)
 	} else if e.known {
 		k.pods.renew(e)
 	}
@@ -247,22 +243,4 @@ func (k *Kubelets) declare(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// manages reports whether a Node that a client created is simulated.
-func (k *Kubelets) manages(object *corev1.Node) bool {
-	return k.opts.ManageNodes.Manages(object) || k.shards != nil && nodes.IsDeclared(object)
-}
-
-// Simulates reports whether the node, if it is a simulated one, is simulated by this process.
-func (k *Kubelets) Simulates(node string) bool { return k.shards.owns(node) }
-
-// notSimulated returns the error of a request that needs a node's machine, which is not here.
-func (k *Kubelets) notSimulated(node string) error {
-	if k.shards != nil && !k.shards.owns(node) {
-		return apierrors.NewInternalError(fmt.Errorf("node %s is in shard %02d, which another process on this etcd simulates: "+
-			"send the request to the API server of that process, the holder of the Lease kube-system/minikcm-nodes-%02d",
-			node, k.shards.of(node), k.shards.of(node)))
-	}
-	return apierrors.NewInternalError(fmt.Errorf("node %s is not a simulated one", node))
 }

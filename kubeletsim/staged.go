@@ -38,10 +38,13 @@ var (
 //	a Stage matches a pod before they have started it the sync finds that, and leaves the pod
 //	the last Stage for pods is deleted                they take the pod over as it is
 type staging struct {
+	*common
+	attaching *attaching
+
 	set atomic.Pointer[stages.Set]
 
 	mu    sync.Mutex
-	nodes map[string]bool
+	taken map[string]bool
 }
 
 func (s *staging) has(kind schema.GroupVersionKind) bool { return s.set.Load().Has(kind) }
@@ -53,22 +56,22 @@ func (s *staging) hasNode(name string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.nodes[name]
+	return s.taken[name]
 }
 
 func (s *staging) takeNode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nodes == nil {
-		s.nodes = map[string]bool{}
+	if s.taken == nil {
+		s.taken = map[string]bool{}
 	}
-	s.nodes[name] = true
+	s.taken[name] = true
 }
 
 func (s *staging) forgetNode(object *corev1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.nodes, object.Name)
+	delete(s.taken, object.Name)
 }
 
 // staged is a pod that Stages have taken over. The mutex of its entry guards it.
@@ -96,31 +99,31 @@ func (e *podEntry) releaseStaged(n *nodes.Node) {
 
 // SetStages makes the pods and nodes that match these Stages theirs. Those that Stages have taken
 // return to the simulation when no Stage for their kind is left.
-func (k *Kubelets) SetStages(set *stages.Set) {
-	k.staging.set.Store(set)
+func (s *staging) SetStages(set *stages.Set) {
+	s.set.Store(set)
 	if !set.Has(nodeKindOf) {
-		k.staging.mu.Lock()
-		clear(k.staging.nodes)
-		k.staging.mu.Unlock()
+		s.mu.Lock()
+		clear(s.taken)
+		s.mu.Unlock()
 	}
-	for _, uid := range k.pods.all() {
-		if e := k.pods.get(uid); e != nil && e.isTaken() {
+	for _, uid := range s.pods.all() {
+		if e := s.pods.get(uid); e != nil && e.isTaken() {
 			e.stale.Store(true)
-			k.loop.Add(podKey(string(uid)))
+			s.loop.Add(podKey(string(uid)))
 		}
 	}
 }
 
 // Acts reports whether a node is simulated and can act now.
-func (k *Kubelets) Acts(node string) bool {
-	n := k.nodes.Get(node)
+func (s *staging) Acts(node string) bool {
+	n := s.nodes.Get(node)
 	return n != nil && n.Active() && n.Reachable()
 }
 
 // TakePod ends the simulation of a pod.
-func (k *Kubelets) TakePod(pod *corev1.Pod) {
-	k.pods.observe(pod)
-	e := k.pods.get(pod.UID)
+func (s *staging) TakePod(pod *corev1.Pod) {
+	s.pods.observe(pod)
+	e := s.pods.get(pod.UID)
 	if e == nil {
 		return
 	}
@@ -130,16 +133,16 @@ func (k *Kubelets) TakePod(pod *corev1.Pod) {
 	e.mu.Unlock()
 	if !was {
 		e.stale.Store(true)
-		k.loop.Add(podKey(string(pod.UID)))
+		s.loop.Add(podKey(string(pod.UID)))
 	}
 }
 
 // TakeNode ends the updates of a node's status by the simulation, which still renews its lease.
-func (k *Kubelets) TakeNode(node string) { k.staging.takeNode(node) }
+func (s *staging) TakeNode(node string) { s.takeNode(node) }
 
 // NodeAddresses returns the addresses of a node.
-func (k *Kubelets) NodeAddresses(node string) []string {
-	n := k.nodes.Get(node)
+func (s *staging) NodeAddresses(node string) []string {
+	n := s.nodes.Get(node)
 	if n == nil {
 		return nil
 	}
@@ -147,8 +150,8 @@ func (k *Kubelets) NodeAddresses(node string) []string {
 }
 
 // PodAddresses returns the addresses of a pod. If it has none, it takes one of its node's range.
-func (k *Kubelets) PodAddresses(node string, uid types.UID) ([]string, error) {
-	e, n := k.pods.get(uid), k.nodes.Get(node)
+func (s *staging) PodAddresses(node string, uid types.UID) ([]string, error) {
+	e, n := s.pods.get(uid), s.nodes.Get(node)
 	if e == nil || n == nil || e.node != node {
 		return nil, fmt.Errorf("finding the address of pod %s: it is not on the simulated node %q", uid, node)
 	}
@@ -179,8 +182,8 @@ func (k *Kubelets) PodAddresses(node string, uid types.UID) ([]string, error) {
 }
 
 // claims reports whether a Stage matches an object.
-func (k *Kubelets) claims(kind schema.GroupVersionKind, object runtime.Object) bool {
-	set := k.staging.set.Load()
+func (s *staging) claims(kind schema.GroupVersionKind, object runtime.Object) bool {
+	set := s.set.Load()
 	if !set.Has(kind) {
 		return false
 	}
@@ -189,32 +192,32 @@ func (k *Kubelets) claims(kind schema.GroupVersionKind, object runtime.Object) b
 		return false
 	}
 	// The runner reports Stages that fail.
-	matching, _ := set.Matching(kind, &stages.Object{Content: content}, k.opts.Clock.Now())
+	matching, _ := set.Matching(kind, &stages.Object{Content: content}, s.opts.Clock.Now())
 	return len(matching) > 0
 }
 
 // claimsNode reports whether Stages write the status of a Node that is about to register.
-func (k *Kubelets) claimsNode(object *corev1.Node) bool {
-	if !k.staging.has(nodeKindOf) {
+func (s *staging) claimsNode(object *corev1.Node) bool {
+	if !s.has(nodeKindOf) {
 		return false
 	}
-	if k.claims(nodeKindOf, object) {
-		k.staging.takeNode(object.Name)
+	if s.claims(nodeKindOf, object) {
+		s.takeNode(object.Name)
 	}
-	return k.staging.hasNode(object.Name)
+	return s.hasNode(object.Name)
 }
 
 // isStaged reports, for the pod's worker, whether Stages write the pod's status: they have taken
 // it, or one matches it before the simulation has started it.
-func (k *Kubelets) isStaged(e *podEntry, pod *corev1.Pod) bool {
-	if !k.staging.has(podKind) {
-		k.takeBack(e)
+func (s *staging) isStaged(e *podEntry, pod *corev1.Pod) bool {
+	if !s.has(podKind) {
+		s.takeBack(e)
 		return false
 	}
 	if e.isTaken() {
 		return true
 	}
-	if e.known || !k.claims(podKind, pod) {
+	if e.known || !s.claims(podKind, pod) {
 		return false
 	}
 	e.mu.Lock()
@@ -224,7 +227,7 @@ func (k *Kubelets) isStaged(e *podEntry, pod *corev1.Pod) bool {
 }
 
 // takeBack makes the simulation take a pod over from Stages, as it is.
-func (k *Kubelets) takeBack(e *podEntry) {
+func (s *staging) takeBack(e *podEntry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.staged.taken {
@@ -237,30 +240,30 @@ func (k *Kubelets) takeBack(e *podEntry) {
 	}
 }
 
-// syncStaged does the kubelet's part for a pod that Stages have taken, and reports whether
+// sync does the kubelet's part for a pod that Stages have taken, and reports whether
 // they have: it holds the node's resources until the pod has ended, and deletes a terminating pod
 // that no Stage matches.
-func (k *Kubelets) syncStaged(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (staged bool, err error) {
-	if !k.isStaged(e, pod) {
+func (s *staging) sync(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (staged bool, err error) {
+	if !s.isStaged(e, pod) {
 		return false, nil
 	}
-	k.due.Set(podKey(string(pod.UID)), time.Time{})
+	s.due.Set(podKey(string(pod.UID)), time.Time{})
 	ended := lifecycle.Finished(pod)
 	switch {
 	case ended && !e.released:
 		e.released = true
-		k.release(n, pod)
-		k.releaseVolumes(n, pod.UID)
+		s.release(n, pod)
+		s.attaching.release(n, pod.UID)
 		e.files.Free()
 	case !ended && !e.known && !e.released:
 		n.Readmit(pod, netip.Addr{})
 	}
 	e.settled, e.wake = pod.ResourceVersion, time.Time{}
-	if !removable(pod) || k.claims(podKind, pod) {
+	if !removable(pod) || s.claims(podKind, pod) {
 		return true, nil
 	}
 	now := int64(0)
-	err = ignoreGone(k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	err = ignoreGone(s.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	}))
 	if err != nil {

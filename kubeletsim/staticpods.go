@@ -38,6 +38,7 @@ const refusedRetry = time.Minute
 //	syncStatic                                    creates the mirror pod Q of hash H
 //	Q arrives: syncPod                            Q takes the runtime over, with its restarts and addresses
 type statics struct {
+	*common
 	mu      sync.Mutex
 	folders map[types.NamespacedName]*staticpods.Folder
 	// kept are the runtimes, by node and hash.
@@ -136,82 +137,82 @@ func (s *statics) drop(node string, wanted []*corev1.Pod) []lifecycle.State {
 	return dropped
 }
 
-// observeStatics queues all nodes when the static pods of a ConfigMap may have changed.
-func (k *Kubelets) observeStatics(c *corev1.ConfigMap) {
-	changed, err := k.statics.update(c)
-	if err != nil && k.opts.Recorder != nil {
-		k.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "static pods: "+err.Error())
+// observe queues all nodes when the static pods of a ConfigMap may have changed.
+func (s *statics) observe(c *corev1.ConfigMap) {
+	changed, err := s.update(c)
+	if err != nil && s.opts.Recorder != nil {
+		s.opts.Recorder.WithSource(corev1.EventSource{Component: Component}).Event(c, corev1.EventTypeWarning, "InvalidSimulation", "static pods: "+err.Error())
 	}
 	if changed {
-		k.wakeStatics()
+		s.wake()
 	}
 }
 
-func (k *Kubelets) loseStatics(c *corev1.ConfigMap) {
-	if k.statics.forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
-		k.wakeStatics()
+func (s *statics) lose(c *corev1.ConfigMap) {
+	if s.forget(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}) {
+		s.wake()
 	}
 }
 
-func (k *Kubelets) wakeStatics() {
-	for _, name := range k.nodes.Names() {
-		k.loop.Add(staticKey(name))
+func (s *statics) wake() {
+	for _, name := range s.nodes.Names() {
+		s.loop.Add(staticKey(name))
 	}
 }
 
-// offerStatic queues the static pods of a node, if there are any.
-func (k *Kubelets) offerStatic(node string) {
-	if !k.statics.none() {
-		k.loop.Add(staticKey(node))
+// offerOn queues the static pods of a node, if there are any.
+func (s *statics) offerOn(node string) {
+	if !s.none() {
+		s.loop.Add(staticKey(node))
 	}
 }
 
-// syncStatic creates and deletes mirror pods, so that each static pod of a node has one.
-func (k *Kubelets) syncStatic(unbound context.Context, key key) {
-	k.due.Set(key, time.Time{})
-	ctx, owned := k.shards.enter(unbound, key.id)
-	n := k.nodes.Get(key.id)
-	object, err := k.nodeLister.Get(key.id)
+// sync creates and deletes mirror pods, so that each static pod of a node has one.
+func (s *statics) sync(unbound context.Context, key key) {
+	s.due.Set(key, time.Time{})
+	ctx, owned := s.shards.enter(unbound, key.id)
+	n := s.nodes.Get(key.id)
+	object, err := s.nodeLister.Get(key.id)
 	if !owned || n == nil || !n.Active() || err != nil {
 		return // the node queues the key when it is back
 	}
-	wanted := k.statics.on(object)
-	for _, state := range k.statics.drop(n.Name, wanted) {
+	wanted := s.on(object)
+	for _, state := range s.drop(n.Name, wanted) {
 		if state.Address.IsValid() {
 			n.ReleaseAddress(state.Address)
 		}
 	}
-	ctx = k.asNode(ctx, n.Name)
+	ctx = s.asNode(ctx, n.Name)
 	var retry time.Time
-	for _, action := range staticpods.Decide(wanted, k.mirrorsOn(n.Name)) {
-		err := k.applyStatic(ctx, action)
+	for _, action := range staticpods.Decide(wanted, s.mirrorsOn(n.Name)) {
+		err := s.apply(ctx, action)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			retry = sooner(retry, k.opts.Clock.Now().Add(k.failStatic(n, err)))
+			retry = sooner(retry, s.opts.Clock.Now().Add(s.fail(n, err)))
 		}
 	}
-	k.due.Set(key, retry)
+	s.due.Set(key, retry)
 }
 
-// failStatic reports that a request about a mirror pod failed, and returns the delay before the
+// fail reports that a request about a mirror pod failed, and returns the delay before the
 // next attempt.
-func (k *Kubelets) failStatic(n *nodes.Node, err error) time.Duration {
+func (s *statics) fail(n *nodes.Node, err error) time.Duration {
 	retry := lastRetry
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		retry = refusedRetry
-		k.reportNode(n, []lifecycle.Event{{Kind: corev1.EventTypeWarning, Reason: "InvalidSimulation", Message: "static pods: " + err.Error()}})
+		s.reportNode(n, []lifecycle.Event{{Kind: corev1.EventTypeWarning, Reason: "InvalidSimulation", Message: "static pods: " + err.Error()}})
 	}
-	k.opts.Logger.Error(err, "Cannot keep the mirror pods of a node, will retry", "node", klog.KRef("", n.Name), "after", retry)
+	s.opts.Logger.Error(err, "Cannot keep the mirror pods of a node, will retry", "node", klog.KRef("", n.Name), "after", retry)
 	return retry
 }
 
-func (k *Kubelets) applyStatic(ctx context.Context, action staticpods.Action) error {
+func (s *statics) apply(ctx context.Context, action staticpods.Action) error {
 	if mirror := action.Create; mirror != nil {
-		mirror.Annotations[annotationSeen] = k.opts.Clock.Now().UTC().Format(time.RFC3339Nano)
-		_, err := k.opts.Client.CoreV1().Pods(mirror.Namespace).Create(ctx, mirror, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) && k.mirrored(ctx, mirror) {
+		mirror.Annotations[annotationSeen] = s.opts.Clock.Now().UTC().Format(time.RFC3339Nano)
+		_, err := s.opts.Client.CoreV1().Pods(mirror.Namespace).Create(ctx, mirror, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) && s.mirrored(ctx, mirror) {
 			return nil // the informer is behind
 		}
 		if err != nil {
@@ -224,7 +225,7 @@ func (k *Kubelets) applyStatic(ctx context.Context, action staticpods.Action) er
 	if action.Now {
 		opts.GracePeriodSeconds = new(int64)
 	}
-	err := k.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, opts)
+	err := s.opts.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, opts)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting mirror pod %s: %w", klog.KObj(pod), err)
 	}
@@ -232,35 +233,35 @@ func (k *Kubelets) applyStatic(ctx context.Context, action staticpods.Action) er
 }
 
 // mirrored reports whether the pod that exists mirrors the same static pod.
-func (k *Kubelets) mirrored(ctx context.Context, mirror *corev1.Pod) bool {
-	existing, err := k.opts.Client.CoreV1().Pods(mirror.Namespace).Get(ctx, mirror.Name, metav1.GetOptions{})
+func (s *statics) mirrored(ctx context.Context, mirror *corev1.Pod) bool {
+	existing, err := s.opts.Client.CoreV1().Pods(mirror.Namespace).Get(ctx, mirror.Name, metav1.GetOptions{})
 	return err == nil && podspec.MirrorHash(existing) == podspec.MirrorHash(mirror)
 }
 
 // mirrorsOn returns the mirror pods that are bound to a node, sorted by UID.
-func (k *Kubelets) mirrorsOn(node string) []*corev1.Pod {
-	return slices.DeleteFunc(k.podObjects(node), func(pod *corev1.Pod) bool { return !podspec.IsMirror(pod) })
+func (s *statics) mirrorsOn(node string) []*corev1.Pod {
+	return slices.DeleteFunc(s.podObjects(node), func(pod *corev1.Pod) bool { return !podspec.IsMirror(pod) })
 }
 
 // survivesDeletion reports whether the containers of a mirror pod go on when it is deleted: its node
 // still has the static pod.
-func (k *Kubelets) survivesDeletion(mirror *corev1.Pod) bool {
+func (s *statics) survivesDeletion(mirror *corev1.Pod) bool {
 	if !podspec.IsMirror(mirror) {
 		return false
 	}
-	object, err := k.nodeLister.Get(mirror.Spec.NodeName)
+	object, err := s.nodeLister.Get(mirror.Spec.NodeName)
 	if err != nil {
 		return false
 	}
-	return k.statics.has(object, podspec.MirrorHash(mirror))
+	return s.has(object, podspec.MirrorHash(mirror))
 }
 
 // resume gives a new mirror pod the runtime of its static pod, if that is known.
-func (k *Kubelets) resume(n *nodes.Node, e *podEntry, pod *corev1.Pod) bool {
+func (s *statics) resume(n *nodes.Node, e *podEntry, pod *corev1.Pod) bool {
 	if !podspec.IsMirror(pod) {
 		return false
 	}
-	state, kept := k.statics.take(pod)
+	state, kept := s.take(pod)
 	if !kept {
 		return false
 	}

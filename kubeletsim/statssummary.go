@@ -10,7 +10,7 @@ import (
 )
 
 // serveSummary writes the usage of the node and its pods, as upstream's kubelet does at /stats/summary.
-func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes.Node) {
+func (k *serving) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes.Node) {
 	metered, err := k.meter(r.Context(), n)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -45,7 +45,7 @@ func (k *Kubelets) serveSummary(w http.ResponseWriter, r *http.Request, n *nodes
 }
 
 // addWritten adds the files that the containers of a pod have written.
-func (k *Kubelets) addWritten(pod *summary.Pod) {
+func (k *serving) addWritten(pod *summary.Pod) {
 	e := k.pods.get(pod.Object.UID)
 	if e == nil {
 		return

@@ -15,7 +15,7 @@ import (
 // OpenExec finds the running container opts.Container. The returned function runs the command
 // (package box) until it, the container or ctx ends. A non-zero exit code is a
 // utilexec.CodeExitError.
-func (k *Kubelets) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
+func (k *serving) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
 	in, err := k.findRunning(pod, opts.Container, "exec")
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (k *Kubelets) OpenExec(pod *corev1.Pod, opts *corev1.PodExecOptions) (func(
 // OpenAttach finds the running container opts.Container. The returned function connects the
 // streams until the container's end or ctx's: with the container's process if that reads its
 // input, else with the log from now on.
-func (k *Kubelets) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
+func (k *serving) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (func(ctx context.Context, streams remotecommand.StreamOptions) error, error) {
 	in, err := k.findRunning(pod, opts.Container, "attach")
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (k *Kubelets) OpenAttach(pod *corev1.Pod, opts *corev1.PodAttachOptions) (f
 }
 
 // findRunning finds a running container; nil without an error if it does not run.
-func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containers.Ref, error) {
+func (k *serving) findRunning(pod *corev1.Pod, name, doing string) (*containers.Ref, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	if n == nil {
 		return nil, k.notSimulated(pod.Spec.NodeName)
@@ -64,7 +64,7 @@ func (k *Kubelets) findRunning(pod *corev1.Pod, name, doing string) (*containers
 }
 
 // openPorts returns a function that returns a running pod's TCP port; nil for a port without a listener.
-func (k *Kubelets) openPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
+func (k *serving) openPorts(pod *corev1.Pod) (func(port int32) *secure.Port, error) {
 	n := k.nodes.Get(pod.Spec.NodeName)
 	switch {
 	case n == nil:

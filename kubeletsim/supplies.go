@@ -9,14 +9,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"minikcm.dev/minikcm/kubeletsim/internal/containers"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
 )
 
 // supplies wakes pods when a ConfigMap, a Secret or a ClusterTrustBundle that they miss appears,
 // a claim is bound, or a resource claim changes. Nothing is watched before a pod misses something.
 type supplies struct {
+	*common
+	// configMapLister has all ConfigMaps: any of them may declare a profile of images.
+	configMapLister corev1listers.ConfigMapLister
+	containers      *containers.Runtime
+	images          *images.Profiles
+	makers          makers
+
 	mu       sync.Mutex
 	waiting  map[supply]map[types.UID]bool
 	watching map[string]bool // by supply.kind
@@ -41,7 +51,7 @@ var (
 
 // missing returns the pod's needs that do not exist. The pod is synced when one of these
 // objects changes.
-func (k *Kubelets) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
+func (s *supplies) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	needs := lifecycle.Needs(pod)
 	if len(needs) == 0 {
 		return nil, nil
@@ -49,16 +59,16 @@ func (k *Kubelets) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([
 	keys := map[supply]map[string]bool{}
 	var missing []lifecycle.Need
 	for _, n := range needs {
-		s := supply{n.Kind(), types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
-		got, looked := keys[s]
+		of := supply{n.Kind(), types.NamespacedName{Namespace: pod.Namespace, Name: n.Name}}
+		got, looked := keys[of]
 		var err error
 		switch {
 		case n.Bundles != nil:
-			s.name.Namespace = ""
-			got, err = k.bundleKeys(ctx, n.Bundles)
+			of.name.Namespace = ""
+			got, err = s.bundleKeys(ctx, n.Bundles)
 		case !looked:
-			got, err = k.keysOf(ctx, s)
-			keys[s] = got
+			got, err = s.keysOf(ctx, of)
+			keys[of] = got
 		}
 		if err != nil {
 			return nil, err
@@ -67,11 +77,11 @@ func (k *Kubelets) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([
 		if n.Found && (n.Key == "" || got[n.Key]) {
 			continue
 		}
-		if k.assume(e, pod, n) {
+		if s.assume(e, pod, n) {
 			continue
 		}
 		missing = append(missing, n)
-		if err := k.await(s, pod.UID); err != nil {
+		if err := s.await(of, pod.UID); err != nil {
 			return nil, err
 		}
 	}
@@ -79,26 +89,26 @@ func (k *Kubelets) missing(ctx context.Context, e *podEntry, pod *corev1.Pod) ([
 }
 
 // keysOf returns the keys of an object; nil if it does not exist.
-func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error) {
+func (s *supplies) keysOf(ctx context.Context, of supply) (map[string]bool, error) {
 	keys := map[string]bool{}
 	var err error
-	core := k.opts.Client.CoreV1()
-	switch s.kind {
+	core := s.opts.Client.CoreV1()
+	switch of.kind {
 	case ofClaim:
 		var claim *corev1.PersistentVolumeClaim
-		claim, err = core.PersistentVolumeClaims(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		claim, err = core.PersistentVolumeClaims(of.name.Namespace).Get(ctx, of.name.Name, metav1.GetOptions{})
 		if err == nil {
 			keys[lifecycle.ClaimBound] = claim.Status.Phase == corev1.ClaimBound
 		}
 	case ofSecret:
 		var secret *corev1.Secret
-		secret, err = core.Secrets(s.name.Namespace).Get(ctx, s.name.Name, metav1.GetOptions{})
+		secret, err = core.Secrets(of.name.Namespace).Get(ctx, of.name.Name, metav1.GetOptions{})
 		if err == nil {
 			addKeys(keys, secret.Data)
 		}
 	default:
 		var configMap *corev1.ConfigMap
-		configMap, err = k.configMap(ctx, s.name)
+		configMap, err = s.configMap(ctx, of.name)
 		if err == nil {
 			addKeys(keys, configMap.Data)
 			addKeys(keys, configMap.BinaryData)
@@ -108,18 +118,18 @@ func (k *Kubelets) keysOf(ctx context.Context, s supply) (map[string]bool, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", s.kind, s.name, err)
+		return nil, fmt.Errorf("reading %s %s: %w", of.kind, of.name, err)
 	}
 	return keys, nil
 }
 
 // configMap returns a ConfigMap of the informer, as upstream's kubelet does, or one that the
 // informer does not have yet. Every pod mounts one, with the certificate of the API server.
-func (k *Kubelets) configMap(ctx context.Context, name types.NamespacedName) (*corev1.ConfigMap, error) {
-	if known, err := k.configMapLister.ConfigMaps(name.Namespace).Get(name.Name); err == nil {
+func (s *supplies) configMap(ctx context.Context, name types.NamespacedName) (*corev1.ConfigMap, error) {
+	if known, err := s.configMapLister.ConfigMaps(name.Namespace).Get(name.Name); err == nil {
 		return known, nil
 	}
-	return k.opts.Client.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	return s.opts.Client.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 }
 
 func addKeys[V any](keys map[string]bool, data map[string]V) {
@@ -132,70 +142,70 @@ func addKeys[V any](keys map[string]bool, data map[string]V) {
 // object; the object is created; await starts the informer, whose initial list has the object,
 // and the pod is queued. If the informer runs already, await queues the pod once, because the
 // event may have come between the read and await.
-func (k *Kubelets) await(s supply, pod types.UID) error {
-	k.supplies.mu.Lock()
-	defer k.supplies.mu.Unlock()
-	if k.supplies.waiting == nil {
-		k.supplies.waiting = map[supply]map[types.UID]bool{}
-		k.supplies.watching = map[string]bool{}
+func (s *supplies) await(of supply, pod types.UID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		s.waiting = map[supply]map[types.UID]bool{}
+		s.watching = map[string]bool{}
 	}
-	pods := k.supplies.waiting[s]
+	pods := s.waiting[of]
 	if pods == nil {
 		pods = map[types.UID]bool{}
-		k.supplies.waiting[s] = pods
+		s.waiting[of] = pods
 	}
 	known := pods[pod]
 	pods[pod] = true
-	if k.supplies.watching[s.kind] {
+	if s.watching[of.kind] {
 		if !known {
 			// The object may have been created between the read and now.
-			k.loop.Add(podKey(string(pod)))
+			s.loop.Add(podKey(string(pod)))
 		}
 		return nil
 	}
-	k.supplies.watching[s.kind] = true
-	return k.watchSupplies(s.kind)
+	s.watching[of.kind] = true
+	return s.watch(of.kind)
 }
 
-func (k *Kubelets) watchSupplies(kind string) error {
+func (s *supplies) watch(kind string) error {
 	if kind == ofBundle || kind == ofSigner {
-		return k.watchBundles()
+		return s.watchBundles()
 	}
 	var informer cache.SharedIndexInformer
 	switch kind {
 	case ofClaim:
-		informer = k.informers.PersistentVolumeClaims().Informer()
+		informer = s.informers.PersistentVolumeClaims().Informer()
 	case ofSecret:
-		informer = k.informers.Secrets().Informer()
+		informer = s.informers.Secrets().Informer()
 	case ofResourceClaim:
-		informer = k.informers.ResourceClaims().Informer()
+		informer = s.informers.ResourceClaims().Informer()
 	default:
-		informer = k.informers.ConfigMaps().Informer()
+		informer = s.informers.ConfigMaps().Informer()
 	}
 	come := func(obj any) {
 		if o, ok := obj.(metav1.Object); ok {
-			k.supplied(supply{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
+			s.supplied(supply{kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
 		}
 	}
-	return k.handleSupplies(informer, come)
+	return s.follow(informer, come)
 }
 
-func (k *Kubelets) handleSupplies(informer cache.SharedIndexInformer, come func(obj any)) error {
-	if err := k.handle(informer, come, func(any) {}); err != nil {
+func (s *supplies) follow(informer cache.SharedIndexInformer, come func(obj any)) error {
+	if err := s.handle(informer, come, func(any) {}); err != nil {
 		return fmt.Errorf("watching what pods miss: %w", err)
 	}
-	k.informers.Start(k.ended)
+	s.informers.Start(s.ended)
 	return nil
 }
 
 // supplied queues the pods that wait for an object.
-func (k *Kubelets) supplied(s supply) {
-	k.supplies.mu.Lock()
-	pods := k.supplies.waiting[s]
-	delete(k.supplies.waiting, s)
-	k.supplies.mu.Unlock()
+func (s *supplies) supplied(of supply) {
+	s.mu.Lock()
+	pods := s.waiting[of]
+	delete(s.waiting, of)
+	s.mu.Unlock()
 	for pod := range pods {
-		k.loop.Add(podKey(string(pod)))
+		s.loop.Add(podKey(string(pod)))
 	}
 }
 

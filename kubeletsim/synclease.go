@@ -33,7 +33,7 @@ const heartbeatTimeout = statusPeriod
 
 // syncLease renews the lease of a node when that is due, whatever the updates of the node's status
 // wait for, as a kubelet does. unbound is not the context of a node yet.
-func (k *Kubelets) syncLease(unbound context.Context, key key) {
+func (k *nodeManager) syncLease(unbound context.Context, key key) {
 	n := k.nodes.Get(key.id)
 	if n == nil || !n.Reachable() || !n.Registered.Load() {
 		k.due.Set(key, time.Time{}) // syncNode queues it
@@ -87,7 +87,7 @@ func (k *Kubelets) syncLease(unbound context.Context, key key) {
 // renew renews the lease that is known. If that fails, it reads or creates the lease, and renews one
 // that it has read. On an error, Renewal.Lease is nil if the lease could not be read or created. sent is when
 // the renewal was sent if it is written late, otherwise zero.
-func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, sent time.Time) error {
+func (k *nodeManager) renew(ctx context.Context, n *nodes.Node, sent time.Time) error {
 	if n.Renewal.Lease != nil {
 		err := k.updateLease(ctx, n, sent)
 		if err == nil || ctx.Err() != nil {
@@ -104,7 +104,7 @@ func (k *Kubelets) renew(ctx context.Context, n *nodes.Node, sent time.Time) err
 }
 
 // ensureLease reads the lease, or creates it.
-func (k *Kubelets) ensureLease(ctx context.Context, n *nodes.Node) (created bool, err error) {
+func (k *nodeManager) ensureLease(ctx context.Context, n *nodes.Node) (created bool, err error) {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	var lease *coordinationv1.Lease
 	err = k.heartbeatRequest(ctx, func(ctx context.Context) (err error) {
@@ -130,7 +130,7 @@ func (k *Kubelets) ensureLease(ctx context.Context, n *nodes.Node) (created bool
 }
 
 // updateLease renews the lease that is known, in several attempts.
-func (k *Kubelets) updateLease(ctx context.Context, n *nodes.Node, sent time.Time) (err error) {
+func (k *nodeManager) updateLease(ctx context.Context, n *nodes.Node, sent time.Time) (err error) {
 	client := k.opts.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	for range renewTries {
 		lease := k.newLease(n, n.Renewal.Lease.DeepCopy(), sent)
@@ -158,7 +158,7 @@ func (k *Kubelets) updateLease(ctx context.Context, n *nodes.Node, sent time.Tim
 
 // newLease sets the fields that a kubelet writes. A lease of an earlier Node of the same name would
 // be garbage-collected with that Node.
-func (k *Kubelets) newLease(n *nodes.Node, lease *coordinationv1.Lease, sent time.Time) *coordinationv1.Lease {
+func (k *nodeManager) newLease(n *nodes.Node, lease *coordinationv1.Lease, sent time.Time) *coordinationv1.Lease {
 	if sent.IsZero() {
 		sent = k.opts.Clock.Now()
 	}
@@ -170,7 +170,7 @@ func (k *Kubelets) newLease(n *nodes.Node, lease *coordinationv1.Lease, sent tim
 }
 
 // heartbeatRequest makes one request within the time-out of heartbeats, on the cluster's clock.
-func (k *Kubelets) heartbeatRequest(ctx context.Context, request func(ctx context.Context) error) error {
+func (k *nodeManager) heartbeatRequest(ctx context.Context, request func(ctx context.Context) error) error {
 	ctx, stop := clock.WithTimeout(ctx, k.opts.Clock, heartbeatTimeout)
 	defer stop()
 	return request(ctx)

@@ -31,7 +31,7 @@ const jitterShare = 25
 
 // syncNode registers a node or sends the heartbeats that are due. If the node is not simulated
 // yet or was lost, it adopts the Node of that name. unbound is not the context of a node yet.
-func (k *Kubelets) syncNode(unbound context.Context, key key) error {
+func (k *nodeManager) syncNode(unbound context.Context, key key) error {
 	ctx := k.asNode(unbound, key.id)
 	now := k.opts.Clock.Now()
 	n := k.nodes.Get(key.id)
@@ -108,7 +108,7 @@ func (k *Kubelets) syncNode(unbound context.Context, key key) error {
 
 // nextSync returns when a node is synced again; zero: when something changes. compared says that its status was
 // found to be, or was made, that of the Node. stirs are those before.
-func (k *Kubelets) nextSync(n *nodes.Node, now time.Time, compared bool, stirs uint64) time.Time {
+func (k *nodeManager) nextSync(n *nodes.Node, now time.Time, compared bool, stirs uint64) time.Time {
 	if compared && n.NetworkError() == "" && !k.staging.has(nodeKindOf) && k.elide(n, heartbeats.Nodes, stirs) {
 		return time.Time{}
 	}
@@ -122,14 +122,14 @@ func (k *Kubelets) nextSync(n *nodes.Node, now time.Time, compared bool, stirs u
 }
 
 // renewNow queues the renewal of a node's lease, whenever it is due.
-func (k *Kubelets) renewNow(n *nodes.Node) {
+func (k *nodeManager) renewNow(n *nodes.Node) {
 	n.Renewal.Hurry()
 	k.loop.Add(leaseKey(n.Name))
 }
 
 // takeRange gives a node the range of pod addresses that its Node has got, if it awaits one. Then
 // the node is ready, and its pods get addresses.
-func (k *Kubelets) takeRange(n *nodes.Node, now time.Time) {
+func (k *nodeManager) takeRange(n *nodes.Node, now time.Time) {
 	if !n.AwaitsRange() {
 		return
 	}
@@ -142,7 +142,7 @@ func (k *Kubelets) takeRange(n *nodes.Node, now time.Time) {
 }
 
 // heartbeat registers the node or updates its status, if that is due, and sets when it is due again.
-func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Time) error {
+func (k *nodeManager) heartbeat(unbound context.Context, n *nodes.Node, now time.Time) error {
 	if !n.Registered.Load() {
 		if err := k.register(unbound, n, now); err != nil {
 			return fmt.Errorf("registering node %s: %w", n.Name, err)
@@ -164,7 +164,7 @@ func (k *Kubelets) heartbeat(unbound context.Context, n *nodes.Node, now time.Ti
 }
 
 // gathered returns the last point of the grid before a time (Options.Gather).
-func (k *Kubelets) gathered(at time.Time) time.Time {
+func (k *nodeManager) gathered(at time.Time) time.Time {
 	if k.opts.Gather <= 0 {
 		return at
 	}
@@ -173,7 +173,7 @@ func (k *Kubelets) gathered(at time.Time) time.Time {
 
 // jittered shortens a period by up to 4 %, as upstream's kubelet does. Each node has its own
 // random source, so that the result does not depend on the order of syncs.
-func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
+func (k *nodeManager) jittered(n *nodes.Node, period time.Duration) time.Duration {
 	if k.opts.Random == nil {
 		return period
 	}
@@ -184,7 +184,7 @@ func (k *Kubelets) jittered(n *nodes.Node, period time.Duration) time.Duration {
 }
 
 // register creates the Node, or takes over the existing one.
-func (k *Kubelets) register(unbound context.Context, n *nodes.Node, now time.Time) error {
+func (k *nodeManager) register(unbound context.Context, n *nodes.Node, now time.Time) error {
 	ctx := k.asNode(unbound, n.Name)
 	if err := k.boot(unbound, n, now); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (k *Kubelets) register(unbound context.Context, n *nodes.Node, now time.Tim
 }
 
 // registerAgain takes over the existing Node.
-func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Time) error {
+func (k *nodeManager) registerAgain(ctx context.Context, n *nodes.Node, now time.Time) error {
 	object, err := k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if n.Managed && (apierrors.IsNotFound(err) || err == nil && n.LoseTo(object.UID)) {
 		n.Lose(n.UID())
@@ -229,7 +229,7 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 			return err
 		}
 	}
-	if k.claimsNode(object) {
+	if k.staging.claimsNode(object) {
 		return nil
 	}
 	var events []lifecycle.Event
@@ -255,7 +255,7 @@ func (k *Kubelets) registerAgain(ctx context.Context, n *nodes.Node, now time.Ti
 // reportPeriod. As a kubelet, it compares it with the Node of the informer first, and with the Node
 // that it reads in further attempts, which follow at once. sent is when the status was reported if it is
 // written late, otherwise zero.
-func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, sent time.Time) (err error) {
+func (k *nodeManager) writeNodeStatus(ctx context.Context, n *nodes.Node, sent time.Time) (err error) {
 	for try := range statusTries {
 		if k.staging.hasNode(n.Name) {
 			return nil // Stages have taken it
@@ -267,7 +267,7 @@ func (k *Kubelets) writeNodeStatus(ctx context.Context, n *nodes.Node, sent time
 	return err
 }
 
-func (k *Kubelets) tryNodeStatus(ctx context.Context, n *nodes.Node, try int, sent time.Time) error {
+func (k *nodeManager) tryNodeStatus(ctx context.Context, n *nodes.Node, try int, sent time.Time) error {
 	object, err := k.nodeLister.Get(n.Name)
 	if try > 0 || apierrors.IsNotFound(err) {
 		// In the first attempt, the Node was just created and the informer is behind, or it was
@@ -300,7 +300,7 @@ func (k *Kubelets) tryNodeStatus(ctx context.Context, n *nodes.Node, try int, se
 	return nil
 }
 
-func (k *Kubelets) readNode(ctx context.Context, n *nodes.Node) (object *corev1.Node, err error) {
+func (k *nodeManager) readNode(ctx context.Context, n *nodes.Node) (object *corev1.Node, err error) {
 	err = k.heartbeatRequest(ctx, func(ctx context.Context) (err error) {
 		object, err = k.opts.Client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 		return err
@@ -309,7 +309,7 @@ func (k *Kubelets) readNode(ctx context.Context, n *nodes.Node) (object *corev1.
 }
 
 // putNodeStatus writes the node's status into the given Node.
-func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
+func (k *nodeManager) putNodeStatus(ctx context.Context, n *nodes.Node, object *corev1.Node, now time.Time) ([]lifecycle.Event, error) {
 	update := *object
 	var events []lifecycle.Event
 	update.Status, events = nodes.Status(object, n, k.opts.versions(), n.LocalTime(now))
@@ -321,14 +321,6 @@ func (k *Kubelets) putNodeStatus(ctx context.Context, n *nodes.Node, object *cor
 		return err
 	})
 	return events, err
-}
-
-// reportNode reports events of the node.
-func (k *Kubelets) reportNode(n *nodes.Node, events []lifecycle.Event) {
-	if k.opts.Recorder == nil {
-		return
-	}
-	reportNode(n.Recorder(k.opts.Recorder, Component), n.Name, n.UID(), events...)
 }
 
 // reportNode records events of a Node.

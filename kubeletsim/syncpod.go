@@ -21,7 +21,7 @@ import (
 )
 
 // syncPod takes one step with a pod and writes the result to the API.
-func (k *Kubelets) syncPod(ctx context.Context, key key) error {
+func (k *podWorker) syncPod(ctx context.Context, key key) error {
 	e := k.pods.get(types.UID(key.id))
 	if e == nil {
 		return nil
@@ -36,7 +36,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) error {
 		k.due.Set(key, time.Time{})
 		return nil
 	}
-	if pod.DeletionTimestamp != nil && k.survivesDeletion(pod) {
+	if pod.DeletionTimestamp != nil && k.statics.survivesDeletion(pod) {
 		k.due.Set(key, time.Time{})
 		k.loop.Add(staticKey(n.Name))
 		return nil
@@ -45,7 +45,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) error {
 		return nil
 	}
 	ctx = k.asNode(ctx, n.Name)
-	if staged, err := k.syncStaged(ctx, e, pod, n); staged {
+	if staged, err := k.staging.sync(ctx, e, pod, n); staged {
 		return err
 	}
 	serving := ctx
@@ -53,7 +53,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) error {
 	annotated := k.images.Annotate(pod)
 	if !e.known {
 		e.known = true
-		if !k.resume(n, e, pod) {
+		if !k.statics.resume(n, e, pod) {
 			e.observed = k.observations.of(pod)
 			e.state = lifecycle.Adopt(annotated, e.observed, &k.opts.Latencies, &k.opts.Backoff)
 		}
@@ -81,7 +81,7 @@ func (k *Kubelets) syncPod(ctx context.Context, key key) error {
 	k.containers.RunDue(serving, n, e, annotated, &out)
 	e.dropOccurrences(len(occurrences))
 	n.AddStarted(startedBy(out.Events))
-	k.updateUsage(n, e, pod)
+	k.pressure.update(n, e, pod)
 	if n.AddImages(out.Images, k.opts.Clock.Now()) {
 		k.loop.Add(pressureKey(n.Name))
 	}
@@ -107,14 +107,14 @@ func startedBy(events []lifecycle.Event) int {
 }
 
 // gather returns the missing needs of the pod's containers, and when its certificates are due.
-func (k *Kubelets) gather(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (missing []lifecycle.Need, certified time.Time, err error) {
-	if certified, err = k.syncCertificates(ctx, n, e, pod); err != nil {
+func (k *podWorker) gather(ctx context.Context, n *nodes.Node, e *podEntry, pod *corev1.Pod) (missing []lifecycle.Need, certified time.Time, err error) {
+	if certified, err = k.certificates.sync(ctx, n, e, pod); err != nil {
 		return nil, time.Time{}, err
 	}
 	if missing, err = k.missingFor(ctx, e, pod); err != nil {
 		return nil, time.Time{}, err
 	}
-	unattached, err := k.syncVolumes(ctx, n, e, pod)
+	unattached, err := k.attaching.sync(ctx, n, e, pod)
 	return append(missing, unattached...), certified, err
 }
 
@@ -128,7 +128,7 @@ func sooner(a, b time.Time) time.Time {
 
 // missingFor returns the pod's missing needs while any of its containers is still to be
 // created.
-func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
+func (k *podWorker) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod) ([]lifecycle.Need, error) {
 	if e.state.Ended || lifecycle.Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil, nil
 	}
@@ -138,10 +138,10 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 	if e.state.Sandbox && !slices.ContainsFunc(e.state.Containers, toMake) {
 		return nil, nil
 	}
-	missing, err := k.missing(ctx, e, pod)
+	missing, err := k.supplies.missing(ctx, e, pod)
 	if err == nil && (len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil) && !e.state.Sandbox {
 		var unprepared []lifecycle.Need
-		unprepared, err = k.unprepared(ctx, pod)
+		unprepared, err = k.supplies.unprepared(ctx, pod)
 		missing = append(missing, unprepared...)
 	}
 	missing = append(missing, lifecycle.Disabled(pod)...)
@@ -155,7 +155,7 @@ func (k *Kubelets) missingFor(ctx context.Context, e *podEntry, pod *corev1.Pod)
 
 // step runs lifecycle.Step with the state of the node, and releases the address that the pod had
 // before, if the step gave it another one or none.
-func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
+func (k *podWorker) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 	in.Now, in.TakeAddress, in.NetworkError = k.opts.Clock.Now(), n.TakeAddress, n.NetworkError()
 	in.HasImage, in.PullError = n.HasImage, k.pullError
 	in.Latencies, in.Backoff = n.Latencies(&k.opts.Latencies), &k.opts.Backoff
@@ -169,16 +169,16 @@ func (k *Kubelets) step(n *nodes.Node, in lifecycle.Input) lifecycle.Outcome {
 // syncStatus writes the pod's status if it differs from the API's, and deletes a pod that is
 // terminating and has ended. It returns the resourceVersion that matches the pod's state; empty
 // if there is none yet.
-func (k *Kubelets) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
+func (k *podWorker) syncStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (string, error) {
 	seen := pod
 	if e.state.Ended && !e.released {
-		if err := k.noteMaker(ctx, e, pod); err != nil {
+		if err := k.supplies.noteMaker(ctx, e, pod); err != nil {
 			return "", err
 		}
 		// Once the status says so, the scheduler may bind another pod to this one's resources.
 		e.released = true
 		k.release(n, pod)
-		k.releaseVolumes(n, pod.UID)
+		k.attaching.release(n, pod.UID)
 	}
 	pod, err := k.writeStatus(ctx, e, pod, n)
 	if err != nil {
@@ -227,7 +227,7 @@ func removable(pod *corev1.Pod) bool {
 // statusTries bounds the attempts to write a status in the face of conflicts.
 const statusTries = 5
 
-func (k *Kubelets) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
+func (k *podWorker) writeStatus(ctx context.Context, e *podEntry, pod *corev1.Pod, n *nodes.Node) (*corev1.Pod, error) {
 	client := k.opts.Client.CoreV1().Pods(pod.Namespace)
 	var err error
 	for range statusTries {
@@ -302,10 +302,10 @@ const (
 )
 
 // forgetPod ends the runtime of a pod that was deleted from the API.
-func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
+func (k *podWorker) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 	k.due.Set(podKey(string(pod.UID)), time.Time{})
 	k.pods.remove(pod.UID)
-	k.freeAddresses(e.node)
+	k.assigner.free(e.node)
 	e.showEnd(k.opts.Clock.Now())
 	e.files.Free()
 	if e.lacking {
@@ -318,11 +318,11 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 		return
 	}
 	k.release(n, pod)
-	k.releaseVolumes(n, pod.UID)
+	k.attaching.release(n, pod.UID)
 	if e.usageDigest != 0 {
 		k.loop.Add(pressureKey(n.Name))
 	}
-	kept := e.known && n.Active() && k.survivesDeletion(pod)
+	kept := e.known && n.Active() && k.statics.survivesDeletion(pod)
 	if kept {
 		k.statics.keep(pod, e.state)
 	} else if e.state.Address.IsValid() && !e.returned {
@@ -343,22 +343,4 @@ func (k *Kubelets) forgetPod(e *podEntry, pod *corev1.Pod, n *nodes.Node) {
 		}
 	}
 	k.report(n, pod, events)
-}
-
-func (k *Kubelets) report(n *nodes.Node, pod *corev1.Pod, events []lifecycle.Event) {
-	if k.opts.Recorder == nil {
-		return
-	}
-	recorder := n.Recorder(k.opts.Recorder, Component)
-	for _, e := range events {
-		recorder.Event(&corev1.ObjectReference{
-			APIVersion:      "v1",
-			Kind:            "Pod",
-			Namespace:       pod.Namespace,
-			Name:            pod.Name,
-			UID:             pod.UID,
-			ResourceVersion: pod.ResourceVersion,
-			FieldPath:       e.FieldPath,
-		}, e.Kind, e.Reason, e.Message)
-	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // bundleKeys is keysOf for the ClusterTrustBundles of a projection.
-func (k *Kubelets) bundleKeys(ctx context.Context, source *corev1.ClusterTrustBundleProjection) (map[string]bool, error) {
-	found, err := k.containers.Bundles(ctx, source)
+func (s *supplies) bundleKeys(ctx context.Context, source *corev1.ClusterTrustBundleProjection) (map[string]bool, error) {
+	found, err := s.containers.Bundles(ctx, source)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -19,12 +19,12 @@ func (k *Kubelets) bundleKeys(ctx context.Context, source *corev1.ClusterTrustBu
 
 // watchBundles wakes the pods that wait for a bundle, and those that wait for one of its signer.
 // They share an informer.
-func (k *Kubelets) watchBundles() error {
-	k.supplies.watching[ofBundle], k.supplies.watching[ofSigner] = true, true
-	return k.handleSupplies(k.informers.ClusterTrustBundles().Informer(), func(obj any) {
+func (s *supplies) watchBundles() error {
+	s.watching[ofBundle], s.watching[ofSigner] = true, true
+	return s.follow(s.informers.ClusterTrustBundles().Informer(), func(obj any) {
 		if bundle, ok := obj.(*certificatesv1.ClusterTrustBundle); ok {
-			k.supplied(supply{ofBundle, types.NamespacedName{Name: bundle.Name}})
-			k.supplied(supply{ofSigner, types.NamespacedName{Name: bundle.Spec.SignerName}})
+			s.supplied(supply{ofBundle, types.NamespacedName{Name: bundle.Name}})
+			s.supplied(supply{ofSigner, types.NamespacedName{Name: bundle.Spec.SignerName}})
 		}
 	})
 }
