@@ -9,20 +9,26 @@ import (
 
 	"minikcm.dev/minikcm/apiserver/internal/audit"
 	"minikcm.dev/minikcm/apiserver/internal/flow"
+	"minikcm.dev/minikcm/apiserver/internal/response"
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// audited begins the audit record of a request. user is nil if authentication failed. The
-// caller serves the request with the returned writer and request, and defers the record's
-// End.
-func (s *Server) audited(w http.ResponseWriter, r *http.Request, user *auth.User, info *apirequest.RequestInfo) (*audit.Record, http.ResponseWriter, *http.Request, error) {
-	record, recording, audited, err := s.opts.Audit.Begin(w, audit.Request{
-		HTTP: r, ID: w.Header().Get("Audit-Id"), Attributes: attributesOf(user, info), LongRunning: flow.IsLongRunning(info),
-	})
-	if err != nil {
-		err = apierrors.NewInternalError(err)
+// audited records a request from here to its end. The user is nil if authentication failed.
+func (s *Server) audited(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if s.opts.Audit == nil {
+		next.ServeHTTP(w, r)
+		return
 	}
-	return record, recording, audited, err
+	info, _ := apirequest.RequestInfoFrom(r.Context())
+	record, recording, audited, err := s.opts.Audit.Begin(w, audit.Request{
+		HTTP: r, ID: w.Header().Get("Audit-Id"), Attributes: attributesOf(auth.FromContext(r.Context()), info), LongRunning: flow.IsLongRunning(info),
+	})
+	defer record.End()
+	if err != nil {
+		response.Error(recording, audited, apierrors.NewInternalError(err))
+		return
+	}
+	next.ServeHTTP(recording, audited)
 }
 
 // Annotations of the authorizer's decision, as upstream.

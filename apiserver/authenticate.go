@@ -15,12 +15,8 @@ import (
 	"minikcm.dev/minikcm/internal/auth"
 )
 
-// impersonate returns the user that a request acts as, if its headers name another than the
-// authenticated one.
+// impersonate returns the user that the headers of a request name.
 func (s *Server) impersonate(ctx context.Context, header http.Header, user *auth.User, info *apirequest.RequestInfo) (*auth.User, error) {
-	if !auth.WantsImpersonation(header) {
-		return user, nil
-	}
 	wanted, err := auth.ReadImpersonation(header)
 	if err != nil || wanted == nil {
 		return user, err

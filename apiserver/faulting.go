@@ -26,66 +26,60 @@ import (
 	"minikcm.dev/minikcm/internal/reasons"
 )
 
-// faulted wraps next so that injected API faults apply to requests. It returns next if the
-// server has no faults.
-func (s *Server) faulted(next http.Handler) http.Handler {
+// faulted applies the injected faults of the API to requests.
+func (s *Server) faulted(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	f := s.opts.Faults
-	if f == nil {
-		return next
+	if f == nil || f.AtRest() && !transport.MayStream(r) || s.isOwnPath(r.URL.Path) {
+		next.ServeHTTP(w, r)
+		return
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.AtRest() && !transport.MayStream(r) || s.isOwnPath(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
+	user := auth.FromContext(r.Context())
+	if user != nil && !transport.IsLocal(r.Context()) && f.IsDown(user.Name) {
+		panic(http.ErrAbortHandler) // closes the connection, as when the process ends
+	}
+	rq, ok := faultyRequest(r, user)
+	if ok && rq.Verb == request.VerbCreate && rq.Name == "" && f.NeedsNames() {
+		rq.Name, r = createdName(r)
+	}
+	if !ok {
+		next.ServeHTTP(w, r)
+		return
+	}
+	ctx := r.Context()
+	var fate faults.Fate
+	if !s.isHurried(ctx) {
+		fate = f.Meet(rq)
+	}
+	if len(fate.Delays) > 0 && s.mayWait(ctx) {
+		if limit, err := request.TimeoutOf(r.URL.Query()); err == nil && rq.Verb != request.VerbWatch {
+			var stop context.CancelFunc
+			ctx, stop = inflight.WithLimitCause(ctx, s.opts.Clock, limit, context.DeadlineExceeded)
+			defer stop()
 		}
-		user := auth.FromContext(r.Context())
-		if user != nil && !transport.IsLocal(r.Context()) && f.IsDown(user.Name) {
-			panic(http.ErrAbortHandler) // closes the connection, as when the process ends
-		}
-		rq, ok := faultyRequest(r, user)
-		if ok && rq.Verb == request.VerbCreate && rq.Name == "" && f.NeedsNames() {
-			rq.Name, r = createdName(r)
-		}
-		if !ok {
-			next.ServeHTTP(w, r)
-			return
-		}
-		ctx := r.Context()
-		var fate faults.Fate
-		if !s.isHurried(ctx) {
-			fate = f.Meet(rq)
-		}
-		if len(fate.Delays) > 0 && s.mayWait(ctx) {
-			if limit, err := request.TimeoutOf(r.URL.Query()); err == nil && rq.Verb != request.VerbWatch {
-				var stop context.CancelFunc
-				ctx, stop = inflight.WithLimitCause(ctx, s.opts.Clock, limit, context.DeadlineExceeded)
-				defer stop()
+		if fate.Wait(ctx) != nil {
+			err := apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+			if timedOut(r.Context(), err) {
+				s.noteRefused(r, reasons.Refuser{Kind: reasons.ByTimeout}, err)
 			}
-			if fate.Wait(ctx) != nil {
-				err := apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
-				if timedOut(r.Context(), err) {
-					s.noteRefused(r, reasons.Refuser{Kind: reasons.ByTimeout}, err)
-				}
-				response.Error(w, r, err)
-				return
-			}
-		}
-		if fate.Refusal != nil {
-			err := refusal(fate.Refusal, rq)
-			s.noteRefused(r, reasons.Refuser{Kind: reasons.ByFault}, err)
 			response.Error(w, r, err)
 			return
 		}
-		if fate.Behind > 0 {
-			ctx = verbs.WithBehind(ctx, fate.Behind)
-		}
-		if rq.Verb == request.VerbWatch {
-			watching, done := f.Watching(ctx, rq)
-			defer transport.AtStreamEnd(ctx, done)()
-			ctx = watching
-		}
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+	}
+	if fate.Refusal != nil {
+		err := refusal(fate.Refusal, rq)
+		s.noteRefused(r, reasons.Refuser{Kind: reasons.ByFault}, err)
+		response.Error(w, r, err)
+		return
+	}
+	if fate.Behind > 0 {
+		ctx = verbs.WithBehind(ctx, fate.Behind)
+	}
+	if rq.Verb == request.VerbWatch {
+		watching, done := f.Watching(ctx, rq)
+		defer transport.AtStreamEnd(ctx, done)()
+		ctx = watching
+	}
+	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // ownPath is the prefix of the paths that only minikcm serves.

@@ -15,7 +15,7 @@ import (
 // without faults.
 func BenchmarkFaultsAtRest(b *testing.B) {
 	s := &Server{opts: Options{Clock: clock.Real(), Faults: faults.New(clock.Real(), nil, clock.NewRandom(1))}}
-	handler := s.faulted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler := through(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), s.faulted)
 	for name, target := range map[string]string{
 		"get":    "/api/v1/namespaces/default/configmaps/web",
 		"create": "/api/v1/namespaces/default/configmaps?fieldManager=kubectl&fieldValidation=Strict",

@@ -6,29 +6,53 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/gorilla/mux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"minikcm.dev/minikcm/apiserver/internal/apiservices"
-	"minikcm.dev/minikcm/apiserver/internal/audit"
 	"minikcm.dev/minikcm/apiserver/internal/discovery"
-	"minikcm.dev/minikcm/apiserver/internal/metrics"
 	"minikcm.dev/minikcm/apiserver/internal/request"
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 	"minikcm.dev/minikcm/apiserver/internal/response"
-	"minikcm.dev/minikcm/apiserver/internal/transport"
-	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/auth"
-	"minikcm.dev/minikcm/internal/cause"
 	"minikcm.dev/minikcm/internal/reasons"
 )
 
-// newHandler builds the handler chain: every request passes the filters, is routed, and
-// is parsed once.
+// filter handles requests: it responds, or passes them on to next.
+type filter func(w http.ResponseWriter, r *http.Request, next http.Handler)
+
+// through returns a handler whose requests pass the filters in their order, and then next.
+func through(next http.Handler, filters ...filter) http.Handler {
+	for _, f := range slices.Backward(filters) {
+		inner := next
+		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f(w, r, inner) })
+	}
+	return next
+}
+
+// newHandler builds the handler chain. Each filter passes a request on or responds itself, so a refused request meets
+// no later filter; only audited sees requests whose user is refused.
 func (s *Server) newHandler() http.Handler {
+	s.unlimited = through(s.newRouter(),
+		s.authorized, // what the user may do
+		s.faulted,    // faults that are injected
+	)
+	return through(s.unlimited,
+		s.counted,       // in flight, until the server shuts down
+		withHeaders(),   // of all responses
+		s.recovered,     // from panics
+		parsed,          // method and path, once
+		s.authenticated, // who makes it
+		s.audited,       // from here to its end
+		s.impersonated,  // as whom
+		s.limited,       // by memory, and by its priority
+	)
+}
+
+// newRouter routes the requests that have passed the chain.
+func (s *Server) newRouter() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { response.NoRoute(w) })
 	router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool { return s.aggregator.Serves(r) }).Handler(s.aggregator)
@@ -55,74 +79,91 @@ func (s *Server) newHandler() http.Handler {
 		router.PathPrefix(ownPath + "/").Handler(s.opts.Own)
 	}
 	s.routeIndex(router)
-	s.unlimited = s.authorized(s.faulted(router))
-	return s.filter(http.HandlerFunc(s.limit))
+	return router
 }
 
-// filter wraps the handling of every request: counting requests in flight, recovering
-// from panics, parsing and authentication.
-func (s *Server) filter(next http.Handler) http.Handler {
+// counted counts the requests in flight, and refuses those that come after the shutdown has begun.
+func (s *Server) counted(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if !s.inFlight.Enter() {
+		w.Header().Set("Retry-After", "1")
+		response.Error(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
+		return
+	}
+	defer s.inFlight.Leave()
+	next.ServeHTTP(w, r)
+}
+
+// withHeaders sets the headers of all responses.
+func withHeaders() filter {
 	ids := newRequestIDs()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.inFlight.Enter() {
-			w.Header().Set("Retry-After", "1")
-			response.Error(w, r, apierrors.NewServiceUnavailable("apiserver is shutting down"))
-			return
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := r.Header.Get("Audit-Id")
+		if id == "" {
+			id = ids.next()
 		}
-		defer s.inFlight.Leave()
-		setHeaders(w, r, ids)
-		defer s.recoverPanic(w, r)
-		ctx, info := request.Parse(r.Context(), r)
-		user, err := s.authenticate(w, r)
-		err = cmp.Or(refuseCrossSite(r), err)
-		if s.opts.Audit != nil {
-			record, recording, audited, recordErr := s.audited(w, r.WithContext(ctx), user, info)
-			defer record.End()
-			w, r, ctx, err = recording, audited, audited.Context(), cmp.Or(err, recordErr)
-		}
-		if err == nil {
-			if user, err = s.impersonate(ctx, r.Header, user, info); err != nil {
-				setNoSniff(w)
-			}
-		}
+		w.Header().Set("Audit-Id", id)
+		w.Header().Set("Cache-Control", "no-cache, private")
+		next.ServeHTTP(w, r)
+	}
+}
+
+// recovered responds with an internal error where next panics.
+func (s *Server) recovered(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	defer s.recoverPanic(w, r)
+	next.ServeHTTP(w, r)
+}
+
+// parsed gives next the properties of a request in its context.
+func parsed(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	ctx, _ := request.Parse(r.Context(), r)
+	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// authenticated gives next the user in the context of a request. A refused request is audited.
+func (s *Server) authenticated(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	user, err := s.authenticate(w, r)
+	r = r.WithContext(auth.WithUser(r.Context(), user))
+	if err = cmp.Or(refuseCrossSite(r), err); err == nil {
+		next.ServeHTTP(w, r)
+		return
+	}
+	s.audited(w, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { response.Error(w, r, err) }))
+}
+
+// impersonated gives next the user that a request acts as.
+func (s *Server) impersonated(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if auth.WantsImpersonation(r.Header) {
+		info, _ := apirequest.RequestInfoFrom(r.Context())
+		user, err := s.impersonate(r.Context(), r.Header, auth.FromContext(r.Context()), info)
 		if err != nil {
+			setNoSniff(w)
 			response.Error(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(auth.WithUser(ctx, user)))
-	})
+		r = r.WithContext(auth.WithUser(r.Context(), user))
+	}
+	next.ServeHTTP(w, r)
 }
 
 // authorized serves the requests with next that their users may make.
-func (s *Server) authorized(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info, _ := apirequest.RequestInfoFrom(r.Context())
-		user := auth.FromContext(r.Context())
-		if err := s.authorizeAudited(r.Context(), user, info); err != nil {
-			s.noteDenied(r.Context(), user, err)
-			setNoSniff(w)
-			if !auth.IsUnrelated(err) {
-				s.noteRefused(r, reasons.Refuser{Kind: reasons.ByAuthorization}, err)
-			}
-			response.Error(w, r, err)
-			return
+func (s *Server) authorized(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	info, _ := apirequest.RequestInfoFrom(r.Context())
+	user := auth.FromContext(r.Context())
+	if err := s.authorizeAudited(r.Context(), user, info); err != nil {
+		s.noteDenied(r.Context(), user, err)
+		setNoSniff(w)
+		if !auth.IsUnrelated(err) {
+			s.noteRefused(r, reasons.Refuser{Kind: reasons.ByAuthorization}, err)
 		}
-		next.ServeHTTP(w, r)
-	})
+		response.Error(w, r, err)
+		return
+	}
+	next.ServeHTTP(w, r)
 }
 
 // setNoSniff marks a refusal, whose message has names from the request in it, as no other content than it
 // says.
 func setNoSniff(w http.ResponseWriter) { w.Header().Set("X-Content-Type-Options", "nosniff") }
-
-func setHeaders(w http.ResponseWriter, r *http.Request, ids *requestIDs) {
-	id := r.Header.Get("Audit-Id")
-	if id == "" {
-		id = ids.next()
-	}
-	w.Header().Set("Audit-Id", id)
-	w.Header().Set("Cache-Control", "no-cache, private")
-}
 
 func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	reason := recover()
@@ -134,91 +175,4 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	}
 	s.opts.Logger.Error(fmt.Errorf("panic: %v", reason), "Request handler panicked", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
 	response.Error(w, r, apierrors.NewInternalError(fmt.Errorf("panic serving %s %s", r.Method, r.URL.Path)))
-}
-
-// serveResource serves everything beneath a group and version.
-func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
-	info, ok := request.InfoFrom(r.Context())
-	if !ok {
-		s.noSuchResource(w, r, mux.Vars(r)["group"])
-		return
-	}
-	r, err := fenced(r)
-	if err != nil {
-		response.Error(w, r, err)
-		return
-	}
-	rq := s.verbs.NewCall(request.Request{
-		Info: info, Env: s.env, Writer: w, HTTP: r, Query: r.URL.Query(), User: auth.FromContext(r.Context()),
-		Local: transport.IsLocal(r.Context()),
-	})
-	if rq.Causes = cause.Parse(r.Header.Get(cause.Header)); rq.Local && rq.Causes == nil {
-		rq.Causes = cause.From(r.Context())
-	}
-	if s.opts.Audit != nil {
-		rq.Audit = audit.From(r.Context())
-	}
-	if !rq.Local {
-		rq.Held = s.responses.Share()
-		defer rq.Held.Release()
-	}
-	if info.Verb == request.VerbWatch && info.Name != "" {
-		rq.Query.Set("fieldSelector", "metadata.name="+info.Name)
-		rq.Name = ""
-	}
-	found := s.definitions.Find(info.GVR, info.Verb == request.VerbWatch)
-	defer found.Leave()
-	rq.Row, rq.Objects = found.Row, found.Objects
-	if rq.Row != nil && rq.Row.Hidden && !isPart(&rq.Request) {
-		rq.Row = nil
-	}
-	if rq.Row == nil {
-		rq.Row = s.anyRow(info.GVR.GroupVersion())
-	}
-	if rq.Row == nil {
-		s.noSuchResource(w, r, info.GVR.Group)
-		return
-	}
-	rq.Sub = rq.Row.Subresource(info.Subresource)
-	coded := &response.CodeWriter{ResponseWriter: w}
-	rq.Writer = coded
-	measured := &metrics.Request{Info: rq.Info, Connects: rq.Connects()}
-	if rq.Row.Custom {
-		measured.Served = func() bool { return s.current().Table.Lookup(info.GVR) != nil }
-	}
-	defer s.metrics.Begin(measured)()
-	elapsed := clock.Stopwatch()
-	defer func() {
-		measured.Info, measured.LongRunning = rq.Info, rq.LongRunning() // a create has learnt the name
-		s.metrics.Observe(measured, coded.Code, elapsed())
-	}()
-	defer s.observeHeartbeats(rq)()
-	defer s.observeLive(rq)()
-	if rq.Row.GetAny != nil {
-		err = s.kindCall(rq).serveAny()
-	} else {
-		err = rq.Serve()
-	}
-	if err != nil {
-		if transport.IsActor(r.Context()) && apierrors.IsForbidden(err) { // by admission
-			s.noteDenied(r.Context(), rq.User, err)
-		}
-		s.noteFailed(r, rq, err)
-		response.Error(coded, r, err)
-	}
-}
-
-// isPart reports whether a request comes from a part of the cluster in this process. Parts use the kinds of
-// the newest release, whichever is emulated.
-func isPart(rq *request.Request) bool {
-	return rq.Local && rq.User != nil && strings.HasPrefix(rq.User.Name, "system:")
-}
-
-// noSuchResource responds to a request for a resource that is not in the table.
-func (s *Server) noSuchResource(w http.ResponseWriter, r *http.Request, group string) {
-	if !slices.ContainsFunc(s.table.Groups(), func(g resources.Group) bool { return g.Name == group }) {
-		response.NoRoute(w)
-		return
-	}
-	response.Error(w, r, response.NotFound())
 }

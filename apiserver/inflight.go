@@ -65,10 +65,10 @@ func (l *inFlightLimits) enter(info *apirequest.RequestInfo, user *auth.User) (l
 	}
 }
 
-// limit serves a request when the limits allow it. All requests are subject to the memory
+// limited serves a request with next when the limits allow it. All requests are subject to the memory
 // limit; requests from the network are also subject to their priority while the server
 // listens, and otherwise to inFlightLimits.
-func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
+func (s *Server) limited(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	user, local := auth.FromContext(r.Context()), transport.IsLocal(r.Context())
 	info, _ := apirequest.RequestInfoFrom(r.Context())
 	if err := s.shed.check(info, local); err != nil {
@@ -77,11 +77,11 @@ func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if local {
-		s.unlimited.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 		return
 	}
 	if control := s.flow.Load(); control != nil {
-		control.Serve(&rejecting{w, s, r}, r, user)
+		control.Serve(&rejecting{w, s, r}, r, user) // which calls s.unlimited
 		return
 	}
 	leave, ok := s.limits.enter(info, user)
@@ -91,7 +91,7 @@ func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	s.unlimited.ServeHTTP(w, r)
+	next.ServeHTTP(w, r)
 }
 
 // startFlow begins to serve requests from the network by their priority, unless there is no
