@@ -30,7 +30,7 @@ func Descriptor() controller.Descriptor {
 	return controller.Descriptor{
 		Name: Name, Aliases: []string{"service"}, Account: "service-controller",
 		About:   "gives Services of type LoadBalancer simulated addresses",
-		Watches: []string{"services", "nodes"}, Writes: []string{"services", "services/status"},
+		Watches: []string{"services", "nodes"}, Writes: []string{"services/status"},
 		Docs: "concepts/services-networking/service/#loadbalancer",
 		Concurrency: controller.Concurrency{Flag: "concurrent-service-syncs", What: "load balancers", In: func(s *controller.Settings) *int32 {
 			return &s.ServiceController.ConcurrentServiceSyncs
