@@ -129,6 +129,13 @@ func (l *Line[T]) take() *Ticket[T] {
 	return nil
 }
 
+// hasReady reports whether Next would return without waiting.
+func (l *Line[T]) hasReady() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ready) > 0
+}
+
 // Next waits for a ticket. It returns false if none is ready and ctx has ended or Close was
 // called.
 func (l *Line[T]) Next(ctx context.Context) (*Ticket[T], bool) {

@@ -76,8 +76,9 @@ type Queue[K comparable] interface {
 	// Drain accepts no further keys. The waiting keys are processed without turns, in the order of
 	// Add; then Get returns.
 	Drain()
-	// Run processes keys with workers until the queue is closed or drained, or ctx ends. It returns
-	// when all workers have ended. If keys take turns, one worker is active at a time, and do gets a
+	// Run processes keys with at most workers at a time until the queue is closed or drained, or ctx
+	// ends. It returns when all workers have ended. A worker that takes a key starts another one, which
+	// waits for the next: a queue without keys has one goroutine. If keys take turns, one worker is active at a time, and do gets a
 	// context whose work can pause (With). A paused worker cannot process the keys whose turns come
 	// meanwhile, so it gets a substitute:
 	//
@@ -216,28 +217,29 @@ func (q *queue[K]) Run(ctx context.Context, workers int, do func(ctx context.Con
 		workers = 1
 	}
 	var running sync.WaitGroup
-	var start func()
-	start = func() {
+	c := &crew{most: workers}
+	c.start = func() {
 		running.Go(func() {
-			for q.next(ctx, do, start) {
+			defer c.left()
+			for c.wait(q.line.hasReady()) && q.next(ctx, do, c) {
 			}
 		})
 	}
-	for range workers {
-		start()
-	}
+	c.substitute = c.add
+	c.add()
 	running.Wait()
 }
 
 // next processes one key; it returns false if the worker has to end.
-func (q *queue[K]) next(ctx context.Context, do func(ctx context.Context, key K), substitute func()) bool {
+func (q *queue[K]) next(ctx context.Context, do func(ctx context.Context, key K), c *crew) bool {
 	key, work, ok := q.Get(ctx)
+	c.waited(ok)
 	if !ok {
 		return false
 	}
 	defer q.Done(key)
 	if q.TakesTurns() && work != nil {
-		work.substitute = substitute
+		work.substitute = c.substitute
 		ctx = With(ctx, work)
 	}
 	do(ctx, key)

@@ -3,6 +3,7 @@ package inflight_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -302,6 +303,54 @@ func TestQueueUnderLoad(t *testing.T) {
 		q.Close()
 		run.Wait()
 	}
+}
+
+// TestWorkersOnDemand checks that a queue without keys has one goroutine, that as many keys as there may be
+// workers are processed at once, and that the workers end when there are no keys left.
+func TestWorkersOnDemand(t *testing.T) {
+	const workers = 5
+	l := newLedger(t, false)
+	q := inflight.NewQueue(inflight.QueueOptions[int]{Ledger: l, Name: "queue"})
+	before := runtime.NumGoroutine()
+	begun, end := make(chan int), make(chan struct{})
+	var run sync.WaitGroup
+	run.Go(func() {
+		q.Run(t.Context(), workers, func(_ context.Context, key int) {
+			begun <- key
+			<-end
+		})
+	})
+	for round := range 3 {
+		for key := range 2 * workers {
+			q.Add(key)
+		}
+		for range workers {
+			<-begun
+		}
+		if n := runtime.NumGoroutine() - before; n > 1+workers {
+			t.Errorf("round %d: %d goroutines for %d workers", round, n, workers)
+		}
+		select {
+		case key := <-begun:
+			t.Errorf("round %d: %d is processed, too", round, key)
+		default:
+		}
+		for range workers {
+			end <- struct{}{}
+			<-begun
+		}
+		for range workers {
+			end <- struct{}{}
+		}
+		if err := l.WaitIdle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := runtime.NumGoroutine() - before; n > 2; n = runtime.NumGoroutine() - before {
+		runtime.Gosched() // the last workers are about to end
+	}
+	q.Close()
+	run.Wait()
 }
 
 // A queue that is closed drops its keys, even a key that was granted and that no worker has taken.
