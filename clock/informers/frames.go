@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -21,26 +22,51 @@ type body struct {
 	turn uint64
 	scan scanner
 
-	unread  []byte
-	buf     []byte
+	unread []byte
+	// full means that the last read filled its buffer; small and large are the buffers.
+	full    bool
+	small   []byte
+	large   *[largeRead]byte
 	err     error
 	initial bool   // the initial list has not ended yet
 	partial []byte // the frame that has begun and not ended
 }
 
-// readSize is how many bytes are taken from a stream at once.
-const readSize = 32 << 10
+// smallRead is how many bytes are taken from a stream while it is quiet, and largeRead when more are there. The
+// cluster's parts have a hundred watches, most of which are quiet, so that large buffers are shared.
+const (
+	smallRead = 2 << 10
+	largeRead = 32 << 10
+)
+
+var largeReads = sync.Pool{New: func() any { return new([largeRead]byte) }}
+
+// buffer returns the buffer for the next read, after all bytes of the last one.
+func (b *body) buffer() []byte {
+	if b.full {
+		if b.large == nil {
+			b.large = largeReads.Get().(*[largeRead]byte)
+		}
+		return b.large[:]
+	}
+	if b.large != nil {
+		largeReads.Put(b.large)
+		b.large = nil
+	}
+	if b.small == nil {
+		b.small = make([]byte, smallRead)
+	}
+	return b.small
+}
 
 func (b *body) Read(into []byte) (int, error) {
 	if len(b.unread) == 0 {
 		if b.err != nil {
 			return 0, b.err
 		}
-		if b.buf == nil {
-			b.buf = make([]byte, readSize)
-		}
-		n, err := b.ReadCloser.Read(b.buf)
-		b.unread, b.err = b.buf[:n], err
+		buf := b.buffer()
+		n, err := b.ReadCloser.Read(buf)
+		b.unread, b.full, b.err = buf[:n], n == len(buf), err
 		b.count(b.unread)
 		if err != nil {
 			b.flow.disconnect(b.turn)
