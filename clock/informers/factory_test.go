@@ -3,6 +3,7 @@ package informers_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -247,6 +248,66 @@ func TestLateAndRemovedHandlers(t *testing.T) {
 	if got := late.get("cm"); got != "3" {
 		t.Errorf("idle, and the late handler has seen %q, want 3", got)
 	}
+}
+
+// TestEarlyHandlers checks that handlers that are added before the start get each event in the order in which
+// they were added, until they are removed, without goroutines of their own.
+func TestEarlyHandlers(t *testing.T) {
+	c := newCluster(t, runtime.ContentTypeProtobuf)
+	shared := c.factory.Core().V1().ConfigMaps().Informer()
+	var seen []string // handlers are called one after the other, and read when the cluster is idle
+	handler := func(name string) cache.ResourceEventHandler {
+		note := func(verb string, obj any) { seen = append(seen, name+" "+verb+" "+obj.(*corev1.ConfigMap).Name) }
+		return cache.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) { note("added", obj) }, UpdateFunc: func(_, obj any) { note("updated", obj) }, DeleteFunc: func(obj any) { note("deleted", obj) },
+		}
+	}
+	var registrations []cache.ResourceEventHandlerRegistration
+	for _, name := range []string{"a", "b", "c"} {
+		r, err := shared.AddEventHandler(handler(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		registrations = append(registrations, r)
+	}
+	remove := func(i int) {
+		t.Helper()
+		for range 2 { // the second time does nothing
+			if err := shared.RemoveEventHandler(registrations[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		c.idle(t)
+		if !slices.Equal(seen, want) {
+			t.Errorf("the handlers saw %q, want %q", seen, want)
+		}
+		seen = nil
+	}
+	remove(2)
+	c.write(watch.Added, "cm", nil)
+	c.factory.StartWithContext(c.ctx)
+	expect("a added cm", "b added cm")
+	for i, r := range registrations[:2] {
+		if !r.HasSynced() {
+			t.Errorf("handler %d has not synced", i)
+		}
+	}
+	c.write(watch.Modified, "cm", map[string]string{"n": "1"})
+	expect("a updated cm", "b updated cm")
+	remove(0)
+	c.write(watch.Modified, "cm", map[string]string{"n": "2"})
+	expect("b updated cm")
+	remove(1)
+	c.write(watch.Deleted, "cm", nil)
+	expect()
+	if _, err := shared.AddEventHandler(handler("late")); err != nil {
+		t.Fatal(err)
+	}
+	c.write(watch.Added, "new", nil)
+	expect("late added new")
 }
 
 func TestOneInformerPerType(t *testing.T) {

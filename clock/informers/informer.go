@@ -27,6 +27,10 @@ type informer struct {
 	joining  sync.WaitGroup
 	handlers map[cache.ResourceEventHandlerRegistration]*handler
 	onError  cache.WatchErrorHandlerWithContext
+
+	sharing sync.Mutex // held while a handler is added or removed, and at the start
+	// early are the handlers that were added before the start; nil: there are none.
+	early *shared
 }
 
 func newInformer(inner cache.SharedIndexInformer, ledger *clock.Ledger) *informer {
@@ -55,7 +59,7 @@ func (i *informer) ensureHandler(goes cache.ResourceEventHandlerRegistration) {
 	}
 	i.mu.Unlock()
 	if others == 0 {
-		_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{}) // it fails only if the informer has ended
+		_, _ = i.listen(cache.ResourceEventHandlerFuncs{}, cache.HandlerOptions{}) // it fails only if the informer has ended
 	}
 }
 
@@ -65,13 +69,7 @@ func (i *informer) Run(stopCh <-chan struct{}) {
 
 func (i *informer) RunWithContext(ctx context.Context) {
 	i.ensureHandler(nil)
-	i.mu.Lock()
-	again := i.running != nil
-	if !again {
-		i.running = make(chan struct{})
-	}
-	i.mu.Unlock()
-	if again {
+	if !i.markStarted() {
 		i.SharedIndexInformer.RunWithContext(ctx) // it says what it thinks of that
 		return
 	}
@@ -91,6 +89,19 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	})
 	// The caller that starts an informer does not wait for its later requests.
 	i.SharedIndexInformer.RunWithContext(withFlow(inflight.Alone(ctx), i.flow))
+}
+
+// markStarted ends the time of early handlers. It returns false if the informer was started before.
+func (i *informer) markStarted() bool {
+	i.sharing.Lock()
+	defer i.sharing.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running != nil {
+		return false
+	}
+	i.running = make(chan struct{})
+	return true
 }
 
 // end waits for the work that waits for the informer.
@@ -140,6 +151,30 @@ func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 }
 
 func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	i.sharing.Lock()
+	defer i.sharing.Unlock()
+	if opts != (cache.HandlerOptions{}) || i.hasStarted() {
+		return i.listen(h, opts)
+	}
+	if i.early == nil {
+		early := newShared()
+		var err error
+		if early.registration, err = i.listen(early, opts); err != nil {
+			return nil, err
+		}
+		i.early = early
+	}
+	return i.early.add(h), nil
+}
+
+func (i *informer) hasStarted() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.running != nil
+}
+
+// listen adds a listener of client-go.
+func (i *informer) listen(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	counted := &handler{next: h, flow: i.flow, removed: make(chan struct{})}
 	defer inflight.Begin(i.flow.ledger, inflight.Event).End()
 	handle, err := i.SharedIndexInformer.AddEventHandlerWithOptions(counted, opts)
@@ -165,6 +200,25 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts
 }
 
 func (i *informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	i.sharing.Lock()
+	defer i.sharing.Unlock()
+	one, is := handle.(*sharing)
+	if !is {
+		return i.unlisten(handle)
+	}
+	if i.early == nil {
+		return nil // it was removed before
+	}
+	if left, was := i.early.remove(one); left || !was {
+		return nil
+	}
+	registration := i.early.registration
+	i.early = nil
+	return i.unlisten(registration)
+}
+
+// unlisten removes a listener.
+func (i *informer) unlisten(handle cache.ResourceEventHandlerRegistration) error {
 	i.ensureHandler(handle)
 	if err := i.SharedIndexInformer.RemoveEventHandler(handle); err != nil {
 		return err
