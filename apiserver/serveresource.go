@@ -35,8 +35,8 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 	coded := &response.CodeWriter{ResponseWriter: w}
 	rq := s.newCall(coded, r, info)
 	if !rq.Local {
-		rq.Held = s.responses.Share()
-		defer rq.Held.Release()
+		rq.Reserved = s.responses.Share()
+		defer rq.Reserved.Release()
 	}
 	found := s.definitions.Find(info.GVR, info.Verb == request.VerbWatch)
 	defer found.Leave()

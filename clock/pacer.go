@@ -90,9 +90,9 @@ func (p *Pacer) pause(time, work bool) {
 // holdLocked makes the work wait if it is paused and no Advance is moving the clock.
 func (p *Pacer) holdLocked() {
 	if p.work && p.advancing == 0 {
-		p.virtual.ledger.Hold()
+		p.virtual.ledger.PauseWork()
 	} else {
-		p.virtual.ledger.Release()
+		p.virtual.ledger.ResumeWork()
 	}
 }
 

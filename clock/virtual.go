@@ -225,7 +225,7 @@ func (v *Virtual) fireNext(ctx context.Context) error {
 		}
 		v.mu.Unlock()
 		if fired {
-			return v.ledger.WaitHeld(ctx)
+			return v.ledger.WaitPaused(ctx)
 		}
 		select {
 		case <-again:

@@ -120,7 +120,7 @@ func (k *nodeManager) settle(n *nodes.Node) {
 		if e == nil {
 			continue
 		}
-		pod, address, holds := e.holding()
+		pod, address, holds := e.allocation()
 		if !holds {
 			continue
 		}

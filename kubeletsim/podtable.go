@@ -257,9 +257,9 @@ func (e *podEntry) announce() {
 	}
 }
 
-// holding returns, for a node that takes over the pod, the pod's address, and whether the pod is admitted and has
+// allocation returns, for a node that takes over the pod, the pod's address, and whether the pod is admitted and has
 // not ended. The address is not valid if the pod has none of its own.
-func (e *podEntry) holding() (pod *corev1.Pod, address netip.Addr, holds bool) {
+func (e *podEntry) allocation() (pod *corev1.Pod, address netip.Addr, holds bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {

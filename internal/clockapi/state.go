@@ -51,7 +51,7 @@ func stateOf(cluster *minikcm.Cluster) (state State, changed <-chan struct{}) {
 		var pace clock.Pace
 		pace, changed = pacer.Pace()
 		state.Moving, state.PausedWork = pace.Moving, pace.Work
-		state.NextStep, state.Waiting = cluster.Ledger().Held()
+		state.NextStep, state.Waiting = cluster.Ledger().Paused()
 	}
 	state.ClockInfo = cluster.Info().Clock
 	if virtual, ok := cluster.Clock().(*clock.Virtual); ok {

@@ -57,8 +57,8 @@ type Ledger struct {
 	turns   int64
 	waiting [kinds]int64
 	takes   turns
-	// holding is takes.holds, for callers that do not lock.
-	holding atomic.Bool
+	// workPaused is takes.paused, for callers that do not lock.
+	workPaused atomic.Bool
 	// idle and quiet are closed when nothing is in flight, and when all work in flight
 	// waits for its turn.
 	idle, quiet []chan struct{}

@@ -8,7 +8,7 @@ import (
 
 // Line distributes work to workers. Work is counted from Join until End. Next returns it to a
 // worker: at once, in the order of Join, or, if work takes turns, when its turn has come, or, while
-// the ledger holds work, when it is stepped.
+// the ledger pauses work, when it is stepped.
 //
 //	the caller of Join      the ledger              a worker
 //	Join(a)                 1 key waits
@@ -78,7 +78,7 @@ func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 		}
 		if l.isHeld() {
 			t.turn = turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
-			if t.turn.hold(strings.TrimSpace(l.name + " " + key)) {
+			if t.turn.pause(strings.TrimSpace(l.name + " " + key)) {
 				return t
 			}
 		}
@@ -92,7 +92,7 @@ func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 
 // isHeld reports whether the ledger makes work of the line wait for steps.
 func (l *Line[T]) isHeld() bool {
-	return l.ledger != nil && !l.turns && !l.ahead && l.ledger.holding.Load()
+	return l.ledger != nil && !l.turns && !l.ahead && l.ledger.workPaused.Load()
 }
 
 // put makes the ticket available to Next. The ledger's lock may be held.

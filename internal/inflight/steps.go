@@ -5,47 +5,47 @@ import (
 	"fmt"
 )
 
-// Hold makes work that joins a Line from now on wait until Step takes it or Release is called. Work
+// PauseWork makes work that joins a Line from now on wait until Step takes it or ResumeWork is called. Work
 // that is in flight goes on, and the work that it hands on waits. No time passes on a virtual clock while work
 // waits. The work of the ledger must not take turns.
 //
 //	a client            the ledger                       the caller of Step
-//	                    holds
+//	                    pauses work
 //	scales web          1 request
 //	  the event adds    1 request; 1 key waits
 //	                    1 key waits                      Step: the key of web
 //	                    1 key runs
 //	                    it creates a pod: 2 keys wait    returns
-func (l *Ledger) Hold() {
+func (l *Ledger) PauseWork() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.takes.holds = true
-	l.holding.Store(true)
+	l.takes.paused = true
+	l.workPaused.Store(true)
 }
 
-// Release ends a Hold: the work that waits goes on, in the order in which it joined.
-func (l *Ledger) Release() {
+// ResumeWork ends PauseWork: the work that waits goes on, in the order in which it joined.
+func (l *Ledger) ResumeWork() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.takes.holds {
+	if !l.takes.paused {
 		return
 	}
-	l.takes.holds, l.takes.steps = false, 0
-	l.holding.Store(false)
+	l.takes.paused, l.takes.steps = false, 0
+	l.workPaused.Store(false)
 	for len(l.takes.line) > 0 {
 		l.popLocked()
 	}
 	l.quiet = wake(l.quiet)
 }
 
-// Step lets the first piece of work that Hold makes wait go on, and returns its name when all work
+// Step lets the first piece of work that PauseWork makes wait go on, and returns its name when all work
 // that follows from it is done or waits. The name is empty if none waits.
 func (l *Ledger) Step(ctx context.Context) (name string, err error) {
-	if err := l.WaitHeld(ctx); err != nil {
+	if err := l.WaitPaused(ctx); err != nil {
 		return "", err
 	}
 	l.mu.Lock()
-	if !l.takes.holds || len(l.takes.line) == 0 {
+	if !l.takes.paused || len(l.takes.line) == 0 {
 		l.mu.Unlock()
 		return "", nil
 	}
@@ -53,11 +53,11 @@ func (l *Ledger) Step(ctx context.Context) (name string, err error) {
 	l.takes.steps = 1
 	l.grantLocked()
 	l.mu.Unlock()
-	return name, l.WaitHeld(ctx)
+	return name, l.WaitPaused(ctx)
 }
 
-// WaitHeld returns when all work in flight waits because of Hold, or with the context's error.
-func (l *Ledger) WaitHeld(ctx context.Context) error {
+// WaitPaused returns when all work in flight waits because of PauseWork, or with the context's error.
+func (l *Ledger) WaitPaused(ctx context.Context) error {
 	for {
 		l.mu.Lock()
 		if l.takes.steps == 0 && l.total == int64(len(l.takes.line)) {
@@ -77,9 +77,9 @@ func (l *Ledger) WaitHeld(ctx context.Context) error {
 	}
 }
 
-// Held returns how many pieces of work Hold makes wait, and the name of the one that Step takes next.
-func (l *Ledger) Held() (next string, count int) {
-	if l == nil || !l.holding.Load() {
+// Paused returns how many pieces of work PauseWork makes wait, and the name of the one that Step takes next.
+func (l *Ledger) Paused() (next string, count int) {
+	if l == nil || !l.workPaused.Load() {
 		return "", 0
 	}
 	l.mu.Lock()
@@ -90,11 +90,11 @@ func (l *Ledger) Held() (next string, count int) {
 	return next, count
 }
 
-// hold makes work that is counted wait for a step, and reports whether it does.
-func (t *turn) hold(name string) bool {
+// pause makes work that is counted wait for a step, and reports whether it does.
+func (t *turn) pause(name string) bool {
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
-	if !t.ledger.takes.holds {
+	if !t.ledger.takes.paused {
 		return false
 	}
 	t.name = name

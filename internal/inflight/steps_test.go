@@ -6,25 +6,25 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// Work that is held waits until it is stepped, in the order in which it joined, and so does what it
+// Work that is paused waits until it is stepped, in the order in which it joined, and so does what it
 // hands on.
 func TestSteps(t *testing.T) {
 	l := newLedger(t, false)
 	line, other := inflight.NewLine[string](l, inflight.Key, "line"), inflight.NewLine[string](l, inflight.Key, "other")
 	running := line.Join("before", "before")
-	l.Hold()
+	l.PauseWork()
 	if got, ok := line.Next(ended()); !ok || got != running {
-		t.Fatal("work that had joined before is held")
+		t.Fatal("work that had joined before is paused")
 	}
 	line.Join("a", "a")
 	b := other.Join("b", "b")
 	running.End()
 	wants(t, l, "nothing; waiting for their turn: 2 queued keys")
-	if next, count := l.Held(); next != "line a" || count != 2 {
-		t.Errorf("%d pieces are held, and next is %q", count, next)
+	if next, count := l.Paused(); next != "line a" || count != 2 {
+		t.Errorf("%d pieces are paused, and next is %q", count, next)
 	}
 	if _, ok := line.Next(ended()); ok {
-		t.Fatal("held work is given to a worker")
+		t.Fatal("paused work is given to a worker")
 	}
 	done := make(chan struct{})
 	go func() {
@@ -39,10 +39,10 @@ func TestSteps(t *testing.T) {
 	<-done
 	wants(t, l, "nothing; waiting for their turn: 2 queued keys")
 	if !b.Withdraw() {
-		t.Error("held work is not in line")
+		t.Error("paused work is not in line")
 	}
 	b.End()
-	l.Release()
+	l.ResumeWork()
 	if got, ok := line.Next(ended()); !ok || got.Value != "a and c" {
 		t.Fatal("released work does not go on")
 	} else {
@@ -56,7 +56,7 @@ func TestSteps(t *testing.T) {
 // A step waits for work that is in flight, and no longer than its context.
 func TestStepEndsWithItsContext(t *testing.T) {
 	l := newLedger(t, false)
-	l.Hold()
+	l.PauseWork()
 	work := inflight.Begin(l, inflight.Request)
 	if _, err := l.Step(ended()); err == nil {
 		t.Error("a step does not wait for a request")

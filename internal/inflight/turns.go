@@ -64,9 +64,9 @@ type turns struct {
 	joined  uint64
 	// instant is the cluster's time. It makes the order differ between instants.
 	instant uint64
-	// holds means that work waits for steps, of which so many are to be taken: see Hold.
-	holds bool
-	steps int
+	// paused means that work waits for steps, of which so many are to be taken: see PauseWork.
+	paused bool
+	steps  int
 	// driven means that turns are granted only while there are watchers.
 	driven   bool
 	watchers map[*watcher]struct{}
@@ -198,10 +198,10 @@ func (t *turn) giveBack() {
 // grantLocked grants the next turn if no work is active and no timer is due.
 func (l *Ledger) grantLocked() {
 	waiting := int64(len(l.takes.line))
-	if waiting == 0 || l.takes.holds && l.takes.steps == 0 || l.turns != waiting || l.total != waiting || !l.watchedLocked() {
+	if waiting == 0 || l.takes.paused && l.takes.steps == 0 || l.turns != waiting || l.total != waiting || !l.watchedLocked() {
 		return
 	}
-	if l.takes.holds {
+	if l.takes.paused {
 		l.takes.steps--
 	}
 	l.popLocked()

@@ -72,8 +72,8 @@ type Request struct {
 	Local bool
 	// Audit is the audit record; nil for a request that is not audited.
 	Audit *audit.Record
-	// Held is the response's share of the process's memory budget; nil: the response is not counted.
-	Held *pressure.Share
+	// Reserved is the response's share of the process's memory budget; nil: the response is not counted.
+	Reserved *pressure.Share
 }
 
 // Connects reports whether the request connects the client to a pod.

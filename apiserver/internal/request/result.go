@@ -63,7 +63,7 @@ func (rq *Request) WriteList(p *Page) error {
 		return err
 	}
 	rq.Audit.ResponseList(list)
-	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType(), rq.Hold)
+	document := response.NewDocument(rq.Writer, rq.HTTP, rq.Target.Media.ContentType(), rq.Reserve)
 	if runs := rq.keptRuns(p); runs != nil {
 		return document.End(list.EncodeRuns(document, rq.Target.Media, runs))
 	}
@@ -239,7 +239,7 @@ func (rq *Request) WriteObject(code int, gvk schema.GroupVersionKind, obj runtim
 	if err != nil {
 		return response.EncodeError(err)
 	}
-	if err := rq.Hold(int64(len(data))); err != nil {
+	if err := rq.Reserve(int64(len(data))); err != nil {
 		return err
 	}
 	rq.Audit.Response(rq.HTTP.Context(), gvk, obj)

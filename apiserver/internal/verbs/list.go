@@ -145,7 +145,7 @@ func (rq *Call) cachedPage(list *watchcache.List, opts *request.ListOptions) (*r
 func (rq *Call) listStore(ctx context.Context, opts *request.ListOptions, from string, revision int64) (*request.Page, error) {
 	p := &request.Page{}
 	expected := rq.expectedBytes(opts.Limit)
-	if err := rq.Hold(expected); err != nil {
+	if err := rq.Reserve(expected); err != nil {
 		return nil, err
 	}
 	for {
@@ -153,7 +153,7 @@ func (rq *Call) listStore(ctx context.Context, opts *request.ListOptions, from s
 		if err != nil {
 			return nil, rq.listError(err, from, revision)
 		}
-		if err := rq.Hold(memoryOf(result) - expected); err != nil {
+		if err := rq.Reserve(memoryOf(result) - expected); err != nil {
 			return nil, err
 		}
 		expected = 0

@@ -23,12 +23,12 @@ import (
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
 	"minikcm.dev/minikcm/controllers/internal/executor"
-	"minikcm.dev/minikcm/controllers/internal/holdings"
 	"minikcm.dev/minikcm/controllers/internal/job/conditions"
 	"minikcm.dev/minikcm/controllers/internal/job/decide"
 	"minikcm.dev/minikcm/controllers/internal/job/indexes"
 	"minikcm.dev/minikcm/controllers/internal/modeltest"
 	"minikcm.dev/minikcm/controllers/internal/plan"
+	"minikcm.dev/minikcm/controllers/internal/podset"
 	"minikcm.dev/minikcm/internal/loop"
 )
 
@@ -102,8 +102,8 @@ func (m *model) surveying(pods cache.Indexer) func(decide.Snapshot, time.Time) (
 				owned = append(owned, pod)
 			}
 		}
-		holdings.SortByName(owned)
-		holdings.SortByName(orphans)
+		podset.SortByName(owned)
+		podset.SortByName(orphans)
 		all := append(owned, orphans...)
 		want, err := decide.Survey(in.Job, all, in.Failures, now)
 		m.must(err)

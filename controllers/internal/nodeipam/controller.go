@@ -124,7 +124,7 @@ func (c *Controller) hold(node *corev1.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting.Delete(node.Name)
-	return c.networks.Hold(node.Name, node.UID, node.Spec.PodCIDRs)
+	return c.networks.Reserve(node.Name, node.UID, node.Spec.PodCIDRs)
 }
 
 // Reconcile allocates networks for a Node that has none, or releases the networks of a Node that is gone.

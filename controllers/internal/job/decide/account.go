@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
-	"minikcm.dev/minikcm/controllers/internal/holdings"
 	"minikcm.dev/minikcm/controllers/internal/job/indexes"
+	"minikcm.dev/minikcm/controllers/internal/podset"
 )
 
 // Account holds the pods that one Job controls, or the pods of a namespace that have no controller,
@@ -22,7 +22,7 @@ import (
 //
 // The first Look sets the Job's terms. Look with other terms counts all pods again.
 type Account struct {
-	holdings.Holdings[standing]
+	podset.Owned[standing]
 	// terms is a Job with only the fields that its pods are counted by; nil: none yet.
 	terms *batchv1.Job
 	sums
@@ -53,7 +53,7 @@ type standing struct {
 // NewAccount returns an empty account.
 func NewAccount() *Account {
 	a := &Account{}
-	a.Holdings = holdings.New[standing](a)
+	a.Owned = podset.New[standing](a)
 	return a
 }
 
@@ -61,8 +61,8 @@ func newSums() sums {
 	return sums{ended: map[types.NamespacedName]*corev1.Pod{}, fatal: map[types.NamespacedName]*corev1.Pod{}, tracked: map[types.UID]*corev1.Pod{}}
 }
 
-// Add implements holdings.Sums.
-func (a *Account) Add(key types.NamespacedName, e *holdings.Entry[standing]) {
+// Add implements podset.Sums.
+func (a *Account) Add(key types.NamespacedName, e *podset.Entry[standing]) {
 	pod, job := e.Pod, a.terms
 	e.Status = standing{
 		active: controllerref.Active(pod), terminating: controllerref.Terminating(pod), tracked: Tracked(pod),
@@ -85,8 +85,8 @@ func (a *Account) Add(key types.NamespacedName, e *holdings.Entry[standing]) {
 	}
 }
 
-// Remove implements holdings.Sums.
-func (a *Account) Remove(key types.NamespacedName, e *holdings.Entry[standing]) {
+// Remove implements podset.Sums.
+func (a *Account) Remove(key types.NamespacedName, e *podset.Entry[standing]) {
 	a.add(e.Status, -1)
 	if e.Status.tracked {
 		delete(a.tracked, e.Pod.UID)
@@ -131,9 +131,9 @@ func (a *Account) Look(job *batchv1.Job, orphans *Account, known *Failures, now 
 	if err := a.agree(job); err != nil {
 		return Pods{}, err
 	}
-	adopt, release := a.Claim(job, &orphans.Holdings)
+	adopt, release := a.Claim(job, &orphans.Owned)
 	if len(adopt) > 0 { // which is rare
-		all := a.Pods(func(*holdings.Entry[standing]) bool { return true })
+		all := a.Pods(func(*podset.Entry[standing]) bool { return true })
 		found, err := Survey(job, append(all, adopt...), known, now)
 		found.Release = release
 		return found, err
@@ -192,18 +192,18 @@ func byName[K comparable](pods map[K]*corev1.Pod) []*corev1.Pod {
 	for _, pod := range pods {
 		sorted = append(sorted, pod)
 	}
-	holdings.SortByName(sorted)
+	podset.SortByName(sorted)
 	return sorted
 }
 
 func (a *Account) past() []*corev1.Pod {
-	return a.Pods(func(e *holdings.Entry[standing]) bool {
+	return a.Pods(func(e *podset.Entry[standing]) bool {
 		return controllerref.Ended(e.Pod) || e.Status.tracked && failed(a.terms, e.Pod)
 	})
 }
 
 func (a *Account) active() []*corev1.Pod {
-	return a.Pods(func(e *holdings.Entry[standing]) bool { return e.Status.active })
+	return a.Pods(func(e *podset.Entry[standing]) bool { return e.Status.active })
 }
 
 func (a *Account) pinned() []*corev1.Pod { return byName(a.tracked) }

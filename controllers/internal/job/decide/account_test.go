@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
-	"minikcm.dev/minikcm/controllers/internal/holdings"
 	"minikcm.dev/minikcm/controllers/internal/job/conditions"
+	"minikcm.dev/minikcm/controllers/internal/podset"
 )
 
 func drawnUIDs(t *rapid.T, label string) []types.UID {
@@ -141,8 +141,8 @@ func (s *shownPods) candidates() []*corev1.Pod {
 			owned = append(owned, pod)
 		}
 	}
-	holdings.SortByName(owned)
-	holdings.SortByName(orphans)
+	podset.SortByName(owned)
+	podset.SortByName(orphans)
 	return append(owned, orphans...)
 }
 

@@ -44,7 +44,7 @@ func New(clusters []Cluster, reserved ...netip.Prefix) (*Networks, error) {
 		n.pools = append(n.pools, p)
 	}
 	for _, r := range reserved {
-		n.hold([]netip.Prefix{r.Masked()})
+		n.reserve([]netip.Prefix{r.Masked()})
 	}
 	return n, nil
 }
@@ -55,9 +55,9 @@ func (n *Networks) Holder(name string) (types.UID, bool) {
 	return h.uid, ok
 }
 
-// Hold records the networks that a Node has in its spec, in place of the networks allocated under its
+// Reserve records the networks that a Node has in its spec, in place of the networks allocated under its
 // name. A network that overlaps none of the cluster's ranges has no effect.
-func (n *Networks) Hold(name string, uid types.UID, podCIDRs []string) error {
+func (n *Networks) Reserve(name string, uid types.UID, podCIDRs []string) error {
 	if h := n.holders[name]; h.stated && h.uid == uid {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (n *Networks) Hold(name string, uid types.UID, podCIDRs []string) error {
 		stated = append(stated, p.Masked())
 	}
 	n.Free(name)
-	n.hold(stated)
+	n.reserve(stated)
 	n.holders[name] = holding{uid: uid, networks: stated, stated: true}
 	return nil
 }
@@ -94,7 +94,7 @@ func (n *Networks) Take(name string, uid types.UID) ([]netip.Prefix, bool) {
 			n.release(taken)
 			return nil, false
 		}
-		n.hold([]netip.Prefix{network})
+		n.reserve([]netip.Prefix{network})
 		taken = append(taken, network)
 	}
 	n.holders[name] = holding{uid: uid, networks: taken}
@@ -111,7 +111,7 @@ func (n *Networks) Free(name string) bool {
 	return ok
 }
 
-func (n *Networks) hold(networks []netip.Prefix) {
+func (n *Networks) reserve(networks []netip.Prefix) {
 	for _, network := range networks {
 		for _, p := range n.pools {
 			p.count(network, 1)

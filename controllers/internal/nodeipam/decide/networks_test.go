@@ -87,7 +87,7 @@ func TestNodes(t *testing.T) {
 	}
 	expect("first", "a", "1", "[10.244.0.0/24] true")
 	expect("the same again", "a", "1", "[10.244.0.0/24] true")
-	if err := n.Hold("b", "2", []string{"10.244.1.0/24"}); err != nil {
+	if err := n.Reserve("b", "2", []string{"10.244.1.0/24"}); err != nil {
 		t.Fatal(err)
 	}
 	expect("stated", "b", "2", "[] true")
@@ -100,11 +100,11 @@ func TestNodes(t *testing.T) {
 	}
 	expect("one left", "e", "6", "[10.244.1.0/24] true")
 	// The networks in a Node's spec replace the networks that were taken for it.
-	if err := n.Hold("e", "6", []string{"192.168.0.0/24"}); err != nil {
+	if err := n.Reserve("e", "6", []string{"192.168.0.0/24"}); err != nil {
 		t.Fatal(err)
 	}
 	expect("left again", "f", "7", "[10.244.1.0/24] true")
-	if err := n.Hold("g", "8", []string{"10.244.0.0"}); err == nil {
+	if err := n.Reserve("g", "8", []string{"10.244.0.0"}); err == nil {
 		t.Error("a network without a prefix is held")
 	}
 	if uid, ok := n.Holder("f"); uid != "7" || !ok {
@@ -148,7 +148,7 @@ func TestNeverOverlapping(t *testing.T) {
 				if n.holders[node].stated {
 					continue // a Node's networks do not change
 				}
-				if err := n.Hold(node, "held", []string{stated.String()}); err != nil {
+				if err := n.Reserve(node, "held", []string{stated.String()}); err != nil {
 					t.Fatal(err)
 				}
 				has[node] = []netip.Prefix{stated}

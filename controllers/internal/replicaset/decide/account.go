@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
-	"minikcm.dev/minikcm/controllers/internal/holdings"
+	"minikcm.dev/minikcm/controllers/internal/podset"
 )
 
 // Account holds the pods that one owner controls, or the pods of a namespace that have no
@@ -19,7 +19,7 @@ import (
 // The first Look sets the owner's terms. Look with other terms, or with an earlier time than the
 // last Look, counts all pods again.
 type Account struct {
-	holdings.Holdings[place]
+	podset.Owned[place]
 	terms  *terms
 	counts Counts
 	// ripening has the ready pods that have yet to become available, the next one first.
@@ -27,7 +27,7 @@ type Account struct {
 	asOf     time.Time
 }
 
-type entry = holdings.Entry[place]
+type entry = podset.Entry[place]
 
 // place is the state of a pod in an account.
 type place struct {
@@ -41,11 +41,11 @@ type place struct {
 // NewAccount returns an empty account.
 func NewAccount() *Account {
 	a := &Account{}
-	a.Holdings = holdings.New[place](a)
+	a.Owned = podset.New[place](a)
 	return a
 }
 
-// Add implements holdings.Sums.
+// Add implements podset.Sums.
 func (a *Account) Add(_ types.NamespacedName, e *entry) {
 	e.Status.at = -1
 	e.Status.standing, e.Status.due = a.terms.judge(e.Pod)
@@ -55,7 +55,7 @@ func (a *Account) Add(_ types.NamespacedName, e *entry) {
 	}
 }
 
-// Remove implements holdings.Sums.
+// Remove implements podset.Sums.
 func (a *Account) Remove(_ types.NamespacedName, e *entry) {
 	a.counts.add(e.Status.standing, -1)
 	if e.Status.at >= 0 {
@@ -79,7 +79,7 @@ func (a *Account) Look(rs *appsv1.ReplicaSet, orphans *Account, now time.Time) (
 	if len(a.ripening) > 0 {
 		found.Ripens = a.ripening[0].Status.due
 	}
-	found.Adopt, found.Release = a.Claim(rs, &orphans.Holdings)
+	found.Adopt, found.Release = a.Claim(rs, &orphans.Owned)
 	for _, pod := range found.Adopt {
 		found.count(a.terms, pod, now)
 	}
@@ -105,7 +105,7 @@ func (a *Account) Active(found Pods) []*corev1.Pod {
 			pods = append(pods, pod)
 		}
 	}
-	holdings.SortByName(pods)
+	podset.SortByName(pods)
 	return pods
 }
 

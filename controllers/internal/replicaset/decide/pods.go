@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
-	"minikcm.dev/minikcm/controllers/internal/holdings"
+	"minikcm.dev/minikcm/controllers/internal/podset"
 )
 
 // Pods summarizes an owner's pods for a decision.
@@ -37,9 +37,9 @@ func Survey(rs *appsv1.ReplicaSet, candidates []*corev1.Pod, now time.Time) (fou
 			active = append(active, pod)
 		}
 	}
-	holdings.SortByName(found.Adopt)
-	holdings.SortByName(found.Release)
-	holdings.SortByName(active)
+	podset.SortByName(found.Adopt)
+	podset.SortByName(found.Release)
+	podset.SortByName(active)
 	return found, active, nil
 }
 

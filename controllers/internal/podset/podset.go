@@ -1,4 +1,4 @@
-package holdings
+package podset
 
 import (
 	"cmp"
@@ -29,9 +29,9 @@ type Entry[S any] struct {
 	selected bool
 }
 
-// Holdings holds the pods that one owner controls, or the pods of a namespace that have no
+// Owned are the pods that one owner controls, or the pods of a namespace that have no
 // controller. Until the first Recount it has no selector and selects no pods.
-type Holdings[S any] struct {
+type Owned[S any] struct {
 	sums     Sums[S]
 	selector labels.Selector
 	entries  map[types.NamespacedName]*Entry[S]
@@ -41,21 +41,21 @@ type Holdings[S any] struct {
 	edition int
 	// checked has orphans and the edition at which the owner adopts none of them.
 	checked struct {
-		orphans *Holdings[S]
+		orphans *Owned[S]
 		edition int
 	}
 }
 
-// New returns empty holdings whose selected pods are added to sums.
-func New[S any](sums Sums[S]) Holdings[S] {
-	return Holdings[S]{sums: sums, entries: map[types.NamespacedName]*Entry[S]{}, excess: map[types.NamespacedName]*Entry[S]{}}
+// New returns an empty set of pods, of which the selected ones are added to sums.
+func New[S any](sums Sums[S]) Owned[S] {
+	return Owned[S]{sums: sums, entries: map[types.NamespacedName]*Entry[S]{}, excess: map[types.NamespacedName]*Entry[S]{}}
 }
 
 // Len returns the number of pods.
-func (h *Holdings[S]) Len() int { return len(h.entries) }
+func (h *Owned[S]) Len() int { return len(h.entries) }
 
 // Set adds a pod, or replaces its earlier state.
-func (h *Holdings[S]) Set(pod *corev1.Pod) {
+func (h *Owned[S]) Set(pod *corev1.Pod) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	e, known := h.entries[key]
 	if !known {
@@ -71,7 +71,7 @@ func (h *Holdings[S]) Set(pod *corev1.Pod) {
 }
 
 // Unset removes a pod.
-func (h *Holdings[S]) Unset(key types.NamespacedName) {
+func (h *Owned[S]) Unset(key types.NamespacedName) {
 	if e, ok := h.entries[key]; ok {
 		h.remove(key, e)
 		delete(h.entries, key)
@@ -79,7 +79,7 @@ func (h *Holdings[S]) Unset(key types.NamespacedName) {
 	}
 }
 
-func (h *Holdings[S]) add(key types.NamespacedName, e *Entry[S]) {
+func (h *Owned[S]) add(key types.NamespacedName, e *Entry[S]) {
 	switch {
 	case h.selector == nil:
 	case h.selector.Matches(labels.Set(e.Pod.Labels)):
@@ -90,7 +90,7 @@ func (h *Holdings[S]) add(key types.NamespacedName, e *Entry[S]) {
 	}
 }
 
-func (h *Holdings[S]) remove(key types.NamespacedName, e *Entry[S]) {
+func (h *Owned[S]) remove(key types.NamespacedName, e *Entry[S]) {
 	if e.selected {
 		h.sums.Remove(key, e)
 	}
@@ -98,14 +98,14 @@ func (h *Holdings[S]) remove(key types.NamespacedName, e *Entry[S]) {
 	delete(h.excess, key)
 }
 
-func (h *Holdings[S]) unselect(e *Entry[S]) {
+func (h *Owned[S]) unselect(e *Entry[S]) {
 	var none S
 	e.Status, e.selected = none, false
 }
 
 // Recount selects the pods by another selector, or adds up the same pods again. The caller
 // has reset the sums to zero.
-func (h *Holdings[S]) Recount(selector labels.Selector) {
+func (h *Owned[S]) Recount(selector labels.Selector) {
 	h.selector, h.checked.orphans = selector, nil
 	clear(h.excess)
 	for key, e := range h.entries {
@@ -115,10 +115,10 @@ func (h *Holdings[S]) Recount(selector labels.Selector) {
 }
 
 // All returns all entries, in no order.
-func (h *Holdings[S]) All() iter.Seq[*Entry[S]] { return maps.Values(h.entries) }
+func (h *Owned[S]) All() iter.Seq[*Entry[S]] { return maps.Values(h.entries) }
 
 // Pods returns the selected pods with the property, sorted by name.
-func (h *Holdings[S]) Pods(has func(e *Entry[S]) bool) []*corev1.Pod {
+func (h *Owned[S]) Pods(has func(e *Entry[S]) bool) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, e := range h.entries {
 		if e.selected && has(e) {
@@ -132,7 +132,7 @@ func (h *Holdings[S]) Pods(has func(e *Entry[S]) bool) []*corev1.Pod {
 // Claim returns the orphans that the owner adopts, and the pods that it releases. Both are
 // sorted by name. An owner that is being deleted neither adopts nor releases pods. While no
 // orphan changes, Claim does not look at them again.
-func (h *Holdings[S]) Claim(owner metav1.Object, orphans *Holdings[S]) (adopt, release []*corev1.Pod) {
+func (h *Owned[S]) Claim(owner metav1.Object, orphans *Owned[S]) (adopt, release []*corev1.Pod) {
 	if owner.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}

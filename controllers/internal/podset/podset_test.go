@@ -1,4 +1,4 @@
-package holdings_test
+package podset_test
 
 import (
 	"slices"
@@ -12,27 +12,27 @@ import (
 	"pgregory.net/rapid"
 
 	"minikcm.dev/minikcm/controllers/internal/controllerref"
-	"minikcm.dev/minikcm/controllers/internal/holdings"
+	"minikcm.dev/minikcm/controllers/internal/podset"
 )
 
 // phases counts pods by phase.
 type phases struct {
-	holdings.Holdings[corev1.PodPhase]
+	podset.Owned[corev1.PodPhase]
 	counts map[corev1.PodPhase]int
 }
 
 func newPhases() *phases {
 	p := &phases{counts: map[corev1.PodPhase]int{}}
-	p.Holdings = holdings.New[corev1.PodPhase](p)
+	p.Owned = podset.New[corev1.PodPhase](p)
 	return p
 }
 
-func (p *phases) Add(_ types.NamespacedName, e *holdings.Entry[corev1.PodPhase]) {
+func (p *phases) Add(_ types.NamespacedName, e *podset.Entry[corev1.PodPhase]) {
 	e.Status = e.Pod.Status.Phase
 	p.counts[e.Status]++
 }
 
-func (p *phases) Remove(_ types.NamespacedName, e *holdings.Entry[corev1.PodPhase]) {
+func (p *phases) Remove(_ types.NamespacedName, e *podset.Entry[corev1.PodPhase]) {
 	p.counts[e.Status]--
 }
 
@@ -51,9 +51,9 @@ func drawnPod(t *rapid.T, controller types.UID) *corev1.Pod {
 	return pod
 }
 
-// TestHoldingsAgreeWithClaim compares holdings with the result of controllerref.Claim for all pods,
+// TestOwnedAgreesWithClaim compares owned pods with the result of controllerref.Claim for all pods,
 // after every change of a pod, of the owner and of its selector.
-func TestHoldingsAgreeWithClaim(t *testing.T) {
+func TestOwnedAgreesWithClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		owner := &metav1.ObjectMeta{Namespace: "a", UID: "owner"}
 		own, orphans := newPhases(), newPhases()
@@ -96,9 +96,9 @@ func TestHoldingsAgreeWithClaim(t *testing.T) {
 }
 
 func compare(t *rapid.T, own, orphans *phases, owner metav1.Object, want controllerref.Claims[*corev1.Pod]) {
-	holdings.SortByName(want.Adopt)
-	holdings.SortByName(want.Release)
-	adopt, release := own.Claim(owner, &orphans.Holdings)
+	podset.SortByName(want.Adopt)
+	podset.SortByName(want.Release)
+	adopt, release := own.Claim(owner, &orphans.Owned)
 	if !slices.Equal(adopt, want.Adopt) || !slices.Equal(release, want.Release) {
 		t.Fatalf("Claim() adopts %d and releases %d, want %d and %d", len(adopt), len(release), len(want.Adopt), len(want.Release))
 	}
@@ -112,7 +112,7 @@ func compare(t *rapid.T, own, orphans *phases, owner metav1.Object, want control
 		if own.counts[phase] != counts[phase] {
 			t.Fatalf("the sum of %s is %d, want %d", phase, own.counts[phase], counts[phase])
 		}
-		if n := len(own.Pods(func(e *holdings.Entry[corev1.PodPhase]) bool { return e.Status == phase })); n != counts[phase] {
+		if n := len(own.Pods(func(e *podset.Entry[corev1.PodPhase]) bool { return e.Status == phase })); n != counts[phase] {
 			t.Fatalf("Pods() has %d of %s, want %d", n, phase, counts[phase])
 		}
 	}
