@@ -3,6 +3,7 @@ package minikcmtest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ const startTimeout = 2 * time.Minute
 // Cluster is a cluster that stops when its test ends.
 type Cluster struct {
 	*minikcm.Cluster
-	t testing.TB
+	t        testing.TB
+	wrappers []func(user string, next http.RoundTripper) http.RoundTripper
 }
 
 // Option changes the options of a test's cluster.

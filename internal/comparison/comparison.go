@@ -100,7 +100,7 @@ func (c *Comparison) Set(side Side, key Key, object map[string]any) {
 		c.pairs[key] = p
 	}
 	c.count(side, key, p.objects[side], -1)
-	p.objects[side] = lasting(object)
+	p.objects[side] = Lasting(object)
 	c.count(side, key, p.objects[side], 1)
 	p.fields, p.more = nil, 0
 	if p.objects[Here] != nil && p.objects[There] != nil {

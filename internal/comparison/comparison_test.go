@@ -73,7 +73,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fields, more := differences(lasting(object(t, test.here)), lasting(object(t, test.there)))
+			fields, more := differences(Lasting(object(t, test.here)), Lasting(object(t, test.there)))
 			var got []string
 			for _, f := range fields {
 				got = append(got, fmt.Sprint(f.Path, ": ", f.Here, " ", f.There))

@@ -27,10 +27,10 @@ var passing = map[string]bool{
 // values of them last, such as the cluster IP None.
 var addressed = map[string]bool{"status": true, "clusterIP": true, "clusterIPs": true, "podCIDR": true, "podCIDRs": true}
 
-// lasting returns a copy of an object without the fields that always differ between two clusters, and
+// Lasting returns a copy of an object without the fields that always differ between two clusters, and
 // without the images that a node has pulled so far; nil for nil. Values of Secrets are replaced by
 // their lengths.
-func lasting(object map[string]any) map[string]any {
+func Lasting(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
 	}

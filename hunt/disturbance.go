@@ -1,0 +1,116 @@
+package hunt
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Action is what a Disturbance does.
+type Action string
+
+// The actions.
+const (
+	// CrashBefore ends the operator before the write, which does not happen. It starts again ten seconds later.
+	CrashBefore Action = "crash before"
+	// CrashAfter ends the operator after the write has happened and before its answer comes.
+	CrashAfter Action = "crash after"
+	// Conflict refuses the write with 409, as if another client had changed the object.
+	Conflict Action = "conflict at"
+	// ServerError refuses the write with 500. It does not happen.
+	ServerError Action = "server error at"
+	// LostAnswer answers the write, which happens, with 504.
+	LostAnswer Action = "lost answer of"
+	// LateEvents holds back the events of a resource from the moment before the write on, for thirty seconds.
+	LateEvents Action = "late events of"
+	// MissedEvents is LateEvents, and then the watch has expired: the operator lists again, and what happened in between is
+	// collapsed into one change of each object.
+	MissedEvents Action = "missed events of"
+	// StaleRestart ends the operator as CrashAfter does, and the next life lists a resource as it was before an earlier write.
+	// Thirty seconds later it gets the events since then.
+	StaleRestart Action = "stale restart with"
+)
+
+// Point is a write of the operator.
+type Point struct {
+	// Verb is create, update, patch, delete or deletecollection.
+	Verb string
+	// Resource is written as pods, pods/status or deployments.apps.
+	Resource string
+	// Namespace and Name are the object's; Name ends with an asterisk if the server chooses the rest of it.
+	Namespace, Name string
+	// Nth is which one of the equal writes is meant: 1 is the first one.
+	Nth int
+}
+
+// String returns the point in the form that ParseDisturbance reads: "update sites.example.com/status default/home (2)".
+func (p Point) String() string {
+	text := p.Verb + " " + p.Resource + " " + strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
+	if p.Nth > 1 {
+		text += fmt.Sprintf(" (%d)", p.Nth)
+	}
+	return text
+}
+
+// Disturbance is one thing that goes wrong in a run.
+type Disturbance struct {
+	Action Action
+	// At is the write at which it happens.
+	At Point
+	// Resource is the resource whose events are late, missed or stale, such as pods or deployments.apps.
+	Resource string
+	// Since is the write before which a StaleRestart shows the resource.
+	Since Point
+}
+
+// String returns the disturbance in the form that ParseDisturbance reads.
+func (d Disturbance) String() string {
+	switch d.Action {
+	case LateEvents, MissedEvents:
+		return fmt.Sprintf("%s %s from %s", d.Action, d.Resource, d.At)
+	case StaleRestart:
+		return fmt.Sprintf("%s %s as before %s, after %s", d.Action, d.Resource, d.Since, d.At)
+	}
+	return fmt.Sprintf("%s %s", d.Action, d.At)
+}
+
+const point = `(create|update|patch|delete|deletecollection) (\S+) (\S+?)(?: \((\d+)\))?`
+
+// forms are the texts of disturbances.
+var forms = []struct {
+	pattern *regexp.Regexp
+	read    func(m []string) Disturbance
+}{
+	{regexp.MustCompile(`^(crash before|crash after|conflict at|server error at|lost answer of) ` + point + `$`), func(m []string) Disturbance {
+		return Disturbance{Action: Action(m[1]), At: readPoint(m[2:])}
+	}},
+	{regexp.MustCompile(`^(late events of|missed events of) (\S+) from ` + point + `$`), func(m []string) Disturbance {
+		return Disturbance{Action: Action(m[1]), Resource: m[2], At: readPoint(m[3:])}
+	}},
+	{regexp.MustCompile(`^(stale restart with) (\S+) as before ` + point + `, after ` + point + `$`), func(m []string) Disturbance {
+		return Disturbance{Action: Action(m[1]), Resource: m[2], Since: readPoint(m[3:]), At: readPoint(m[7:])}
+	}},
+}
+
+// readPoint reads the four groups of point. The pattern has checked the number.
+func readPoint(m []string) Point {
+	p := Point{Verb: m[0], Resource: m[1], Name: m[2], Nth: 1}
+	if namespace, name, namespaced := strings.Cut(m[2], "/"); namespaced {
+		p.Namespace, p.Name = namespace, name
+	}
+	if n, err := strconv.Atoi(m[3]); err == nil {
+		p.Nth = n
+	}
+	return p
+}
+
+// ParseDisturbance reads a disturbance as String writes it.
+func ParseDisturbance(text string) (Disturbance, error) {
+	for _, form := range forms {
+		if m := form.pattern.FindStringSubmatch(text); m != nil {
+			return form.read(m), nil
+		}
+	}
+	return Disturbance{}, fmt.Errorf("reading the disturbance %q: write it as \"crash after create configmaps default/home-0\", with one of the actions of docs/hunt.md", text)
+}

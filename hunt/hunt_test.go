@@ -1,0 +1,126 @@
+package hunt_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"minikcm.dev/minikcm/hunt"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// listener is a test that notes what fails in it.
+type listener struct {
+	testing.TB
+	mu     sync.Mutex
+	failed []string
+}
+
+func (l *listener) Errorf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = append(l.failed, fmt.Sprintf(format, args...))
+}
+
+func (l *listener) Fatalf(format string, args ...any) {
+	l.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (l *listener) Fatal(args ...any) { l.Fatalf("%s", fmt.Sprint(args...)) }
+
+// hearing calls do with a listener, and returns what failed.
+func hearing(t *testing.T, do func(t testing.TB)) string {
+	t.Helper()
+	l := &listener{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(l)
+	}()
+	<-done
+	return strings.Join(l.failed, "\n")
+}
+
+// shopping has two writes of each operator below.
+var shopping = hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1)), create(shop("market", 1)), remove("corner")}}
+
+// A sound operator survives each single disturbance of a shop's life.
+func TestSound(t *testing.T) {
+	t.Parallel()
+	hunt.Run(t, sound, hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1)), remove("corner")}}, hunt.WithTrials(singles))
+}
+
+// singles are about as many runs as there are single disturbances of a shop.
+const singles = 45
+
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		operator hunt.Operator
+		trials   int
+		// replay leads to the finding, whose text has the words.
+		replay string
+		words  []string
+	}{
+		"forgetful": {forgetful, 5, "crash after create secrets default/market-*", []string{"crash atomicity", "Secret default/market-*2 exists, undisturbed it does not", `These steps of the workload are enough: "create market"`}},
+		"counting":  {counting, 14, "late events of secrets from create secrets default/market-*", []string{"late events", "Secret default/market-*2 exists"}},
+		"edged":     {edged, 6, "crash before delete secrets default/till-of-corner", []string{"Secret default/till-of-corner exists, undisturbed it does not", `"create corner", "delete corner"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := hearing(t, func(t testing.TB) { hunt.Run(t, test.operator, shopping, hunt.WithTrials(test.trials)) })
+			for _, words := range test.words {
+				if !strings.Contains(found, words) {
+					t.Errorf("the findings have no %q:\n%s", words, found)
+				}
+			}
+			replayed := hearing(t, func(t testing.TB) { hunt.Replay(t, test.operator, shopping, []string{test.replay}) })
+			if !strings.Contains(replayed, test.words[0]) {
+				t.Errorf("the replay of %q has no %q:\n%s", test.replay, test.words[0], replayed)
+			}
+		})
+	}
+}
+
+// What is no hunt fails the test with what to do.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	idle := hunt.Operator{Start: func(testing.TB, *minikcmtest.Cluster) func() error { return func() error { return nil } }}
+	broken := hunt.Operator{Start: func(t testing.TB, _ *minikcmtest.Cluster) func() error {
+		t.Fatal("no kind is registered for the type Shop")
+		return nil
+	}}
+	panics := hunt.Operator{Start: func(testing.TB, *minikcmtest.Cluster) func() error { panic(errors.New("no configuration")) }}
+	for name, test := range map[string]struct {
+		operator hunt.Operator
+		workload hunt.Workload
+		replay   string
+		want     string
+	}{
+		"no Start":            {hunt.Operator{}, shopping, "", "the operator has no Start"},
+		"no steps":            {idle, hunt.Workload{}, "", "the workload has no steps"},
+		"no writes":           {idle, shopping, "", "made no write in the undisturbed run"},
+		"does not start":      {broken, shopping, "", "no kind is registered for the type Shop"},
+		"panics":              {panics, shopping, "", "panic: no configuration"},
+		"no disturbance":      {idle, shopping, "crash", `reading the disturbance "crash"`},
+		"write does not come": {edged, shopping, "crash before delete secrets default/other", "does not occur in this workload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failed := hearing(t, func(t testing.TB) {
+				if test.replay != "" {
+					hunt.Replay(t, test.operator, test.workload, []string{test.replay})
+					return
+				}
+				hunt.Run(t, test.operator, test.workload)
+			})
+			if !strings.Contains(failed, test.want) {
+				t.Errorf("the test fails with %q, want %q", failed, test.want)
+			}
+		})
+	}
+}

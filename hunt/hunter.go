@@ -1,0 +1,220 @@
+package hunt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/clock"
+)
+
+// hunter is one call of Run or Replay.
+type hunter struct {
+	settings
+	t        testing.TB
+	operator Operator
+	workload Workload
+
+	identity *minikcm.Identity
+	base     *outcome // undisturbed
+	// noise are the places in which undisturbed runs of other seeds end differently.
+	noise map[string]bool
+	// tried counts the disturbed runs, unmet those whose write did not occur.
+	tried, unmet int
+	findings     []*finding
+}
+
+// finding is one bug: disturbed runs that end in the same way.
+type finding struct {
+	first *outcome
+	// steps are the steps that are needed.
+	steps []Step
+	// verdict is what is wrong with the end.
+	verdict verdict
+	// runs counts the disturbed runs that end like this.
+	runs int
+}
+
+func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option) *hunter {
+	t.Helper()
+	if operator.Start == nil {
+		t.Fatal("hunt: the operator has no Start")
+	}
+	if len(workload.Steps) == 0 {
+		t.Fatal("hunt: the workload has no steps")
+	}
+	operator.User = cmp.Or(operator.User, DefaultUser)
+	return &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}}
+}
+
+// otherSeeds is how many undisturbed runs of other seeds show what only depends on the order of work.
+const otherSeeds = 3
+
+// learn makes the undisturbed runs.
+func (h *hunter) learn() {
+	h.t.Helper()
+	first := newTrialTB(h.t)
+	first.within(func() { h.identity = h.newCluster(first, h.seed).Identity() })
+	if failure := first.failure(); failure != "" {
+		h.t.Fatalf("hunt: %s", failure)
+	}
+	runs := make([]*outcome, 2+otherSeeds)
+	h.inParallel(len(runs), func(i int) {
+		runs[i] = h.try(h.seed+uint64(max(i-1, 0)), h.workload.Steps, nil)
+	})
+	h.base = runs[0]
+	for _, run := range runs {
+		if run.failure != "" {
+			h.t.Fatalf("hunt: the undisturbed run fails: %s%s", run.failure, indented(tail(run.calls)))
+		}
+	}
+	if i, differ := firstDifference(runs[0].calls, runs[1].calls); differ {
+		h.t.Fatalf("hunt: two undisturbed runs of one seed differ: the operator uses something that the seed does not determine, such as the machine's clock or the order of a map:%s\nin the other run:%s",
+			indented(around(runs[0].calls, i)), indented(around(runs[1].calls, i)))
+	}
+	if len(h.base.points()) == 0 {
+		h.t.Fatalf("hunt: %s made no write in the undisturbed run, so there is nothing to disturb: see whether Operator.User is the user of its requests", h.operator.User)
+	}
+	for _, run := range runs[1:] {
+		for _, d := range differences(run.state, h.base.state) {
+			h.noise[d.place()] = true
+		}
+	}
+}
+
+// firstDifference returns the number of the first call in which two runs differ.
+func firstDifference(a, b []Call) (i int, differ bool) {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i].Point != b[i].Point || a[i].Code != b[i].Code {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// points returns the writes of the undisturbed run that had an effect, or might have had one.
+func (o *outcome) points() []Point {
+	var points []Point
+	for _, call := range o.calls {
+		if call.Point != (Point{}) {
+			points = append(points, call.Point)
+		}
+	}
+	return points
+}
+
+// hunt makes the disturbed runs.
+func (h *hunter) hunt() {
+	singles := plan(h.base.points(), watchedOf(h.base))
+	list := make([][]Disturbance, 0, h.trials)
+	for _, d := range singles {
+		list = append(list, []Disturbance{d})
+	}
+	chance := clock.NewRandom(h.seed)
+	for range max(h.trials-len(list), 0) {
+		list = append(list, pair(singles, chance))
+	}
+	list = list[:min(len(list), h.trials)]
+	outcomes := make([]*outcome, len(list))
+	h.inParallel(len(list), func(i int) { outcomes[i] = h.try(h.seed, h.workload.Steps, list[i]) })
+	for _, o := range outcomes { // in the order of the plan, so that one seed finds the same
+		h.tried++
+		if len(o.unmet) > 0 {
+			h.unmet++
+		}
+		v := h.judge(o, h.base)
+		if !v.bad() {
+			continue
+		}
+		same := slices.IndexFunc(h.findings, func(f *finding) bool { return f.verdict.signature() == v.signature() })
+		if same >= 0 {
+			h.findings[same].runs++
+			continue
+		}
+		h.findings = append(h.findings, &finding{first: o, steps: h.workload.Steps, verdict: v, runs: 1})
+	}
+	for _, f := range h.findings {
+		h.shrink(f)
+	}
+}
+
+func watchedOf(o *outcome) []string {
+	var resources []string
+	for resource := range o.watched {
+		resources = append(resources, resource)
+	}
+	slices.Sort(resources)
+	return resources
+}
+
+// inParallel calls do with 0 to n-1.
+func (h *hunter) inParallel(n int, do func(i int)) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(h.parallel, n) {
+		workers.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// verdict is what is wrong with the end of a run.
+type verdict struct {
+	failure     string
+	differences []difference
+	// swings says that the operator does not come to rest.
+	swings string
+}
+
+func (v verdict) bad() bool { return v.failure != "" || len(v.differences) > 0 || v.swings != "" }
+
+// signature is equal for findings that are probably one bug.
+func (v verdict) signature() string {
+	var places []string
+	for _, d := range v.differences {
+		places = append(places, d.kind+" "+digitless(d.place()))
+	}
+	slices.Sort(places)
+	first, _, _ := strings.Cut(v.failure, "\n")
+	return fmt.Sprint(digitless(first), v.swings != "", slices.Compact(places))
+}
+
+func digitless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '#'
+		}
+		return r
+	}, text)
+}
+
+// tolerated is by how much more an operator may write at rest than it does undisturbed.
+const tolerated = 5
+
+// judge compares the end of a run with the undisturbed one of the same steps.
+func (h *hunter) judge(o, base *outcome) verdict {
+	v := verdict{failure: o.failure}
+	if o.failure != "" {
+		return v
+	}
+	for _, d := range differences(o.state, base.state) {
+		if !h.noise[d.place()] {
+			v.differences = append(v.differences, d)
+		}
+	}
+	if o.late > 2*base.late+tolerated {
+		v.swings = fmt.Sprintf("it wrote %d times in the last %s of the run, undisturbed %d times", o.late, h.workload.rest()/10, base.late)
+	}
+	return v
+}

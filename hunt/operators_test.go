@@ -1,0 +1,138 @@
+package hunt_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"minikcm.dev/minikcm/hunt"
+	"minikcm.dev/minikcm/minikcmtest"
+	"minikcm.dev/minikcm/minikcmtest/ctrltest"
+)
+
+// shop is a ConfigMap whose tills are Secrets.
+func shop(name string, tills int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"kind": "shop"}},
+		Data:       map[string]string{"tills": strconv.Itoa(tills)},
+	}
+}
+
+// operatorOf returns an operator of shops with a reconcile.
+func operatorOf(reconciled func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error)) hunt.Operator {
+	return hunt.Operator{Start: func(t testing.TB, cluster *minikcmtest.Cluster) func() error {
+		mgr := ctrltest.NewManager(t, cluster, ctrl.Options{})
+		k := mgr.GetClient()
+		err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Owns(&corev1.Secret{}).Complete(reconcile.Func(
+			func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+				s := &corev1.ConfigMap{}
+				if err := k.Get(ctx, req.NamespacedName, s); apierrors.IsNotFound(err) {
+					s = nil
+				} else if err != nil || s.Labels["kind"] != "shop" {
+					return ctrl.Result{}, err
+				}
+				return reconciled(ctx, k, s, req)
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctrltest.Start(t, mgr)
+	}}
+}
+
+// sound is an operator without a bug: it makes what is missing by names that follow from the shop's.
+var sound = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil || s.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	tills, _ := strconv.Atoi(s.Data["tills"])
+	for i := range tills {
+		till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: fmt.Sprintf("%s-%d", s.Name, i)}}
+		if err := controllerutil.SetControllerReference(s, till, k.Scheme()); err != nil {
+			return ctrl.Result{}, err
+		}
+		if err := k.Create(ctx, till); err != nil && !apierrors.IsAlreadyExists(err) {
+			return ctrl.Result{}, err
+		}
+	}
+	if s.Data["open"] == s.Data["tills"] {
+		return ctrl.Result{}, nil
+	}
+	s.Data["open"] = s.Data["tills"]
+	return ctrl.Result{}, k.Update(ctx, s)
+})
+
+// forgetful creates a till by a generated name, and notes the name in a second write.
+var forgetful = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil || s.Data["till"] != "" {
+		return ctrl.Result{}, nil
+	}
+	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: s.Name + "-"}}
+	if err := controllerutil.SetControllerReference(s, till, k.Scheme()); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := k.Create(ctx, till); err != nil {
+		return ctrl.Result{}, err
+	}
+	s.Data["till"] = till.Name
+	return ctrl.Result{}, k.Update(ctx, s)
+})
+
+// counting creates tills by generated names until its cache has enough of them.
+var counting = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+	if s == nil {
+		return ctrl.Result{}, nil
+	}
+	have := &corev1.SecretList{}
+	if err := k.List(ctx, have, client.InNamespace(s.Namespace), client.MatchingLabels{"shop": s.Name}); err != nil {
+		return ctrl.Result{}, err
+	}
+	if tills, _ := strconv.Atoi(s.Data["tills"]); len(have.Items) >= tills {
+		return ctrl.Result{}, nil
+	}
+	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: s.Name + "-", Labels: map[string]string{"shop": s.Name}}}
+	if err := controllerutil.SetControllerReference(s, till, k.Scheme()); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: 20 * time.Second}, k.Create(ctx, till)
+})
+
+// edged deletes the till of a shop when it sees that the shop is gone, which it sees once.
+var edged = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error) {
+	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: "till-of-" + req.Name}}
+	if s == nil {
+		return ctrl.Result{}, client.IgnoreNotFound(k.Delete(ctx, till))
+	}
+	err := k.Create(ctx, till)
+	if apierrors.IsAlreadyExists(err) {
+		err = nil
+	}
+	return ctrl.Result{}, err
+})
+
+func create(objects ...client.Object) hunt.Step {
+	return hunt.Step{Name: "create " + objects[0].GetName(), Do: func(ctx context.Context, c *minikcmtest.Cluster) error {
+		for _, o := range objects {
+			if _, err := c.Client().CoreV1().ConfigMaps(o.GetNamespace()).Create(ctx, o.(*corev1.ConfigMap), metav1.CreateOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+func remove(name string) hunt.Step {
+	return hunt.Step{Name: "delete " + name, Do: func(ctx context.Context, c *minikcmtest.Cluster) error {
+		return c.Client().CoreV1().ConfigMaps("default").Delete(ctx, name, metav1.DeleteOptions{})
+	}}
+}

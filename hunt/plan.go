@@ -1,0 +1,46 @@
+package hunt
+
+import "minikcm.dev/minikcm/clock"
+
+// plan returns the disturbances of a run with these writes and watches, in the order in which they are tried: what ends the
+// operator between two writes, what a write's answer can be, and then views of each watched resource that are late.
+func plan(points []Point, watched []string) []Disturbance {
+	var all []Disturbance
+	each := func(actions ...Action) {
+		for _, at := range points {
+			for _, action := range actions {
+				if action == Conflict && at.Verb != "update" && at.Verb != "patch" {
+					continue // nothing that another client changes can refuse it with a conflict
+				}
+				all = append(all, Disturbance{Action: action, At: at})
+			}
+		}
+	}
+	each(CrashAfter, CrashBefore)
+	each(LostAnswer, Conflict, ServerError)
+	for _, action := range []Action{LateEvents, MissedEvents} {
+		for _, at := range points {
+			for _, resource := range watched {
+				all = append(all, Disturbance{Action: action, At: at, Resource: resource})
+			}
+		}
+	}
+	// The nearest views first: most operators survive a view from long ago, in which nothing exists.
+	for distance := range points {
+		for i := range points[distance:] {
+			for _, resource := range watched {
+				all = append(all, Disturbance{Action: StaleRestart, At: points[i+distance], Since: points[i], Resource: resource})
+			}
+		}
+	}
+	return all
+}
+
+// pair returns two disturbances by chance.
+func pair(singles []Disturbance, chance *clock.Random) []Disturbance {
+	a, b := singles[chance.IntN(len(singles))], singles[chance.IntN(len(singles))]
+	for b.At == a.At && len(singles) > 1 && chance.IntN(4) > 0 { // one write is seldom disturbed twice
+		b = singles[chance.IntN(len(singles))]
+	}
+	return []Disturbance{a, b}
+}

@@ -1,0 +1,92 @@
+package hunt
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestDisturbancesAsText(t *testing.T) {
+	t.Parallel()
+	points := []Point{
+		{Verb: "create", Resource: "configmaps", Namespace: "default", Name: "home-*", Nth: 1},
+		{Verb: "update", Resource: "sites.example.com/status", Namespace: "default", Name: "home", Nth: 2},
+		{Verb: "delete", Resource: "namespaces", Name: "x", Nth: 1},
+	}
+	all := plan(points, []string{"configmaps", "sites.example.com"})
+	for _, d := range all {
+		got, err := ParseDisturbance(d.String())
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(d, got); diff != "" {
+			t.Errorf("%q is read as another disturbance (-want +got):\n%s", d, diff)
+		}
+	}
+	for _, text := range []string{"", "crash", "crash after", "crash after create", "late events of create pods default/x", "stale restart with pods after create pods default/x"} {
+		if d, err := ParseDisturbance(text); err == nil {
+			t.Errorf("%q is read as %+v", text, d)
+		}
+	}
+}
+
+func FuzzParseDisturbance(f *testing.F) {
+	f.Add("crash after create configmaps default/home-0 (2)")
+	f.Add("stale restart with pods as before create pods default/x, after delete pods default/x")
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDisturbance(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseDisturbance(d.String()); err != nil || again != d {
+			t.Errorf("%q becomes %q, which becomes %+v (%v)", text, d, again, err)
+		}
+	})
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	points := []Point{{Verb: "create", Resource: "pods", Name: "a", Nth: 1}, {Verb: "update", Resource: "pods", Name: "a", Nth: 1}}
+	var got []string
+	for _, d := range plan(points, []string{"pods"}) {
+		got = append(got, d.String())
+	}
+	want := []string{
+		"crash after create pods a", "crash before create pods a", "crash after update pods a", "crash before update pods a",
+		"lost answer of create pods a", "server error at create pods a",
+		"lost answer of update pods a", "conflict at update pods a", "server error at update pods a",
+		"late events of pods from create pods a", "late events of pods from update pods a",
+		"missed events of pods from create pods a", "missed events of pods from update pods a",
+		"stale restart with pods as before create pods a, after create pods a",
+		"stale restart with pods as before update pods a, after update pods a",
+		"stale restart with pods as before create pods a, after update pods a",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the plan differs (-want +got):\n%s", diff)
+	}
+}
+
+// Names that the server generates are the same in all runs, wherever they are mentioned.
+func TestGeneratedNames(t *testing.T) {
+	t.Parallel()
+	object := func(name, content, mentions string) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"namespace": "default", "name": name, "generateName": "a-"},
+			"data":     map[string]any{"content": content, "mentions": mentions},
+		}}
+	}
+	one := named([]unstructured.Unstructured{object("a-xxxxx", "1", "a-yyyyy"), object("a-yyyyy", "2", "none")})
+	other := named([]unstructured.Unstructured{object("a-ppppp", "2", "none"), object("a-qqqqq", "1", "a-ppppp")})
+	if d := differences(one, other); len(d) > 0 {
+		t.Errorf("the states differ: %v", d)
+	}
+	less := named([]unstructured.Unstructured{object("a-zzzzz", "1", "a-zzzzz")})
+	d := differences(less, one)
+	if !slices.ContainsFunc(d, func(d difference) bool { return d.without == "exists" && d.name == "default/a-*2" }) {
+		t.Errorf("one object less differs in %v", d)
+	}
+}

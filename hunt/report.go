@@ -1,0 +1,144 @@
+package hunt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// class names what kind of bug a finding is, by what is needed to reach it.
+func (f *finding) class() string {
+	d := f.first.disturbances
+	if f.verdict.swings != "" {
+		return "never at rest"
+	}
+	switch d[len(d)-1].Action {
+	case CrashBefore, CrashAfter:
+		return "crash atomicity"
+	case Conflict:
+		return "conflict"
+	case ServerError:
+		return "failed write"
+	case LostAnswer:
+		return "lost answer"
+	case LateEvents:
+		return "late events"
+	case MissedEvents:
+		return "missed events"
+	case StaleRestart:
+		return "stale view"
+	}
+	return "unknown"
+}
+
+// report fails the test with the findings.
+func (h *hunter) report() {
+	h.t.Helper()
+	for i, f := range h.findings {
+		h.t.Errorf("hunt: finding %d of %d: %s", i+1, len(h.findings), h.story(f))
+	}
+	h.t.Logf("hunt: %d writes of the operator, %d disturbed runs (in %d of them the write did not occur), %d findings", len(h.base.points()), h.tried, h.unmet, len(h.findings))
+}
+
+const (
+	maxDifferences = 12
+	maxCalls       = 40
+)
+
+// story describes a finding.
+func (h *hunter) story(f *finding) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", f.class())
+	for _, d := range f.first.disturbances {
+		fmt.Fprintf(&b, "  %s\n", d)
+	}
+	b.WriteString(h.ending(f.verdict))
+	fmt.Fprintf(&b, "  The operator's writes:%s\n", indented(clip(f.first.calls)))
+	if i, differ := firstDivergence(f.first.calls, h.base.calls); differ {
+		fmt.Fprintf(&b, "  Undisturbed, it goes on with:%s\n", indented(h.base.calls[i:min(i+3, len(h.base.calls))]))
+	}
+	if len(f.steps) < len(h.workload.Steps) {
+		var names []string
+		for _, s := range f.steps {
+			names = append(names, fmt.Sprintf("%q", s.Name))
+		}
+		fmt.Fprintf(&b, "  These steps of the workload are enough: %s\n", strings.Join(names, ", "))
+	}
+	if f.runs > 1 {
+		fmt.Fprintf(&b, "  %d of the runs end like this.\n", f.runs)
+	}
+	b.WriteString("  Repeat it, and keep it as a test of the repair:\n    hunt.Replay(t, operator, workload, []string{\n")
+	for _, d := range f.first.disturbances {
+		fmt.Fprintf(&b, "    \t%q,\n", d)
+	}
+	b.WriteString("    })")
+	return b.String()
+}
+
+// ending says what is wrong with the end of a run.
+func (h *hunter) ending(v verdict) string {
+	var b strings.Builder
+	if v.failure != "" {
+		fmt.Fprintf(&b, "  The run fails: %s\n", strings.ReplaceAll(v.failure, "\n", "\n    "))
+	}
+	if v.swings != "" {
+		fmt.Fprintf(&b, "  The operator does not come to rest: %s\n", v.swings)
+	}
+	if len(v.differences) > 0 {
+		b.WriteString("  The cluster ends in another state:\n")
+		for i, d := range v.differences {
+			if i == maxDifferences {
+				fmt.Fprintf(&b, "    and %d more\n", len(v.differences)-i)
+				break
+			}
+			fmt.Fprintf(&b, "    %s\n", d)
+		}
+	}
+	return b.String()
+}
+
+// firstDivergence returns the number of the first undisturbed call that the disturbed run does not make.
+func firstDivergence(disturbed, base []Call) (i int, differ bool) {
+	for i, call := range base {
+		if !slices.ContainsFunc(disturbed, func(other Call) bool { return other.Point == call.Point && other.Code != 0 && other.Code < 400 }) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// replay runs the workload with disturbances once, and fails the test with the finding.
+func (h *hunter) replay(list []Disturbance) {
+	h.t.Helper()
+	o := h.try(h.seed, h.workload.Steps, list)
+	if len(o.unmet) > 0 {
+		h.t.Fatalf("hunt: the write of %q does not occur in this workload. The operator's writes:%s", o.unmet[0], indented(clip(o.calls)))
+	}
+	if v := h.judge(o, h.base); v.bad() {
+		h.t.Errorf("hunt: %s", h.story(&finding{first: o, steps: h.workload.Steps, verdict: v, runs: 1}))
+	}
+}
+
+// clip returns the calls around the first disturbance, if there are many.
+func clip(calls []Call) []Call {
+	i := slices.IndexFunc(calls, func(c Call) bool { return c.What != "" })
+	return around(calls, max(i, 0))
+}
+
+func around(calls []Call, i int) []Call {
+	begin := max(min(i-maxCalls/4, len(calls)-maxCalls), 0)
+	return calls[begin:min(begin+maxCalls, len(calls))]
+}
+
+func tail(calls []Call) []Call { return calls[max(len(calls)-10, 0):] }
+
+func indented(calls []Call) string {
+	if len(calls) == 0 {
+		return " none"
+	}
+	var b strings.Builder
+	for _, call := range calls {
+		b.WriteString("\n    " + call.String())
+	}
+	return b.String()
+}

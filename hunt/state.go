@@ -1,0 +1,172 @@
+package hunt
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"minikcm.dev/minikcm/internal/comparison"
+	"minikcm.dev/minikcm/minikcmtest"
+)
+
+// state are the objects of a cluster, with names that are the same in all runs.
+type state map[comparison.Key]map[string]any
+
+// notState are resources that are not part of a state: what happened, who leads, and machines.
+var notState = []string{"events", "leases", "nodes", "csinodes", "apiservices", "flowschemas", "prioritylevelconfigurations"}
+
+// captureState reads the objects of all resources that were written.
+func captureState(ctx context.Context, cluster *minikcmtest.Cluster, ignore func(kind, namespace, name string) bool) (state, error) {
+	client, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		return nil, err
+	}
+	resources := map[schema.GroupVersionResource]bool{}
+	for _, w := range cluster.Writes().Writes(nil) {
+		if !slices.Contains(notState, w.Resource.Resource) {
+			resources[schema.GroupVersionResource(w.Resource)] = true
+		}
+	}
+	var all []unstructured.Unstructured
+	for _, r := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }) {
+		list, err := client.Resource(r).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			continue // its definition is gone, or it is no kind that is stored
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", r.GroupResource(), err)
+		}
+		all = append(all, list.Items...)
+	}
+	all = slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return ignore(o.GetKind(), o.GetNamespace(), o.GetName()) })
+	return named(all), nil
+}
+
+// named gives the objects their keys. A name that the server has generated becomes its prefix and a number, in the order of the
+// objects' content, and so does each mention of it.
+func named(all []unstructured.Unstructured) state {
+	generated := map[string]string{}
+	for _, o := range all {
+		if prefix := o.GetGenerateName(); prefix != "" && strings.HasPrefix(o.GetName(), prefix) {
+			generated[o.GetName()] = prefix + "*"
+		}
+	}
+	type one struct {
+		key  comparison.Key
+		text string
+		body map[string]any
+	}
+	var sorted []one
+	for _, o := range all {
+		body, _ := renamed(o.Object, generated).(map[string]any)
+		gvk := o.GroupVersionKind()
+		name := o.GetName()
+		if other, ok := generated[name]; ok {
+			name = other
+		}
+		text, err := json.Marshal(comparison.Lasting(body))
+		if err != nil {
+			text = nil // it came as JSON
+		}
+		sorted = append(sorted, one{comparison.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: name}, string(text), body})
+	}
+	slices.SortStableFunc(sorted, func(a, b one) int { return cmp.Compare(a.text, b.text) })
+	s, number := state{}, map[comparison.Key]int{}
+	for _, o := range sorted {
+		key := o.key
+		if strings.HasSuffix(key.Name, "*") {
+			number[key]++
+			key.Name += fmt.Sprint(number[key])
+		}
+		s[key] = o.body
+	}
+	return s
+}
+
+// renamed returns a copy of a value with other names.
+func renamed(value any, names map[string]string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, field := range v {
+			out[key] = renamed(field, names)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = renamed(item, names)
+		}
+		return out
+	case string:
+		if other, ok := names[v]; ok {
+			return other
+		}
+	}
+	return value
+}
+
+// difference is one way in which the end of a run differs from the end of the undisturbed one.
+type difference struct {
+	kind, name string
+	// path is a field of an object that both have; empty for an object that only one has.
+	path string
+	// with and without are the values of the field, or what is said of the object.
+	with, without string
+}
+
+func (d difference) String() string {
+	switch {
+	case d.path != "":
+		return fmt.Sprintf("%s %s: %s is %s, undisturbed %s", d.kind, d.name, d.path, orNone(d.with), orNone(d.without))
+	case d.with != "":
+		return fmt.Sprintf("%s %s exists, undisturbed it does not", d.kind, d.name)
+	}
+	return fmt.Sprintf("%s %s does not exist, undisturbed it does", d.kind, d.name)
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
+}
+
+// place identifies what differs, whatever the values are.
+func (d difference) place() string { return d.kind + " " + d.name + " " + d.path }
+
+// differences compares the end of a run with the undisturbed one.
+func differences(with, without state) []difference {
+	var c comparison.Comparison
+	for key, object := range with {
+		c.Set(comparison.Here, key, object)
+	}
+	for key, object := range without {
+		c.Set(comparison.There, key, object)
+	}
+	var all []difference
+	for _, k := range c.Kinds() {
+		for _, name := range k.OnlyHere {
+			all = append(all, difference{kind: k.Kind, name: name, with: "exists"})
+		}
+		for _, name := range k.OnlyThere {
+			all = append(all, difference{kind: k.Kind, name: name, without: "exists"})
+		}
+		for _, o := range k.Objects {
+			for _, f := range o.Fields {
+				all = append(all, difference{kind: k.Kind, name: o.Name, path: f.Path, with: f.Here, without: f.There})
+			}
+		}
+	}
+	return all
+}

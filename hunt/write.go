@@ -1,0 +1,134 @@
+package hunt
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// write passes a write on, and does what is planned for it.
+func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) {
+	at, err := a.point(req)
+	if err != nil {
+		c.life.course.fail(err)
+		return nil, err
+	}
+	index, action := c.life.meets(at)
+	switch action {
+	case CrashBefore:
+		c.life.crash()
+		return nil, errRefused
+	case Conflict:
+		return c.refuse(req, index, metav1.Status{
+			Reason: metav1.StatusReasonConflict, Code: http.StatusConflict,
+			Message: fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again", a.collection, at.Name),
+		}), nil
+	case ServerError:
+		return c.refuse(req, index, metav1.Status{Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError, Message: "Internal error occurred"}), nil
+	}
+	resp, err := c.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	c.life.course.answered(index, resp.StatusCode)
+	switch action {
+	case CrashAfter, StaleRestart:
+		discard(resp)
+		c.life.crash()
+		return nil, errRefused
+	case LostAnswer:
+		discard(resp)
+		return statusResponse(req, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout, Message: "Timeout: request did not complete within the requested timeout"}), nil
+	}
+	return resp, nil
+}
+
+func (c *connection) refuse(req *http.Request, index int, status metav1.Status) *http.Response {
+	c.life.course.answered(index, int(status.Code))
+	status.Status = metav1.StatusFailure
+	return statusResponse(req, status)
+}
+
+// discard reads an answer that the client does not get.
+func discard(resp *http.Response) {
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+}
+
+// meets notes a write, begins the disturbances that are planned for it, and returns the one that concerns its answer.
+func (l *life) meets(at Point) (index int, action Action) {
+	c := l.course
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.met[at]++ // at has no number yet
+	at.Nth = c.met[at]
+	call := Call{After: c.cluster.Clock().Since(c.begin), Point: at, Before: c.newest}
+	rest := c.planned[:0]
+	for _, d := range c.planned {
+		if d.At != at || action != "" && !d.holds() {
+			rest = append(rest, d)
+			continue
+		}
+		call.What = d.String()
+		switch {
+		case d.holds():
+			l.holdLocked(d.Resource, d.Action == MissedEvents)
+			continue
+		case d.Action == StaleRestart:
+			if revision, ok := c.beforeLocked(d.Since); ok {
+				l.stale[d.Resource] = revision
+			}
+		}
+		action = d.Action
+	}
+	c.planned = rest
+	c.calls = append(c.calls, call)
+	return len(c.calls) - 1, action
+}
+
+// holds reports whether the disturbance holds back events.
+func (d *Disturbance) holds() bool { return d.Action == LateEvents || d.Action == MissedEvents }
+
+// beforeLocked returns the newest revision before a write of this course.
+func (c *course) beforeLocked(p Point) (revision int64, ok bool) {
+	for _, call := range c.calls {
+		if call.Point == p {
+			return call.Before, true
+		}
+	}
+	return 0, false
+}
+
+// holdLocked holds back the events of a resource from now on.
+func (l *life) holdLocked(resource string, expired bool) {
+	l.holding[resource] = true
+	for _, s := range l.streams[resource] {
+		s.hold()
+	}
+	l.course.releaseLaterLocked(l, resource, expired)
+}
+
+// crash ends the life: no request of it reaches the API server any more.
+func (l *life) crash() {
+	l.course.mu.Lock()
+	l.crashed = true
+	wake := l.course.wake
+	l.course.mu.Unlock()
+	wake()
+}
+
+func (c *course) answered(index, code int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[index].Code = code
+}
+
+func (c *course) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = err
+	}
+}
