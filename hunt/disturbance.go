@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Action is what a Disturbance does.
+// Action is the effect of a Disturbance.
 type Action string
 
 // The actions.

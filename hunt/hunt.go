@@ -40,7 +40,7 @@ type Step struct {
 	Do func(ctx context.Context, cluster *minikcmtest.Cluster) error
 }
 
-// Workload is what the users of the operator do.
+// Workload lists the acts of the users of the operator.
 type Workload struct {
 	// Steps are done one after the other. The operator works for Settle after each of them.
 	Steps []Step

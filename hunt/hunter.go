@@ -33,7 +33,7 @@ type finding struct {
 	first *outcome
 	// steps are the steps that are needed.
 	steps []Step
-	// verdict is what is wrong with the end.
+	// verdict describes the end.
 	verdict verdict
 	// runs counts the disturbed runs that end like this.
 	runs int
@@ -169,7 +169,7 @@ func (h *hunter) inParallel(n int, do func(i int)) {
 	workers.Wait()
 }
 
-// verdict is what is wrong with the end of a run.
+// verdict lists the faults of the end of a run.
 type verdict struct {
 	failure     string
 	differences []difference

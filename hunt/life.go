@@ -28,7 +28,7 @@ type Call struct {
 	// After is the time since the operator's first start.
 	After time.Duration
 	Point Point
-	// What is what happened if it is no undisturbed write: the disturbance, or a restart.
+	// What names the disturbance, or a restart; empty for an undisturbed write.
 	What string
 	// Code is the HTTP status of the API server's answer; 0 if the request did not reach it.
 	Code int
@@ -50,7 +50,7 @@ func (c Call) String() string {
 	return text + c.Point.String()
 }
 
-// course is what the operator does in one run, and what is done to it. Its methods are safe for concurrent use.
+// course records the acts of the operator in one run, and disturbs them. Its methods are safe for concurrent use.
 type course struct {
 	cluster *minikcmtest.Cluster
 	ledger  *clock.Ledger
@@ -73,7 +73,7 @@ type life struct {
 	// The rest is guarded by course.mu.
 	crashed bool
 	streams map[string][]*stream
-	// holding are the resources whose events are held back, also those of watches that begin later.
+	// holding are the resources whose events are held back, also of watches that begin later.
 	holding map[string]bool
 	// expired are the resources whose next watch has to begin with a list.
 	expired map[string]bool
@@ -94,7 +94,7 @@ func newCourse(cluster *minikcmtest.Cluster, planned []Disturbance) *course {
 	return c
 }
 
-// begins starts the next life. stale is what it lists as of an older revision.
+// begins starts the next life. It lists the resources in stale as of an older revision.
 func (c *course) begins() *life {
 	c.mu.Lock()
 	defer c.mu.Unlock()
