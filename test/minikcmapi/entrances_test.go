@@ -50,7 +50,7 @@ func newMachine(t *testing.T, opts outside.Options) *machine {
 func (m *machine) pod(name string, annotations map[string]string) {
 	m.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}, Annotations: annotations}}
-	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "nginx"}}
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "nginx", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}
 	if _, err := m.Client().CoreV1().Pods("default").Create(m.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		m.t.Fatal(err)
 	}
