@@ -108,7 +108,7 @@ func (b *Between) title() string {
 		switch {
 		case pods != nil:
 			return fmt.Sprintf("%s of %s", &pods.Share, pods.which())
-		case len(list) == 0:
+		case len(list) == 0, slices.Contains(list, ends.Everything):
 			return "everything"
 		}
 		return strings.Join(list, ", ")

@@ -71,6 +71,24 @@ type Answer struct {
 	Records []Record
 }
 
+// Canonical returns the name that the aliases among the records of an answer lead to; the name itself if there are none.
+func Canonical(name string, records []Record) string {
+	for _, r := range records {
+		if r.Type == CNAME {
+			name = r.Target
+		}
+	}
+	return name
+}
+
+// WhyOutside says that the answer for a name has the code Outside, and which alias leads there.
+func WhyOutside(name string, records []Record) string {
+	if target := Canonical(name, records); target != name {
+		return name + " is an alias for " + target + ", a name outside of the cluster"
+	}
+	return name + " is a name outside of the cluster"
+}
+
 // DefaultDomain is the domain of a cluster.
 const DefaultDomain = "cluster.local"
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/routes"
@@ -148,7 +149,9 @@ func (r *Report) addName(p *Path, q *Query) {
 	for _, a := range n.Addresses {
 		found = append(found, a.String())
 	}
-	switch {
+	switch target := dns.Canonical(n.Name, n.Records); {
+	case len(found) > 0 && target != n.Name:
+		r.step("name", fmt.Sprintf("%s is %s, an alias for %s, %s", q.Host, n.Name, target, strings.Join(found, ", ")))
 	case len(found) > 0:
 		r.step("name", fmt.Sprintf("%s is %s, %s", q.Host, n.Name, strings.Join(found, ", ")))
 	default:

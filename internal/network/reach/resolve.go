@@ -87,7 +87,7 @@ func (s *Served) lookup(name string) (*dns.Resolution, Outcome, string) {
 	}
 	switch {
 	case r.Code == dns.Outside:
-		return &r, Unknown, r.Name + " is a name outside of the cluster"
+		return &r, Unknown, dns.WhyOutside(r.Name, r.Records)
 	case r.Code == dns.ServFail:
 		return &r, ServerFailure, "the name server answers " + string(r.Code) + " for " + r.Name + because
 	case r.Code == dns.NoAnswer:

@@ -166,7 +166,7 @@ func (d *digging) run(ctx context.Context) int {
 		return exitNoServer
 	}
 	if answer.Code == dns.Outside {
-		if code, ok := d.beyond(ctx, last+" is a name outside of the cluster"); ok {
+		if code, ok := d.beyond(ctx, dns.WhyOutside(last, answer.Records)); ok {
 			return code
 		}
 		answer.Code = dns.NXDomain

@@ -45,7 +45,7 @@ func lookUpHost(ctx context.Context, p *proc) int {
 		return 1
 	}
 	if answer.Code == dns.Outside {
-		if code, ok := p.beyond(ctx, last+" is a name outside of the cluster"); ok {
+		if code, ok := p.beyond(ctx, dns.WhyOutside(last, answer.Records)); ok {
 			return code
 		}
 		answer.Code = dns.NXDomain

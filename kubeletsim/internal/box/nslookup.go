@@ -106,7 +106,7 @@ func (q *question) show(ctx context.Context) int {
 		return 1
 	}
 	if answer.Code == dns.Outside {
-		if code, ok := q.beyond(ctx, last+" is a name outside of the cluster"); ok {
+		if code, ok := q.beyond(ctx, dns.WhyOutside(last, answer.Records)); ok {
 			return code
 		}
 		answer.Code = dns.NXDomain
