@@ -42,7 +42,10 @@ func ingressLink(ctx context.Context, kubeconfig, namespace, name string) (link,
 	if err != nil {
 		return "", "", fmt.Errorf("getting the Service of the router: %w", err)
 	}
-	host, path, secure := firstRule(ingress)
+	host, path, secure, ok := firstRule(ingress)
+	if !ok {
+		return "", "", fmt.Errorf("ingress %s/%s has no rule with a path, and no default backend: nothing answers", namespace, name)
+	}
 	port := "http"
 	if secure {
 		port = "https"
@@ -55,20 +58,26 @@ func ingressLink(ctx context.Context, kubeconfig, namespace, name string) (link,
 	return link, hint, nil
 }
 
-// firstRule returns the host and path of the first rule of an Ingress, and whether the host has a certificate.
-func firstRule(i *networkingv1.Ingress) (host, path string, secure bool) {
-	path = "/"
-	if len(i.Spec.Rules) > 0 {
-		rule := &i.Spec.Rules[0]
-		host = strings.Replace(rule.Host, "*", "www", 1)
-		if rule.HTTP != nil && len(rule.HTTP.Paths) > 0 && rule.HTTP.Paths[0].Path != "" {
+// firstRule returns the host and path of the first rule of an Ingress that has a backend, and whether the host has a certificate; not ok
+// if there is none.
+func firstRule(i *networkingv1.Ingress) (host, path string, secure, ok bool) {
+	path, ok = "/", i.Spec.DefaultBackend != nil
+	for n := range i.Spec.Rules {
+		rule := &i.Spec.Rules[n]
+		hasPaths := rule.HTTP != nil && len(rule.HTTP.Paths) > 0
+		if !hasPaths && !ok {
+			continue
+		}
+		host, ok = strings.Replace(rule.Host, "*", "www", 1), true
+		if hasPaths && rule.HTTP.Paths[0].Path != "" {
 			path = rule.HTTP.Paths[0].Path
 		}
+		for _, tls := range i.Spec.TLS {
+			secure = secure || slices.Contains(tls.Hosts, rule.Host)
+		}
+		break
 	}
-	for _, tls := range i.Spec.TLS {
-		secure = secure || len(i.Spec.Rules) > 0 && slices.Contains(tls.Hosts, i.Spec.Rules[0].Host)
-	}
-	return host, path, secure
+	return host, path, secure, ok
 }
 
 // hostLink returns the URL of a path of a host whose published address is in the URL base. hint says how to reach it if the name does

@@ -115,6 +115,21 @@ func TestIngressHasAnAddress(t *testing.T) {
 	if err != nil || len(events.Items) != 1 || events.Items[0].Reason != "Sync" || events.Items[0].InvolvedObject.Name != "shop" {
 		t.Errorf("events %+v, %v", events, err)
 	}
+	m.ingress("second", "simulated", map[string]string{"shop.example/": "web"}, nil)
+	m.pass(time.Minute)
+	rejected := func() (messages []string) {
+		events, err := m.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=second,reason=Rejected"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range events.Items {
+			messages = append(messages, events.Items[i].Message)
+		}
+		return messages
+	}
+	if got := rejected(); len(got) != 1 || got[0] != "shop.example /: Ingress default/shop, which is older or comes first by name, has this host and path" {
+		t.Errorf("of the Ingress that loses: %q", got)
+	}
 	if err := m.Client().NetworkingV1().IngressClasses().Delete(t.Context(), "simulated", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -57,16 +57,20 @@ type Controller struct {
 	// ingresses watches Ingresses; nil before there is a class.
 	ingresses    cache.SharedIndexInformer
 	registration cache.ResourceEventHandlerRegistration
-	// seen has the Ingresses that were reconciled.
-	seen map[types.NamespacedName]seen
+	// seen has the Ingresses that were reconciled, and table the rules of those of served classes.
+	seen  map[types.NamespacedName]seen
+	table routes.Table
 }
 
 // seen records the work for an Ingress.
 type seen struct {
 	uid        types.UID
 	generation int64
+	class      string
 	// status is the written one; nil: none.
 	status []networkingv1.IngressLoadBalancerIngress
+	// lost are the hosts and paths that other rules have.
+	lost []string
 }
 
 func build(p *controller.Parts) error {
@@ -211,7 +215,7 @@ func (c *Controller) reconcileIngress(ctx context.Context, key types.NamespacedN
 	obj, exists, err := c.ingresses.GetIndexer().GetByKey(key.String())
 	i, ok := obj.(*networkingv1.Ingress)
 	if err != nil || !exists || !ok || i.DeletionTimestamp != nil {
-		c.remember(key, nil)
+		c.forget(key)
 		return err
 	}
 	if before.uid != i.UID {
@@ -222,16 +226,24 @@ func (c *Controller) reconcileIngress(ctx context.Context, key types.NamespacedN
 		return fmt.Errorf("getting the class of Ingress %s: %w", key, err)
 	}
 	if err != nil || !served(class) {
-		defer c.remember(key, nil)
+		defer c.forget(key)
 		// Another controller may have written the status meanwhile.
 		if before.status != nil && apiequality.Semantic.DeepEqual(i.Status.LoadBalancer.Ingress, before.status) {
 			return c.write(ctx, i, nil)
 		}
 		return nil
 	}
-	if before.generation != i.Generation {
+	changed := before.generation != i.Generation || before.class != class.Name
+	lost := c.compare(key, i, changed)
+	if changed {
+		before.lost = nil
 		c.events.Event(i, corev1.EventTypeNormal, "Sync", "Scheduled for sync")
 		for _, problem := range routes.Problems(i) {
+			c.events.Event(i, corev1.EventTypeWarning, "Rejected", problem)
+		}
+	}
+	for _, problem := range lost {
+		if !slices.Contains(before.lost, problem) {
 			c.events.Event(i, corev1.EventTypeWarning, "Rejected", problem)
 		}
 	}
@@ -244,19 +256,45 @@ func (c *Controller) reconcileIngress(ctx context.Context, key types.NamespacedN
 		return fmt.Errorf("getting Service %s: %w", name, err)
 	}
 	status := addressesOf(service)
-	c.remember(key, &seen{uid: i.UID, generation: i.Generation, status: status})
+	c.remember(key, seen{uid: i.UID, generation: i.Generation, class: class.Name, status: status, lost: lost})
 	return c.write(ctx, i, status)
 }
 
-// remember keeps what was done for an Ingress; nil forgets it.
-func (c *Controller) remember(key types.NamespacedName, s *seen) {
+// compare returns what other rules have of an Ingress. If its rules changed, it wakes those that lose, or lost, a
+// host and path to it.
+func (c *Controller) compare(key types.NamespacedName, i *networkingv1.Ingress, changed bool) (lost []string) {
+	c.mu.Lock()
+	var outdone []types.NamespacedName
+	if changed {
+		outdone = c.table.Outdone(key)
+		c.table.SetIngress(i)
+		outdone = append(outdone, c.table.Outdone(key)...)
+	}
+	lost = c.table.Lost(key)
+	c.mu.Unlock()
+	for _, other := range outdone {
+		c.loop.Add(other)
+	}
+	return lost
+}
+
+// forget forgets an Ingress, and wakes those that lost a host and path to it.
+func (c *Controller) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	delete(c.seen, key)
+	outdone := c.table.Outdone(key)
+	c.table.DeleteIngress(key)
+	c.mu.Unlock()
+	for _, other := range outdone {
+		c.loop.Add(other)
+	}
+}
+
+// remember keeps what was done for an Ingress.
+func (c *Controller) remember(key types.NamespacedName, s seen) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s == nil {
-		delete(c.seen, key)
-		return
-	}
-	c.seen[key] = *s
+	c.seen[key] = s
 }
 
 // write writes the status of an Ingress if it differs.

@@ -88,6 +88,11 @@ func Problems(i *networkingv1.Ingress) []string {
 			all = append(all, fmt.Sprintf("%s %s: %s", cmp.Or(r.Host, "any host"), r.Path, r.Backends[0].Invalid))
 		}
 	}
+	for n := range i.Spec.Rules {
+		if r := &i.Spec.Rules[n]; i.Spec.DefaultBackend == nil && (r.HTTP == nil || len(r.HTTP.Paths) == 0) {
+			all = append(all, fmt.Sprintf("%s: the rule has no paths, and the Ingress no default backend", cmp.Or(r.Host, "any host")))
+		}
+	}
 	if len(c.defaults) > 0 && c.defaults[0].Backends[0].Invalid != "" {
 		all = append(all, "default backend: "+c.defaults[0].Backends[0].Invalid)
 	}

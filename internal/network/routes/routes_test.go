@@ -148,11 +148,45 @@ func TestBackendsWithoutAService(t *testing.T) {
 	if got := Problems(i); !slices.Equal(got, []string{"any host /r: Bucket pictures: backends that are resources are not supported"}) {
 		t.Error(got)
 	}
+	if got := Problems(made("a", 1, "shop.example - -")); !slices.Equal(got, []string{"shop.example: the rule has no paths, and the Ingress no default backend"}) {
+		t.Error(got)
+	}
+	if got := Problems(withDefault(made("a", 1, "shop.example - -"), "web")); got != nil {
+		t.Error(got)
+	}
 	if got := Problems(made("a", 1)); got != nil { // neither rules nor a backend
 		t.Error(got)
 	}
 	if got := route(tableOf(made("a", 1)), "x/"); got != "404" {
 		t.Error(got)
+	}
+}
+
+// Of several rules for one host and path, the first in the order of their objects decides.
+func TestConflicts(t *testing.T) {
+	table := tableOf(
+		made("a", 2, "shop.example /cart Prefix cart", "shop.example /cart/ Prefix again", "shop.example /cart Exact exact", "- / Prefix any"),
+		made("b", 1, "shop.example /cart Prefix older", "other.example / Prefix other"),
+		made("c", 3, "- / Prefix any"),
+		made("d", 3, "*.example / Prefix wild"),
+	)
+	older := "Ingress default/b, which is older or comes first by name, has this host and path"
+	for name, want := range map[string][]string{
+		"a": {"shop.example /cart: " + older, "shop.example /cart/: " + older}, "b": nil, "d": nil, "nosuch": nil,
+		"c": {"any host /: Ingress default/a, which is older or comes first by name, has this host and path"},
+	} {
+		if got := table.Lost(metaKey(name)); !slices.Equal(got, want) {
+			t.Errorf("%s has lost %q", name, got)
+		}
+	}
+	for name, want := range map[string]int{"a": 1, "b": 1, "c": 0, "d": 0, "nosuch": 0} {
+		if got := table.Outdone(metaKey(name)); len(got) != want {
+			t.Errorf("%s outdoes %v", name, got)
+		}
+	}
+	table.DeleteIngress(metaKey("b"))
+	if got, want := table.Lost(metaKey("a")), []string{"shop.example /cart/: an earlier rule of this Ingress has this host and path"}; !slices.Equal(got, want) {
+		t.Errorf("a has lost %q", got)
 	}
 }
 
