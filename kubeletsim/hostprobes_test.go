@@ -23,6 +23,7 @@ import (
 // led is a pod whose readiness probe reaches an address.
 func led(address string, handler corev1.ProbeHandler) *corev1.Pod {
 	return podtest.Pod("web", "node-0", podtest.Annotated("host", "8081="+address), func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8081}} // or nginx does not listen on it
 		pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: handler, PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 20}
 	})
 }
