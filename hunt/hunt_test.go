@@ -51,7 +51,8 @@ var shopping = hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1)), creat
 // A sound operator survives each single disturbance of a shop's life.
 func TestSound(t *testing.T) {
 	t.Parallel()
-	hunt.Run(t, sound, hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1)), remove("corner")}}, hunt.WithTrials(singles))
+	hunt.Run(t, sound, hunt.Workload{Steps: []hunt.Step{create(shop("corner", 1)), remove("corner")}},
+		hunt.WithTrials(singles), hunt.WithSeed(2), hunt.WithParallel(2), hunt.WithCluster(minikcmtest.WithNodes(0)))
 }
 
 // singles are about as many runs as there are single disturbances of a shop.
@@ -84,6 +85,13 @@ func TestFindings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Objects that are ignored make no finding.
+func TestIgnoring(t *testing.T) {
+	t.Parallel()
+	hunt.Replay(t, edged, shopping, []string{"crash before delete secrets default/till-of-corner"},
+		hunt.Ignoring(func(kind, _, name string) bool { return kind == "Secret" && name == "till-of-corner" }))
 }
 
 // What is no hunt fails the test with what to do.

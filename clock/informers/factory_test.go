@@ -291,7 +291,9 @@ func TestEarlyHandlers(t *testing.T) {
 	c.factory.StartWithContext(c.ctx)
 	expect("a added cm", "b added cm")
 	for i, r := range registrations[:2] {
-		if !r.HasSynced() {
+		select {
+		case <-r.HasSyncedChecker().Done(): // client-go closes it when a goroutine of its own has looked
+		case <-c.ctx.Done():
 			t.Errorf("handler %d has not synced", i)
 		}
 	}

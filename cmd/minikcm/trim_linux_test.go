@@ -29,6 +29,9 @@ func TestReadOnlyMapping(t *testing.T) {
 // TestUnmapProgram checks that the program goes on with less of its file in memory.
 func TestUnmapProgram(t *testing.T) {
 	before := residentFile(t)
+	if before < 1024 {
+		t.Skip("the program lies in memory, as on tmpfs: it has no pages of a file")
+	}
 	unmapProgram()
 	if after := residentFile(t); after > before/2 {
 		t.Errorf("%d kB of files are resident, %d kB before", after, before)
