@@ -35,6 +35,9 @@ type Pacer struct {
 	// advancing counts the calls of Advance, which do all work that is due.
 	advancing int
 	changed   chan struct{} // closed and replaced when one of the above changes
+
+	// striding is held while Run moves the clock by itself.
+	striding sync.Mutex
 }
 
 // Pace is the state of a Pacer.
@@ -107,10 +110,12 @@ func (p *Pacer) SetSpeed(speed float64) error {
 
 func (p *Pacer) change(set func()) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	set()
 	close(p.changed)
 	p.changed = make(chan struct{})
+	p.mu.Unlock()
+	p.striding.Lock() // a move of follow has begun before the change, and is cut short by it
+	p.striding.Unlock()
 }
 
 // Advance moves the clock by d, as fast as the cluster's work allows: see Virtual.Advance.
@@ -204,8 +209,20 @@ func (p *Pacer) follow(ctx context.Context, ticks <-chan time.Time, speed float6
 		now := time.Now()
 		passed := min(now.Sub(last), pacerLag)
 		last = now
-		if err := p.virtual.Advance(ctx, time.Duration(float64(passed)*speed)); err != nil {
+		if err := p.stride(ctx, time.Duration(float64(passed)*speed), changed); err != nil {
 			return err
 		}
+	}
+}
+
+// stride moves the clock by d, unless the Pacer has changed.
+func (p *Pacer) stride(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+	p.striding.Lock()
+	defer p.striding.Unlock()
+	select {
+	case <-changed:
+		return context.Canceled
+	default:
+		return p.virtual.Advance(ctx, d)
 	}
 }
