@@ -48,7 +48,8 @@ func (s *Server) startLive(ctx context.Context, kinds map[*resources.Resource]li
 			return fmt.Errorf("serving %s: %w", row.GroupResource(), err)
 		}
 		s.stored[row.GVR()] = objects
-		s.live.running.Go(func() { s.live.stores[row].Run(running) })
+		store := s.live.stores[row] // the next round writes the map
+		s.live.running.Go(func() { store.Run(running) })
 	}
 	return nil
 }
