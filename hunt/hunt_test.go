@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"minikcm.dev/minikcm/hunt"
 	"minikcm.dev/minikcm/minikcmtest"
@@ -85,6 +86,25 @@ func TestFindings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A view of the past misleads an operator that counts by its cache, also after a restart; it does not mislead the sound one.
+func TestStaleRestart(t *testing.T) {
+	t.Parallel()
+	stale := []string{"stale restart with secrets as before create secrets default/market-*, after create secrets default/market-*"}
+	const want = "Secret default/market-*2 exists, undisturbed it does not"
+	if found := hearing(t, func(t testing.TB) { hunt.Replay(t, counting, shopping, stale) }); !strings.Contains(found, "stale view") || !strings.Contains(found, want) {
+		t.Errorf("the replay has no %q:\n%s", want, found)
+	}
+	hunt.Replay(t, sound, shopping, []string{"stale restart with secrets as before create secrets default/market-0, after create secrets default/market-0"})
+}
+
+// Events that are missed show in the list that follows: the shop that went meanwhile is seen to be gone.
+func TestMissedEvents(t *testing.T) {
+	t.Parallel()
+	hasty := shopping
+	hasty.Settle = 5 * time.Second
+	hunt.Replay(t, edged, hasty, []string{"missed events of configmaps from create secrets default/till-of-market"})
 }
 
 // Objects that are ignored make no finding.

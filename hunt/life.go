@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
@@ -77,8 +79,8 @@ type life struct {
 	holding map[string]bool
 	// expired are the resources whose next watch has to begin with a list.
 	expired map[string]bool
-	// stale is the revision as of which a resource is listed.
-	stale map[string]int64
+	// stale are the revisions as of which resources are listed, and leaves those of the next life.
+	stale, leaves map[string]int64
 }
 
 func newCourse(cluster *minikcmtest.Cluster, planned []Disturbance) *course {
@@ -91,6 +93,12 @@ func newCourse(cluster *minikcmtest.Cluster, planned []Disturbance) *course {
 		defer c.mu.Unlock()
 		c.newest = max(c.newest, w.Revision)
 	})
+	written := cluster.Writes().Writes(nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range written {
+		c.newest = max(c.newest, w.Revision)
+	}
 	return c
 }
 
@@ -98,9 +106,9 @@ func newCourse(cluster *minikcmtest.Cluster, planned []Disturbance) *course {
 func (c *course) begins() *life {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := &life{course: c, streams: map[string][]*stream{}, holding: map[string]bool{}, expired: map[string]bool{}, stale: map[string]int64{}}
+	next := &life{course: c, streams: map[string][]*stream{}, holding: map[string]bool{}, expired: map[string]bool{}, stale: map[string]int64{}, leaves: map[string]int64{}}
 	if c.life != nil {
-		next.stale = c.life.stale
+		next.stale = c.life.leaves
 		for resource := range next.stale {
 			next.holding[resource] = true
 			c.releaseLaterLocked(next, resource, false)
@@ -147,6 +155,11 @@ type connection struct {
 // WrappedRoundTripper lets client-go find the transport beneath.
 func (c *connection) WrappedRoundTripper() http.RoundTripper { return c.next }
 
+// errNoStreams makes client-go list instead.
+var errNoStreams = apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", field.ErrorList{
+	field.Forbidden(field.NewPath("sendInitialEvents"), "lists are not streamed"),
+})
+
 var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
 // RoundTrip passes a request on, or disturbs it.
@@ -157,7 +170,7 @@ func (c *connection) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, ok := readRequest(req)
 	switch {
 	case !ok:
-	case a.Verb == "watch" && a.Name == "":
+	case a.Verb == "watch":
 		return c.watch(req, &a)
 	case a.Verb == "list":
 		c.asOf(req, &a)
@@ -195,12 +208,12 @@ func (c *connection) watch(req *http.Request, a *asked) (*http.Response, error) 
 	course.mu.Unlock()
 	switch {
 	case stale && lists: // only a plain list can be one of an older revision
-		return statusResponse(req, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Message: "the server does not stream lists"}), nil
+		return statusResponse(req, errNoStreams), nil
 	case expired && !lists:
 		course.mu.Lock()
 		delete(l.expired, a.collection)
 		course.mu.Unlock()
-		return statusResponse(req, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "The resourceVersion for the provided watch is too old."}), nil
+		return statusResponse(req, apierrors.NewResourceExpired("The resourceVersion for the provided watch is too old.")), nil
 	}
 	resp, err := c.next.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK {

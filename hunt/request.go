@@ -8,8 +8,8 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -112,14 +112,12 @@ func bodyMeta(req *http.Request) (*metav1.ObjectMeta, error) {
 }
 
 // statusResponse is an answer that the API server did not give.
-func statusResponse(req *http.Request, status metav1.Status) *http.Response {
+func statusResponse(req *http.Request, err *apierrors.StatusError) *http.Response {
+	status := err.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
-	body, err := json.Marshal(status)
-	if err != nil {
-		body = nil // a Status always marshals
-	}
+	body, _ := json.Marshal(status) // a Status always marshals
 	return &http.Response{
 		StatusCode: int(status.Code), Status: fmt.Sprintf("%d %s", status.Code, http.StatusText(int(status.Code))), Proto: "HTTP/2.0", ProtoMajor: 2,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body))), ContentLength: int64(len(body)), Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: req,
 	}
 }

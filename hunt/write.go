@@ -1,11 +1,17 @@
 package hunt
 
 import (
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	errModified  = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+	errDisturbed = errors.New("a disturbance of the hunt")
 )
 
 // write passes a write on, and does what is planned for it.
@@ -21,12 +27,9 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 		c.life.crash()
 		return nil, errRefused
 	case Conflict:
-		return c.refuse(req, index, metav1.Status{
-			Reason: metav1.StatusReasonConflict, Code: http.StatusConflict,
-			Message: fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again", a.collection, at.Name),
-		}), nil
+		return c.refuse(req, index, apierrors.NewConflict(schema.GroupResource{Group: a.APIGroup, Resource: a.RequestInfo.Resource}, at.Name, errModified)), nil
 	case ServerError:
-		return c.refuse(req, index, metav1.Status{Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError, Message: "Internal error occurred"}), nil
+		return c.refuse(req, index, apierrors.NewInternalError(errDisturbed)), nil
 	}
 	resp, err := c.next.RoundTrip(req)
 	if err != nil {
@@ -40,15 +43,14 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 		return nil, errRefused
 	case LostAnswer:
 		discard(resp)
-		return statusResponse(req, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout, Message: "Timeout: request did not complete within the requested timeout"}), nil
+		return statusResponse(req, apierrors.NewTimeoutError("request did not complete within the requested timeout", 0)), nil
 	}
 	return resp, nil
 }
 
-func (c *connection) refuse(req *http.Request, index int, status metav1.Status) *http.Response {
-	c.life.course.answered(index, int(status.Code))
-	status.Status = metav1.StatusFailure
-	return statusResponse(req, status)
+func (c *connection) refuse(req *http.Request, index int, err *apierrors.StatusError) *http.Response {
+	c.life.course.answered(index, int(err.ErrStatus.Code))
+	return statusResponse(req, err)
 }
 
 // discard reads an answer that the client does not get.
@@ -64,28 +66,28 @@ func (l *life) meets(at Point) (index int, action Action) {
 	defer c.mu.Unlock()
 	c.met[at]++ // at has no number yet
 	at.Nth = c.met[at]
-	call := Call{After: c.cluster.Clock().Since(c.begin), Point: at, Before: c.newest}
+	index = len(c.calls)
+	c.calls = append(c.calls, Call{After: c.cluster.Clock().Since(c.begin), Point: at, Before: c.newest})
 	rest := c.planned[:0]
 	for _, d := range c.planned {
 		if d.At != at || action != "" && !d.holds() {
 			rest = append(rest, d)
 			continue
 		}
-		call.What = d.String()
+		c.calls[index].What = d.String()
 		switch {
 		case d.holds():
 			l.holdLocked(d.Resource, d.Action == MissedEvents)
 			continue
 		case d.Action == StaleRestart:
 			if revision, ok := c.beforeLocked(d.Since); ok {
-				l.stale[d.Resource] = revision
+				l.leaves[d.Resource] = revision
 			}
 		}
 		action = d.Action
 	}
 	c.planned = rest
-	c.calls = append(c.calls, call)
-	return len(c.calls) - 1, action
+	return index, action
 }
 
 // holds reports whether the disturbance holds back events.
