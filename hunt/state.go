@@ -121,7 +121,7 @@ type difference struct {
 	kind, name string
 	// path is a field of an object that both have; empty for an object that only one has.
 	path string
-	// with and without are the values of the field, or what is said of the object.
+	// with and without are the values of the field, or "exists" for the run that has the object.
 	with, without string
 }
 

@@ -19,8 +19,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
-// common is what all parts of the kubelets share. A part has, beside it, only what it may use: its own fields, and the parts
-// that it embeds or names.
+// common has the fields that all parts of the kubelets share. A part can use these, its own fields, and the parts that it embeds
+// or names, and no others.
 type common struct {
 	opts  Options
 	loop  loops

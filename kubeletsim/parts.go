@@ -27,7 +27,7 @@ type serving struct {
 	containers *containers.Runtime
 }
 
-// network is what the programs in containers, and other clients of the network, reach.
+// network answers connections of programs in containers and of other clients of the simulated network.
 type network struct {
 	*serving
 	fabric *fabric.Fabric

@@ -21,11 +21,7 @@ func trimStart(cluster *minikcm.Cluster) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		timer := clock.Real().NewTimer(trimAfter)
-		defer timer.Stop()
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
+		if clock.Sleep(ctx, clock.Real(), trimAfter) != nil {
 			return
 		}
 		if cluster.Ledger().WaitIdle(ctx) == nil {

@@ -338,11 +338,7 @@ func (s *Store) Run(ctx context.Context) {
 }
 
 func (s *Store) wait(ctx context.Context, changed <-chan struct{}) {
-	pause := clock.Real().NewTimer(changesInterval)
-	defer pause.Stop()
-	select {
-	case <-pause.C():
-	case <-ctx.Done():
+	if clock.Sleep(ctx, clock.Real(), changesInterval) != nil {
 		return
 	}
 	var tick <-chan time.Time

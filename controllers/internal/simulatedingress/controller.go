@@ -57,8 +57,9 @@ type Controller struct {
 	// ingresses watches Ingresses; nil before there is a class.
 	ingresses    cache.SharedIndexInformer
 	registration cache.ResourceEventHandlerRegistration
-	// seen has the Ingresses that were reconciled, and table the rules of those of served classes.
-	seen  map[types.NamespacedName]seen
+	// seen records the Ingresses that were reconciled.
+	seen map[types.NamespacedName]seen
+	// table has the rules of the Ingresses whose class is served.
 	table routes.Table
 }
 
