@@ -114,8 +114,13 @@ func (p *Pacer) change(set func()) {
 	close(p.changed)
 	p.changed = make(chan struct{})
 	p.mu.Unlock()
-	p.striding.Lock() // a move of follow has begun before the change, and is cut short by it
-	p.striding.Unlock()
+	p.awaitStride()
+}
+
+// awaitStride returns when the move that follow began before the last change has been cut short.
+func (p *Pacer) awaitStride() {
+	p.striding.Lock()
+	defer p.striding.Unlock()
 }
 
 // Advance moves the clock by d, as fast as the cluster's work allows: see Virtual.Advance.
