@@ -26,11 +26,11 @@ type Actor struct{ *proc }
 // through the Actor.
 func (m *Machine) Act(ctx context.Context, do func(ctx context.Context, a *Actor) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	turn := m.Share.NewTurn()
-	ctx = shell.WithTurn(ctx, turn)
 	own := *m
 	own.Main, own.Assumed = nil, nil
 	s := &session{machine: &own, attention: attention{work: own.work(), caller: inflight.PauserOf(ctx)}, cancel: cancel}
+	turn := m.Share.NewTurn(&s.attention)
+	ctx = shell.WithTurn(ctx, turn)
 	own.Files = m.Files.Charge(&memfs.Payer{Reserve: s.Reserve, Release: m.Memory.Release})
 	defer s.attention.finish()
 	defer s.jobs.Wait()

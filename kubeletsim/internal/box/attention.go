@@ -11,13 +11,15 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 )
 
-// attention counts a command in the ledger, except while any part of it waits.
+// attention counts a command in the ledger, except while all of its parts wait. A part is a goroutine.
 type attention struct {
 	work *inflight.Work
 	// caller is the work that waits for the command, and pauses with it; it may be nil.
 	caller inflight.Pauser
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// more counts the parts beside the first one.
+	more    int
 	paused  bool
 	waiting map[*absence]bool
 }
@@ -46,6 +48,26 @@ func (w *absence) Pause() { w.leave() }
 // Resume implements inflight.Pauser.
 func (w *absence) Resume() { w.back() }
 
+// Begin implements shell.Parts.
+func (a *attention) Begin() (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.more++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.more--
+		a.count()
+	}
+}
+
+// Await implements shell.Parts.
+func (a *attention) Await(until ...<-chan struct{}) (back func()) {
+	w := &absence{a, until}
+	w.leave()
+	return w.back
+}
+
 // leave begins the wait.
 func (w *absence) leave() {
 	a := w.attention
@@ -66,13 +88,12 @@ func (w *absence) back() {
 	w.attention.count()
 }
 
-// recall counts the parts whose wait is over before their goroutines run. Timeline: T1 closes
+// recall counts the parts whose wait is over before their goroutines run. Timeline: T1, which is no part, closes
 // the channel that T2 waits for; T2 has not run yet; without recall, the ledger would be empty
 // and the clock could move.
 func (a *attention) recall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.waiting, func(w *absence, _ bool) bool { return slices.ContainsFunc(w.until, closed) })
 	a.count()
 }
 
@@ -85,9 +106,14 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// count updates the ledger. It requires the lock.
+// count updates the ledger. It requires the lock. A part that closes a channel for others is counted until it waits itself, or ends:
+// then, those whose channels are closed are counted.
 func (a *attention) count() {
-	waits := len(a.waiting) > 0
+	waits := len(a.waiting) > a.more
+	if waits {
+		maps.DeleteFunc(a.waiting, func(w *absence, _ bool) bool { return slices.ContainsFunc(w.until, closed) })
+		waits = len(a.waiting) > a.more
+	}
 	switch {
 	case waits && !a.paused:
 		a.work.Pause()

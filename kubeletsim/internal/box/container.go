@@ -120,7 +120,9 @@ func (s *session) Spawn(ctx context.Context, do func(ctx context.Context)) (canc
 	if over {
 		end()
 	}
+	ended := s.attention.Begin()
 	s.jobs.Go(func() {
+		defer ended()
 		defer end()
 		defer func() {
 			if r := recover(); r != nil {

@@ -114,8 +114,8 @@ func (c *connection) await(ctx context.Context) error {
 		defer close(answered)
 		return c.ask(ctx)
 	}
-	shell.TurnOf(ctx).End()
-	select { // the command is not in flight: another part of it waits for the other end
+	defer shell.TurnOf(ctx).Await(answered, ctx.Done())()
+	select { // another part of the command waits for the other end
 	case <-answered:
 		return nil
 	case <-ctx.Done():

@@ -87,7 +87,7 @@ func (in *input) wait(ctx context.Context, ready func() bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w := &absence{attention: in.attention}
+		w := &absence{in.attention, []<-chan struct{}{ctx.Done()}}
 		w.leave()
 		in.waiting = append(in.waiting, w)
 		in.changed.Wait()

@@ -105,10 +105,10 @@ var ErrOutOfMemory = shell.ErrOutOfMemory
 // the program does not exist, or ctx's error.
 func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	turn := m.Share.NewTurn()
-	ctx = shell.WithTurn(ctx, turn)
 	own := *m
 	s := &session{machine: &own, tty: streams.TTY, size: streams.Size, attention: attention{work: m.work()}, cancel: cancel}
+	turn := m.Share.NewTurn(&s.attention)
+	ctx = shell.WithTurn(ctx, turn)
 	own.Files = m.Files.Charge(&memfs.Payer{Reserve: s.Reserve, Release: m.Memory.Release})
 	defer s.attention.finish()
 	defer func() { m.Main.ended(s.result(code, err)) }()

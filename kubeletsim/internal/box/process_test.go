@@ -3,6 +3,7 @@ package box
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -73,5 +74,26 @@ func TestFindPrintf(t *testing.T) {
 	}
 	if _, errOut, code := run(t, newMachine(clock.Real(), nil), "", "find", "/tmp", "-printf", "%Z"); code == 0 || !strings.Contains(errOut, "printf %Z") {
 		t.Errorf("an unknown directive: %d, %q", code, errOut)
+	}
+}
+
+// Time stands still while a part of a command computes, also while other parts sleep or wait for each other.
+func TestPartsOfCommands(t *testing.T) {
+	const busy = "for k in 1 2 3 4 5; do seq 2000 | sort -r | tail -1 >/dev/null; done; date +%s"
+	for _, c := range []struct{ script, out string }{
+		{"sleep 100 & for i in 1 2 3; do sleep 1; " + busy + "; done", "1\n2\n3\n"},
+		{"{ sleep 1; echo a; sleep 50; } | while read a; do " + busy + "; done", "1\n"},
+		{"(sleep 2; " + busy + ") & (sleep 1; " + busy + "; sleep 9) & sleep 40 & wait; date +%s", "1\n2\n40\n"},
+		{"{ sleep 3; echo a; } | { cat & cat; wait; } | { read a; " + busy + "; sleep 5; }; date +%s", "3\n8\n"},
+		{"timeout 2 cat <(sleep 1; echo x; sleep 7); date +%s", "x\n2\n"},
+		{"sleep 5 & timeout 1 sh -c 'sleep 9 | cat'; date +%s; wait $!; date +%s", "1\n5\n"},
+	} {
+		ledger := clock.NewLedger()
+		virtual := clock.NewVirtual(time.Unix(0, 0), ledger)
+		out, errOut, _ := runToEnd(t, newMachine(virtual, ledger), virtual, ledger, c.script)
+		virtual.Close()
+		if out != c.out || errOut != "" {
+			t.Errorf("%s: %q %q, want %q", c.script, out, errOut, c.out)
+		}
 	}
 }

@@ -102,7 +102,7 @@ func (s *Shell) findJob(word string) *job {
 
 // await waits for the end of a job.
 func (s *Shell) await(ctx context.Context, j *job) error {
-	s.turn.End()
+	defer s.turn.Await(j.done, ctx.Done())()
 	select {
 	case <-j.done:
 		return nil
@@ -157,16 +157,21 @@ func (s *Shell) pipeline(ctx context.Context, cmd *syntax.BinaryCmd) error {
 		}
 		members = append(members, m)
 		if i < len(rest) {
-			go m.run(inner)
+			end := m.turn.Begin()
+			go func() {
+				defer end()
+				m.run(inner)
+			}()
 		} else {
 			m.run(inner)
 		}
 	}
 	in.close()
-	s.turn.End()
 	s.statuses = nil
 	for _, m := range members {
+		back := s.turn.Await(m.done)
 		<-m.done // its context ends with ours
+		back()
 		s.statuses = append(s.statuses, m.status)
 		if err == nil && m.err != nil {
 			err = m.err

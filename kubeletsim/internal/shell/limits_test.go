@@ -34,7 +34,7 @@ func TestShare(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			turn := share.NewTurn()
+			turn := share.NewTurn(nil)
 			defer turn.End()
 			for range 100 {
 				if err := turn.Step(t.Context()); err != nil {
@@ -50,7 +50,7 @@ func TestShare(t *testing.T) {
 	all.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := share.NewTurn().Step(ctx); !errors.Is(err, context.Canceled) {
+	if err := share.NewTurn(nil).Step(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a step after the end: %v", err)
 	}
 }

@@ -38,8 +38,8 @@ func (p *Pipe) announce() {
 func (p *Pipe) wait(ctx context.Context) error {
 	changed := p.changed
 	p.mu.Unlock()
-	TurnOf(ctx).End()
 	defer p.mu.Lock()
+	defer TurnOf(ctx).Await(changed, ctx.Done())()
 	select {
 	case <-changed:
 		return nil

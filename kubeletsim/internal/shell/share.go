@@ -24,16 +24,25 @@ type Share struct{ slots chan struct{} }
 // NewShare returns the share of half of this machine's processors.
 func NewShare() *Share { return &Share{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
 
+// Parts counts the goroutines of a command that do not wait for others of it.
+type Parts interface {
+	// Begin counts a further goroutine, until it calls end.
+	Begin() (end func())
+	// Await does not count the calling goroutine until it calls back, or one of the channels is closed. A channel may be nil.
+	Await(until ...<-chan struct{}) (back func())
+}
+
 // Turn is one goroutine's use of a Share. Only that goroutine may call its methods.
 type Turn struct {
 	share *Share
+	parts Parts
 	held  bool
 	steps int
 	since time.Time
 }
 
-// NewTurn returns the turn of the calling goroutine, which must End it.
-func (s *Share) NewTurn() *Turn { return &Turn{share: s} }
+// NewTurn returns the turn of the calling goroutine, which must End it. parts counts the goroutines of its command; it may be nil.
+func (s *Share) NewTurn(parts Parts) *Turn { return &Turn{share: s, parts: parts} }
 
 // Step is called for each command, round or block of data. It returns the error of ctx, and waits while
 // others compute. Timeline: A holds the only slot, B waits for it in take; after 5 ms A's Step puts the
@@ -88,7 +97,25 @@ func (t *Turn) Fork() *Turn {
 	if t == nil {
 		return nil
 	}
-	return &Turn{share: t.share}
+	return &Turn{share: t.share, parts: t.parts}
+}
+
+// Begin counts the goroutine of a turn that Fork has returned, until it calls end. The goroutine that starts it calls Begin.
+func (t *Turn) Begin() (end func()) {
+	if t == nil || t.parts == nil {
+		return func() {}
+	}
+	return t.parts.Begin()
+}
+
+// Await is End for a wait until one of the channels is closed, by another goroutine of the command or with a context. The goroutine
+// calls back after it.
+func (t *Turn) Await(until ...<-chan struct{}) (back func()) {
+	t.End()
+	if t == nil || t.parts == nil {
+		return func() {}
+	}
+	return t.parts.Await(until...)
 }
 
 // End lets others compute, until the next Step. It is called before the goroutine waits, and at its end.
