@@ -19,6 +19,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/faults"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
+	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/containers"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
@@ -285,6 +286,19 @@ func (k *network) Certificate(path *reach.Path) secure.Source {
 		defer free()
 		return source(ctx)
 	}
+}
+
+// socket returns the program of a container that listens at the end of a path; nil: what listens there is none.
+func (k *network) socket(path *reach.Path) *box.Socket {
+	if path.Pod == nil || path.Listener != nil && path.Listener.Process != "" {
+		return nil
+	}
+	n, e, free := k.podAt(path)
+	if n == nil {
+		return nil
+	}
+	defer free()
+	return containers.SocketAt(e, path)
 }
 
 // exchange answers data that is no request of HTTP at the end of a path.

@@ -33,6 +33,7 @@ func (m *Machine) Act(ctx context.Context, do func(ctx context.Context, a *Actor
 	ctx = shell.WithTurn(ctx, turn)
 	own.Files = m.Files.Charge(&memfs.Payer{Reserve: s.Reserve, Release: m.Memory.Release})
 	defer s.attention.finish()
+	defer s.hangUp()
 	defer s.jobs.Wait()
 	defer turn.End()
 	defer s.endJobs()

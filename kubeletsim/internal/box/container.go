@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -114,7 +116,10 @@ func (s *session) Kill(ctx context.Context, c *shell.Program) int {
 func (s *session) Spawn(ctx context.Context, do func(ctx context.Context)) (cancel func()) {
 	ctx, end := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), backgroundKey{}, true))
 	s.mu.Lock()
-	s.ends = append(s.ends, end)
+	if s.ends == nil {
+		s.ends = map[*context.CancelFunc]bool{}
+	}
+	s.ends[&end] = true
 	over := s.over
 	s.mu.Unlock()
 	if over {
@@ -123,7 +128,12 @@ func (s *session) Spawn(ctx context.Context, do func(ctx context.Context)) (canc
 	ended := s.attention.Begin()
 	s.jobs.Go(func() {
 		defer ended()
-		defer end()
+		defer func() {
+			end()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.ends, &end)
+		}()
 		defer func() {
 			if r := recover(); r != nil {
 				_, _ = fmt.Fprintf(s.err, "sh: a job failed: %v\n", r)
@@ -143,8 +153,51 @@ func (s *session) endJobs() {
 	ends := s.ends
 	s.ends, s.over = nil, true
 	s.mu.Unlock()
-	for _, end := range ends {
+	for end := range ends {
+		(*end)()
+	}
+}
+
+// beside runs do as another part of the program. done is closed when it has ended; stop ends it, and waits for that.
+func (p *proc) beside(ctx context.Context, do func(ctx context.Context)) (done <-chan struct{}, stop func()) {
+	turn, ended := shell.TurnOf(ctx).Fork(), make(chan struct{})
+	end := p.Spawn(ctx, func(ctx context.Context) {
+		defer close(ended)
+		defer turn.End()
+		do(shell.WithTurn(ctx, turn))
+	})
+	return ended, func() {
 		end()
+		defer shell.TurnOf(ctx).Await(ended)()
+		<-ended
+	}
+}
+
+// own makes a connection one of the command's, which close at its end.
+func (s *session) own(e *end) *end {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connections == nil {
+		s.connections = map[*end]bool{}
+	}
+	s.connections[e] = true
+	e.session, e.out.memory = s, s
+	return e
+}
+
+func (s *session) forget(e *end) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.connections, e)
+}
+
+// hangUp closes what the command has left open.
+func (s *session) hangUp() {
+	s.mu.Lock()
+	left := slices.Collect(maps.Keys(s.connections))
+	s.mu.Unlock()
+	for _, e := range left {
+		e.close(false)
 	}
 }
 

@@ -34,10 +34,36 @@ func (s *session) Connect(ctx context.Context, name string) (shell.File, error) 
 		return nil, err
 	case d.Outcome == reach.Unknown:
 		return s.connectedTo(host, port), nil
+	}
+	if d.Outcome == reach.Connected && (d.Effect == nil || !d.Effect.Stalled) {
+		if e, err := p.openTo(ctx, d); err != nil || e != nil {
+			return liveConnection{e}, err
+		}
+	}
+	switch {
 	case d.established(), protocol == corev1.ProtocolUDP && d.Destination.IsValid(): // a datagram needs no answer
 		return &connection{proc: p, to: d}, nil
 	}
 	return nil, errors.New(d.Outcome.Error())
+}
+
+// liveConnection is a connection to a program that listens in a container.
+type liveConnection struct{ *end }
+
+// Read implements shell.File. The shell calls ReadContext.
+func (c liveConnection) Read(data []byte) (int, error) {
+	return c.ReadContext(context.Background(), data)
+}
+
+// Write implements shell.File. The shell calls WriteContext.
+func (c liveConnection) Write(data []byte) (int, error) {
+	return c.WriteContext(context.Background(), data)
+}
+
+// Close implements shell.File.
+func (c liveConnection) Close() error {
+	c.close(false)
+	return nil
 }
 
 // socketPath splits a path such as /dev/tcp/HOST/PORT. The protocol of other paths is empty.

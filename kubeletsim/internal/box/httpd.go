@@ -2,15 +2,16 @@ package box
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -49,7 +50,6 @@ func httpd(ctx context.Context, p *proc) int {
 	if socket == nil {
 		return code
 	}
-	socket.count(p.machine.Ledger)
 	if has(flags, 'f') {
 		return p.serveFiles(ctx, socket, home)
 	}
@@ -66,19 +66,31 @@ func httpd(ctx context.Context, p *proc) int {
 func (p *proc) serveFiles(ctx context.Context, socket *Socket, home string) int {
 	defer socket.close()
 	for {
-		c, err := p.accept(ctx, socket, 0)
+		e, err := p.accept(ctx, socket, 0)
 		if err != nil {
 			return p.lost(ctx, err)
 		}
-		c.reply(p.fileAnswer(c.sent, home), nil)
+		p.beside(ctx, func(ctx context.Context) {
+			defer func() { e.close(ctx.Err() != nil) }()
+			limited, done := p.within(ctx, httpdPatience)
+			r, err := http.ReadRequest(bufio.NewReader(io.LimitReader(boundReader(limited, e), maxSent)))
+			if late := errors.Is(err, errLate); late || err == nil || !errors.Is(err, io.EOF) {
+				_, _ = boundWriter(ctx, e).Write(p.fileAnswer(r, late, home)) // the client may be gone
+			}
+			done()
+		})
 	}
 }
 
-// fileAnswer returns the answer to a request for a file.
-func (p *proc) fileAnswer(sent []byte, home string) []byte {
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+// httpdPatience bounds the time in which a request has to come.
+const httpdPatience = time.Minute
+
+// fileAnswer returns the answer to a request for a file; nil: it cannot be read.
+func (p *proc) fileAnswer(r *http.Request, late bool, home string) []byte {
 	switch {
-	case err != nil:
+	case late:
+		return p.errorAnswer(http.StatusRequestTimeout, "No request appeared within 60 seconds")
+	case r == nil:
 		return p.errorAnswer(http.StatusBadRequest, "Unsupported method")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return p.errorAnswer(http.StatusNotImplemented, "The requested method is not recognized")

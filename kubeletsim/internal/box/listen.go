@@ -3,12 +3,15 @@ package box
 import (
 	"context"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 )
 
 // listen opens a port. Without a socket, code is the program's.
@@ -24,11 +27,31 @@ func (p *proc) listen(port int32, protocol corev1.Protocol) (s *Socket, code int
 }
 
 // accept waits for a connection. The error is errLate after limit, unless that is 0, or the cause of ctx's end.
-func (p *proc) accept(ctx context.Context, s *Socket, limit time.Duration) (*conversation, error) {
+func (p *proc) accept(ctx context.Context, s *Socket, limit time.Duration) (*end, error) {
 	p.machine.Main.paused() // other programs let time pass before the next connection
 	ctx, done := p.waiting(ctx, limit)
 	defer done()
-	return s.accept(ctx)
+	e, err := s.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.own(e), nil
+}
+
+// within returns a context that ends with errLate after limit, unless that is 0.
+func (p *proc) within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if limit <= 0 {
+		return ctx, func() { cancel(nil) }
+	}
+	timer := p.machine.Clock.AfterFunc(limit, func() {
+		cancel(errLate)
+		p.attention.recall()
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }
 
 // netcatProgram splits nc's arguments at -e, which the program and its arguments follow.
@@ -66,52 +89,80 @@ func (p *proc) netcatListen(ctx context.Context, flags map[byte]string, rest, pr
 		return code
 	}
 	defer socket.close()
-	socket.count(p.machine.Ledger)
 	keeps := has(flags, 'k') || strings.Contains(strings.Join(p.args, " "), "-ll")
+	limit := seconds(flags['w'])
 	for {
-		c, err := p.accept(ctx, socket, seconds(flags['w']))
+		e, err := p.accept(ctx, socket, limit)
 		switch {
 		case errors.Is(err, errLate):
 			return p.fail("timed out")
 		case err != nil:
 			return p.lost(ctx, err)
-		}
-		if !keeps {
+		case keeps && len(program) > 0: // each connection has a process
+			p.beside(ctx, func(ctx context.Context) { p.converseBy(ctx, e, program) })
+			continue
+		case !keeps:
 			socket.close()
 		}
-		p.talk(ctx, c, program)
-		if !keeps || ctx.Err() != nil {
+		if len(program) > 0 {
+			p.converseBy(ctx, e, program)
+		} else {
+			err = p.dialogue(ctx, e, limit)
+		}
+		e.close(ctx.Err() != nil)
+		switch {
+		case ctx.Err() != nil:
+			return p.lost(ctx, ctx.Err())
+		case errors.Is(err, errNoWriter):
+			return 1
+		case !keeps:
 			return 0
 		}
 	}
 }
 
-// talk answers a connection with the program's output or, without one, with the input.
-func (p *proc) talk(ctx context.Context, c *conversation, program []string) {
-	defer c.reply(nil, syscall.ECONNRESET) // unless it has an answer
-	if len(program) == 0 {
-		_, _ = p.out.Write(c.sent)
-		if p.in != nil {
-			c.work.End() // the input may come later
-		}
-		if answer, err := p.readAll(p.stdin(ctx)); err == nil {
-			c.reply(answer, nil)
-		}
-		return
-	}
-	m := *p.machine
-	m.Dir = p.dir
-	ctx, done := p.waiting(ctx, 0)
-	defer done()
-	_ = m.Act(ctx, func(ctx context.Context, a *Actor) error { // without a result, the connection is reset
-		c.work.End()
-		ran, err := a.Run(ctx, program, p.env, c.sent, maxConversation)
-		if err == nil {
-			c.reply([]byte(ran.Output+ran.Errors), nil)
-		}
-		return err
-	})
+// converseBy runs a program whose input and output a connection is.
+func (p *proc) converseBy(ctx context.Context, e *end, program []string) {
+	defer func() { e.close(ctx.Err() != nil) }()
+	inner := p.inner(ctx, program, p.env)
+	inner.in, inner.stdout, inner.stderr = e, e, e
+	inner.bind(ctx)
+	p.become(ctx, inner)
 }
 
-// maxConversation bounds the time of a program that answers a connection.
-const maxConversation = 24 * time.Hour
+// dialogue copies the input to a connection, and what comes from there to the output, until both have ended. After limit, twice, without
+// anything from there, it ends, too, once the input has ended; 0: it waits.
+func (p *proc) dialogue(ctx context.Context, e *end, limit time.Duration) error {
+	over, stop := p.beside(ctx, func(ctx context.Context) {
+		if p.in != nil {
+			_, _ = io.Copy(boundWriter(ctx, e), boundReader(ctx, p.in)) // the other end may have closed
+		}
+		e.finish()
+	})
+	defer stop()
+	buffer := make([]byte, 8<<10)
+	for silent := 0; silent < 2; {
+		limited, done := p.within(ctx, limit)
+		n, err := e.ReadContext(limited, buffer)
+		done()
+		if _, failed := p.out.Write(buffer[:n]); failed != nil {
+			return failed
+		}
+		switch {
+		case errors.Is(err, errLate) && ctx.Err() == nil:
+			if closed(over) {
+				silent++
+			}
+		case errors.Is(err, io.EOF):
+			defer shell.TurnOf(ctx).Await(over, ctx.Done())()
+			select {
+			case <-over:
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}

@@ -111,6 +111,7 @@ func (m *Machine) Run(ctx context.Context, argv []string, streams Streams) (code
 	ctx = shell.WithTurn(ctx, turn)
 	own.Files = m.Files.Charge(&memfs.Payer{Reserve: s.Reserve, Release: m.Memory.Release})
 	defer s.attention.finish()
+	defer s.hangUp()
 	defer func() { m.Main.ended(s.result(code, err)) }()
 	m.Main.serve(s)
 	defer s.jobs.Wait()
@@ -203,8 +204,10 @@ type session struct {
 	// jobs are the goroutines of background jobs, ends what ends them.
 	jobs sync.WaitGroup
 	mu   sync.Mutex
-	ends []context.CancelFunc
+	ends map[*context.CancelFunc]bool
 	over bool
+	// connections are those that the command's programs have open.
+	connections map[*end]bool
 }
 
 func (s *session) open(ctx context.Context, streams Streams) {

@@ -3,6 +3,7 @@ package box
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func netcat(ctx context.Context, p *proc) int {
 		} else if has(flags, 'S') {
 			d.protocol = corev1.ProtocolSCTP
 		}
-		got, done := p.netcatTo(ctx, d, flags)
+		got, done := p.netcatTo(ctx, d, flags, program)
 		if code = min(code, got); done {
 			return got
 		}
@@ -75,7 +76,7 @@ func portRange(text string) (first, last int32, ok bool) {
 }
 
 // netcatTo connects to one port. done means that no other port is tried.
-func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string) (code int, done bool) {
+func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string, program []string) (code int, done bool) {
 	c, err := p.connect(ctx, d)
 	if err != nil {
 		return p.broken(ctx, err), true
@@ -106,7 +107,56 @@ func (p *proc) netcatTo(ctx context.Context, d dial, flags map[byte]string) (cod
 	if has(flags, 'z') || !c.established() {
 		return 0, false
 	}
-	return p.converse(ctx, c), true
+	e, err := p.openTo(ctx, c)
+	switch {
+	case errors.Is(err, errReset), errors.Is(err, errStalled):
+		return p.fail("read: %v", err), true
+	case err != nil:
+		return p.broken(ctx, err), true
+	case e == nil:
+		return p.converse(ctx, c), true
+	}
+	defer e.close(false)
+	if len(program) > 0 {
+		p.converseBy(ctx, e, program)
+		return 0, true
+	}
+	switch err := p.dialogue(ctx, e, d.limit); {
+	case errors.Is(err, syscall.ECONNRESET):
+		return p.fail("read: %v", errReset), true
+	case errors.Is(err, errNoWriter):
+		return 1, true
+	case err != nil:
+		return p.lost(ctx, err), true
+	}
+	return 0, true
+}
+
+// openTo opens a connection to a program that listens in a container, which both ends use until they close it; nil: what listens there
+// answers once. The error is errReset, errStalled or the context's.
+func (p *proc) openTo(ctx context.Context, c *dialed) (*end, error) {
+	if c.Listener == nil || c.Protocol != corev1.ProtocolTCP {
+		return nil, nil
+	}
+	socket := p.machine.Network.Socket(c.Path)
+	if socket == nil {
+		return nil, nil
+	}
+	there := networkDelay
+	if c.Effect != nil && c.Effect.Stalled {
+		return nil, cmp.Or(p.sleep(ctx, stalledTime), errStalled)
+	}
+	if c.Effect != nil {
+		there += c.Effect.Exchange
+	}
+	e, err := socket.connect(p.machine.Clock, there, networkDelay)
+	if err != nil || c.Outcome == reach.Reset {
+		if e != nil {
+			e.close(true)
+		}
+		return nil, errReset
+	}
+	return p.own(e), nil
 }
 
 // maxSent bounds the bytes that nc reads of its input.

@@ -41,6 +41,8 @@ type Network interface {
 	// Listen opens a port of the container's pod, for the container's own process or another command. The error is EADDRINUSE if it is
 	// open.
 	Listen(port int32, protocol corev1.Protocol, own bool) (*Socket, error)
+	// Socket returns the program of a container that listens at the end of a path; nil: what listens there is none.
+	Socket(path *reach.Path) *Socket
 	// Exchange returns what a listener that speaks no HTTP answers to data.
 	Exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
 }

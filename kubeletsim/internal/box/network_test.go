@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -115,12 +116,19 @@ func (n *fakeNetwork) Listen(port int32, _ corev1.Protocol, _ bool) (*Socket, er
 	return n.socket, nil
 }
 
-func (n *fakeNetwork) Exchange(ctx context.Context, _ *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
+func (n *fakeNetwork) Exchange(ctx context.Context, _ *reach.Path, _ netip.AddrPort, data []byte) ([]byte, error) {
 	if n.socket != nil {
-		return n.socket.Converse(ctx, peer, data)
+		answer, err := n.socket.Converse(ctx, data)
+		if err != nil {
+			return nil, err
+		}
+		defer answer.Close()
+		return io.ReadAll(answer)
 	}
 	return data, nil
 }
+
+func (n *fakeNetwork) Socket(*reach.Path) *Socket { return n.socket }
 
 // Programs listen, and answer with their input or with what another program writes.
 func TestListeningPrograms(t *testing.T) {
@@ -130,6 +138,13 @@ func TestListeningPrograms(t *testing.T) {
 		{server: "nc -lk -p 80 -e tr a-z A-Z", client: "echo one | nc web 80; echo two | nc web 80", out: "ONE\nTWO\n"},
 		{server: "nc -ll -p 80 -e cat", client: get + "/ | nc web 80", out: "GET / HTTP/1.0\r\n\r\n"},
 		{server: "i=0; while true; do echo $i | nc -l 80; i=$((i+1)); done", client: "nc web 80 </dev/null; nc web 80 </dev/null", out: "0\n1\n"},
+		{server: "nc -l -p 80 -e sh -c 'while read -r a; do echo got $a; done'", client: "(echo a; sleep 2; echo b) | nc web 80 | while read -r l; do echo $l $(($(date +%s) - 1000000001)); done", out: "got a 0\ngot b 2\n"},
+		{server: "(sleep 3; echo hi; sleep 2; echo more) | nc -l -p 80 | while read -r l; do echo $l $(($(date +%s) - 1000000001)); done", client: "(echo a; sleep 4; echo b) | nc web 80", out: "hi\nmore\n", served: "a 0\nb 4\n"},
+		{server: "nc -lk -p 80 -e sh -c 'read -r a; sleep $a; echo $a'", client: "(echo 5 | nc web 80) & (echo 2 | nc web 80); wait; date +%s", out: "2\n5\n1000000006\n"},
+		{server: "sleep 99 | nc -l -p 80", client: "echo x | nc -w 2 web 80; echo $? $(date +%s)", out: "0 1000000005\n", served: "x\n"},
+		{server: "nc -l -p 80; echo over", client: "nc web 80 -e echo from the client; sleep 1", served: "from the client\nover\n"},
+		{server: "sleep 1 | nc -l -p 80 -w 3; echo $?", client: "sleep 99 | nc web 80 & sleep 9; kill $!", served: "0\n"},
+		{server: "nc -l -p 80 -e yes", client: "nc web 80 </dev/null | head -2; date +%s", out: "y\ny\n1000000001\n"},
 		{server: "mkdir /www; echo page >/www/index.html; httpd -f -p 80 -h /www", client: get + "/ | nc web 80 | grep -iv '^date\\|^last\\|^etag'", out: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-type: text/html\r\nAccept-Ranges: bytes\r\nContent-Length: 5\r\n\r\npage\n"},
 		{server: "mkdir -p /www/d; httpd -p 80 -h /www; sleep 60", client: "for u in /d /d/ /none; do " + get + "$u | nc web 80 | grep -i 'http/\\|location'; done", out: "HTTP/1.1 302 Found\r\nLocation: /d/\r\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 404 Not Found\r\n"},
 	} {
@@ -173,14 +188,14 @@ func TestConnectionsOfBashToPrograms(t *testing.T) {
 	runtime.GOMAXPROCS(processors)
 	for _, c := range []struct{ server, client, out, served string }{
 		{server: "nc -lk -p 80 -e cat", client: open + "echo yo >&3; head -1 <&3", out: "yo\n"},
-		{server: "nc -lk -p 80 -e cat", client: open + "head -1 <&3; echo over", out: "over\n"},
+		{server: "nc -lk -p 80 -e cat", client: open + "timeout 3 head -1 <&3 || echo $?", out: "124\n"},
 		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: "echo a | nc web 80", out: "a\n"},
 		{server: "echo hello | nc -l -p 80", client: open + "echo yo >&3; read -r line <&3; echo $line", out: "hello\n", served: "yo\n"},
-		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: open + "echo yo >&3; cat <&3 & cat <&3; wait", out: "yo\n"},
-		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: "for i in a b; do (" + open + "echo yo >&3; cat <&3) & done; wait", out: "yo\nyo\n"},
+		{server: "nc -lk -p 80 -e sh -c 'sleep 5; head -1'", client: open + "echo yo >&3; cat <&3 & cat <&3; wait", out: "yo\n"},
+		{server: "nc -lk -p 80 -e sh -c 'sleep 5; head -1'", client: "for i in a b; do (" + open + "echo yo >&3; cat <&3) & done; wait", out: "yo\nyo\n"},
 		{server: "sleep 1 | nc -l -p 80", client: open + "echo yo >&3; cat <&3; echo over", out: "over\n", served: "yo\n"},
 		{server: "sleep 60 | nc -l -p 80", client: open + "echo yo >&3; timeout 2 cat <&3 || echo $?; cat <&3; echo on", out: "124\non\n", served: "yo\n"},
-		{server: "while true; do sleep 1; done", client: "nc -lk -p 80 -e tr a-z A-Z & until [ \"$a\" = OWN ]; do sleep 1; " + open + "echo own >&3; read -r a <&3; done; echo $a; kill %1", out: "OWN\n"},
+		{server: "while true; do sleep 1; done", client: "nc -lk -p 80 -e sh -c 'read -r x; echo OWN' & until [ \"$a\" = OWN ]; do sleep 1; " + open + "echo own >&3; read -r a <&3; done; echo $a; kill %1", out: "OWN\n"},
 	} {
 		ledger := clock.NewLedger()
 		virtual := clock.NewVirtual(time.Unix(1e9, 0), ledger)

@@ -2,105 +2,97 @@ package box
 
 import (
 	"context"
-	"net/netip"
+	"errors"
+	"io"
 	"sync"
 	"syscall"
+	"time"
 
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/inflight"
 )
 
-// maxBacklog bounds the connections that a program has not accepted yet.
-const maxBacklog = 128
+// maxConnections bounds the connections of a program that listens, with those that it has not accepted yet.
+const maxConnections = 128
 
-// Socket is a port on which a program of a container listens. Each connection is one exchange: what the client sends until it ends or
-// waits for an answer, and what the program answers.
-//
-//	the program            keys counted   the client
-//	accept: pause          1              Converse
-//	                       2              Converse: the program counts again
-//	                       1              waits for the answer
-//	reply                  2              the client counts again
-//
-// So no time passes between the two, unless the program lets it pass.
+// Socket is a port on which a program of a container listens.
 type Socket struct {
 	mu sync.Mutex
 	// waits wakes the program that accepts; nil: none waits.
-	waits  *inflight.Latch
-	queue  []*conversation
+	waits *inflight.Latch
+	queue []*end
+	// open counts the connections that the program has not closed.
+	open   int
 	closed bool
-	// ledger counts a connection that the program accepts until the program begins to answer it, or has answered: other parts of its
-	// command may sleep, which otherwise lets time pass. Nil: nothing is counted.
-	ledger *clock.Ledger
 }
 
-// count lets the ledger count connections that were not answered.
-func (s *Socket) count(l *clock.Ledger) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ledger = l
-}
-
-// conversation is a connection.
-type conversation struct {
-	peer netip.AddrPort
-	sent []byte
-	once sync.Once
-	done inflight.Latch
-	// work counts it; see Socket.
-	work   *inflight.Work
-	answer []byte
-	err    error
-}
-
-// reply ends the connection. Only the first call has an effect.
-func (c *conversation) reply(answer []byte, err error) {
-	c.once.Do(func() {
-		c.answer, c.err = answer, err
-		c.done.Open()
-		c.work.End()
-	})
-}
-
-// Converse connects to the program, and returns its answer to what a client sends. The client is not in flight while it waits. The error
-// is ECONNREFUSED or ECONNRESET, or the cause of ctx's end.
-func (s *Socket) Converse(ctx context.Context, peer netip.AddrPort, sent []byte) ([]byte, error) {
-	c := &conversation{peer: peer, sent: sent}
-	if !s.offer(c) {
+// connect makes a connection: what the programs send arrives after there, and after back. The error is ECONNREFUSED.
+func (s *Socket) connect(c clock.Clock, there, back time.Duration) (client *end, err error) {
+	to, from := &flow{clock: c, delay: there, size: flowSize}, &flow{clock: c, delay: back, size: flowSize}
+	server := &end{in: to, out: from, closed: s.release}
+	if !s.offer(server) {
 		return nil, syscall.ECONNREFUSED
 	}
-	if err := c.done.Wait(ctx); err != nil {
+	return &end{in: from, out: to}, nil
+}
+
+// Converse sends data to the program, and returns what the program answers until it closes the connection. The caller, which closes the
+// answer, is not in flight while it reads. The error is ECONNREFUSED, or the cause of ctx's end.
+func (s *Socket) Converse(ctx context.Context, data []byte) (io.ReadCloser, error) {
+	client, err := s.connect(nil, 0, 0)
+	if err != nil {
 		return nil, err
 	}
-	return c.answer, c.err
+	client.out.size = 0
+	if _, err = client.out.write(ctx, data); err != nil && !errors.Is(err, syscall.EPIPE) { // after EPIPE, there may be an answer
+		client.close(true)
+		return nil, err
+	}
+	client.finish()
+	return answerReader{readerFunc(func(into []byte) (int, error) { return client.in.read(ctx, into) }), client}, nil
+}
+
+// answerReader reads from a connection.
+type answerReader struct {
+	io.Reader
+	*end
+}
+
+// Close implements io.Closer.
+func (r answerReader) Close() error {
+	r.close(false)
+	return nil
 }
 
 // offer gives a connection to the program; false: it does not listen.
-func (s *Socket) offer(c *conversation) bool {
+func (s *Socket) offer(c *end) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.queue) >= maxBacklog {
+	if s.closed || s.open >= maxConnections {
 		return false
 	}
+	s.open++
 	s.queue = append(s.queue, c)
 	if s.waits != nil {
-		c.work = inflight.Begin(s.ledger, inflight.Action)
 		s.waits.Open()
 		s.waits = nil
 	}
 	return true
 }
 
+func (s *Socket) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+}
+
 // accept returns the next connection, or the cause of ctx's end.
-func (s *Socket) accept(ctx context.Context) (*conversation, error) {
+func (s *Socket) accept(ctx context.Context) (*end, error) {
 	for {
 		s.mu.Lock()
 		if len(s.queue) > 0 {
 			c := s.queue[0]
 			s.queue = s.queue[1:]
-			if c.work == nil { // it has waited for an earlier one
-				c.work = inflight.Begin(s.ledger, inflight.Action)
-			}
 			s.mu.Unlock()
 			return c, nil
 		}
@@ -128,6 +120,6 @@ func (s *Socket) close() {
 	s.queue = nil
 	s.mu.Unlock()
 	for _, c := range left {
-		c.reply(nil, syscall.ECONNRESET)
+		c.close(true)
 	}
 }

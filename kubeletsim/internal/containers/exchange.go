@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -64,7 +65,12 @@ func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *rea
 	shown := e.See() // the answers may have changed since the connection was made
 	at, socket := listening(e, &shown, int32(path.Target.Port()), path.Protocol)
 	if socket != nil {
-		return socket.Converse(ctx, peer, data)
+		answer, err := socket.Converse(ctx, data)
+		if err != nil {
+			return nil, err
+		}
+		defer answer.Close()
+		return io.ReadAll(io.LimitReader(answer, maxExchange))
 	}
 	in, err := rt.Running(n, e, path.Listener.Container)
 	if err != nil || at == nil || at.Described == nil || at.Described.Mode == servers.GRPC || len(data) == 0 {

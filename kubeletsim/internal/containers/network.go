@@ -72,6 +72,9 @@ func (n ownNetwork) Certificate(ctx context.Context, path *reach.Path, name stri
 	return nil, secure.ErrPlain
 }
 
+// Socket implements box.Network.
+func (n ownNetwork) Socket(path *reach.Path) *box.Socket { return n.runtime.opts.Socket(path) }
+
 // Exchange implements box.Network.
 func (n ownNetwork) Exchange(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error) {
 	return n.runtime.opts.Exchange(ctx, path, peer, data)

@@ -14,6 +14,7 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/network/secure"
+	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
 	"minikcm.dev/minikcm/kubeletsim/internal/images"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
@@ -37,10 +38,11 @@ type Options struct {
 	// AssumesSecrets reports whether a Secret that does not exist in a namespace is assumed to, with unknown content.
 	AssumesSecrets func(namespace string) bool
 	// Network is what programs in containers reach, Certificate the source of the certificate of a TLS server at the end of a path, and
-	// Serve answers a request there, and Exchange data that is no request of HTTP. Nil: they reach nothing.
+	// Serve answers a request there, Socket the program that listens there, and Exchange answers data that is no request of HTTP. Nil: they reach nothing.
 	Network     *fabric.Fabric
 	Certificate func(path *reach.Path) secure.Source
 	Serve       func(path *reach.Path, w http.ResponseWriter, r *http.Request)
+	Socket      func(path *reach.Path) *box.Socket
 	Exchange    func(ctx context.Context, path *reach.Path, peer netip.AddrPort, data []byte) ([]byte, error)
 	Clock       clock.Clock
 	// Ledger counts the processes that run; nil: they are not counted.

@@ -3,9 +3,9 @@ package containers
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +65,13 @@ func listening(e Pod, shown *Shown, port int32, protocol corev1.Protocol) (*list
 	return found, nil
 }
 
+// SocketAt returns the program of a container that listens at the end of a path; nil: none does.
+func SocketAt(e Pod, path *reach.Path) *box.Socket {
+	shown := e.See()
+	_, socket := listening(e, &shown, int32(path.Target.Port()), path.Protocol)
+	return socket
+}
+
 // garbler is a ResponseWriter that gets bytes that are no answer of HTTP.
 type garbler interface{ Garbled() }
 
@@ -79,12 +86,6 @@ func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
 		sent.Header.Set("User-Agent", "") // not net/http's
 	}
 	var request bytes.Buffer
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	err := sent.Write(&request)
-	var answer []byte
-	if err == nil {
-		answer, err = s.Converse(r.Context(), peer, request.Bytes())
-	}
 	a, aborts := w.(aborter)
 	fails := func(reset bool) {
 		if !aborts {
@@ -92,11 +93,23 @@ func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
 		}
 		a.Abort(reset)
 	}
-	if err != nil || len(answer) == 0 {
-		fails(err != nil)
+	err := sent.Write(&request)
+	if err != nil {
+		fails(true)
 		return
 	}
-	rs, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+	answer, err := s.Converse(r.Context(), request.Bytes())
+	if err != nil {
+		fails(true)
+		return
+	}
+	defer answer.Close()
+	begin := bufio.NewReader(io.LimitReader(answer, maxExchange))
+	if _, err := begin.Peek(1); err != nil {
+		fails(!errors.Is(err, io.EOF))
+		return
+	}
+	rs, err := http.ReadResponse(begin, r)
 	if err != nil {
 		if g, ok := w.(garbler); ok {
 			g.Garbled()

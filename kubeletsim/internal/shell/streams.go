@@ -89,6 +89,9 @@ func (f fileStream) WriteContext(ctx context.Context, data []byte) (int, error) 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if w, ok := f.file.(Writer); ok { // as above
+		return w.WriteContext(ctx, data)
+	}
 	return f.file.Write(data)
 }
 
