@@ -79,13 +79,16 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 	}
 	switch {
 	case probe.GRPC != nil:
-		at, _, _ := listeners.OfProbe(s.Pod, s.runs, ref, intstr.FromInt32(probe.GRPC.Port))
+		at, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, intstr.FromInt32(probe.GRPC.Port))
 		answers := responses.GRPCOf(s.Pod, ref.Name, ref.Kind)
 		if at != nil && at.GRPC != nil {
 			answers = at.GRPC
 		}
 		if answers != nil {
 			return responses.GRPCFailure(answers, probe, address)
+		}
+		if refused || at != nil && at.Described != nil { // a described server of gRPC is asked: needsRun
+			return responses.GRPCUnreachable(probe, address)
 		}
 	case probe.TCPSocket != nil:
 		if _, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.TCPSocket.Port); refused {

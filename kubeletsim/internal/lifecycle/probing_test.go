@@ -87,6 +87,8 @@ func TestProbesOfOtherContainers(t *testing.T) {
 		"another one's port":       {of: annotations{"http.app": "80 / 200", "http.side": "8080 / 200"}, probe: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}}},
 		"a declared port":          {of: annotations{"http.app": "80 / 200"}, probe: corev1.ProbeHandler{HTTPGet: get(9000)}},
 		"another one's checks":     {of: annotations{"grpc.side": "7000 NOT_SERVING"}, probe: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 7000}}, want: `Readiness probe failed: service unhealthy (responded with "NOT_SERVING")`},
+		"a closed port, by gRPC":   {of: annotations{"http.app": "80 / 200"}, probe: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 81}}, want: `Readiness probe failed: timeout: failed to connect service "10.244.0.2:81" within 1s`},
+		"no server of gRPC":        {of: annotations{"server.app": "listen: [{port: 80}]"}, probe: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 80}}, want: `Readiness probe failed: timeout: failed to connect service`},
 		"an unknown server":        {of: annotations{"http.side": "8080 / 503"}, probe: corev1.ProbeHandler{HTTPGet: get(80)}},
 		"a hook with an error":     {of: annotations{"http.app": "80 / 500"}, hooks: corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get(80)}}},
 		"a hook that is refused":   {of: annotations{"http.app": "80 / 200"}, hooks: corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get(81)}}, want: "Warning spec.containers{app} FailedPostStartHook: PostStartHook failed"},

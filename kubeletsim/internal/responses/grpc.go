@@ -87,6 +87,11 @@ func GRPCFailure(answers []GRPC, probe *corev1.Probe, address string) string {
 	if Checks(answers, probe.GRPC.Port) {
 		return "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
 	}
+	return GRPCUnreachable(probe, address)
+}
+
+// GRPCUnreachable returns why a health check fails whose port is closed, or does not speak gRPC, in the words of upstream's prober.
+func GRPCUnreachable(probe *corev1.Probe, address string) string {
 	timeout := time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second
 	return fmt.Sprintf("timeout: failed to connect service \"%s:%d\" within %s: context deadline exceeded", address, probe.GRPC.Port, timeout)
 }
