@@ -7,13 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"minikcm.dev/minikcm/minikcmtest"
 )
 
 // TestWhatARunSeesOfItsStart changes what a container's environment and volumes come from while it runs. Only volumes
 // that are mounted as a whole follow, and the next run sees all of it.
 func TestWhatARunSeesOfItsStart(t *testing.T) {
 	t.Parallel()
-	c := newStreamCluster(t)
+	c := newStreamCluster(t, minikcmtest.WithVirtualTime())
 	core := c.client.CoreV1()
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	ref := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }

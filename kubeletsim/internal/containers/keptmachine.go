@@ -52,11 +52,11 @@ func (rt *Runtime) machineFor(ctx context.Context, in *Ref) (*box.Machine, func(
 		return kept.machine, kept.leave, nil
 	}
 	f.mu.Unlock()
-	machine, release, err := in.machine(ctx)
+	machine, volumes, err := in.machine(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	made := &keptMachine{id: in.id, machine: machine, made: now, release: release, users: 2}
+	made := &keptMachine{id: in.id, machine: machine, made: now, release: volumes.release, users: 2}
 	f.mu.Lock()
 	if f.machines == nil {
 		f.machines = map[string]*keptMachine{}

@@ -149,15 +149,16 @@ const machineRetry = 10 * time.Second
 
 // live runs the process to its end.
 func (in *Ref) live(ctx context.Context, run *liveRun) {
-	machine, release, err := in.machine(ctx)
+	machine, volumes, err := in.machine(ctx)
 	for err != nil {
 		in.runtime.opts.Logger.Error(err, "Cannot make what a container needs, will retry", "pod", in.pod.Namespace+"/"+in.pod.Name, "container", in.spec.Name)
 		if inflight.Sleep(ctx, in.runtime.opts.Clock, machineRetry) != nil {
 			return
 		}
-		machine, release, err = in.machine(ctx)
+		machine, volumes, err = in.machine(ctx)
 	}
-	defer release()
+	defer volumes.release()
+	defer in.keepFresh(ctx, volumes)()
 	machine.Main, machine.Lasts, machine.Seed, run.files = run.main, in.lasts(), in.seed(""), machine.Files
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,

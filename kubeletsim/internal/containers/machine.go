@@ -24,8 +24,8 @@ import (
 	"minikcm.dev/minikcm/kubeletsim/internal/shell"
 )
 
-// machine returns the machine for commands in the container. The caller must call release.
-func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err error) {
+// machine returns the machine for commands in the container, and what it has mounted, which the caller must release.
+func (in *Ref) machine(ctx context.Context) (*box.Machine, *mounts, error) {
 	ctx = in.runtime.opts.AsNode(ctx, in.node.Name)
 	then := in.atStart()
 	env, err := then.environment(ctx)
@@ -42,7 +42,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		root.Put(path, 0o444, []byte(content))
 	}
 	view := memfs.NewView(root)
-	release, err = in.mount(ctx, view, env, then, "")
+	volumes, err := in.mount(ctx, view, env, then, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,7 +55,7 @@ func (in *Ref) machine(ctx context.Context) (m *box.Machine, release func(), err
 		Files: view, Clock: in.runtime.opts.Clock, Ledger: in.runtime.opts.Ledger, Env: env, Dir: in.spec.WorkingDir, Hostname: name,
 		Unknown: !image.Known, Assumed: in.assumed(run.assumptions), Ran: run.ran,
 		Processes: in.processes(), Signal: in.signal, Output: in.output, Certgen: in.certgen(), Network: in.network(), Memory: run.memory, Share: in.runtime.share, Seed: in.seed(in.runtime.opts.Clock.Now().Format(time.RFC3339Nano)),
-	}, release, nil
+	}, volumes, nil
 }
 
 // root returns the image of the container, and what its commands share.

@@ -14,27 +14,27 @@ import (
 // claim returns the content of the volume that a claim is bound to. All pods that use what is
 // behind the volume share it, on all nodes. If the claim is not bound, which a running pod does
 // not see unless the claim is Lost, the content is the pod's own.
-func (in *Ref) claim(ctx context.Context, name string) (*memfs.Tree, bool, error) {
+func (in *Ref) claim(ctx context.Context, name string) (*memfs.Tree, error) {
 	rt := in.runtime
-	own := func() (*memfs.Tree, bool, error) { return in.entry.Files().volume(rt.space, "claim "+name), false, nil }
+	own := func() (*memfs.Tree, error) { return in.entry.Files().volume(rt.space, "claim "+name), nil }
 	claim, err := rt.opts.Client.CoreV1().PersistentVolumeClaims(in.pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && claim.Spec.VolumeName == "" {
 		return own()
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	volume, err := rt.opts.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return own()
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("getting the volume of claim %s/%s: %w", in.pod.Namespace, name, err)
+		return nil, fmt.Errorf("getting the volume of claim %s/%s: %w", in.pod.Namespace, name, err)
 	}
 	if err := rt.freeDeletedVolumes(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return rt.shared.volume(rt.space, contentKey(volume, in.node.Name)), false, nil
+	return rt.shared.volume(rt.space, contentKey(volume, in.node.Name)), nil
 }
 
 // contentKey identifies what is behind a volume, seen from a node.

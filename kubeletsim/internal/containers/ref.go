@@ -68,11 +68,12 @@ func (in *Ref) untilEnded(ctx context.Context) {
 // exec runs a command in the container. killed, if not nil, is called when the command was killed for its
 // memory.
 func (in *Ref) exec(ctx context.Context, command []string, killed func(), streams remotecommand.StreamOptions) error {
-	machine, release, err := in.machine(ctx)
+	machine, volumes, err := in.machine(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer volumes.release()
+	defer in.keepFresh(ctx, volumes)()
 	machine.Killed, machine.ShowAssumed = killed, true
 	code, err := machine.Run(ctx, command, box.Streams{In: streams.Stdin, Out: streams.Stdout, Err: streams.Stderr, TTY: streams.Tty, Size: sizeOf(ctx, streams.TerminalSizeQueue)})
 	var notStarted *box.NotStartedError

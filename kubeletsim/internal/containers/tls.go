@@ -107,10 +107,10 @@ func (in *Ref) readFile(ctx context.Context, name string) ([]byte, error) {
 	}
 	_, run := in.root()
 	view := memfs.NewView(run.tree)
-	release, err := in.mount(ctx, view, env, then, name)
+	volumes, err := in.mount(ctx, view, env, then, name)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer volumes.release()
 	return view.ReadFile(name)
 }

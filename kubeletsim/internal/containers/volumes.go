@@ -2,13 +2,10 @@ package containers
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"sync"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
@@ -23,34 +20,27 @@ type sharedVolumes struct {
 	watching sync.Once
 }
 
-// volume returns the content of a volume. Content from the API is created for the caller alone
-// (own).
-func (in *Ref) volume(ctx context.Context, v *corev1.Volume) (tree *memfs.Tree, own bool, err error) {
+// volume returns the content of a volume that is not projected. The machines of a pod share it.
+func (in *Ref) volume(ctx context.Context, v *corev1.Volume) (*memfs.Tree, error) {
 	rt := in.runtime
 	switch {
-	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
-		tree := rt.space.NewTree(0o755)
-		if err := in.fill(ctx, tree, v); err != nil {
-			tree.Free()
-			return nil, false, err
-		}
-		return tree, true, nil
 	case v.HostPath != nil:
-		return rt.shared.volume(rt.space, hostKey(in.node.Name, v.HostPath.Path)), false, nil
+		return rt.shared.volume(rt.space, hostKey(in.node.Name, v.HostPath.Path)), nil
 	case v.NFS != nil:
-		return rt.shared.volume(rt.space, nfsKey(v.NFS)), false, nil
+		return rt.shared.volume(rt.space, nfsKey(v.NFS)), nil
 	case v.PersistentVolumeClaim != nil:
 		return in.claim(ctx, v.PersistentVolumeClaim.ClaimName)
 	case v.EmptyDir != nil:
-		return in.entry.Files().emptyDir(rt.space, v.Name, v.EmptyDir), false, nil
+		return in.entry.Files().emptyDir(rt.space, v.Name, v.EmptyDir), nil
 	case v.Ephemeral != nil:
 		return in.claim(ctx, ephemeral.VolumeClaimName(in.pod, v))
 	}
-	return in.entry.Files().volume(rt.space, v.Name), false, nil
+	return in.entry.Files().volume(rt.space, v.Name), nil
 }
 
-// fill writes a volume's content from the API into a tree.
-func (in *Ref) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) error {
+// fill writes the content of a projected volume into a tree.
+func (p *projection) fill(ctx context.Context, tree *memfs.Tree) error {
+	in, v := p.in, p.volume
 	switch {
 	case v.ConfigMap != nil:
 		return in.fillKeys(ctx, tree, false, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional, v.ConfigMap.DefaultMode)
@@ -70,7 +60,7 @@ func (in *Ref) fill(ctx context.Context, tree *memfs.Tree, v *corev1.Volume) err
 		case source.DownwardAPI != nil:
 			err = in.fillFields(tree, source.DownwardAPI.Items, mode)
 		case source.ServiceAccountToken != nil:
-			err = in.fillToken(ctx, tree, source.ServiceAccountToken, mode)
+			err = p.fillToken(ctx, tree, source.ServiceAccountToken, mode)
 		case source.ClusterTrustBundle != nil:
 			err = in.fillBundle(ctx, tree, source.ClusterTrustBundle, mode)
 		case source.PodCertificate != nil:
@@ -136,23 +126,5 @@ func (in *Ref) fillFields(tree *memfs.Tree, items []corev1.DownwardAPIVolumeFile
 		}
 		tree.Put(item.Path, permOf(item.Mode, mode), []byte(value))
 	}
-	return nil
-}
-
-// fillToken requests a token that is bound to the pod, as its kubelet does.
-func (in *Ref) fillToken(ctx context.Context, tree *memfs.Tree, source *corev1.ServiceAccountTokenProjection, mode *int32) error {
-	account := in.pod.Spec.ServiceAccountName
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: source.ExpirationSeconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: in.pod.Name, UID: in.pod.UID},
-	}}
-	if source.Audience != "" {
-		request.Spec.Audiences = []string{source.Audience}
-	}
-	answer, err := in.runtime.opts.Client.CoreV1().ServiceAccounts(in.pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("requesting a token of service account %s: %w", account, err)
-	}
-	tree.Put(source.Path, permOf(nil, mode), []byte(answer.Status.Token))
 	return nil
 }

@@ -1,6 +1,7 @@
 package memfs
 
 import (
+	"bytes"
 	"io/fs"
 	"maps"
 	"path"
@@ -59,6 +60,34 @@ func (t *Tree) Free() {
 	t.root.children = nil
 	t.account = account{}
 	t.detachAll()
+}
+
+// Replace gives a tree the content of another one, which must not be used any more. What is open keeps its content. It reports
+// whether anything has changed; if not, the files keep their times.
+func (t *Tree) Replace(by *Tree) bool {
+	t.space.mu.Lock()
+	defer t.space.mu.Unlock()
+	old, fresh := t.root, by.root
+	if old.equal(fresh) {
+		t.space.used -= fresh.bytes()
+		return false
+	}
+	t.space.used -= old.bytes()
+	for _, child := range old.children {
+		child.forget()
+		child.release()
+	}
+	old.children, old.partial, old.absent, old.modified = fresh.children, fresh.partial, fresh.absent, fresh.modified
+	for _, child := range old.children {
+		child.moveTo(old.of)
+	}
+	return true
+}
+
+// equal reports whether two nodes have the same content, whatever their times are.
+func (n *node) equal(other *node) bool {
+	return n.mode == other.mode && n.target == other.target && n.partial == other.partial && bytes.Equal(n.data, other.data) &&
+		maps.EqualFunc(n.children, other.children, (*node).equal)
 }
 
 // Put creates or replaces a file and creates its directories; path is relative to the tree's
