@@ -34,7 +34,9 @@ type Pacer struct {
 	moving int  // calls of Advance and Step
 	// advancing counts the calls of Advance, which do all work that is due.
 	advancing int
-	changed   chan struct{} // closed and replaced when one of the above changes
+	// stages is closed when the pause of stages ends; nil: there is none.
+	stages  chan struct{}
+	changed chan struct{} // closed and replaced when one of the above changes
 
 	// striding is held while Run moves the clock by itself.
 	striding sync.Mutex
@@ -70,7 +72,8 @@ func ValidateSpeed(speed float64) error {
 func (p *Pacer) Pace() (pace Pace, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Pace{Speed: p.speed, Paused: p.paused, Work: p.work, Moving: p.moving > 0}, p.changed
+	stages := p.stages != nil
+	return Pace{Speed: p.speed, Paused: p.paused || stages, Work: p.work || stages, Moving: p.moving > 0}, p.changed
 }
 
 // Pause makes time stand still, except during Advance and Step. It ends a pause of the work.
@@ -86,16 +89,56 @@ func (p *Pacer) Resume() { p.pause(false, false) }
 func (p *Pacer) pause(time, work bool) {
 	p.change(func() {
 		p.paused, p.work = time, work
+		p.endStagesLocked()
+	})
+}
+
+// PauseStages is PauseWork for the stages within a piece of work, too (inflight.Ledger.PauseStages). It ends, and the Pacer runs
+// or is paused as before, when release is called. A Pause, PauseWork or Resume ends it, too. ended is closed then. It returns
+// ErrStagesPaused if a caller holds the stages already.
+func (p *Pacer) PauseStages() (ended <-chan struct{}, release func(), err error) {
+	own := make(chan struct{})
+	p.change(func() {
+		if p.stages != nil {
+			err = ErrStagesPaused
+			return
+		}
+		p.stages = own
 		p.holdLocked()
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return own, func() {
+		p.change(func() {
+			if p.stages == own {
+				p.endStagesLocked()
+			}
+		})
+	}, nil
+}
+
+// ErrStagesPaused is returned by Pacer.PauseStages while stages are held.
+var ErrStagesPaused = errors.New("the stages of the work are held already")
+
+func (p *Pacer) endStagesLocked() {
+	if p.stages != nil {
+		close(p.stages)
+		p.stages = nil
+	}
+	p.holdLocked()
 }
 
 // holdLocked makes the work wait if it is paused and no Advance is moving the clock.
 func (p *Pacer) holdLocked() {
-	if p.work && p.advancing == 0 {
-		p.virtual.ledger.PauseWork()
-	} else {
+	switch {
+	case p.advancing > 0 || !p.work && p.stages == nil:
 		p.virtual.ledger.ResumeWork()
+	case p.stages != nil:
+		p.virtual.ledger.PauseStages()
+	default:
+		p.virtual.ledger.ResumeWork() // of stages
+		p.virtual.ledger.PauseWork()
 	}
 }
 
@@ -144,7 +187,7 @@ func (p *Pacer) advance(calls int) {
 func (p *Pacer) Step(ctx context.Context) error {
 	defer p.move()()
 	if pace, _ := p.Pace(); pace.Work {
-		if name, err := p.virtual.ledger.Step(ctx); name != "" || err != nil {
+		if taken, err := p.virtual.ledger.Step(ctx); taken != nil || err != nil {
 			return err
 		}
 		return p.virtual.fireNext(ctx)

@@ -51,7 +51,8 @@ func stateOf(cluster *minikcm.Cluster) (state State, changed <-chan struct{}) {
 		var pace clock.Pace
 		pace, changed = pacer.Pace()
 		state.Moving, state.PausedWork = pace.Moving, pace.Work
-		state.NextStep, state.Waiting = cluster.Ledger().Paused()
+		next, waiting := cluster.Ledger().Next()
+		state.NextStep, state.Waiting = next.String(), waiting
 	}
 	state.ClockInfo = cluster.Info().Clock
 	if virtual, ok := cluster.Clock().(*clock.Virtual); ok {

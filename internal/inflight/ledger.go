@@ -57,8 +57,8 @@ type Ledger struct {
 	turns   int64
 	waiting [kinds]int64
 	takes   turns
-	// workPaused is takes.paused, for callers that do not lock.
-	workPaused atomic.Bool
+	// workPaused is takes.paused, for callers that do not lock. stagesPaused means that work stops at its stages, too.
+	workPaused, stagesPaused atomic.Bool
 	// idle and quiet are closed when nothing is in flight, and when all work in flight
 	// waits for its turn.
 	idle, quiet []chan struct{}

@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"context"
-	"strings"
 	"sync"
 )
 
@@ -78,7 +77,7 @@ func (l *Line[T]) Join(key string, value T) *Ticket[T] {
 		}
 		if l.isHeld() {
 			t.turn = turn{ledger: l.ledger, kind: l.kind, index: -1, granted: func() { l.put(t) }}
-			if t.turn.pause(strings.TrimSpace(l.name + " " + key)) {
+			if t.turn.pause(Waiting{Kind: l.kind, Name: l.name, Key: key}) {
 				return t
 			}
 		}

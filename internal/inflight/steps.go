@@ -21,6 +21,7 @@ func (l *Ledger) PauseWork() {
 	defer l.mu.Unlock()
 	l.takes.paused = true
 	l.workPaused.Store(true)
+	l.stagesPaused.Store(false)
 }
 
 // ResumeWork ends PauseWork: the work that waits goes on, in the order in which it joined.
@@ -32,28 +33,29 @@ func (l *Ledger) ResumeWork() {
 	}
 	l.takes.paused, l.takes.steps = false, 0
 	l.workPaused.Store(false)
+	l.stagesPaused.Store(false)
 	for len(l.takes.line) > 0 {
 		l.popLocked()
 	}
 	l.quiet = wake(l.quiet)
 }
 
-// Step lets the first piece of work that PauseWork makes wait go on, and returns its name when all work
-// that follows from it is done or waits. The name is empty if none waits.
-func (l *Ledger) Step(ctx context.Context) (name string, err error) {
+// Step lets the first piece of work that PauseWork makes wait go on, and returns it when all work
+// that follows from it is done or waits. It returns nil if none waits.
+func (l *Ledger) Step(ctx context.Context) (taken *Waiting, err error) {
 	if err := l.WaitPaused(ctx); err != nil {
-		return "", err
+		return nil, err
 	}
 	l.mu.Lock()
 	if !l.takes.paused || len(l.takes.line) == 0 {
 		l.mu.Unlock()
-		return "", nil
+		return nil, nil
 	}
-	name = l.takes.line[0].name
+	at := l.takes.line[0].at
 	l.takes.steps = 1
 	l.grantLocked()
 	l.mu.Unlock()
-	return name, l.WaitPaused(ctx)
+	return &at, l.WaitPaused(ctx)
 }
 
 // WaitPaused returns when all work in flight waits because of PauseWork, or with the context's error.
@@ -77,27 +79,21 @@ func (l *Ledger) WaitPaused(ctx context.Context) error {
 	}
 }
 
-// Paused returns how many pieces of work PauseWork makes wait, and the name of the one that Step takes next.
-func (l *Ledger) Paused() (next string, count int) {
-	if l == nil || !l.workPaused.Load() {
-		return "", 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if count = len(l.takes.line); count > 0 {
-		next = l.takes.line[0].name
-	}
-	return next, count
-}
-
 // pause makes work that is counted wait for a step, and reports whether it does.
-func (t *turn) pause(name string) bool {
+func (t *turn) pause(at Waiting) bool {
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
-	if !t.ledger.takes.paused {
+	if !t.ledger.takes.paused || at.Detail != nil && !t.ledger.stagesPaused.Load() {
 		return false
 	}
-	t.name = name
+	t.at = at
+	t.place = Place{}
+	if at.Detail == nil || at.Begins {
+		t.place.generation = 1 // what stopped at a stage comes first
+	}
 	t.waitLocked()
+	if t.ledger.total == t.ledger.turns {
+		t.ledger.quiet = wake(t.ledger.quiet)
+	}
 	return true
 }

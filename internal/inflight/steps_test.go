@@ -1,6 +1,7 @@
 package inflight_test
 
 import (
+	"context"
 	"testing"
 
 	"minikcm.dev/minikcm/internal/inflight"
@@ -20,8 +21,8 @@ func TestSteps(t *testing.T) {
 	b := other.Join("b", "b")
 	running.End()
 	wants(t, l, "nothing; waiting for their turn: 2 queued keys")
-	if next, count := l.Paused(); next != "line a" || count != 2 {
-		t.Errorf("%d pieces are paused, and next is %q", count, next)
+	if next, count := l.Next(); next.Name != "line" || next.Key != "a" || count != 2 {
+		t.Errorf("%d pieces are paused, and next is %+v", count, next)
 	}
 	if _, ok := line.Next(ended()); ok {
 		t.Fatal("paused work is given to a worker")
@@ -33,8 +34,8 @@ func TestSteps(t *testing.T) {
 		line.Join("c", got.Value+" and c")
 		got.End()
 	}()
-	if name, err := l.Step(t.Context()); name != "line a" || err != nil {
-		t.Fatalf("a step takes %q, error %v", name, err)
+	if taken, err := l.Step(t.Context()); taken == nil || taken.Key != "a" || err != nil {
+		t.Fatalf("a step takes %+v, error %v", taken, err)
 	}
 	<-done
 	wants(t, l, "nothing; waiting for their turn: 2 queued keys")
@@ -48,8 +49,8 @@ func TestSteps(t *testing.T) {
 	} else {
 		got.End()
 	}
-	if name, err := l.Step(t.Context()); name != "" || err != nil {
-		t.Errorf("without work, a step takes %q, error %v", name, err)
+	if taken, err := l.Step(t.Context()); taken != nil || err != nil {
+		t.Errorf("without work, a step takes %+v, error %v", taken, err)
 	}
 }
 
@@ -65,4 +66,52 @@ func TestStepEndsWithItsContext(t *testing.T) {
 	if _, err := l.Step(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// While stages are held, work stops at them, before work that waits for a worker, and a Release lets all go on.
+func TestStages(t *testing.T) {
+	l := newLedger(t, false)
+	line := inflight.NewLine[string](l, inflight.Key, "line")
+	at := func(stage string) inflight.Waiting {
+		return inflight.Waiting{Kind: inflight.Key, Name: "line", Key: "a", Detail: stage}
+	}
+	l.StopAt(t.Context(), inflight.Key, at("nowhere")) // nothing holds
+	l.PauseStages()
+	line.Join("a", "a")
+	line.Join("b", "b")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		a, _ := line.Next(t.Context())
+		l.StopAt(t.Context(), inflight.Key, at("decided"))
+		event := make(chan struct{})
+		arrival := l.Arrive(inflight.Event, at("event"), func() { close(event) })
+		a.End()
+		<-event
+		arrival.End()
+	}()
+	for _, want := range []any{nil, "decided", "event"} {
+		taken, err := l.Step(t.Context())
+		if err != nil || taken == nil || taken.Detail != want || taken.Key != "a" {
+			t.Fatalf("a step takes %+v, error %v; want the stage %v", taken, err, want)
+		}
+	}
+	<-ended
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	running := inflight.Begin(l, inflight.Key)
+	l.StopAt(cancelled, inflight.Key, at("never"))
+	wants(t, l, "1 queued keys; waiting for their turn: 1 queued keys")
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		l.StopAt(t.Context(), inflight.Key, at("released"))
+		running.End()
+	}()
+	l.PauseWork() // ends the hold of stages only
+	l.ResumeWork()
+	<-stopped
+	b, _ := line.Next(t.Context())
+	b.End()
+	wants(t, l, "nothing")
 }

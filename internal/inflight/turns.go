@@ -16,8 +16,8 @@ type turn struct {
 	ledger  *Ledger
 	kind    Kind
 	granted func()
-	// name says what the work is, if it waits for a step.
-	name string
+	// at says what the work is, if it waits for a step.
+	at Waiting
 
 	// Guarded by the ledger's mutex.
 	place Place
