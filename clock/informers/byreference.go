@@ -37,15 +37,15 @@ func newReferrer(config *rest.Config) (*referrer, error) {
 }
 
 // informer returns an informer of the type of obj, as client-go's generated constructors do.
-func (r *referrer) informer(f *Factory, obj runtime.Object) (cache.SharedIndexInformer, error) {
+func (r *referrer) informer(f *Factory, obj runtime.Object) (cache.SharedIndexInformer, *reference.Table, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
-		return nil, fmt.Errorf("finding the kind of %T: %w", obj, err)
+		return nil, nil, fmt.Errorf("finding the kind of %T: %w", obj, err)
 	}
 	var table reference.Table
 	client, err := r.restClient(kinds[0].GroupVersion(), &table)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(kinds[0])
 	lw := &listWatch{
@@ -54,7 +54,7 @@ func (r *referrer) informer(f *Factory, obj runtime.Object) (cache.SharedIndexIn
 	}
 	return cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: lw.List, WatchFuncWithContext: lw.Watch}, client),
-		obj, cache.SharedIndexInformerOptions{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}), nil
+		obj, cache.SharedIndexInformerOptions{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}), &table, nil
 }
 
 func (r *referrer) restClient(gv schema.GroupVersion, table *reference.Table) (rest.Interface, error) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"minikcm.dev/minikcm/clock"
+	"minikcm.dev/minikcm/internal/reference"
 )
 
 // Factory is client-go's SharedInformerFactory with informers that the ledger counts. It never
@@ -44,6 +45,7 @@ type options struct {
 	tweak       internalinterfaces.TweakListOptionsFunc
 	transform   cache.TransformFunc
 	byReference bool
+	staged      bool
 }
 
 // Option configures the informers of a Factory.
@@ -64,6 +66,10 @@ func WithTweakListOptions(tweak func(*ListOptions)) Option {
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(o *options) { o.transform = transform }
 }
+
+// Staged makes the events of watches wait for steps while the ledger holds stages (inflight.Ledger.PauseStages), before the reflector
+// reads them and before it queues them.
+func Staged() Option { return func(o *options) { o.staged = true } }
 
 // NewForConfig returns a factory with a client of its own, made from a copy of
 // config that Wrap has prepared.
@@ -116,7 +122,12 @@ func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 	defer f.mu.Unlock()
 	var made *informer
 	shared := f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, _ resyncPeriod) cache.SharedIndexInformer {
-		made = newInformer(f.inner(obj, client, newFunc), f.ledger)
+		inner, table := f.inner(obj, client, newFunc)
+		made = newInformer(inner, f.ledger)
+		made.flow.staged = f.staged
+		if table != nil {
+			made.flow.peek = table.Peek
+		}
 		return made
 	})
 	if made != nil {
@@ -125,14 +136,14 @@ func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 	return shared
 }
 
-// inner returns client-go's informer for obj's type.
-func (f *Factory) inner(obj runtime.Object, client kubernetes.Interface, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+// inner returns client-go's informer for obj's type, and the table of the objects that its server refers to; nil: it sends them.
+func (f *Factory) inner(obj runtime.Object, client kubernetes.Interface, newFunc internalinterfaces.NewInformerFunc) (cache.SharedIndexInformer, *reference.Table) {
 	if f.referrer != nil {
-		if shared, err := f.referrer.informer(f, obj); err == nil {
-			return shared
+		if shared, table, err := f.referrer.informer(f, obj); err == nil {
+			return shared, table
 		}
 	}
-	return newFunc(client, 0)
+	return newFunc(client, 0), nil
 }
 
 // ForResource returns the informer and the lister of one of client-go's resources.

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"minikcm.dev/minikcm/clock"
 	"minikcm.dev/minikcm/internal/inflight"
 )
@@ -46,6 +48,12 @@ type flow struct {
 	listed   int // how many of changes are listed, not queued
 	next     uint64
 	handlers map[*handler]struct{}
+
+	// staged means that events wait for steps while the ledger holds stages; stepped are those that do. peek returns the object of
+	// a frame.
+	staged  bool
+	stepped *heldFrames
+	peek    func(frame []byte) runtime.Object
 }
 
 // change is an object on its way to the handlers.
@@ -54,6 +62,9 @@ type change struct {
 	list    uint64 // the turn of the streamed list that it came with, or 0
 	number  uint64 // of all queued ones, in order
 	waiting int    // handlers that have not returned from it
+	// stopped is how many of waiting wait for steps, paused that the change is not counted for that. gone is one that is not in changes.
+	stopped      int
+	paused, gone bool
 }
 
 func newFlow(ledger *clock.Ledger) *flow {
@@ -80,7 +91,9 @@ func (f *flow) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dropFramesLocked()
-	f.counted.Add(-len(f.changes))
+	for _, c := range f.changes {
+		f.doneLocked(c)
+	}
 	clear(f.changes)
 	f.stopped = true
 	f.holdLocked()
@@ -203,6 +216,7 @@ func (f *flow) void(turn uint64, initial bool) {
 	} else {
 		f.frames--
 	}
+	f.admitLocked()
 	f.counted.Add(-1)
 }
 
@@ -256,7 +270,7 @@ func (f *flow) stored(in, out any, err error) {
 		}
 	}
 	if err != nil {
-		f.counted.Add(-1)
+		f.doneLocked(c)
 		return
 	}
 	f.changes[out] = c
@@ -309,8 +323,10 @@ func (f *flow) handled(h *handler, obj any) {
 
 func (f *flow) passedLocked(obj any, c *change) {
 	c.waiting--
-	if c.waiting == 0 {
-		delete(f.changes, obj)
-		f.counted.Add(-1)
+	if c.waiting > 0 {
+		f.pauseLocked(c)
+		return
 	}
+	delete(f.changes, obj)
+	f.doneLocked(c)
 }

@@ -30,6 +30,8 @@ type body struct {
 	err     error
 	initial bool   // the initial list has not ended yet
 	partial []byte // the frame that has begun and not ended
+	// held are the frames that wait for steps; nil: none ever did.
+	held *heldFrames
 }
 
 // smallRead is how many bytes are taken from a stream while it is quiet, and largeRead when more are there. The
@@ -60,6 +62,11 @@ func (b *body) buffer() []byte {
 }
 
 func (b *body) Read(into []byte) (int, error) {
+	if len(b.unread) == 0 && b.held != nil {
+		if err := b.next(); err != nil {
+			return 0, err
+		}
+	}
 	if len(b.unread) == 0 {
 		if b.err != nil {
 			return 0, b.err
@@ -67,6 +74,9 @@ func (b *body) Read(into []byte) (int, error) {
 		buf := b.buffer()
 		n, err := b.ReadCloser.Read(buf)
 		b.unread, b.full, b.err = buf[:n], n == len(buf), err
+		if n > 0 && !b.initial && b.flow.staged && b.flow.ledger.StagesPaused() && b.hold(b.unread) {
+			return b.Read(into)
+		}
 		b.count(b.unread)
 		if err != nil {
 			b.flow.disconnect(b.turn)
@@ -82,7 +92,14 @@ func (b *body) Read(into []byte) (int, error) {
 
 func (b *body) Close() error {
 	b.flow.disconnect(b.turn)
-	return b.ReadCloser.Close()
+	err := b.ReadCloser.Close()
+	b.flow.mu.Lock()
+	held := b.held
+	b.flow.mu.Unlock()
+	if held != nil {
+		b.release(held)
+	}
+	return err
 }
 
 // count goes through the frames that begin or end in data.
@@ -135,6 +152,8 @@ func (b *body) whole(f frame) {
 type frame struct {
 	kind watch.EventType
 	data []byte
+	// raw is data with what surrounds it in the stream, if the frame is held.
+	raw []byte
 }
 
 // scanner cuts the first frame off data. It reports false if the frame is not

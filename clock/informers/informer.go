@@ -123,8 +123,7 @@ func (i *informer) GetIndexer() cache.Indexer {
 	return inner
 }
 
-// Backlog returns the number of changes that have been received but are not in the informer's queue
-// yet, and the number of changes that are in the queue or on their way to the handlers.
+// Backlog implements inflight.Source.
 func (i *informer) Backlog() (received, undelivered int) { return i.flow.backlog() }
 
 // GetStore is GetIndexer for callers that need no index.
@@ -132,6 +131,7 @@ func (i *informer) GetStore() cache.Store { return i.GetIndexer() }
 
 func (i *informer) SetTransform(transform cache.TransformFunc) error {
 	return i.SharedIndexInformer.SetTransform(func(in any) (any, error) {
+		i.flow.stopAtQueue(in)
 		if transform == nil {
 			i.flow.stored(in, in, nil)
 			return in, nil
@@ -151,6 +151,9 @@ func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 }
 
 func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	if attached, ok := h.(interface{ Attach(source inflight.Source) }); ok {
+		attached.Attach(i)
+	}
 	i.sharing.Lock()
 	defer i.sharing.Unlock()
 	if opts != (cache.HandlerOptions{}) || i.hasStarted() {

@@ -51,6 +51,17 @@ func (s *Stream) Put(obj runtime.Object) []byte {
 	return binary.BigEndian.AppendUint64(bytes.Clone(magic), s.table.next)
 }
 
+// Peek returns the object of the reference that a frame contains; nil: it contains none. It can still be decoded.
+func (t *Table) Peek(frame []byte) runtime.Object {
+	at := bytes.Index(frame, magic)
+	if at < 0 || len(frame) < at+len(magic)+8 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.objects[binary.BigEndian.Uint64(frame[at+len(magic):])]
+}
+
 // take returns the object of a reference, once.
 func (t *Table) take(data []byte) (runtime.Object, error) {
 	if len(data) != len(magic)+8 {

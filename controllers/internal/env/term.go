@@ -15,7 +15,7 @@ import (
 // use the environment's own Config. The copy shares the recorder, which Begin of the environment
 // started.
 func (e *Env) Term(ctx context.Context, config *rest.Config, wrap transport.WrapperFunc) (term *Env, end func(), err error) {
-	kinds, err := informers.KindsFor(e.Config, e.Ledger, informers.WithoutManagedFields(), informers.ByReference())
+	kinds, err := informers.KindsFor(e.Config, e.Ledger, informers.WithoutManagedFields(), informers.ByReference(), informers.Staged())
 	if err != nil {
 		return nil, nil, err
 	}

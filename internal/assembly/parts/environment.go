@@ -21,7 +21,7 @@ import (
 func (p *Parts) newEnv() (*controllers.Env, error) {
 	t := p.opts.Timing
 	config := p.ownConfig("system:kube-controller-manager")
-	kinds, err := informers.KindsFor(config, t.Ledger, informers.WithoutManagedFields(), informers.ByReference())
+	kinds, err := informers.KindsFor(config, t.Ledger, informers.WithoutManagedFields(), informers.ByReference(), informers.Staged())
 	if err != nil {
 		return nil, err
 	}
