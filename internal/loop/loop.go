@@ -284,7 +284,8 @@ func (l *typed[K]) process(ctx context.Context, key K) {
 	logger := klog.LoggerWithValues(l.opts.Logger, "controller", l.opts.Name, "key", key)
 	causes := l.causes.Take(key)
 	ctx = klog.NewContext(cause.With(ctx, causes), logger)
-	if l.queue.TakesTurns() {
+	ctx = l.withStops(ctx, key, causes)
+	if l.queue.TakesTurns() || stops(ctx) {
 		ctx = clock.OneByOne(ctx)
 	}
 	l.stats.began(key, l.opts.Clock.Now())
@@ -293,6 +294,7 @@ func (l *typed[K]) process(ctx context.Context, key K) {
 	}
 	result, err := l.reconcile(l.withWrites(ctx, key), key)
 	if err == nil {
+		l.stopUnchanged(ctx, key)
 		if l.traced() {
 			l.trace(Step{Stage: Ended, Key: l.keyText(key)})
 		}
@@ -315,13 +317,14 @@ func (l *typed[K]) process(ctx context.Context, key K) {
 	}
 	// The retry has the same causes.
 	l.causes.Add(key, causes)
-	l.failed(logger, key, err)
+	l.failed(ctx, logger, key, err)
 }
 
 // failed schedules the retry of a key. The first failures are logged at level 2 only, since
 // most of them are conflicts that the retry resolves.
-func (l *typed[K]) failed(logger klog.Logger, key K, err error) {
+func (l *typed[K]) failed(ctx context.Context, logger klog.Logger, key K, err error) {
 	failures := l.backoff.NumRequeues(key) + 1
+	l.stopFailed(ctx, failures, err)
 	l.stats.failed(key, failures, err, l.opts.Clock.Now())
 	if l.traced() {
 		l.trace(Step{Stage: Failed, Key: l.keyText(key), Failures: failures, Error: err.Error()})

@@ -54,11 +54,6 @@ type WatchState struct {
 	Undelivered int `json:"undelivered"`
 }
 
-// backlogged is implemented by the informers of package clock/informers.
-type backlogged interface {
-	Backlog() (received, undelivered int)
-}
-
 func (l *typed[K]) State() State {
 	stats := l.Stats()
 	s := State{
@@ -93,20 +88,23 @@ func (l *typed[K]) State() State {
 	return s
 }
 
+// kind returns the kind of the informer's objects; empty: it has none.
+func (w *watch) kind() string {
+	indexer := w.informer.GetIndexer()
+	for _, key := range indexer.ListKeys() {
+		if o, ok, err := indexer.GetByKey(key); ok && err == nil {
+			return kindOf(o)
+		}
+	}
+	return ""
+}
+
 func (l *typed[K]) Delays() map[K]time.Time { return l.delays.list() }
 
 func (w *watch) state() WatchState {
-	indexer := w.informer.GetIndexer()
-	keys := indexer.ListKeys()
-	s := WatchState{Objects: len(keys)}
-	for _, key := range keys {
-		if o, ok, err := indexer.GetByKey(key); ok && err == nil {
-			s.Kind = kindOf(o)
-			break
-		}
-	}
-	if b, ok := w.informer.(backlogged); ok {
-		s.Received, s.Undelivered = b.Backlog()
+	s := WatchState{Objects: len(w.informer.GetIndexer().ListKeys()), Kind: w.kind()}
+	if source := w.handler.source; source != nil {
+		s.Received, s.Undelivered = source.Backlog()
 	}
 	return s
 }

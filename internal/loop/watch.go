@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 // EventType is the kind of a change of a watched object.
@@ -36,9 +38,20 @@ type Event struct {
 type watch struct {
 	informer     cache.SharedIndexInformer
 	registration cache.ResourceEventHandlerRegistration
+	handler      *eventHandler
 }
 
+// eventHandler is a handler that knows the informer that counts its events; source is nil if none does.
+type eventHandler struct {
+	cache.ResourceEventHandlerFuncs
+	source inflight.Source
+}
+
+// Attach is called by the informers of package clock/informers.
+func (h *eventHandler) Attach(source inflight.Source) { h.source = source }
+
 func (l *typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event) []K, observers ...func(ev Event)) {
+	h := &eventHandler{}
 	deliver := func(ev Event) {
 		defer l.recoverEvent(ev)
 		for _, observe := range observers {
@@ -54,6 +67,7 @@ func (l *typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event
 		if l.traced() {
 			l.traceEvent(ev, keys)
 		}
+		l.stopHandler(h.source, ev, keys)
 		revision := revisionOf(ev.Object)
 		for _, key := range keys {
 			if revision == 0 {
@@ -63,7 +77,7 @@ func (l *typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event
 			}
 		}
 	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	h.ResourceEventHandlerFuncs = cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if o, ok := object(obj); ok {
 				deliver(Event{Type: Added, Object: o})
@@ -81,14 +95,15 @@ func (l *typed[K]) Watch(informer cache.SharedIndexInformer, mapFn func(ev Event
 				deliver(Event{Type: Deleted, Object: o})
 			}
 		},
-	})
+	}
+	registration, err := informer.AddEventHandler(h)
 	if err != nil {
 		// The informer has stopped and will deliver nothing. The cluster, which stopped it,
 		// stops this loop too.
 		l.opts.Logger.Error(err, "Cannot watch", "controller", l.opts.Name)
 		return
 	}
-	l.watches = append(l.watches, watch{informer, registration})
+	l.watches = append(l.watches, watch{informer, registration, h})
 }
 
 // recoverEvent keeps a panic of mapFn from ending the process. The event is lost; the next

@@ -69,7 +69,7 @@ type Env struct {
 const UserAgentPrefix = "minikcm/"
 
 // ConfigFor returns a copy of the configuration for the controller of that name: with its
-// user agent and service account, and with a transport that sends the causes of writes.
+// user agent and service account, and with a transport that sends the causes of writes and makes a reconcile stop before them.
 func (e *Env) ConfigFor(name string) (*rest.Config, error) {
 	config := rest.CopyConfig(e.Config)
 	if account, ok := e.AccountOf[name]; ok && e.Account != nil {
@@ -80,6 +80,7 @@ func (e *Env) ConfigFor(name string) (*rest.Config, error) {
 	}
 	config.UserAgent = UserAgentPrefix + name
 	config.Wrap(cause.Wrap)
+	config.Wrap(loop.StopWrites)
 	return config, nil
 }
 

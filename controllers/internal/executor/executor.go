@@ -41,6 +41,7 @@ func (x *Executor) Act(ctx context.Context, owner plan.Object, actions []plan.Ac
 	if len(actions) == 0 {
 		return nil
 	}
+	loop.StopAt(ctx, func() loop.Stop { return decided(owner, actions) })
 	r := &run{Executor: x, owner: owner, tracker: x.tracker()}
 	r.tracker.Begin(owner.GetUID())
 	defer r.tracker.End(owner.GetUID())
@@ -50,6 +51,19 @@ func (x *Executor) Act(ctx context.Context, owner plan.Object, actions []plan.Ac
 		}
 	}
 	return nil
+}
+
+// decided describes a plan at the stop before it is executed.
+func decided(owner plan.Object, actions []plan.Action) loop.Stop {
+	s := loop.Stop{Stage: loop.Decided, Object: owner}
+	for _, action := range actions {
+		act := loop.Act{Verb: string(action.Verb)}
+		for _, o := range action.Objects {
+			act.Objects = append(act.Objects, o)
+		}
+		s.Actions = append(s.Actions, act)
+	}
+	return s
 }
 
 // RecordEvents records events about the owner.
