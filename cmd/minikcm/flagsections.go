@@ -21,7 +21,7 @@ type flagSection struct {
 // clusterSections are the sections of the flags of commands that start a cluster.
 func clusterSections() []flagSection {
 	return []flagSection{
-		{name: "essential", flags: []string{"nodes", "pool", "clock", "ui", "open", "proxy", "publish", "name", "detach", "config", "from-objects", "from-snapshot", "data-dir", "kubeconfig", "seed", "help"}},
+		{name: "essential", flags: []string{"nodes", "pool", "clock", "ui", "ui-address", "open", "proxy", "publish", "name", "detach", "config", "from-objects", "from-snapshot", "data-dir", "kubeconfig", "seed", "help"}},
 		{name: "node and pod", flags: []string{"start-delay", "ready-delay", "kube-proxy-min-sync-period", "manage-all-nodes", "stages", "registry-file", "image-catalog", "cloud-provider", "allocate-node-cidrs", "cluster-cidr"}, prefixes: []string{"node-cidr-"}},
 		{name: "controller and scheduler", flags: []string{"controllers", "scheduler", "scheduler-config", "leader-elect", "chaos-mesh"}},
 		{name: "state", flags: []string{"history", "redact-secrets"}, prefixes: []string{"etcd-", "encryption-"}},

@@ -68,3 +68,19 @@ func TestUI(t *testing.T) {
 	}
 	plain.stop()
 }
+
+func TestUIAddress(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]int{
+		"": 0, "127.0.0.1:8081": 8081, "localhost:1": 1,
+		"0.0.0.0:8081": -1, "127.0.0.1": -1, ":8081": -1, "127.0.0.1:0": -1, "127.0.0.1:65536": -1, "127.0.0.1:http": -1, "[::1]:8081": -1,
+	} {
+		got, err := uiPort(address)
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("uiPort(%q) = %d, %v; want %d", address, got, err, want)
+		}
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -50,9 +52,9 @@ background and return when the cluster is ready.
 // upFlags are the flags of "minikcm up".
 type upFlags struct {
 	clusterFlags
-	name, kubeconfig, history, config string
-	detach, open, stopWithStdin       bool
-	with                              upExtras
+	name, kubeconfig, history, config, uiAddress string
+	detach, open, stopWithStdin                  bool
+	with                                         upExtras
 }
 
 func (f *upFlags) register(cmd *cobra.Command) {
@@ -66,6 +68,7 @@ func (f *upFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.with.entrances.Proxy, "proxy", false, "serve a proxy (HTTP, CONNECT and SOCKS5) on a port of 127.0.0.1, which connects programs on this machine with the pods and Services of the cluster, from outside")
 	flags.BoolVar(&f.with.entrances.Publish, "publish", false, "let Services of type LoadBalancer listen on addresses of 127.0.0.0/8 (on Linux; elsewhere on ports of 127.0.0.1), and node ports on 127.0.0.1")
 	flags.BoolVar(&f.open, "open", false, "open the live page in a browser; implies --ui")
+	flags.StringVar(&f.uiAddress, "ui-address", "", "address of the live page, 127.0.0.1:PORT or localhost:PORT; implies --ui (default a free port of 127.0.0.1)")
 	flags.StringVar(&f.history, "history", "", "keep the history of this much of the cluster's time, such as 1h, or this number of revisions, so that the page can look back and lists at earlier resourceVersions work (default 5m)")
 	flags.BoolVar(&f.stopWithStdin, "stop-with-stdin", false, "also stop at the end of standard input, so that the cluster does not outlive the program that started it")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the kubeconfig, as JSON if its name ends in .json (default $HOME/.minikcm/kubeconfig, or kubeconfig-NAME beside it with --name, or DATA-DIR/kubeconfig)")
@@ -109,12 +112,16 @@ func (f *upFlags) run(cmd *cobra.Command) error {
 	}
 	with := f.with
 	with.name, with.clock, with.open = name, f.clock, f.open && !isDetached()
-	with.ui = with.ui || f.open
+	with.ui = with.ui || f.open || f.uiAddress != ""
+	with.uiPort, _ = uiPort(f.uiAddress) // check has read it
 	return up(cmd, opts, with)
 }
 
-// check returns an error for flags that exclude each other.
+// check returns an error for flags that are wrong or exclude each other.
 func (f *upFlags) check() error {
+	if _, err := uiPort(f.uiAddress); err != nil {
+		return err
+	}
 	switch {
 	case isDirectory(f.kubeconfig):
 		return fmt.Errorf("--kubeconfig %s is a directory: give a file", f.kubeconfig)
@@ -128,6 +135,25 @@ func (f *upFlags) check() error {
 	return nil
 }
 
+// uiPort reads the port of --ui-address; 0: a free one. The page is served on the loopback interface only.
+func uiPort(address string) (int, error) {
+	if address == "" {
+		return 0, nil
+	}
+	host, text, err := net.SplitHostPort(address)
+	if err == nil && host != "127.0.0.1" && host != "localhost" {
+		err = errors.New("the page is served on 127.0.0.1 only; for a browser on another machine, make a tunnel to it")
+	}
+	port, bad := strconv.ParseUint(text, 10, 16)
+	if err == nil && (bad != nil || port == 0) {
+		err = fmt.Errorf("%q is not a port", text)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--ui-address %s: must be 127.0.0.1:PORT or localhost:PORT: %w", address, err)
+	}
+	return int(port), nil
+}
+
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -139,6 +165,7 @@ type upExtras struct {
 	chaosMesh, ui, open bool
 	entrances           outside.Options
 	name, clock         string
+	uiPort              int
 }
 
 // untilEOF returns a context that also ends with in. Only the end of the process stops reading.

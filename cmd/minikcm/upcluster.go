@@ -169,7 +169,9 @@ func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, err
 		return nil, nil
 	}
 	opts := ui.Options{Logger: u.opts.Logger, StyleSources: []string{report.StyleSource()}} // it opens reports
-	page, err := ui.Listen(ctx, opts)
+	own := opts // forks have ports of their own
+	own.Port = u.with.uiPort
+	page, err := ui.Listen(ctx, own)
 	if err == nil {
 		u.opts.API.Extensions = append(u.opts.API.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: &opts}))
 	}
