@@ -163,3 +163,56 @@ func (c *Cluster) Loops(ctx context.Context, controller string) ([]Loop, error) 
 	err := c.ask(ctx, http.MethodGet, "/minikcm/v1/loops/"+url.PathEscape(controller), nil, nil, &state)
 	return state.Loops, err
 }
+
+// DebugStop is where a cluster's work waits for a step: at a stage of the way from an event to a write.
+type DebugStop struct {
+	// Stage is event, queue, handler, key, decision, write, failure or work; Code is client-go's name for what happens next.
+	Stage string `json:"stage"`
+	Code  string `json:"code"`
+	// Says is a sentence that says what happens next, and why.
+	Says       string `json:"says"`
+	Controller string `json:"controller"`
+	Key        string `json:"key"`
+	Error      string `json:"error"`
+}
+
+// Debugging is the state of the debugger. Work stands still (Holding) while a client streams it, as the live page does.
+type Debugging struct {
+	Now     time.Time `json:"now"`
+	Holding bool      `json:"holding"`
+	// Next is where the work waits; nil: nowhere. Waiting is how many pieces of it wait.
+	Next    *DebugStop `json:"next"`
+	Waiting int        `json:"waiting"`
+	// Passed are the stops that a StepDebugger has passed.
+	Passed []struct {
+		Stop *DebugStop `json:"stop"`
+	} `json:"passed"`
+	// Reason says why there were no more steps: steps, breakpoint, idle or limit.
+	Reason string `json:"reason"`
+}
+
+// Breakpoint has the conditions under which StepDebugger ends; empty ones always hold. Verb and Kind are those of a write.
+type Breakpoint struct {
+	Controller string `json:"controller,omitempty"`
+	Key        string `json:"key,omitempty"`
+	Verb       string `json:"verb,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Error      bool   `json:"error,omitempty"`
+}
+
+// Debugger returns the state of the debugger.
+func (c *Cluster) Debugger(ctx context.Context) (*Debugging, error) {
+	state := &Debugging{}
+	return state, c.ask(ctx, http.MethodGet, "/minikcm/v1/debugger", nil, nil, state)
+}
+
+// StepDebugger lets the work that waits go on to its next stop or, if until is not nil, to a breakpoint. It fails unless a client
+// streams the debugger meanwhile.
+func (c *Cluster) StepDebugger(ctx context.Context, until *Breakpoint) (*Debugging, error) {
+	body, err := json.Marshal(map[string]any{"until": until})
+	if err != nil {
+		return nil, err
+	}
+	state := &Debugging{}
+	return state, c.ask(ctx, http.MethodPost, "/minikcm/v1/debugger/step", nil, body, state)
+}

@@ -303,6 +303,15 @@ class Cluster:
         """Returns what is in the informers, queues and workers of a controller."""
         return self._ask("GET", "/loops/" + urllib.parse.quote(controller, safe=""))["loops"]
 
+    def debugger(self):
+        """Returns where the cluster's work waits for a step, while a client such as the live page debugs it."""
+        return self._ask("GET", "/debugger")
+
+    def step_debugger(self, until=None):
+        """Lets the work go on to its next stop, or to a breakpoint: a dict with some of controller, key,
+        verb, kind and error."""
+        return self._ask("POST", "/debugger/step", body={"until": until})
+
     def reach(self, source, to, namespace=None, to_namespace=None, protocol=None):
         """Says whether a connection in the cluster arrives, on which way, and what decides. source
         is a pod, deploy/NAME and the like, node/NAME or an address."""

@@ -258,6 +258,35 @@ export interface Entrances {
 }
 
 /** What is in one loop of a controller. */
+/** DebugStop is where a cluster's work waits for a step. */
+export interface DebugStop {
+  stage: "event" | "queue" | "handler" | "key" | "decision" | "write" | "failure" | "work";
+  code: string;
+  says: string;
+  controller?: string;
+  key?: string;
+  error?: string;
+}
+
+/** Debugging is the state of the debugger. */
+export interface Debugging {
+  now: string;
+  holding: boolean;
+  next?: DebugStop;
+  waiting: number;
+  passed: { number: number; stop?: DebugStop }[];
+  reason?: "steps" | "breakpoint" | "idle" | "limit";
+}
+
+/** Breakpoint has conditions that all have to hold; verb and kind are those of a write. */
+export interface Breakpoint {
+  controller?: string;
+  key?: string;
+  verb?: string;
+  kind?: string;
+  error?: boolean;
+}
+
 export interface Loop {
   name: string;
   workers: number;
@@ -602,6 +631,16 @@ export class Cluster {
   /** Returns what is in the loops of a controller. */
   async loops(controller: string): Promise<Loop[]> {
     return (await this.#ask<{ loops: Loop[] }>("GET", `/loops/${encodeURIComponent(controller)}`)).loops;
+  }
+
+  /** Returns where the cluster's work waits for a step, while a client such as the live page debugs it. */
+  debugger(): Promise<Debugging> {
+    return this.#ask("GET", "/debugger");
+  }
+
+  /** Lets the work go on to its next stop, or to a breakpoint. */
+  stepDebugger(until?: Breakpoint): Promise<Debugging> {
+    return this.#ask("POST", "/debugger/step", {}, { until });
   }
 
   /** Says whether a connection in the cluster arrives, on which way, and what decides. */

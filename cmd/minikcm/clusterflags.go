@@ -100,7 +100,7 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 
 // ownExtensions are the extensions of every cluster that a command starts, and of its forks.
 func ownExtensions() []minikcm.Extension {
-	return []minikcm.Extension{scenarios.FaultExtension(scenarios.User), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), reachapi.Extension(), scenarioapi.Extension(), viewapi.Extension()}
+	return []minikcm.Extension{scenarios.FaultExtension(scenarios.User), accessapi.Extension(), clockapi.Extension(), loopapi.Extension(), loopapi.DebuggerExtension(), reachapi.Extension(), scenarioapi.Extension(), viewapi.Extension()}
 }
 
 // options returns the cluster options that the flags describe. Its errors are badInput.

@@ -169,8 +169,8 @@ func (u *upCluster) servePage(ctx context.Context, wanted bool) (*ui.Server, err
 		return nil, nil
 	}
 	opts := ui.Options{Logger: u.opts.Logger, StyleSources: []string{report.StyleSource()}} // it opens reports
-	own := opts // forks have ports of their own
-	own.Port = u.with.uiPort
+	own := opts
+	own.Port = u.with.uiPort // forks have ports of their own
 	page, err := ui.Listen(ctx, own)
 	if err == nil {
 		u.opts.API.Extensions = append(u.opts.API.Extensions, page.Extension(), forkapi.Extension(forkapi.Options{Cluster: u.opts, Extensions: ownExtensions, Page: &opts}))

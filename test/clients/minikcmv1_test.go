@@ -121,6 +121,8 @@ var ownRequests = []struct {
 	{http.MethodGet, "/minikcm/v1/why?resource=nodes&name=node-9", "", 404},
 	{http.MethodGet, "/minikcm/v1/loops/replicaset-controller", "", 200},
 	{http.MethodGet, "/minikcm/v1/loops/nothing", "", 404},
+	{http.MethodGet, "/minikcm/v1/debugger", "", 200},
+	{http.MethodPost, "/minikcm/v1/debugger/step", `{"until": {"error": true}}`, 409},
 	{http.MethodGet, "/minikcm/v1/entrances", "", 200},
 	{http.MethodGet, "/minikcm/v1/reach?from=node/node-0&to=10.96.0.1:80", "", 200},
 	{http.MethodGet, "/minikcm/v1/reach?from=nothing&to=web", "", 404},

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,4 +81,49 @@ func TestStepWork(t *testing.T) {
 	p.press("Resume")
 	p.shows("header button", "Pause")
 	p.shows(".loop button", "Pause time and work")
+}
+
+// The debugger holds the work at each stage, says why, follows a write through the controllers, runs to breakpoints, and lets
+// all go on when the page goes.
+func TestDebugger(t *testing.T) {
+	c := start(t, "--nodes", "3", "--clock", "virtual", "--seed", "1")
+	c.deploy("web", 1)
+	p := c.open(1440, 900)
+	p.until(ready + ` === 1`)
+	p.do(chromedp.KeyEvent("6"))
+	p.press("Debug the loops")
+	p.shows(".debugger", "Nothing waits")
+	p.save("debugger-idle")
+	c.run("", "kubectl", "scale", "deploy/web", "--replicas=3")
+	const stop = `.debugger [aria-label="Next stop"]`
+	p.shows(stop, "The API server has sent the event that Deployment web was modified")
+	p.save("debugger-event")
+	here := func(stage string) string {
+		return `document.querySelector('.stages [aria-current] h3')?.innerText === "` + stage + `"`
+	}
+	for i, stage := range []string{"Informer", "Handler", "Work queue", "Reconcile"} {
+		p.press("Step") // of the page's top, which steps here, too
+		p.until(here(stage))
+		p.until(fmt.Sprintf(`document.querySelectorAll('.trail tr.followed').length > %d`, i+1))
+	}
+	p.shows(stop, "web wants 3 replicas, and its ReplicaSets want 1: update ReplicaSet")
+	p.save("debugger-decision")
+	p.do(chromedp.SendKeys(`form[aria-label="Breakpoint"] input[aria-label="Kind"]`, "Pod"))
+	p.choose(`form[aria-label="Breakpoint"] select[aria-label="Verb"]`, "create")
+	p.press("Run to it")
+	p.shows(".debugger", "The breakpoint is reached")
+	p.shows(stop, "replicaset-controller sends the write to the API server: create Pod, since web-")
+	p.shows(".trail .followed", "create 2 Pods")
+	p.save("debugger-write")
+	p.do(scheme(true))
+	p.save("debugger-write-dark")
+	p.do(chromedp.EmulateViewport(390, 844))
+	p.save("debugger-narrow-dark")
+	p.do(scheme(false))
+	p.save("debugger-narrow")
+	if pods := c.run("", "kubectl", "get", "pods", "-o", "name"); strings.Count(pods, "pod/") != 1 {
+		t.Errorf("before the write, there are the pods %s", pods)
+	}
+	p.do(chromedp.Navigate("about:blank")) // the page goes, and what waits goes on
+	c.run("", "kubectl", "wait", "deploy/web", "--for=jsonpath={.status.availableReplicas}=3", "--timeout=60s")
 }

@@ -7,8 +7,8 @@ import { time } from "./words.ts";
 const speeds = [1, 10, 100, 1000];
 const jumps = { "+1 min": "1m", "+1 h": "1h", "+1 d": "24h" };
 
-/** ClockBar shows the time of the cluster, or of a fork by its name, and the controls if the clock has them. Keys control the cluster's clock only. */
-export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string; report: (error: unknown) => void }) {
+/** ClockBar shows the time of the cluster, or of a fork by its name, and the controls if the clock has them. Keys control the cluster's clock only. If step is given, it is what Step does. */
+export function ClockBar({ clock, fork, step, report }: { clock: Clock; fork?: string; step?: () => Promise<void>; report: (error: unknown) => void }) {
   const [, render] = useState(0);
   useEffect(() => {
     const again = () => render((n) => n + 1);
@@ -34,7 +34,7 @@ export function ClockBar({ clock, fork, report }: { clock: Clock; fork?: string;
           <button type="button" onClick={() => act(state.paused ? clock.ask("resume") : clock.ask("pause"))} title={`Pause or resume time${key("space")}`}>
             {state.paused ? "Resume" : "Pause"}
           </button>
-          <button type="button" onClick={() => act(clock.ask("step"))} title={`${state.pausedWork ? stepText(state) : "Go on to the next timer"}${key(".")}`}>
+          <button type="button" onClick={() => act(step ? step() : clock.ask("step"))} title={`${state.pausedWork ? stepText(state) : "Go on to the next timer"}${key(".")}`}>
             Step
           </button>
           <select aria-label="Speed" title="Speed, as a multiple of real time" value={String(state.factor ?? 1)} onChange={(e) => act(clock.ask("speed", { speed: Number(e.currentTarget.value) }))}>

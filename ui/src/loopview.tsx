@@ -7,6 +7,8 @@ import type { Clock } from "./clock.ts";
 import { StepWork } from "./clockbar.tsx";
 import { FaultMenu, Lasting } from "./faultmenu.tsx";
 import { concerning, controllerActions, type Faults, lasting } from "./faults.ts";
+import type { Debugging } from "./debugger.ts";
+import { DebugButton, DebugView } from "./debugview.tsx";
 import { followLoop, says, type Stage, Trail, watchesOf } from "./loopmodel.ts";
 import { NamedLink } from "./object/link.tsx";
 import { go, type Route } from "./route.ts";
@@ -19,13 +21,14 @@ const preferred = "replicaset-controller";
 const shownKeys = 12;
 
 /** LoopView shows the way from a watch event to the writes of a controller. */
-export function LoopView({ route, clock, store, faults, actions, report }: { route: Route; clock: Clock; store: Store; faults: Faults; actions: Actions; report: Report }) {
+export function LoopView({ route, clock, store, faults, actions, debugging, report }: { route: Route; clock: Clock; store: Store; faults: Faults; actions: Actions; debugging: Debugging; report: Report }) {
   const [names, setNames] = useState<string[]>([]);
   const [trail, setTrail] = useState(new Trail());
   const [, render] = useState(0);
   const [stages, setStages] = useState<"all" | "writes">("all");
   const name = route.query.get("controller") ?? preferred;
   useChanges(faults);
+  useChanges(debugging);
   useEffect(() => {
     getJSON<{ name: string; state: string }[]>("/minikcm/v1/controllers").then((all) => setNames(all.filter((c) => c.state === "Running").map((c) => c.name)), report);
   }, []);
@@ -56,8 +59,10 @@ export function LoopView({ route, clock, store, faults, actions, report }: { rou
           </select>
         </label>
         <FaultMenu what="the controller" actions={controllerActions} report={report} act={(a, d) => actions.inject(lasting({ controllers: { action: a.name, names: [name], ...(a.name === "slow" ? { delay: "2s" } : {}) } }, d), a.lasts)} />
-        <StepWork clock={clock} store={store} report={report} />
+        {!debugging.on && <StepWork clock={clock} store={store} report={report} />}
+        <DebugButton debugging={debugging} clock={clock} report={report} />
       </div>
+      <DebugView debugging={debugging} report={report} />
       <Lasting faults={concerning(faults.items, { controller: name })} stop={(id) => actions.stop(id)} report={report} />
       {trail.last && <Chain trail={trail} clock={clock} />}
       <section aria-label="Steps">
@@ -133,6 +138,7 @@ function Chain({ trail, clock }: { trail: Trail; clock: Clock }) {
           <ul class="keys delayed">
             {delayed.slice(0, shownKeys).map((d) => (
               <li key={d.key}>
+                {d.failures ? <Backoff left={Date.parse(d.due) - now} failures={d.failures} /> : null}
                 {d.key} <span class="dim">in {duration(Math.max(0, Date.parse(d.due) - now))}{d.failures ? `, after failure ${d.failures}` : ""}</span>
               </li>
             ))}
@@ -153,6 +159,18 @@ function Chain({ trail, clock }: { trail: Trail; clock: Clock }) {
         <Newest trail={trail} stages={["planned", "wrote"]} />
       </Station>
     </ol>
+  );
+}
+
+/** Backoff is a clock on a key that is retried: how much of its back-off is left, which doubles with each failure, from 5 ms to 1000 s. */
+function Backoff({ left, failures }: { left: number; failures: number }) {
+  const whole = Math.min(5 * 2 ** (failures - 1), 1000_000);
+  const share = Math.max(0, Math.min(1, left / whole));
+  return (
+    <svg class="backoff" viewBox="0 0 20 20" role="img" aria-label={`${Math.round(share * 100)} % of its back-off is left`}>
+      <circle cx="10" cy="10" r="9" />
+      <circle class="left" cx="10" cy="10" r="4.5" pathLength="100" stroke-dasharray={`${share * 100} 100`} transform="rotate(-90 10 10)" />
+    </svg>
   );
 }
 

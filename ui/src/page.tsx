@@ -8,6 +8,7 @@ import { ClockBar, Stall } from "./clockbar.tsx";
 import { ClusterView } from "./clusterview.tsx";
 import { CompareView } from "./compareview.tsx";
 import { useChanges } from "./changes.ts";
+import { Debugging } from "./debugger.ts";
 import { Faults } from "./faults.ts";
 import { FaultsView } from "./faultsview.tsx";
 import { LoopView } from "./loopview.tsx";
@@ -93,7 +94,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
             </a>
           )))}
         </nav>
-        <ClockBar clock={clock} report={report} />
+        <ClockBar clock={clock} step={() => (debugging.on ? debugging.stepThread() : clock.ask("step"))} report={report} />
         <button
           type="button" title="Create or change objects from YAML" aria-label="Create"
           onClick={() => {
@@ -129,7 +130,7 @@ function Page({ store, clock, faults, actions }: { store: Store; clock: Clock; f
         ) : view === "rollouts" ? (
           <RolloutsView store={store} clock={clock} route={route} faults={faults} actions={actions} report={report} />
         ) : view === "loop" ? (
-          <LoopView route={route} clock={clock} store={store} faults={faults} actions={actions} report={report} />
+          <LoopView route={route} clock={clock} store={store} faults={faults} actions={actions} debugging={debugging} report={report} />
         ) : view === "compare" ? (
           <CompareView route={route} clock={clock} report={report} />
         ) : view === "scenarios" ? (
@@ -202,9 +203,11 @@ function shortcut(e: KeyboardEvent, clock: Clock, report: (error: unknown) => vo
   else if (e.key === " " && clock.controllable && target.tagName !== "BUTTON") {
     e.preventDefault();
     void (clock.state?.paused ? clock.ask("resume") : clock.ask("pause")).catch(report);
-  } else if (e.key === "." && clock.controllable) void clock.ask("step").catch(report);
+  } else if (e.key === "." && debugging.on) void debugging.stepThread().catch(report);
+  else if (e.key === "." && clock.controllable) void clock.ask("step").catch(report);
 }
 
+const debugging = new Debugging();
 const clock = new Clock();
 void clock.follow(new AbortController().signal);
 render(<Page store={new Store(new Worker("worker.js", { type: "module" }))} clock={clock} faults={new Faults()} actions={new Actions(clock)} />, document.getElementById("page")!);
