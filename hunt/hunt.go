@@ -38,6 +38,8 @@ type Step struct {
 	// Do acts on the cluster, with any of its clients except the operator's. It must not wait: the operator works after it.
 	// If it returns an error, the run ends, and the error is a finding.
 	Do func(ctx context.Context, cluster *minikcmtest.Cluster) error
+	// index is the step's in its scenario.
+	index int
 }
 
 // Workload lists the acts of the users of the operator.
@@ -53,6 +55,8 @@ type Workload struct {
 	Always func(ctx context.Context, cluster *minikcmtest.Cluster) error
 	// AtEnd, if not nil, is called at the end of a run. An error is a finding.
 	AtEnd func(ctx context.Context, cluster *minikcmtest.Cluster) error
+	// scenario is the file whose steps Steps are; nil if they are functions.
+	scenario *scenarioFile
 }
 
 type settings struct {

@@ -152,3 +152,33 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
+
+// A scenario's file is a workload: its steps are left out by shrinking, and its invariants are looked at.
+func TestScenarioFile(t *testing.T) {
+	t.Parallel()
+	shops := hunt.ScenarioFile(t, "testdata/shops.yaml")
+	t.Run("sound", func(t *testing.T) {
+		t.Parallel()
+		hunt.Run(t, sound, shops, hunt.WithTrials(8))
+		// The operator's informer lists again at the moment in which a shop is deleted.
+		hunt.Replay(t, sound, shops, []string{"missed events of configmaps from create secrets default/market-0"})
+	})
+	t.Run("edged", func(t *testing.T) {
+		t.Parallel()
+		found := hearing(t, func(t testing.TB) { hunt.Run(t, edged, shops, hunt.WithTrials(6)) })
+		for _, words := range []string{"Secret default/till-of-corner exists, undisturbed it does not", `These steps of the workload are enough: "create configmap/corner", "sleep 30s", "delete configmap/corner"`} {
+			if !strings.Contains(found, words) {
+				t.Errorf("the findings have no %q:\n%s", words, found)
+			}
+		}
+	})
+	t.Run("counting", func(t *testing.T) {
+		t.Parallel()
+		const words = `invariant "no more than two tills"`
+		if found := hearing(t, func(t testing.TB) {
+			hunt.Replay(t, counting, shops, []string{"late events of secrets from create secrets default/market-*"})
+		}); !strings.Contains(found, words) {
+			t.Errorf("the finding has no %q:\n%s", words, found)
+		}
+	})
+}

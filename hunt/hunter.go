@@ -58,7 +58,7 @@ const otherSeeds = 3
 func (h *hunter) learn() {
 	h.t.Helper()
 	first := newTrialTB(h.t)
-	first.within(func() { h.identity = h.newCluster(first, h.seed).Identity() })
+	first.within(func() { h.identity = h.newCluster(first, h.seed, nil).Identity() })
 	if failure := first.failure(); failure != "" {
 		h.t.Fatalf("hunt: %s", failure)
 	}

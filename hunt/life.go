@@ -67,6 +67,9 @@ type course struct {
 	watched map[string]bool
 	newest  int64 // revision of the cluster
 	failure error // of a request that could not be read
+	// inBurst counts the writes since burst, within a second.
+	burst   time.Time
+	inBurst int
 }
 
 // life is the operator from a start until it ends.

@@ -2,6 +2,7 @@ package hunt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/minikcmtest"
+	"minikcm.dev/minikcm/scenarios"
 )
 
 // machineLimit bounds one run in machine time.
@@ -33,7 +35,7 @@ type outcome struct {
 // trial is one run.
 type trial struct {
 	*hunter
-	t       testing.TB
+	t       *trialTB
 	cluster *minikcmtest.Cluster
 	course  *course
 	stop    func() error
@@ -48,14 +50,20 @@ func (h *hunter) try(seed uint64, steps []Step, disturbances []Disturbance) *out
 	tb := newTrialTB(h.t)
 	tb.within(func() {
 		r := &trial{hunter: h, t: tb, seed: seed, steps: steps, out: out}
-		r.run()
+		if err := r.run(tb.Context()); err != nil {
+			tb.Errorf("%v", err)
+		}
 	})
 	out.failure = tb.failure()
 	return out
 }
 
-func (r *trial) run() {
-	r.cluster = r.newCluster(r.t, r.seed)
+func (r *trial) run(ctx context.Context) error {
+	scenario, err := r.workload.read(r.steps)
+	if err != nil {
+		return err
+	}
+	r.cluster = r.newCluster(r.t, r.seed, scenario)
 	if len(r.operator.CRDs) > 0 {
 		r.cluster.CreateCRDs(r.operator.CRDs...)
 	}
@@ -67,33 +75,59 @@ func (r *trial) run() {
 		return &connection{life: r.course.current(), next: next}
 	})
 	defer r.note()
-	r.begin()
-	for _, step := range r.steps {
-		if err := step.Do(r.t.Context(), r.cluster); err != nil {
-			r.t.Fatalf("the step %q: %v", step.Name, err)
-		}
-		r.pass(r.workload.settle())
+	if err := r.begin(); err != nil {
+		return err
 	}
 	rest := r.workload.rest()
-	r.pass(rest)
+	if scenario != nil {
+		err = r.runScenario(ctx, scenario)
+	} else if err = r.runSteps(ctx); err == nil {
+		err = r.pass(ctx, rest)
+	}
+	if err != nil {
+		return err
+	}
 	before := len(r.course.list())
-	r.pass(rest / 10)
+	if err := r.pass(ctx, rest/10); err != nil {
+		return err
+	}
 	r.out.late = len(r.course.list()) - before
 	if r.workload.AtEnd != nil {
-		if err := r.workload.AtEnd(r.t.Context(), r.cluster); err != nil {
-			r.t.Errorf("at the end: %v", err)
+		if err := r.workload.AtEnd(ctx, r.cluster); err != nil {
+			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	var err error
-	if r.out.state, err = captureState(r.t.Context(), r.cluster, r.ignore); err != nil {
-		r.t.Fatalf("reading the state at the end: %v", err)
+	if r.out.state, err = captureState(ctx, r.cluster, r.ignore); err != nil {
+		return fmt.Errorf("reading the state at the end: %w", err)
 	}
+	return nil
 }
 
-// newCluster starts a cluster. All clusters of a hunt have one identity, so that they differ in nothing but what happens in them.
-func (h *hunter) newCluster(t testing.TB, seed uint64) *minikcmtest.Cluster {
+func (r *trial) runSteps(ctx context.Context) error {
+	for _, step := range r.steps {
+		if err := step.Do(ctx, r.cluster); err != nil {
+			return fmt.Errorf("the step %q: %w", step.Name, err)
+		}
+		if err := r.pass(ctx, r.workload.settle()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newCluster starts a cluster, as a scenario describes it unless that is nil. All clusters of a hunt have one identity, so that they
+// differ in nothing but what happens in them.
+func (h *hunter) newCluster(t testing.TB, seed uint64, scenario *scenarios.Scenario) *minikcmtest.Cluster {
 	t.Helper()
-	opts := append([]minikcmtest.Option{minikcmtest.WithVirtualTime()}, h.cluster...)
+	var opts []minikcmtest.Option
+	if scenario != nil {
+		described, err := scenarios.ClusterOptions(scenario)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts = append(opts, minikcmtest.WithOptions(func(o *minikcm.Options) { *o = described }))
+	}
+	opts = append(append(opts, minikcmtest.WithVirtualTime()), h.cluster...)
 	return minikcmtest.New(t, append(opts, minikcmtest.WithOptions(func(o *minikcm.Options) {
 		o.Clock.Driven, o.Seed, o.Security.Identity = true, seed, h.identity
 	}))...)
@@ -110,33 +144,59 @@ func (r *trial) note() {
 	}
 }
 
-// begin starts the operator.
-func (r *trial) begin() {
+// begin starts the operator. Its Start may end its goroutine, which must not be the one that runs the scenario.
+func (r *trial) begin() error {
 	r.course.begins()
-	r.stop = r.operator.Start(r.t, r.cluster)
+	begun := false
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.t.guarded(func() {
+			r.stop = r.operator.Start(r.t, r.cluster)
+			begun = true
+		})
+	}()
+	<-done
+	if !begun {
+		return errors.New("the operator does not start")
+	}
+	return nil
 }
 
 // pass lets d of the cluster's time pass, in which the operator is started again when it has crashed.
-func (r *trial) pass(d time.Duration) {
+func (r *trial) pass(ctx context.Context, d time.Duration) error {
 	end := r.cluster.Clock().Now().Add(d)
+	return r.passUntil(ctx, func() bool { return !r.cluster.Clock().Now().Before(end) }, func(ctx context.Context, raise func()) {
+		timer := r.cluster.Clock().AfterFunc(end.Sub(r.cluster.Clock().Now()), raise)
+		context.AfterFunc(ctx, func() { timer.Stop() })
+	})
+}
+
+// passUntil lets time pass until over returns true, in which the operator is started again when it has crashed. arm gets a function
+// that leads to another call of over.
+func (r *trial) passUntil(ctx context.Context, over func() bool, arm func(ctx context.Context, raise func())) error {
 	for {
-		crashed := r.passUntil(end)
-		if !crashed {
-			return
+		crashed, err := r.passLife(ctx, over, arm)
+		if err != nil || !crashed {
+			return err
 		}
-		r.halt()
-		if err := r.cluster.Advance(r.t.Context(), restartDelay); err != nil {
-			r.t.Fatalf("while the operator is away: %v", err)
+		if err := r.halt(ctx); err != nil {
+			return err
 		}
-		r.begin()
+		if err := r.cluster.Advance(ctx, restartDelay); err != nil {
+			return fmt.Errorf("while the operator is away: %w", err)
+		}
+		if err := r.begin(); err != nil {
+			return err
+		}
 	}
 }
 
-// passUntil lets time pass until end, or until the operator crashes.
-func (r *trial) passUntil(end time.Time) (crashed bool) {
-	ctx, cancel := context.WithTimeout(r.t.Context(), machineLimit)
+// passLife lets time pass until over returns true, or until the operator crashes.
+func (r *trial) passLife(ctx context.Context, over func() bool, arm func(ctx context.Context, raise func())) (crashed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, machineLimit)
 	defer cancel()
-	err := r.cluster.Until(ctx, func(ctx context.Context) (bool, error) {
+	err = r.cluster.Until(ctx, func(ctx context.Context) (bool, error) {
 		if crashed = r.course.hasCrashed(); crashed {
 			return true, nil
 		}
@@ -145,22 +205,21 @@ func (r *trial) passUntil(end time.Time) (crashed bool) {
 				return true, fmt.Errorf("always: %w", err)
 			}
 		}
-		return !r.cluster.Clock().Now().Before(end), nil
+		return over(), nil
 	}, func(raise func()) {
 		r.course.wakes(raise)
-		timer := r.cluster.Clock().AfterFunc(end.Sub(r.cluster.Clock().Now()), raise)
-		context.AfterFunc(ctx, func() { timer.Stop() })
+		arm(ctx, raise)
 	})
 	r.course.wakes(func() {})
 	if err != nil {
-		r.t.Fatalf("%v (in flight: %s)", err, r.cluster.Ledger())
+		return false, fmt.Errorf("%w (in flight: %s)", err, r.cluster.Ledger())
 	}
-	return crashed
+	return crashed, nil
 }
 
 // halt returns when the crashed operator has ended. No time passes, but work in flight goes on.
-func (r *trial) halt() {
-	ctx, cancel := context.WithTimeout(r.t.Context(), machineLimit)
+func (r *trial) halt(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, machineLimit)
 	defer cancel()
 	stopping := inflight.Begin(r.cluster.Ledger(), inflight.Start)
 	ended := make(chan struct{})
@@ -170,8 +229,9 @@ func (r *trial) halt() {
 		_ = r.stop() // its requests were refused: an error says nothing new
 	}()
 	if err := r.cluster.Wait(ctx, ended); err != nil {
-		r.t.Fatalf("waiting for the end of the operator: %v (in flight: %s)", err, r.cluster.Ledger())
+		return fmt.Errorf("waiting for the end of the operator: %w (in flight: %s)", err, r.cluster.Ledger())
 	}
+	return nil
 }
 
 func (c *course) current() *life {
@@ -186,9 +246,17 @@ func (c *course) list() []Call {
 	return c.calls
 }
 
-// wakes sets what is called when the operator crashes.
+// wakes sets what awake calls.
 func (c *course) wakes(raise func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wake = raise
+}
+
+// awake makes the driver look at the course.
+func (c *course) awake() {
+	c.mu.Lock()
+	wake := c.wake
+	c.mu.Unlock()
+	wake()
 }

@@ -1,12 +1,16 @@
 package hunt
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"minikcm.dev/minikcm/internal/inflight"
 )
 
 var (
@@ -19,6 +23,9 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 	at, err := a.point(req)
 	if err != nil {
 		c.life.course.fail(err)
+		return nil, err
+	}
+	if err := c.life.course.slow(req.Context()); err != nil {
 		return nil, err
 	}
 	index, action := c.life.meets(at)
@@ -46,6 +53,34 @@ func (c *connection) write(req *http.Request, a *asked) (*http.Response, error) 
 		return statusResponse(req, apierrors.NewTimeoutError("request did not complete within the requested timeout", 0)), nil
 	}
 	return resp, nil
+}
+
+const (
+	// maxBurst is how many writes an operator makes within a second before each takes writeTime.
+	maxBurst  = 50
+	writeTime = 10 * time.Millisecond
+)
+
+// slow lets time pass before a write that follows many others within a second. A machine gives writes time, in which
+// everything else goes on. Without it, an operator whose view is old, and another controller that undoes what it does, would go on
+// for ever in the instant before the operator lists again:
+//
+//	the operator, to which a deleted shop exists        creates its till
+//	the garbage collector                               deletes the till, whose owner is gone
+//	the operator, whose informer waits to list again    creates its till
+func (c *course) slow(ctx context.Context) error {
+	now := c.cluster.Clock().Now()
+	c.mu.Lock()
+	if now.Sub(c.burst) > time.Second {
+		c.burst, c.inBurst = now, 0
+	}
+	c.inBurst++
+	many := c.inBurst > maxBurst
+	c.mu.Unlock()
+	if !many || !inflight.MayPause(ctx) {
+		return nil
+	}
+	return inflight.Sleep(ctx, c.cluster.Clock(), writeTime)
 }
 
 func (c *connection) refuse(req *http.Request, index int, err *apierrors.StatusError) *http.Response {
@@ -116,9 +151,8 @@ func (l *life) holdLocked(resource string, expired bool) {
 func (l *life) crash() {
 	l.course.mu.Lock()
 	l.crashed = true
-	wake := l.course.wake
 	l.course.mu.Unlock()
-	wake()
+	l.course.awake()
 }
 
 func (c *course) answered(index, code int) {

@@ -99,12 +99,16 @@ func expectTitle(e *spec.Expect) string { return "expect " + e.Title() }
 func expectedObjects(e *spec.Expect) []spec.Object { return slices.Concat(e.Objects, e.Absent) }
 
 func (b *branch) expect(ctx context.Context, e *spec.Expect) error {
+	return b.expectWithin(ctx, e, time.Duration(e.Within)+b.run.opts.Leeway)
+}
+
+func (b *branch) expectWithin(ctx context.Context, e *spec.Expect, limit time.Duration) error {
 	if len(e.Reachable) > 0 { // what the steps before have done is delivered first
 		if err := b.Yield(ctx); err != nil {
 			return err
 		}
 	}
-	return b.within(ctx, time.Duration(e.Within), false, func(ctx context.Context) (*check.Expectation, error) {
+	return b.within(ctx, limit, false, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().Follow(ctx, e, b.Raise)
 	})
 }
@@ -113,7 +117,7 @@ func (b *branch) expect(ctx context.Context, e *spec.Expect) error {
 // have seen yet what the steps before have done.
 func (b *branch) wait(ctx context.Context, w *check.Wait) error {
 	reported := w.Parsed().Kind == check.ForRollout || w.Parsed().Kind == check.ForCondition
-	return b.within(ctx, time.Duration(w.Within), reported, func(ctx context.Context) (*check.Expectation, error) {
+	return b.within(ctx, time.Duration(w.Within)+b.run.opts.Leeway, reported, func(ctx context.Context) (*check.Expectation, error) {
 		return b.run.checks().FollowWait(ctx, w, b.Raise)
 	})
 }

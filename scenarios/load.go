@@ -55,21 +55,17 @@ func ParseAlone(data []byte, set map[string]string) (*Scenario, error) {
 	if len(found) != 1 {
 		return nil, spec.Problems{{File: "scenario", Message: fmt.Sprintf("there must be one scenario in it, and there are %d", len(found))}}
 	}
-	var problems spec.Problems
-	walk(found[0], func(step *spec.Step) {
-		if k := kindOf(step); k.program {
-			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: errNoPrograms.Error()})
-		}
-	})
-	if len(problems) > 0 {
-		return nil, problems
+	if err := withoutPrograms(found[0], errNoPrograms); err != nil {
+		return nil, err
 	}
 	return found[0], nil
 }
 
 var (
-	errNoFiles    = errors.New("files of the cluster's machine cannot be read here: write the objects into the scenario, or run it with \"minikcm scenario run\"")
-	errNoPrograms = errors.New("programs cannot be run on the cluster's machine: run the scenario with \"minikcm scenario run\"")
+	errNoFiles = errors.New("files of the cluster's machine cannot be read here: write the objects into the scenario, or run it with \"minikcm scenario run\"")
+	// errNoProgramsBeside refuses programs in runs that are repeated exactly.
+	errNoProgramsBeside = errors.New("other programs cannot run here: no two runs with them are the same")
+	errNoPrograms       = errors.New("programs cannot be run on the cluster's machine: run the scenario with \"minikcm scenario run\"")
 )
 
 // noFiles is a file system that refuses to read files.

@@ -62,6 +62,7 @@ func (m *monitors) watch(ctx context.Context, i *spec.Invariant) error {
 	span := m.run.recorder.Begin(nil, runrecord.Check, "invariant "+i.Name, i.Line)
 	monitor, err := m.run.checks().Watch(ctx, i, check.Watching{
 		Clock:    m.run.clock,
+		Leeway:   m.run.opts.Leeway,
 		Last:     func(do func()) { inflight.AtLast(m.run.ledger, inflight.Action, "invariant "+i.Name, do) },
 		InTurn:   func(do func()) { m.reports.GoInTurn(ctx, "invariant", i.Name, func(*inflight.Work) { do() }) },
 		Violated: func(err error) { m.violated(span, i, err) },

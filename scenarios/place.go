@@ -36,7 +36,10 @@ func FindPlace(ctx context.Context, config *rest.Config) (Place, error) {
 
 // reach finds out where a run with these options runs.
 func (o *Options) reach(ctx context.Context) (reached, error) {
-	if o.Cluster != nil {
+	switch {
+	case o.Driver != nil:
+		return reached{place: OwnCluster}, nil
+	case o.Cluster != nil:
 		return reached{place: RunningCluster}, nil
 	}
 	return reach(ctx, o.Config)

@@ -53,11 +53,9 @@ func PossibleOn(s *Scenario, cluster *minikcm.Cluster) error {
 	for _, need := range needsOf(&s.Spec.Cluster, len(cluster.Kubelets().Nodes())) {
 		problems = append(problems, spec.Problem{File: s.File, Field: "spec.cluster." + need.field, Message: need.why})
 	}
+	problems = append(problems, programs(s, errNoPrograms)...)
 	walk(s, func(step *spec.Step) {
 		k := kindOf(step)
-		if k.program {
-			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: errNoPrograms.Error()})
-		}
 		for _, f := range k.faults(step.Value) {
 			if err := f.Possible(&fault.Env{Cluster: cluster}); err != nil {
 				problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: err.Error()})
@@ -68,6 +66,24 @@ func PossibleOn(s *Scenario, cluster *minikcm.Cluster) error {
 		return nil
 	}
 	return problems
+}
+
+// programs returns the steps that run other programs, with why they must not.
+func programs(s *Scenario, why error) (problems spec.Problems) {
+	walk(s, func(step *spec.Step) {
+		if k := kindOf(step); k.program {
+			problems = append(problems, spec.Problem{File: step.File, Line: step.Line, Field: k.name, Message: why.Error()})
+		}
+	})
+	return problems
+}
+
+// withoutPrograms returns a spec.Problems if steps run other programs.
+func withoutPrograms(s *Scenario, why error) error {
+	if problems := programs(s, why); len(problems) > 0 {
+		return problems
+	}
+	return nil
 }
 
 // need is a field of a scenario's cluster that a running cluster does not satisfy.

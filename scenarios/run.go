@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,15 @@ type Options struct {
 	// clock, which moves as it does without the scenario, and leaves its objects there. Config
 	// and Kubeconfig must be unset, so that no step runs another program.
 	Cluster *minikcm.Cluster
+	// Driver lets the time of Cluster pass, and makes it the scenario's own: it was started with
+	// ClusterOptions. The scenario must run no other program. If Driver is nil, the clock of
+	// Cluster moves by itself.
+	Driver Driver
+	// Leeway is how much longer, in the cluster's time, checks may take to hold: for a run that is
+	// disturbed. A check of one moment waits for so long.
+	Leeway time.Duration
+	// Rest is how much of the cluster's time the run goes on after its last step, with its invariants.
+	Rest time.Duration
 	// Faults runs the faults of a scenario on Cluster; nil: the scenario runs them itself.
 	Faults faultapi.Runner
 	// Abandon, when closed, also ends the last steps (spec.finally) of a run whose context has
@@ -67,6 +77,14 @@ type Options struct {
 	machine clock.Clock
 }
 
+// Driver lets the time of a cluster pass while a scenario runs on it.
+type Driver interface {
+	// Drive returns when Over has been called, or when ctx ends or time cannot pass, with the error.
+	Drive(ctx context.Context) error
+	// Over is called when the run is over, while its last work is still in flight.
+	Over()
+}
+
 // finallyTimeout bounds a scenario's last steps, in the cluster's time.
 const finallyTimeout = 5 * time.Minute
 
@@ -79,7 +97,10 @@ func Run(ctx context.Context, s *Scenario, opts Options) (*Result, error) {
 	}
 	there, err := opts.reach(ctx)
 	possible := Possible(s, there.place)
-	if opts.Cluster != nil {
+	switch {
+	case opts.Driver != nil:
+		possible = errors.Join(possible, withoutPrograms(s, errNoProgramsBeside))
+	case opts.Cluster != nil:
 		possible = PossibleOn(s, opts.Cluster)
 	}
 	// A scenario that no cluster but its own can run is refused even if there is none.
@@ -182,7 +203,7 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 	go func() {
 		// Last, so that nothing more is done when the run is over.
 		defer b.leave()
-		defer close(done)
+		defer r.world.ended(done)
 		outcome = do(own, b)
 		cancel(nil)
 		r.background.Wait()
@@ -192,6 +213,10 @@ func (r *run) drive(ctx context.Context, do func(ctx context.Context, b *branch)
 	patience, stop := r.watchdog(ctx)
 	defer stop()
 	if err := r.world.wait(patience, done); err != nil {
+		if r.driver != nil { // which may leave steps that wait
+			cancel(err)
+			r.raiseAll()
+		}
 		if cause := context.Cause(patience); cause != nil {
 			return cause
 		}
@@ -252,6 +277,11 @@ func (b *branch) main(ctx context.Context) error {
 	}
 	if err := b.top(ctx, b.run.scenario.Spec.Steps, "step"); err != nil {
 		return err
+	}
+	if b.run.opts.Rest > 0 {
+		if err := b.sleep(ctx, b.run.opts.Rest); err != nil {
+			return err
+		}
 	}
 	if len(b.run.scenario.Spec.Invariants) > 0 { // what the last step leads to counts, too
 		if err := b.instant(ctx); err != nil {
@@ -315,25 +345,34 @@ func (b *branch) result(ctx context.Context, step *spec.Step) StepResult {
 	}
 }
 
+// ClusterOptions returns the options of the cluster that a scenario describes, without a socket and
+// prepared for its faults.
+func ClusterOptions(s *Scenario) (minikcm.Options, error) {
+	options, err := clusterOptions(&s.Spec.Cluster)
+	if err == nil {
+		err = beginWith(&options, &s.Spec.Cluster)
+	}
+	if err != nil {
+		return options, fmt.Errorf("the cluster of %s: %w", s.Metadata.Name, err)
+	}
+	options.API.NoHTTPS = true
+	fault.Prepare(&options, collect(s, func(k *kind, value any) []*fault.Fault { return k.faults(value) })...)
+	return options, nil
+}
+
 // startCluster starts the cluster that a scenario describes.
 func startCluster(ctx context.Context, s *Scenario, opts Options, kubeconfig string) (*minikcm.Cluster, error) {
-	spec := s.Spec.Cluster
-	if opts.Clock != "" {
-		spec.Clock = opts.Clock
-	}
-	options, err := clusterOptions(&spec)
+	described := *s
+	described.Spec.Cluster.Clock = cmp.Or(opts.Clock, s.Spec.Cluster.Clock)
+	options, err := ClusterOptions(&described)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster of %s: %w", s.Metadata.Name, err)
-	}
-	if err := beginWith(&options, &spec); err != nil {
-		return nil, fmt.Errorf("the cluster of %s: %w", s.Metadata.Name, err)
+		return nil, err
 	}
 	if opts.Seed != 0 {
 		options.Seed = opts.Seed
 	}
 	options.API.NoHTTPS, options.API.KubeconfigPath = kubeconfig == "", kubeconfig
 	options.Logger, options.API.Extensions = opts.Logger, opts.Extensions
-	fault.Prepare(&options, collect(s, func(k *kind, value any) []*fault.Fault { return k.faults(value) })...)
 	cluster, err := minikcm.Start(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("starting the cluster of %s: %w", s.Metadata.Name, err)

@@ -69,7 +69,7 @@ func (b *branch) repeat(ctx context.Context, r *Repeat) error {
 	for turn := 0; ; turn++ {
 		begun := b.run.clock.Now()
 		if r.Until != nil {
-			missing = b.expect(ctx, r.Until)
+			missing = b.expectWithin(ctx, r.Until, 0)
 			if missing == nil {
 				b.note("it held after %d turns", turn)
 				return nil

@@ -30,6 +30,8 @@ type world struct {
 	cluster *minikcm.Cluster
 	// shared says that the run did not start the cluster and owns neither its clock nor its faults.
 	shared bool
+	// driver lets the time of the cluster pass; nil: the world does, if it owns the clock.
+	driver Driver
 	clock  clock.Clock
 	// faults injects into a cluster of "minikcm up"; nil for all others.
 	faults *faultapi.Client
@@ -53,9 +55,12 @@ type world struct {
 // open starts the scenario's cluster, or connects to the existing one.
 func open(ctx context.Context, s *Scenario, opts Options, there reached) (*world, error) {
 	if opts.Cluster != nil {
-		w := &world{shared: true}
+		w := &world{shared: opts.Driver == nil, driver: opts.Driver}
 		if err := w.use(opts.Cluster); err != nil {
 			return nil, err
+		}
+		if !w.shared {
+			return w, w.startCompanions(ctx, s, opts.Logger)
 		}
 		w.seed = opts.seed(s)
 		w.random = clock.NewRandom(w.seed).Fork()
@@ -130,6 +135,8 @@ func (w *world) connect(config *rest.Config) error {
 // wait lets time run until done is closed. Time of a cluster that is not the run's runs anyway.
 func (w *world) wait(ctx context.Context, done <-chan struct{}) error {
 	switch {
+	case w.driver != nil:
+		return w.driver.Drive(ctx)
 	case w.shared:
 		select {
 		case <-done:
@@ -142,6 +149,14 @@ func (w *world) wait(ctx context.Context, done <-chan struct{}) error {
 	}
 	<-done
 	return nil
+}
+
+// ended closes done when all that a run has begun has ended, while the last of it is in flight.
+func (w *world) ended(done chan<- struct{}) {
+	close(done)
+	if w.driver != nil {
+		w.driver.Over()
+	}
 }
 
 func (w *world) close() error {

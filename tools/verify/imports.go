@@ -25,7 +25,7 @@ var order = map[string][]string{
 	".":           {"clock", "store", "apiserver", "controllers", "kubeletsim"},
 	"scenarios":   {".", "clock", "store", "apiserver", "controllers", "kubeletsim"},
 	"minikcmtest": {".", "clock", "store", "apiserver", "controllers", "kubeletsim"},
-	"hunt":        {"minikcmtest", ".", "clock", "store", "apiserver", "controllers", "kubeletsim"},
+	"hunt":        {"minikcmtest", "scenarios", ".", "clock", "store", "apiserver", "controllers", "kubeletsim"},
 	"ui":          {},
 }
 

@@ -29,6 +29,8 @@ func (v *Violation) Unwrap() error { return v.Err }
 // Watching holds the options for watching an invariant.
 type Watching struct {
 	Clock clock.Clock
+	// Leeway is added to the time within which an eventual invariant has to hold.
+	Leeway time.Duration
 	// Last calls do when all other work of this instant is done. It need not wait for do.
 	Last func(do func())
 	// InTurn calls do in a turn: when the work during which the invariant was violated has
@@ -132,7 +134,9 @@ func (m *Monitor) eventually(ctx context.Context, err error) {
 	}
 }
 
-func (m *Monitor) within() time.Duration { return time.Duration(m.invariant.Eventually.Within) }
+func (m *Monitor) within() time.Duration {
+	return time.Duration(m.invariant.Eventually.Within) + m.Leeway
+}
 
 // expire evaluates the invariant at its limit, since an expression may depend on the time,
 // and reports a violation if it still does not hold.
