@@ -10,12 +10,13 @@ import (
 	"minikcm.dev/minikcm/clock"
 )
 
-// Socket writes the frames of a watch as messages. A client that stops reading is
-// disconnected, as by Stream.
+// Socket writes the frames of a watch, or the pieces of a log, as messages. A client that stops
+// reading is disconnected, as by Stream.
 type Socket struct {
 	conn   *websocket.Conn
 	stall  time.Duration
 	binary bool
+	skip   int
 	stop   func() bool
 
 	mu    sync.Mutex
@@ -23,26 +24,22 @@ type Socket struct {
 }
 
 // NewSocket returns a writer to conn that lasts as long as ctx, plus drainTime. Frames are
-// binary messages without their length prefix if binary is set, otherwise text messages.
-func NewSocket(ctx context.Context, conn *websocket.Conn, binary bool) *Socket {
+// binary messages if binary is set, otherwise text messages, without their first skip bytes.
+func NewSocket(ctx context.Context, conn *websocket.Conn, binary bool, skip int) *Socket {
 	stall, _ := ctx.Value(stallKey{}).(time.Duration)
-	s := &Socket{conn: conn, stall: stall, binary: binary}
+	s := &Socket{conn: conn, stall: stall, binary: binary, skip: skip}
 	s.stop = context.AfterFunc(ctx, s.drain)
 	return s
 }
-
-// lengthPrefix is the number of bytes of a binary frame's length prefix, which is
-// redundant in a message.
-const lengthPrefix = 4
 
 // Write sends one frame.
 func (s *Socket) Write(frame []byte) (int, error) {
 	s.allow()
 	var err error
 	if s.binary {
-		err = websocket.Message.Send(s.conn, frame[lengthPrefix:])
+		err = websocket.Message.Send(s.conn, frame[s.skip:])
 	} else {
-		err = websocket.Message.Send(s.conn, string(frame))
+		err = websocket.Message.Send(s.conn, string(frame[s.skip:]))
 	}
 	if err != nil {
 		return 0, err

@@ -12,12 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"minikcm.dev/minikcm/apiserver/internal/resources"
 	"minikcm.dev/minikcm/apiserver/internal/slowclient"
 )
 
-// Log serves GET on the log of a pod, as plain text.
+// Log serves GET on the log of a pod, as plain text or over a WebSocket.
 func (s *Server) Log(ctx context.Context, rq *Request) error {
 	opts, err := rq.logOptions(s.opts.SplitLogs)
 	if err != nil {
@@ -47,6 +48,9 @@ func (s *Server) Log(ctx context.Context, rq *Request) error {
 	write, err := s.opts.Kubelets.OpenLog(pod, opts)
 	if err != nil {
 		return err
+	}
+	if wsstream.IsWebSocketRequest(rq.HTTP) {
+		return s.logBySocket(ctx, rq, write)
 	}
 	header := rq.Writer.Header()
 	header.Set("Content-Type", "text/plain")

@@ -31,7 +31,7 @@ func (rq *Call) serveSocket(ctx context.Context, cancel context.CancelFunc, send
 			defer cancel()
 			wsstream.IgnoreReceivesWithLogger(rq.backend.Logger.V(4), conn, 0)
 		})
-		out := slowclient.NewSocket(ctx, conn, rq.Target.Media == codec.Protobuf)
+		out := newSocket(ctx, conn, rq.Target.Media)
 		send(ctx, frameWriter{Writer: out, single: true})
 		out.End()
 		_ = conn.Close() // the client may have closed it already
@@ -39,6 +39,17 @@ func (rq *Call) serveSocket(ctx context.Context, cancel context.CancelFunc, send
 	}).ServeHTTP(w, rq.HTTP)
 	return nil
 }
+
+// newSocket returns a writer of messages in a media type. A message needs no length prefix, which frames of protobuf have.
+func newSocket(ctx context.Context, conn *websocket.Conn, media codec.Media) *slowclient.Socket {
+	if media == codec.Protobuf {
+		return slowclient.NewSocket(ctx, conn, true, lengthPrefix)
+	}
+	return slowclient.NewSocket(ctx, conn, false, 0)
+}
+
+// lengthPrefix is the number of bytes of the length prefix of a frame.
+const lengthPrefix = 4
 
 // maxIgnored limits the messages of clients, which are ignored.
 const maxIgnored = 64 << 10
