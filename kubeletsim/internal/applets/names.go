@@ -8,7 +8,7 @@ func Names() []string {
 	return []string{
 		"[", "ash", "awk", "base64", "basename", "bash", "busybox", "cat", "chgrp", "chmod", "chown", "clear",
 		"cmp", "comm", "cp", "cut", "dash", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
-		"expr", "false", "fgrep", "find", "flock", "gawk", "getent", "grep", "head", "hostname", "httpd", "id", "install", "join", "kill",
+		"expr", "false", "fgrep", "find", "flock", "gawk", "getent", "grep", "hd", "head", "hexdump", "hostname", "httpd", "id", "install", "join", "kill",
 		"ln", "logger", "ls", "mawk", "md5sum", "minikcm-certgen", "mkdir", "mktemp", "mount", "mv", "nc", "nice",
 		"nl", "nohup", "nproc", "nslookup", "paste", "pgrep", "pidof", "ping", "ping6", "printenv", "printf", "ps", "pwd", "readlink",
 		"realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha256sum",

@@ -20,7 +20,7 @@ func programs() map[string]program {
 		"date": date, "sleep": sleep, "usleep": sleep, "seq": seq, "expr": expr, "hostname": hostname, "uname": uname, "id": id, "whoami": whoami, "env": env,
 		"printenv": printenv, "which": which, "ps": ps, "kill": kill, "nproc": nproc, "uptime": uptime, "umask": umask, "tty": tty, "stty": stty, "sysctl": sysctl, "sync": syncFiles,
 		"nohup": runArguments, "nice": runArguments, "setsid": runArguments, "flock": flock, "pgrep": pgrep, "pidof": pgrep, "logger": logger,
-		"clear": clearScreen, "yes": yes, "timeout": timeout, "time": timed,
+		"clear": clearScreen, "yes": yes, "hexdump": hexdump, "hd": hexdump, "timeout": timeout, "time": timed,
 		"minikcm-certgen": certgen, "wget": wget, "curl": curl, "nc": netcat, "httpd": httpd, "nslookup": nslookup,
 		"ping": ping, "ping6": ping, "dig": dig, "host": lookUpHost,
 	}

@@ -62,7 +62,7 @@ type guess struct {
 // on what they get, or write nothing.
 func computes(name string) bool {
 	switch name {
-	case "awk", "base64", "cksum", "cmp", "comm", "cut", "date", "df", "diff", "du", "egrep", "expr", "fgrep", "find", "fold", "gawk", "getent", "grep", "id", "join", "ls", "mawk", "md5sum", "od",
+	case "awk", "base64", "cksum", "cmp", "comm", "cut", "date", "df", "diff", "du", "egrep", "expr", "fgrep", "find", "fold", "gawk", "getent", "grep", "hd", "hexdump", "id", "join", "ls", "mawk", "md5sum", "od",
 		"readlink", "realpath", "seq", "sha1sum", "sha256sum", "sha512sum", "shuf", "stat", "sysctl", "uname", "wc", "which":
 		return true
 	}
