@@ -281,7 +281,7 @@ func TestInvalidDescription(t *testing.T) {
 		t.Errorf("it answers %q", got)
 	}
 	events, err := c.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=InvalidSimulation"})
-	if err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, `annotation minikcm.dev/server is ignored: listen[0]: routes[0]: status: "99" is not a number from 200 to 599`) {
+	if err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, `annotation minikcm.dev/server is ignored: listen[0].routes[0].status: "99" is not a number from 200 to 599`) {
 		t.Errorf("events: %+v, %v", events.Items, err)
 	}
 }

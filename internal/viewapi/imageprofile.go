@@ -28,7 +28,11 @@ func imageProfiles() view {
 func profileProblems(c *corev1.ConfigMap) []problem {
 	var all []problem
 	for _, p := range kubeletsim.CheckImageProfile(c) {
-		all = append(all, problem{field: fieldOf(p.Key), why: p.Err.Error(), text: p.String()})
+		field := fieldOf(p.Key)
+		if p.Field != "" {
+			field += "." + p.Field
+		}
+		all = append(all, problem{field: field, why: p.Why().Error(), text: p.String()})
 	}
 	return all
 }
@@ -103,6 +107,9 @@ func fieldOf(key string) string {
 		return exitField
 	case serverField:
 		return serverField
+	}
+	if name, ok := strings.CutPrefix(key, programPrefix); ok {
+		return programsField + "." + name
 	}
 	for _, fields := range []map[string]string{texts, lists} {
 		for name, is := range fields {

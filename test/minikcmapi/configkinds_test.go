@@ -150,6 +150,19 @@ func TestBadConfigKinds(t *testing.T) {
 			t.Errorf("%s with the name of another ConfigMap: %v", kind, err)
 		}
 	}
+	for spec, field := range map[string]string{
+		"{images: [a], server: {listen: [{port: 80, routes: [{path: /}, {body: '${a}'}]}]}}": "spec.server.listen[0].routes[1].body",
+		"{images: [a], server: {listen: [{port: 80, routes: [{bdy: a}]}]}}":                  "spec.server.listen[0].routes[0].bdy",
+		"{images: [a], programs: {a: 'if'}}":                                                 "spec.programs.a",
+	} {
+		objects := kindClient(t, cluster.Cluster, "imageprofiles")
+		if _, err := objects.Create(t.Context(), objectOf(t, "ImageProfile", "bad", spec), metav1.CreateOptions{}); !hasCause(err, field) || strings.Contains(err.Error(), ": line") && !strings.Contains(spec, "if") {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	if _, err := kindClient(t, cluster.Cluster, "nodepools").Create(t.Context(), objectOf(t, "NodePool", "bad", "{capacity: {cpu: -8}}"), metav1.CreateOptions{}); !hasCause(err, "spec.capacity.cpu") {
+		t.Errorf("a negative amount: %v", err)
+	}
 	if _, err := cluster.Client().CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(t.Context(), "bad", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a ConfigMap was made: %v", err)
 	}

@@ -1,6 +1,7 @@
 package nodepools
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -54,7 +55,12 @@ func check(c *spec.Checker, p *spec.Pool) {
 	if err == nil {
 		err = minikcm.CheckNodes(0, minikcm.NodeSpec{}, []minikcm.Pool{pool})
 	}
-	c.Check("", err)
+	at := ""
+	var in interface{ Field() string }
+	if errors.As(err, &in) {
+		at = in.Field()
+	}
+	c.Check(at, err)
 }
 
 // Of returns the pool of a description. It fails for devices that cannot be published, and for

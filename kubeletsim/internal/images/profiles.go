@@ -1,7 +1,9 @@
 package images
 
 import (
+	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
 	"minikcm.dev/minikcm/kubeletsim/internal/servers"
+	"minikcm.dev/minikcm/kubeletsim/internal/shelltree"
 )
 
 // LabelImage marks a ConfigMap, in any namespace and with any value, as an image profile: it
@@ -115,11 +118,22 @@ func newProfile(c *corev1.ConfigMap) profile {
 type Problem struct {
 	// Key is the key of the value.
 	Key string
-	Err error
+	// Field is the field of the key server in which the error is; empty: in none, or another key has it.
+	Field string
+	Err   error
 }
 
 // String says that the value has no effect, and why.
 func (p Problem) String() string { return p.Key + " is ignored: " + p.Err.Error() }
+
+// Why says what is wrong with the field, without a line of the text.
+func (p Problem) Why() error {
+	if p.Key != keyOf(servers.Annotation) {
+		return p.Err
+	}
+	_, why := servers.FieldOf(p.Err)
+	return why
+}
 
 // Invalid returns the values of a profile that cannot be parsed.
 func Invalid(c *corev1.ConfigMap) []Problem {
@@ -127,8 +141,15 @@ func Invalid(c *corev1.ConfigMap) []Problem {
 	for _, annotation := range append(ofImages(), ofProcesses()...) {
 		if text, ok := c.Data[keyOf(annotation)]; ok {
 			if err := check(annotation, text); err != nil {
-				bad = append(bad, Problem{keyOf(annotation), err})
+				p := Problem{Key: keyOf(annotation), Err: err}
+				p.Field, _ = servers.FieldOf(err)
+				bad = append(bad, p)
 			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
+		if err := checkContent(key, c.Data[key]); err != nil {
+			bad = append(bad, Problem{Key: key, Err: err})
 		}
 	}
 	return bad
@@ -151,6 +172,35 @@ func check(annotation, text string) (err error) {
 		_, err = podspec.ParseDuration(text)
 	}
 	return err
+}
+
+// checkContent returns what is wrong with a value that describes the image itself.
+func checkContent(key, text string) error {
+	switch key {
+	case keyContent:
+		if is := strings.TrimSpace(text); is != contentKnown && is != contentUnknown {
+			return fmt.Errorf("%q is neither %s nor %s", is, contentKnown, contentUnknown)
+		}
+	case keyUser:
+		user, group, grouped := strings.Cut(strings.TrimSpace(text), ":")
+		if idOf(user) == nil || grouped && idOf(group) == nil {
+			return fmt.Errorf("%q is neither a UID nor UID:GID", text)
+		}
+	}
+	if name, ok := strings.CutPrefix(key, programPrefix); ok && name != "" && isShell(text) {
+		return shelltree.Check(text)
+	}
+	return nil
+}
+
+// isShell reports whether the first line of a script names no other interpreter than a shell.
+func isShell(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	interpreter, named := strings.CutPrefix(line, "#!")
+	return !named || slices.ContainsFunc(strings.Fields(interpreter), func(word string) bool {
+		name := path.Base(word)
+		return name == "sh" || name == "bash" || name == "ash" || name == "dash"
+	})
 }
 
 // Forget removes the profile of a deleted ConfigMap and reports whether there was one.

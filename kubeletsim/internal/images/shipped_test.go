@@ -56,3 +56,25 @@ func TestBuiltInCatalog(t *testing.T) {
 		}
 	}
 }
+
+// Values that cannot be read are named with the field of the description, and with the key otherwise.
+func TestInvalidProfile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ key, text, field, why string }{
+		{"server", "listen:\n- port: 80\n  routes:\n  - {path: /}\n  - body: '${a}'\n", "listen[0].routes[1].body", "compiling the CEL expression"},
+		{"server", "listen:\n- port: 80\n  mode: [1]\n", "listen[0].mode", "it has the wrong type: a list"},
+		{"server", "listen:\n- port: 80\n  routes:\n  - run: {script: 'case x in'}\n", "listen[0].routes[0].run.script", "it is no script of a shell: line 1"},
+		{"program.shop", "#!/bin/sh\nif true; then\n  echo\n", "", "it is no script of a shell: line 2, column 1: "},
+		{"program.shop", "#!/usr/bin/python3\nprint('(')\n", "", ""},
+		{"content", "all", "", `"all" is neither known nor unknown`},
+		{"user", "nobody", "", `"nobody" is neither a UID nor UID:GID`},
+		{"user", "1000:1000", "", ""},
+	} {
+		bad := images.Invalid(&corev1.ConfigMap{Data: map[string]string{"image": "shop", c.key: c.text}})
+		switch {
+		case c.why == "" && len(bad) == 0:
+		case len(bad) != 1, bad[0].Key != c.key, bad[0].Field != c.field, !strings.HasPrefix(bad[0].Why().Error(), c.why):
+			t.Errorf("%s %q: %+v, want %q: %s", c.key, c.text, bad, c.field, c.why)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -56,25 +57,44 @@ func checkPool(pool *Pool) error {
 	return pool.Node.Validate()
 }
 
-// Validate returns an error for values that the API would reject in a Node.
+// fieldError is an error in a field of a pool, as files and the API spell it.
+type fieldError struct {
+	field string
+	error
+}
+
+// Field returns the field, such as capacity.cpu.
+func (e *fieldError) Field() string { return e.field }
+
+func (e *fieldError) Unwrap() error { return e.error }
+
+// in says in which field err is, if it is one.
+func in(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fieldError{field, err}
+}
+
+// Validate returns an error for values that the API would reject in a Node. If one field has it, the error has the method Field.
 func (s *Spec) Validate() error {
 	if err := checkLabels(s.Labels); err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Annotations)) {
 		if wrong := validation.IsQualifiedName(strings.ToLower(key)); len(wrong) > 0 {
-			return fmt.Errorf("annotation %q: %s", key, wrong[0])
+			return in("annotations", fmt.Errorf("annotation %q: %s", key, wrong[0]))
 		}
 	}
 	for i := range s.Taints {
 		if err := checkTaint(&s.Taints[i]); err != nil {
-			return err
+			return in(fmt.Sprintf("taints[%d]", i), err)
 		}
 	}
-	if err := checkAmounts(s.Capacity); err != nil {
+	if err := checkAmounts("capacity", s.Capacity); err != nil {
 		return err
 	}
-	if err := checkAmounts(s.Allocatable); err != nil {
+	if err := checkAmounts("allocatable", s.Allocatable); err != nil {
 		return err
 	}
 	if err := s.checkMachine(); err != nil {
@@ -82,7 +102,7 @@ func (s *Spec) Validate() error {
 	}
 	pods := s.capacity()[corev1.ResourcePods]
 	if most := int64(1<<maxRangeBits - 3); pods.Value() > most {
-		return fmt.Errorf("capacity pods=%s: one node has addresses for at most %d", pods.String(), most)
+		return in("capacity.pods", fmt.Errorf("capacity pods=%s: one node has addresses for at most %d", pods.String(), most))
 	}
 	return nil
 }
@@ -94,7 +114,7 @@ func (s *Spec) checkMachine() error {
 	}
 	if s.KubeletVersion != "" {
 		if _, err := version.ParseSemantic(s.KubeletVersion); err != nil {
-			return fmt.Errorf("kubelet version %q is not a version such as v1.36.1", s.KubeletVersion)
+			return in("kubeletVersion", fmt.Errorf("kubelet version %q is not a version such as v1.36.1", s.KubeletVersion))
 		}
 	}
 	for _, image := range s.Images {
@@ -135,21 +155,27 @@ func checkTaint(t *corev1.Taint) error {
 		corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
-func checkAmounts(amounts corev1.ResourceList) error {
+func checkAmounts(field string, amounts corev1.ResourceList) error {
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
-		quantity := amounts[name]
-		if wrong := validation.IsQualifiedName(string(name)); len(wrong) > 0 {
-			return fmt.Errorf("resource %q: %s", name, wrong[0])
+		if err := checkAmount(field, name, amounts[name]); err != nil {
+			return in(field+"."+string(name), err)
 		}
-		if !kubeletReports(name) && !strings.Contains(string(name), "/") {
-			return fmt.Errorf("resource %q is none of cpu, memory, ephemeral-storage, pods, hugepages-SIZE, and no extended resource such as example.com/gpu", name)
-		}
-		if quantity.Sign() < 0 {
-			return fmt.Errorf("capacity %s=%s must not be negative", name, quantity.String())
-		}
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage && quantity.MilliValue()%1000 != 0 {
-			return fmt.Errorf("capacity %s=%s must be a whole number", name, quantity.String())
-		}
+	}
+	return nil
+}
+
+func checkAmount(field string, name corev1.ResourceName, quantity resource.Quantity) error {
+	if wrong := validation.IsQualifiedName(string(name)); len(wrong) > 0 {
+		return fmt.Errorf("resource %q: %s", name, wrong[0])
+	}
+	if !kubeletReports(name) && !strings.Contains(string(name), "/") {
+		return fmt.Errorf("resource %q is none of cpu, memory, ephemeral-storage, pods, hugepages-SIZE, and no extended resource such as example.com/gpu", name)
+	}
+	if quantity.Sign() < 0 {
+		return fmt.Errorf("%s %s=%s must not be negative", field, name, quantity.String())
+	}
+	if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage && quantity.MilliValue()%1000 != 0 {
+		return fmt.Errorf("%s %s=%s must be a whole number", field, name, quantity.String())
 	}
 	return nil
 }

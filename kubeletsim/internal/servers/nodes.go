@@ -23,7 +23,7 @@ func resolved(node *yaml.Node) *yaml.Node {
 func (p *parser) value(node *yaml.Node, in scope) (*Value, error) {
 	node = resolved(node)
 	if node.Kind != yaml.ScalarNode {
-		return nil, fmt.Errorf("line %d: it is no text", node.Line)
+		return nil, atLine(node, errors.New("it is no text"))
 	}
 	return p.compiled(node.Value, in)
 }
@@ -71,17 +71,17 @@ func pairs(node *yaml.Node, do func(name string, value *yaml.Node) error) error 
 		return nil
 	}
 	if node.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: it is no map", node.Line)
+		return atLine(node, errors.New("it is no map"))
 	}
 	var names []string
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name := node.Content[i].Value
 		if slices.Contains(names, name) {
-			return fmt.Errorf("line %d: %s occurs twice", node.Line, name)
+			return atLine(node.Content[i], fmt.Errorf("%s occurs twice", name))
 		}
 		names = append(names, name)
 		if err := do(name, node.Content[i+1]); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return in(name, err)
 		}
 	}
 	return nil

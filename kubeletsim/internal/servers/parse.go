@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/nesting"
+	"minikcm.dev/minikcm/kubeletsim/internal/shelltree"
 )
 
 // The budget of a description.
@@ -107,7 +109,7 @@ func parse(text string) (*Description, error) {
 	if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
 		return nil, errors.New("it is empty")
 	} else if err != nil {
-		return nil, errors.New(strings.ReplaceAll(unnamed.ReplaceAllString(err.Error(), ""), "yaml: ", ""))
+		return nil, located(text, err)
 	}
 	p := &parser{description: &Description{State: map[string]any{}}}
 	if err := p.all(&raw); err != nil {
@@ -115,9 +117,6 @@ func parse(text string) (*Description, error) {
 	}
 	return p.description, nil
 }
-
-// unnamed is the part of an error of the YAML parser that names a type of ours.
-var unnamed = regexp.MustCompile(` in type servers\.\w+| into servers\.\w+`)
 
 func (p *parser) all(raw *rawDescription) (err error) {
 	if len(raw.Listen) == 0 {
@@ -127,21 +126,21 @@ func (p *parser) all(raw *rawDescription) (err error) {
 		return fmt.Errorf("listen has %d ports, more than %d", len(raw.Listen), maxListeners)
 	}
 	if p.description.complete, err = p.checked(&raw.Complete, ofContainer, func(text string) error { _, err := completenessOf(text); return err }); err != nil {
-		return fmt.Errorf("complete: %w", err)
+		return in("complete", err)
 	}
 	for name, node := range raw.State {
 		var value any
 		if err := node.Decode(&value); err != nil {
-			return fmt.Errorf("state.%s: %w", name, err)
+			return in("state", in(name, err))
 		}
 		if p.description.State[name], err = plainYAML(value); err != nil {
-			return fmt.Errorf("state.%s: %w", name, err)
+			return in("state", in(name, err))
 		}
 	}
 	for i := range raw.Listen {
 		l, err := p.listener(&raw.Listen[i])
 		if err != nil {
-			return fmt.Errorf("listen[%d]: %w", i, err)
+			return in(fmt.Sprintf("listen[%d]", i), err)
 		}
 		l.of = p.description
 		p.description.listeners = append(p.description.listeners, l)
@@ -172,7 +171,7 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 	var err error
 	if l.Mode == GRPC {
 		if l.Schema, err = newSchema(raw.Descriptors); err != nil {
-			return nil, fmt.Errorf("descriptors: %w", err)
+			return nil, in("descriptors", err)
 		}
 	}
 	l.port, err = p.checked(&raw.Port, ofContainer, func(text string) error {
@@ -187,10 +186,10 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 		err = errors.New("it is missing")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("port: %w", err)
+		return nil, in("port", err)
 	}
 	if l.headers, err = p.headers(&raw.Headers); err != nil {
-		return nil, fmt.Errorf("headers: %w", err)
+		return nil, in("headers", err)
 	}
 	if raw.TLS != nil {
 		l.certificate, err = p.checked(&raw.TLS.Certificate, ofContainer, absolute)
@@ -201,7 +200,7 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 			err = errors.New("it needs the mode http or grpc, a certificate and a key")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tls: %w", err)
+			return nil, in("tls", err)
 		}
 	}
 	for _, h := range l.headers {
@@ -210,7 +209,7 @@ func (p *parser) listener(raw *rawListener) (*Listener, error) {
 	for i := range raw.Routes {
 		r, err := p.route(&raw.Routes[i], l.Mode)
 		if err != nil {
-			return nil, fmt.Errorf("routes[%d]: %w", i, err)
+			return nil, in(fmt.Sprintf("routes[%d]", i), err)
 		}
 		l.routes = append(l.routes, r)
 		p.description.counts = p.description.counts || r.needs.number
@@ -271,16 +270,16 @@ func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
 		return errors.New("line is for the mode text")
 	}
 	if r.methods, err = words(&raw.Method); err != nil {
-		return fmt.Errorf("method: %w", err)
+		return in("method", err)
 	}
 	for i := range r.methods {
 		r.methods[i] = strings.ToUpper(r.methods[i])
 	}
 	if r.query, err = wanted(&raw.Query, func(name string) string { return name }); err != nil {
-		return fmt.Errorf("query: %w", err)
+		return in("query", err)
 	}
 	if r.headers, err = wanted(&raw.RequestHeaders, strings.ToLower); err != nil {
-		return fmt.Errorf("requestHeaders: %w", err)
+		return in("requestHeaders", err)
 	}
 	if raw.If.IsZero() {
 		return nil
@@ -294,7 +293,7 @@ func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
 		source = inner[:len(inner)-1]
 	}
 	if r.condition, err = p.compiled("${"+source+"}", ofRequest); err != nil {
-		return fmt.Errorf("if: %w", err)
+		return in("if", err)
 	}
 	return nil
 }
@@ -302,13 +301,13 @@ func (p *parser) request(r *Route, raw *rawRoute, mode Mode) (err error) {
 // effects reads what a route does before it answers.
 func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
 	if r.Delay, err = p.checked(&raw.Delay, ofRequest, func(text string) error { _, err := durationOf(text); return err }); err != nil {
-		return fmt.Errorf("delay: %w", err)
+		return in("delay", err)
 	}
 	if r.Calls, err = p.calls(&raw.Calls); err != nil {
-		return fmt.Errorf("calls: %w", err)
+		return in("calls", err)
 	}
 	if r.Command, err = p.command(raw.Run); err != nil {
-		return fmt.Errorf("run: %w", err)
+		return in("run", err)
 	}
 	err = pairs(&raw.Set, func(name string, node *yaml.Node) error {
 		value, err := p.value(node, ofRequest)
@@ -316,13 +315,13 @@ func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("set: %w", err)
+		return in("set", err)
 	}
 	if r.Log, err = p.optional(&raw.Log, ofRequest); err != nil {
-		return fmt.Errorf("log: %w", err)
+		return in("log", err)
 	}
 	if r.Exit, err = p.checked(&raw.Exit, ofRequest, func(text string) error { _, err := intOf(text, 0, 255); return err }); err != nil {
-		return fmt.Errorf("exit: %w", err)
+		return in("exit", err)
 	}
 	return nil
 }
@@ -330,25 +329,25 @@ func (p *parser) effects(r *Route, raw *rawRoute) (err error) {
 // answer reads what a route answers.
 func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
 	if r.status, err = p.checked(&raw.Status, ofRequest, func(text string) error { _, err := intOf(text, minStatus, maxStatus); return err }); err != nil {
-		return fmt.Errorf("status: %w", err)
+		return in("status", err)
 	}
 	if raw.GRPC != nil {
 		if r.code, err = p.checked(&raw.GRPC.Code, ofRequest, func(text string) error { _, err := codeOf(text); return err }); err == nil {
 			r.message, err = p.optional(&raw.GRPC.Message, ofRequest)
 		}
 		if err != nil {
-			return fmt.Errorf("grpc: %w", err)
+			return in("grpc", err)
 		}
 	}
 	if r.answers, err = p.headers(&raw.Headers); err != nil {
-		return fmt.Errorf("headers: %w", err)
+		return in("headers", err)
 	}
 	if r.body, err = p.optional(&raw.Body, ofRequest); err != nil {
-		return fmt.Errorf("body: %w", err)
+		return in("body", err)
 	}
 	if !raw.JSON.IsZero() {
 		if r.json, err = p.tree(&raw.JSON, 0); err != nil {
-			return fmt.Errorf("json: %w", err)
+			return in("json", err)
 		}
 	}
 	switch r.Fail {
@@ -357,7 +356,7 @@ func (p *parser) answer(r *Route, raw *rawRoute) (err error) {
 		return fmt.Errorf("fail: %q is none of reset, close and hang", raw.Fail)
 	}
 	if r.Files, err = p.checked(&raw.Files, ofRequest, absolute); err != nil {
-		return fmt.Errorf("files: %w", err)
+		return in("files", err)
 	}
 	ways := 0
 	for _, given := range []bool{r.body != nil, r.json != nil, r.Files != nil, r.Fail != "", r.Unknown} {
@@ -378,15 +377,15 @@ func (p *parser) calls(node *yaml.Node) (calls []Call, err error) {
 		if node.Kind == yaml.MappingNode {
 			raw = rawCall{}
 			if err := onlyKeys(node, "method", "url", "headers", "body", "timeout"); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return in(name, err)
 			}
 			if err := node.Decode(&raw); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return in(name, err)
 			}
 		}
 		c, err := p.call(name, &raw)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return in(name, err)
 		}
 		calls = append(calls, *c)
 		return nil
@@ -404,13 +403,13 @@ func (p *parser) call(name string, raw *rawCall) (*Call, error) {
 		err = errors.New("it is missing")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("url: %w", err)
+		return nil, in("url", err)
 	}
 	if c.Body, err = p.optional(&raw.Body, ofRequest); err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+		return nil, in("body", err)
 	}
 	if c.headers, err = p.headers(&raw.Headers); err != nil {
-		return nil, fmt.Errorf("headers: %w", err)
+		return nil, in("headers", err)
 	}
 	switch {
 	case c.Method == "" && c.Body != nil:
@@ -432,11 +431,22 @@ func timeout(text string) (time.Duration, error) {
 	d, err := durationOf(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("timeout: %w", err)
+		return 0, in("timeout", err)
 	case d == 0:
 		return 0, errors.New("timeout: it is 0")
 	}
 	return d, nil
+}
+
+// scriptOf returns what is wrong with the script of a shell's -c.
+func scriptOf(before []*Value, script *Value) error {
+	program, known := before[0].constant()
+	flag, given := before[1].constant()
+	text, fixed := script.constant()
+	if name := path.Base(program); !known || !given || !fixed || flag != "-c" || name != "sh" && name != "bash" && name != "ash" {
+		return nil
+	}
+	return shelltree.Check(text)
 }
 
 func (p *parser) command(raw *rawRun) (*Command, error) {
@@ -446,14 +456,17 @@ func (p *parser) command(raw *rawRun) (*Command, error) {
 	c := &Command{CGI: raw.CGI}
 	for i := range raw.Command {
 		word, err := p.value(&raw.Command[i], ofRequest)
+		if err == nil && i == 2 {
+			err = scriptOf(c.words, word)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("command: %w", err)
+			return nil, in(fmt.Sprintf("command[%d]", i), err)
 		}
 		c.words = append(c.words, word)
 	}
 	var err error
-	if c.script, err = p.optional(&raw.Script, ofRequest); err != nil {
-		return nil, fmt.Errorf("script: %w", err)
+	if c.script, err = p.checked(&raw.Script, ofRequest, shelltree.Check); err != nil {
+		return nil, in("script", err)
 	}
 	if (len(c.words) == 0) == (c.script == nil) {
 		return nil, errors.New("it has not one of command and script")

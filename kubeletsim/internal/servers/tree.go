@@ -32,17 +32,17 @@ func (p *parser) tree(node *yaml.Node, depth int) (*tree, error) {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			part, err := p.tree(node.Content[i+1], depth+1)
 			if err != nil {
-				return nil, err
+				return nil, in(node.Content[i].Value, err)
 			}
 			t.keys, t.parts = append(t.keys, node.Content[i].Value), append(t.parts, part)
 		}
 		return t, nil
 	case yaml.SequenceNode:
 		t := &tree{isList: true}
-		for _, item := range node.Content {
+		for i, item := range node.Content {
 			part, err := p.tree(item, depth+1)
 			if err != nil {
-				return nil, err
+				return nil, in(fmt.Sprintf("[%d]", i), err)
 			}
 			t.parts = append(t.parts, part)
 		}
@@ -54,7 +54,7 @@ func (p *parser) tree(node *yaml.Node, depth int) (*tree, error) {
 	}
 	var scalar any
 	if err := node.Decode(&scalar); err != nil {
-		return nil, fmt.Errorf("line %d: %w", node.Line, err)
+		return nil, atLine(node, err)
 	}
 	return &tree{scalar: types.DefaultTypeAdapter.NativeToValue(scalar)}, nil
 }

@@ -33,6 +33,16 @@ func Parse(text, name string, step func() error) (*syntax.File, error) {
 	return guarded(text, step, func(p *syntax.Parser, r io.Reader) (*syntax.File, error) { return p.Parse(r, name) })
 }
 
+// Check returns what is wrong with the syntax of a script: its line and column, and the reason.
+func Check(text string) error {
+	_, err := Parse(text, "", nil)
+	var wrong syntax.ParseError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("it is no script of a shell: line %d, column %d: %s", wrong.Pos.Line(), wrong.Pos.Col(), wrong.Text)
+	}
+	return err
+}
+
 // ParseArithmetic parses an arithmetic expression, with the limits of Parse.
 func ParseArithmetic(text string, step func() error) (syntax.ArithmExpr, error) {
 	return guarded(text, step, func(p *syntax.Parser, r io.Reader) (syntax.ArithmExpr, error) { return p.Arithmetic(r) })
