@@ -21,6 +21,7 @@ import (
 	"minikcm.dev/minikcm/internal/network/policy"
 	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/kubeletsim/internal/fabric"
+	"minikcm.dev/minikcm/kubeletsim/internal/images"
 )
 
 // Reach answers whether a connection in the cluster arrives. Its error is a *reach.InvalidError or a *reach.NotFoundError for a
@@ -42,10 +43,11 @@ func (k *network) FollowReach(ctx context.Context, changed func()) error {
 	return k.fabric.Follow(ctx, changed)
 }
 
-// ReachIn is Reach for the objects of a cluster that does not run here. What runs in their containers is what their statuses show. If
+// ReachIn is Reach for the objects of a cluster that does not run here. What runs in their containers is what their statuses show; where
+// it listens, what the image profiles among the objects and a catalog of images (ImageCatalog) say. If
 // there are no EndpointSlices among them, the ready pods that a Service selects are its endpoints.
-func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*reach.Report, error) {
-	cluster, err := clusterOf(objects)
+func ReachIn(catalog string, objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*reach.Report, error) {
+	cluster, err := clusterOf(catalog, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +55,8 @@ func ReachIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Ask) (*rea
 }
 
 // ReachMatrixIn is ReachMatrix for the objects of a cluster that does not run here, as ReachIn is Reach.
-func ReachMatrixIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.MatrixAsk) (*reach.Matrix, error) {
-	cluster, err := clusterOf(objects)
+func ReachMatrixIn(catalog string, objects iter.Seq[*unstructured.Unstructured], ask *reach.MatrixAsk) (*reach.Matrix, error) {
+	cluster, err := clusterOf(catalog, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +67,13 @@ func ReachMatrixIn(objects iter.Seq[*unstructured.Unstructured], ask *reach.Matr
 func byStatus(q *reach.Query) { q.Listens = Listens }
 
 // clusterOf returns the network that objects describe.
-func clusterOf(objects iter.Seq[*unstructured.Unstructured]) (*reach.Cluster, error) {
+func clusterOf(catalog string, objects iter.Seq[*unstructured.Unstructured]) (*reach.Cluster, error) {
 	of := &dumped{cluster: reach.New(), spaces: map[string]bool{}}
+	known, err := images.NewCatalog(catalog)
+	if err != nil {
+		return nil, err
+	}
+	of.images.UseCatalog(known)
 	for object := range objects {
 		if err := of.add(object); err != nil {
 			return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
@@ -79,6 +86,7 @@ func clusterOf(objects iter.Seq[*unstructured.Unstructured]) (*reach.Cluster, er
 // dumped are the objects of a dump.
 type dumped struct {
 	cluster  *reach.Cluster
+	images   images.Profiles
 	services []*corev1.Service
 	pods     []*corev1.Pod
 	wide     []*policy.ClusterPolicy
@@ -110,7 +118,12 @@ func (d *dumped) add(o *unstructured.Unstructured) error {
 			return err
 		}
 		d.pods = append(d.pods, pod)
-		d.cluster.SetPod(pod)
+	case "/ConfigMap":
+		profile, err := read[corev1.ConfigMap](o)
+		if err != nil {
+			return err
+		}
+		d.images.Update(profile)
 	case "/Service":
 		service, err := read[corev1.Service](o)
 		if err != nil {
@@ -156,8 +169,11 @@ func (d *dumped) add(o *unstructured.Unstructured) error {
 // usualServer is the address of the name server where no Service says which it is.
 const usualServer = "10.96.0.10"
 
-// complete adds what a dump may lack: namespaces, endpoints, and the name server.
+// complete adds the pods, with what their images' profiles say, and what a dump may lack: namespaces, endpoints, and the name server.
 func (d *dumped) complete() {
+	for _, pod := range d.pods {
+		d.cluster.SetPod(d.images.Annotate(pod))
+	}
 	d.cluster.Policies.SetClusterPolicies(d.wide)
 	for name := range d.spaces {
 		if name != "" && !d.cluster.Policies.HasNamespace(name) {

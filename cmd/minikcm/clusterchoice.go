@@ -23,8 +23,8 @@ type choice struct {
 	name string
 	// kubeconfig is the file that the choice comes from; several are separated by colons.
 	kubeconfig string
-	// only means that there was no choice: no flag and no variable selects a cluster, and one runs.
-	only bool
+	// guessed means that another cluster could be meant: neither a flag nor the variable selects this one, and several run.
+	guessed bool
 }
 
 func (c *choice) String() string {
@@ -41,11 +41,12 @@ func (c *choice) String() string {
 // read is badInput.
 func choose(ctx context.Context, path string) (*choice, error) {
 	running, _ := runningClusters() // without a registry none is known
-	written, only := path != "", path == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" && len(running) == 1
+	written, env := path != "", os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
 	path, err := chosenFile(ctx, path, running)
 	if err != nil {
 		return nil, err
 	}
+	guessed := !written && (env == "" && len(running) > 1 || env != "" && path != "")
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
@@ -62,9 +63,9 @@ func choose(ctx context.Context, path string) (*choice, error) {
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	c := &choice{config: config, kubeconfig: path, only: only}
+	c := &choice{config: config, kubeconfig: path, guessed: guessed}
 	if path == "" {
-		c.kubeconfig = os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+		c.kubeconfig = env
 	}
 	for i := range running {
 		if running[i].Server == config.Host {
@@ -157,13 +158,13 @@ func instead(running []runningCluster) string {
 }
 
 // clientConfig returns the client configuration of the cluster that choose returns, and says which it
-// is, on a terminal or if it could have been another one.
+// is if another one could be meant.
 func clientConfig(ctx context.Context, path string) (*rest.Config, error) {
 	chosen, err := choose(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := ctx.Value(announcerKey{}).(*announcer); ok && (!chosen.only || isTerminal(a.w)) {
+	if a, ok := ctx.Value(announcerKey{}).(*announcer); ok && chosen.guessed {
 		a.once.Do(func() { _, _ = fmt.Fprintf(a.w, "Cluster: %s\n", chosen) }) // stderr cannot be reported elsewhere
 	}
 	return chosen.config, nil

@@ -21,8 +21,8 @@ import (
 
 // reachFlags are the flags of minikcm reach.
 type reachFlags struct {
-	kubeconfig, objects, namespace, toNamespace, protocol, output, matrix string
-	port                                                                  uint16
+	kubeconfig, objects, namespace, toNamespace, protocol, output, matrix, catalog string
+	port                                                                           uint16
 }
 
 func newReach() *cobra.Command {
@@ -46,11 +46,13 @@ With --matrix, say it for all workloads (or namespaces) towards each other: each
 destination declares, or --port. A workload is asked about by its first pod, and 203.0.113.1
 stands for what is outside of the cluster. A row is a source; the columns have the numbers of
 the rows. A cell has the ports that are reached or, without one, "denied" if NetworkPolicies
-deny it, and "-" if nothing listens. -o html has the reasons as tooltips.
+deny it, and "-" if nothing listens; lines below the table say so. -o html has the reasons
+as tooltips.
 
 The question is about the cluster that "minikcm up" runs or, with --from-objects, about
 one that exists elsewhere: the objects of "kubectl get -A -o yaml" of pods, services,
-endpointslices, networkpolicies, namespaces and nodes.
+endpointslices, networkpolicies, namespaces and nodes. ConfigMaps with image profiles and
+the catalog of images say on which ports programs listen.
 
 The exit code is 0 if the connection arrives, 1 if it does not, 2 for a question that cannot
 be read, and 3 if TO is outside of the cluster.`,
@@ -76,6 +78,7 @@ be read, and 3 if TO is outside of the cluster.`,
 	}
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the running cluster (default $KUBECONFIG, or the file that \"minikcm up\" wrote)")
 	cmd.Flags().StringVar(&f.objects, "from-objects", "", "answer for the objects in this file or folder, as \"kubectl get -o yaml\" prints them, or - for standard input")
+	cmd.Flags().StringVar(&f.catalog, "image-catalog", "", "with --from-objects: what is known of images that no ConfigMap describes, as for \"minikcm up\": none, or a file (default the catalog that \"minikcm images\" lists)")
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of FROM, and of TO unless --to-namespace is given; with --matrix: the namespaces to ask about, separated by commas (default all)")
 	cmd.Flags().StringVar(&f.toNamespace, "to-namespace", "", "namespace of TO, if it is an object")
 	cmd.Flags().StringVar(&f.protocol, "protocol", "TCP", "protocol: TCP, UDP or SCTP")
@@ -84,6 +87,7 @@ be read, and 3 if TO is outside of the cluster.`,
 	cmd.Flags().Lookup("matrix").NoOptDefVal = "workload"
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output format: json, or html with --matrix (default text)")
 	cmd.MarkFlagsMutuallyExclusive("kubeconfig", "from-objects")
+	cmd.MarkFlagsMutuallyExclusive("kubeconfig", "image-catalog")
 	return cmd
 }
 
@@ -116,7 +120,7 @@ func (f *reachFlags) run(cmd *cobra.Command, args []string) error {
 
 // askReach answers a question about the objects in a file or, if none is named, about a running cluster, which is asked at a path.
 func askReach[Ask, Answer any](
-	cmd *cobra.Command, f *reachFlags, ask *Ask, in func(iter.Seq[*unstructured.Unstructured], *Ask) (*Answer, error),
+	cmd *cobra.Command, f *reachFlags, ask *Ask, in func(string, iter.Seq[*unstructured.Unstructured], *Ask) (*Answer, error),
 	path string, get func(context.Context, rest.Interface, *Ask) (*Answer, error),
 ) (*Answer, error) {
 	if f.objects == "" {
@@ -131,7 +135,16 @@ func askReach[Ask, Answer any](
 	if err != nil {
 		return nil, badInput{err}
 	}
-	answer, err := in(d.Objects(), ask)
+	catalog, err := readCatalog(f.catalog)
+	if err == nil && f.catalog != "" {
+		if _, err = kubeletsim.ImageCatalog(catalog); err != nil {
+			err = fmt.Errorf("--image-catalog: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, badInput{err}
+	}
+	answer, err := in(catalog, d.Objects(), ask)
 	var invalid *reach.InvalidError
 	var missing *reach.NotFoundError
 	if errors.As(err, &invalid) || errors.As(err, &missing) { // the objects cannot answer it

@@ -32,6 +32,24 @@ items:
   spec: {podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}
 `
 
+// reachImages are pods of an image of the catalog and of one with a profile.
+const reachImages = `
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: shop, name: page}
+  spec: {nodeName: n1, containers: [{name: c, image: nginx}]}
+  status: {phase: Running, podIP: 10.244.1.5, containerStatuses: [{name: c, state: {running: {}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: shop, name: own}
+  spec: {nodeName: n1, containers: [{name: c, image: example.com/own:1}]}
+  status: {phase: Running, podIP: 10.244.1.6, containerStatuses: [{name: c, state: {running: {}}}]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {namespace: shop, name: own, labels: {minikcm.dev/image: ""}}
+  data: {image: "*/own:*", http: "9000 / 200 ok"}
+`
+
 // A question about objects is answered without a cluster.
 func TestReachFromObjects(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.yaml")
@@ -40,6 +58,10 @@ func TestReachFromObjects(t *testing.T) {
 	}
 	allowed := filepath.Join(t.TempDir(), "allowed.yaml")
 	if err := os.WriteFile(allowed, []byte(strings.Replace(reachObjects, "app: web", "app: client", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	images := filepath.Join(t.TempDir(), "images.yaml")
+	if err := os.WriteFile(images, []byte(reachObjects+reachImages), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -61,6 +83,13 @@ func TestReachFromObjects(t *testing.T) {
 		{"client db --protocol icmp", file, 2, `--protocol: "icmp" is none of the protocols TCP, UDP and SCTP`},
 		{"client db -o yaml", file, 2, "--output=yaml: must be json, or omitted"},
 		{"client", file, 2, "needs a source and a destination"},
+		{"client pod/page:80", images, 0, "listener  container c: minikcm.dev/server describes the port"},
+		{"client pod/page:81", images, 1, "Connection refused: nothing listens on TCP 81 of pod shop/page"},
+		{"client pod/page:81 --image-catalog none", images, 0, "assumed: the pod declares no ports"},
+		{"client pod/own:9000", images, 0, "listener  container c: minikcm.dev/http has answers for the port"},
+		{"client pod/own:9001", images, 1, "Connection refused: nothing listens on TCP 9001 of pod shop/own"},
+		{"client pod/page:80 --image-catalog nowhere.yaml", images, 2, "nowhere.yaml"},
+		{"--matrix", allowed, 0, "3             outside     denied  -\n\nA row is a source; the columns are the destinations, with the numbers of the rows. A cell has the ports that are reached.\ndenied: NetworkPolicies deny the ports that the destination declares\n-: nothing listens there, or nothing arrives for another reason\n"},
 		{"--matrix", file, 0, "#  NAMESPACE  FROM        1       2  3\n1  shop       deploy/db   5432    -  443\n2  shop       pod/client  denied  -  443\n3             outside     denied  -\n"},
 		{"--matrix=namespace --port 5432", allowed, 0, "#  NAMESPACE  FROM     1       2\n1  shop       *        2/4     yes\n2             outside  denied\n"},
 		{"--matrix -o json", file, 0, `"policies": [`},

@@ -31,7 +31,32 @@ func (m *Matrix) Text() string {
 	for line := range strings.Lines(b.String()) {
 		text.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
+	m.explain(&text)
 	return text.String()
+}
+
+// explain adds what the columns and the cells mean, as far as they are in the matrix.
+func (m *Matrix) explain(text *strings.Builder) {
+	words := map[string]string{
+		denied: "denied: NetworkPolicies deny the ports that the destination declares", "-": "-: nothing listens there, or nothing arrives for another reason",
+		"yes": "yes: all connections arrive", "n/m": "2/4: two of four connections arrive",
+	}
+	shown := map[string]bool{}
+	for i := range m.Cells {
+		for k := range m.Cells[i] {
+			summary := m.Cells[i][k].Summary()
+			if strings.Contains(summary, "/") {
+				summary = "n/m"
+			}
+			shown[summary] = true
+		}
+	}
+	text.WriteString("\nA row is a source; the columns are the destinations, with the numbers of the rows. A cell has the ports that are reached.\n")
+	for _, summary := range []string{denied, "-", "yes", "n/m"} {
+		if shown[summary] {
+			text.WriteString(words[summary] + "\n")
+		}
+	}
 }
 
 const (
