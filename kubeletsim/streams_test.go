@@ -601,6 +601,7 @@ func TestProgramsListen(t *testing.T) {
 		{"wget -qO- http://" + address("web") + ":8080/", "web\n"},
 		{"curl -s -o /dev/null -w '%{http_code}' http://" + address("web") + ":8080/none", "404"},
 		{"nc " + address("raw") + " 8080 </dev/null", "hello\n"},
+		{"curl -sS --http0.9 http://" + address("raw") + ":8080/ 2>&1", "hello\n"},
 		{"curl -sS http://" + address("raw") + ":8080/ 2>&1", "curl: (1) Received HTTP/0.9 when not allowed\n"},
 	} {
 		c.Eventually("the output of "+tt.script, func(context.Context, kubernetes.Interface) error { // the program begins after its container

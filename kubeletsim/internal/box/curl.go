@@ -3,6 +3,7 @@ package box
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"minikcm.dev/minikcm/internal/network/reach"
@@ -70,8 +72,11 @@ type curlReport struct {
 	contentType             string
 	connected, named, total time.Duration
 	code                    int
-	redirects               int
-	redirect                string
+	redirects, connections  int
+	method                  string
+	// untrusted is the result of the check of a certificate, in OpenSSL's numbers.
+	untrusted int
+	redirect  string
 }
 
 // curl is a program of its own, with the options that scripts use.
@@ -87,7 +92,7 @@ func curl(ctx context.Context, p *proc) int {
 		return c.report(curlNoURL, "no URL specified")
 	}
 	code := 0
-	for _, text := range c.urls {
+	for _, text := range c.allURLs(&code) {
 		code = c.transfer(ctx, text)
 		if format, ok := c.flags['w']; ok && ctx.Err() == nil {
 			c.last.code, c.last.total = code, c.machine.Clock.Since(c.began)
@@ -95,6 +100,23 @@ func curl(ctx context.Context, p *proc) int {
 		}
 	}
 	return code
+}
+
+// allURLs returns the URLs that the arguments stand for, up to one that stands for none, whose code it sets.
+func (c *curling) allURLs(code *int) []string {
+	if has(c.flags, 'g') {
+		return c.urls
+	}
+	var all []string
+	for _, text := range c.urls {
+		some, err := globbed(text)
+		if err != nil {
+			*code = c.report(curlMalformed, "%v", err)
+			return nil
+		}
+		all = append(all, some...)
+	}
+	return all
 }
 
 // options reads the arguments. Not ok: an option is not known, and code is the program's.
@@ -128,11 +150,25 @@ func (c *curling) options() (code int, ok bool) {
 			c.data = append(c.data, value)
 		}
 	}
-	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#\x06", "omwXuAebcxT\x01\x02\x03\x04\x05", longOptions("curl"))
+	flags, urls, other := options(rest, "qsSfkLiIvgNG46OR#\x06\x07", "omwXuAebcxT\x01\x02\x03\x04\x05", longOptions("curl"))
 	if other != "" {
 		return c.unsupported(other), false
 	}
 	c.flags, c.urls = flags, urls
+	for _, option := range []struct {
+		flag byte
+		name string
+	}{{'m', "-m"}, {'\x01', "--connect-timeout"}, {'\x02', "--retry"}, {'\x03', "--retry-delay"}, {'\x05', "--max-redirs"}} {
+		text, given := flags[option.flag]
+		if _, err := strconv.ParseFloat(text, 64); given && err != nil {
+			why := "expected a proper numerical parameter"
+			if text == "" || text == "set" { // without a value
+				why = "requires parameter"
+			}
+			_, _ = fmt.Fprintf(c.err, "curl: option %s: %s\ncurl: try 'curl --help' or 'curl --manual' for more information\n", option.name, why)
+			return curlNoURL, false
+		}
+	}
 	if text, given := flags['m']; given {
 		c.limit = seconds(text)
 	}
@@ -160,10 +196,13 @@ func (c *curling) report(code int, format string, args ...any) int {
 // transfer gets one URL, and tries again as --retry says.
 func (c *curling) transfer(ctx context.Context, text string) int {
 	c.last, c.redirection = curlReport{url: text}, redirection{}
-	l, err := parseLink(text)
+	if scheme, _, ok := strings.Cut(text, "://"); ok && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == "" && scheme != "" && !isScheme(scheme) {
+		return c.report(curlUnsupported, "Protocol %q not supported", scheme)
+	}
+	l, err := parseCurlLink(text)
 	switch {
 	case err != nil:
-		return c.report(curlMalformed, "URL rejected: Malformed input to a URL function")
+		return c.report(curlMalformed, "%v", err)
 	case l.Scheme != "http" && l.Scheme != "https" && l.Scheme != "telnet":
 		return c.report(curlUnsupported, "Protocol %q not supported", l.Scheme)
 	}
@@ -219,7 +258,7 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 	switch o := d.Outcome; {
 	case d.established() && l.Scheme == "telnet":
 		c.connected(l, d)
-		return c.converse(ctx, d), false
+		return c.telnet(ctx, d), false
 	case d.established():
 		return c.exchange(ctx, l, d)
 	case o == reach.Unknown:
@@ -240,6 +279,25 @@ func (c *curling) once(ctx context.Context, l *link) (code int, transient bool) 
 	}
 	refused := d.Outcome == reach.Refused && has(c.flags, 'R')
 	return c.report(curlNoConnect, "Failed to connect to %s port %d after %d ms: Could not connect to server", l.host, l.port, d.took.Milliseconds()), refused
+}
+
+// telnet hands the input to a connection, and the output what comes from there.
+func (c *curling) telnet(ctx context.Context, d *dialed) int {
+	e, err := c.openTo(ctx, d)
+	if err == nil && e == nil {
+		return c.converse(ctx, d)
+	}
+	if err == nil {
+		defer e.close(false)
+		err = c.dialogue(ctx, e, 0)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errReset), errors.Is(err, errStalled), errors.Is(err, syscall.ECONNRESET):
+		return c.report(curlReceive, "Recv failure: %v", err)
+	}
+	return c.lost(ctx, err)
 }
 
 // exchange sends the request over a connection and writes the answer.
@@ -271,19 +329,16 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	c.identify(l, r)
-	if l.Scheme == "https" && !has(c.flags, 'k') {
-		roots, file, err := c.roots(ctx, c.flags['\x04'])
-		if err != nil {
-			return c.report(curlNoRoots, "error setting certificate file: %s", file), false
-		}
-		if roots != nil {
-			d.verify = c.verifier(roots, l.host, d)
+	if l.Scheme == "https" {
+		if code := c.trust(ctx, l, d); code != 0 {
+			return code, false
 		}
 	}
 	patience := time.Duration(0)
 	if c.limit > 0 {
 		patience = max(c.limit-c.machine.Clock.Since(c.began), 1)
 	}
+	c.last.method, c.last.connections = method, c.last.connections+1
 	a, err := c.ask(ctx, d, r, patience, func(a *answer) io.Writer { return c.live(ctx, l, d, r, a) })
 	switch {
 	case errors.Is(err, errLate):
@@ -299,6 +354,10 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 			return c.report(curlPartial, "transfer closed with outstanding read data remaining"), false
 		}
 		return c.report(curlWriteError, "Failure writing output to destination"), false
+	case errors.Is(err, errNoHTTP) && has(c.flags, '\x07') && a != nil: // its body is all that came
+		a.err, a.status = nil, 0
+		c.note(a)
+		return c.write(ctx, l, a, nil), false
 	case errors.Is(err, errEmpty):
 		return c.report(curlEmptyAnswer, "Empty reply from server"), false
 	case errors.Is(err, errReset), errors.Is(err, errStalled):
@@ -320,6 +379,28 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 		return c.report(curlHTTPError, "The requested URL returned error: %d", a.status), transient
 	}
 	return c.write(ctx, l, a, lines), transient
+}
+
+// trust sets how a server's certificate is verified. Without a way to do so, it returns the code of the program.
+func (c *curling) trust(ctx context.Context, l *link, d *dialed) int {
+	roots, file, err := c.roots(ctx, c.flags['\x04'])
+	if insecure := has(c.flags, 'k'); err != nil && !insecure {
+		return c.report(curlNoRoots, "error setting certificate file: %s", file)
+	} else if roots != nil {
+		verify := c.verifier(roots, l.host, d)
+		d.verify = func(cert *tls.Certificate) error {
+			err := verify(cert)
+			var bad *untrusted
+			if errors.As(err, &bad) {
+				c.last.untrusted = bad.result()
+			}
+			if insecure {
+				return nil
+			}
+			return err
+		}
+	}
+	return 0
 }
 
 // note keeps what -w shows of an answer.
@@ -452,11 +533,17 @@ func (r *curlReport) format(text string) string {
 	if u, err := url.Parse(r.url); err == nil && u.Scheme != "" {
 		scheme = u.Scheme
 	}
+	version := "1.1"
+	if r.status == 0 {
+		version = "0"
+	}
 	values := strings.NewReplacer(
 		"%{http_code}", fmt.Sprintf("%03d", r.status), "%{response_code}", fmt.Sprintf("%03d", r.status), "%{remote_ip}", r.address, "%{remote_port}", strconv.Itoa(int(r.port)),
 		"%{size_download}", strconv.Itoa(r.size), "%{url_effective}", r.url, "%{url}", r.url, "%{content_type}", r.contentType, "%{exitcode}", strconv.Itoa(r.code), "%{errormsg}", r.message,
 		"%{time_total}", second(r.total), "%{time_connect}", second(r.connected), "%{time_namelookup}", second(r.named), "%{time_starttransfer}", second(r.total), "%{num_redirects}", strconv.Itoa(r.redirects), "%{redirect_url}", r.redirect,
-		"%{http_version}", "1.1", "%{scheme}", scheme, "%%", "%", `\n`, "\n", `\t`, "\t", `\r`, "\r",
+		"%{http_version}", version, "%{scheme}", scheme, "%{method}", r.method, "%{num_connects}", strconv.Itoa(r.connections), "%{ssl_verify_result}", strconv.Itoa(r.untrusted),
+		"%{proxy_ssl_verify_result}", "0", "%{http_connect}", "000", "%{size_upload}", "0", "%{urlnum}", "0", "%{num_retries}", "0", "%{time_appconnect}", second(0), "%{time_pretransfer}", second(r.connected), "%{time_redirect}", second(0),
+		"%%", "%", `\n`, "\n", `\t`, "\t", `\r`, "\r",
 	)
 	return values.Replace(text)
 }

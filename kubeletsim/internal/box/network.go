@@ -207,8 +207,12 @@ func (a *answer) Abort(reset bool) {
 	}
 }
 
-// Garbled ends the connection because the server does not speak HTTP.
-func (a *answer) Garbled() { a.err = errNoHTTP }
+// Garbled ends the connection because the server does not speak HTTP. all is what it has sent.
+func (a *answer) Garbled(all io.Reader) {
+	if _, err := io.Copy(a, all); a.err == nil && err == nil { // else that counts
+		a.err = errNoHTTP
+	}
+}
 
 // Unsure says that more than what is written is in the answer.
 func (a *answer) Unsure() { a.unsure = true }

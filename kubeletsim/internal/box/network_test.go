@@ -187,6 +187,7 @@ func TestConnectionsOfBashToPrograms(t *testing.T) {
 	share := shell.NewShare() // one script at a time
 	runtime.GOMAXPROCS(processors)
 	for _, c := range []struct{ server, client, out, served string }{
+		{server: "while true; do echo hello | nc -l -p 80; done", client: "curl -sS telnet://web:80 </dev/null", out: "hello\n"},
 		{server: "nc -lk -p 80 -e cat", client: open + "echo yo >&3; head -1 <&3", out: "yo\n"},
 		{server: "nc -lk -p 80 -e cat", client: open + "timeout 3 head -1 <&3 || echo $?", out: "124\n"},
 		{server: "nc -lk -p 80 -e sh -c 'sleep 5; cat'", client: "echo a | nc web 80", out: "a\n"},

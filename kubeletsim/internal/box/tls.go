@@ -33,6 +33,27 @@ type untrusted struct{ why string }
 
 func (e *untrusted) Error() string { return e.why }
 
+// result returns OpenSSL's number for what is wrong with a chain; 0: the chain is good, or the number is not known.
+func (e *untrusted) result() int {
+	return map[string]int{
+		notYetValid: 9, hasExpired: 10, selfSigned: 18, selfSignedInChain: 19, noIssuer: 20, noAuthority: 24, badPurpose: 26,
+	}[strings.TrimPrefix(e.why, certificateProblem)]
+}
+
+// certificateProblem begins the messages about a chain, which end with one of the words below it.
+const certificateProblem = "SSL certificate problem: "
+
+// OpenSSL's words for what is wrong with a chain.
+const (
+	notYetValid       = "certificate is not yet valid"
+	hasExpired        = "certificate has expired"
+	selfSigned        = "self-signed certificate"
+	selfSignedInChain = "self-signed certificate in certificate chain"
+	noIssuer          = "unable to get local issuer certificate"
+	noAuthority       = "invalid CA certificate"
+	badPurpose        = "unsuitable certificate purpose"
+)
+
 // verifier returns the function that verifies a server's certificate for a host as OpenSSL does for curl. The certificates of the API
 // server are valid in the machine's time, since programs of the machine check them, too.
 func (p *proc) verifier(roots *x509.CertPool, host string, d *dialed) func(*tls.Certificate) error {
@@ -43,7 +64,7 @@ func (p *proc) verifier(roots *x509.CertPool, host string, d *dialed) func(*tls.
 		}
 		leaf, err := secure.Chain(cert, roots, now)
 		if err != nil {
-			return &untrusted{"SSL certificate problem: " + problem(cert, leaf, err, now)}
+			return &untrusted{certificateProblem + problem(cert, leaf, err, now)}
 		}
 		bare := len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 && strings.EqualFold(leaf.Subject.CommonName, host)
 		if !bare && leaf.VerifyHostname(host) != nil {
@@ -59,20 +80,20 @@ func problem(cert *tls.Certificate, leaf *x509.Certificate, err error, now time.
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		if invalid.Cert != nil && now.Before(invalid.Cert.NotBefore) {
-			return "certificate is not yet valid"
+			return notYetValid
 		}
-		return "certificate has expired"
+		return hasExpired
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		return "unsuitable certificate purpose"
+		return badPurpose
 	case errors.As(err, &invalid) && invalid.Reason == x509.NotAuthorizedToSign:
-		return "invalid CA certificate"
+		return noAuthority
 	case leaf != nil && leaf.Issuer.String() == leaf.Subject.String():
-		return "self-signed certificate"
+		return selfSigned
 	}
 	if last, parseErr := x509.ParseCertificate(cert.Certificate[len(cert.Certificate)-1]); parseErr == nil && last.Issuer.String() == last.Subject.String() {
-		return "self-signed certificate in certificate chain"
+		return selfSignedInChain
 	}
-	return "unable to get local issuer certificate"
+	return noIssuer
 }
 
 // certificateFile has the certificates of the authorities that the programs of an image trust.

@@ -64,6 +64,8 @@ func TestTLSPrograms(t *testing.T) {
 		{name: "a trusted authority", script: trust + "curl -s --cacert /ca.pem https://web:80/a", cert: cert, out: "GET /a\n"},
 		{name: "the environment", script: trust + "SSL_CERT_FILE=/ca.pem curl -s https://web:80/a", cert: cert, out: "GET /a\n"},
 		{name: "the image's authorities", script: trust + "mkdir -p /etc/ssl/certs; cp /ca.pem /etc/ssl/certs/ca-certificates.crt; curl -s https://web:80/a", cert: cert, out: "GET /a\n"},
+		{name: "curl -k of an unknown authority", script: "curl -sko /dev/null -w '%{ssl_verify_result}' https://web:80/", cert: cert, out: "20"},
+		{name: "the result of the check", script: "curl -so /dev/null -w '%{ssl_verify_result}' https://web:80/", cert: lone, code: 60, out: "18"},
 		{name: "an unknown authority", script: "curl -sS https://web:80/", cert: cert, code: 60, err: "curl: (60) SSL certificate problem: unable to get local issuer certificate" + distrust + "\n"},
 		{name: "no authority", script: "curl -sS https://web:80/", cert: lone, code: 60, err: "curl: (60) SSL certificate problem: self-signed certificate" + distrust + "\n"},
 		{name: "a trusted one of its own", script: "cat > /own.pem <<'END'\n" + own + "END\ncurl -s --cacert /own.pem https://web:80/", cert: lone, out: "GET /\n"},

@@ -73,7 +73,7 @@ func SocketAt(e Pod, path *reach.Path) *box.Socket {
 }
 
 // garbler is a ResponseWriter that gets bytes that are no answer of HTTP.
-type garbler interface{ Garbled() }
+type garbler interface{ Garbled(all io.Reader) }
 
 // maxSocketBody bounds the body of a request to a program that listens.
 const maxSocketBody = 1 << 20
@@ -109,10 +109,11 @@ func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
 		fails(!errors.Is(err, io.EOF))
 		return
 	}
-	rs, err := http.ReadResponse(begin, r)
+	var seen bytes.Buffer // what is no answer of HTTP is shown whole
+	rs, err := http.ReadResponse(bufio.NewReader(io.TeeReader(begin, &seen)), r)
 	if err != nil {
 		if g, ok := w.(garbler); ok {
-			g.Garbled()
+			g.Garbled(io.MultiReader(&seen, begin))
 			return
 		}
 		fails(false)
