@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,9 +26,13 @@ const (
 	clusterPath = pagePath + "cluster"
 	// sharedPath is the prefix of the API server's paths whose watches pages share.
 	sharedPath = pagePath + "shared"
+	// debuggerPath is loopapi's.
+	debuggerPath = "/minikcm/v1/debugger"
 
 	// pageHeader is set by the page's requests. Browsers let no page of another origin set it.
 	pageHeader = "X-Minikcm-Page"
+	// looksHeader is set by answers to a session that only looks.
+	looksHeader = "X-Minikcm-Looks"
 	// maxBody is the size of a request's body that is passed on, in bytes: the API server's.
 	maxBody = 3 << 20
 )
@@ -35,6 +40,7 @@ const (
 var (
 	errHost    = errors.New("the Host header is not a name of this page: open it as http://127.0.0.1 or http://localhost with its port")
 	errSession = apierrors.NewUnauthorized("no session: open the link that \"minikcm up --ui\" printed, or a new one from \"minikcm ui\"")
+	errLooks   = errors.New("this page may only look: its link was made by \"minikcm ui --look\"")
 	errOrigin  = errors.New("the request was not made by this page")
 )
 
@@ -102,7 +108,10 @@ func (s *Server) serveOpen(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case ok:
 		http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: key, Path: pagePath, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	case !s.inSession(r):
+	default:
+		if _, in := s.session(r); in {
+			break
+		}
 		http.Error(w, "This link is not valid, or was used before. Get a new one: minikcm ui", http.StatusForbidden)
 		return
 	}
@@ -117,13 +126,14 @@ func (s *Server) cookie() string {
 	return "minikcm-" + port
 }
 
-func (s *Server) inSession(r *http.Request) bool {
+// session reports whether a request is in a session, and whether that only looks.
+func (s *Server) session(r *http.Request) (looks, in bool) {
 	for _, cookie := range r.CookiesNamed(s.cookie()) {
-		if s.sessions.has(cookie.Value) {
-			return true
+		if looks, in = s.sessions.has(cookie.Value); in {
+			break
 		}
 	}
-	return false
+	return looks, in
 }
 
 // serveFile serves a file of the bundle. The files are no secret: they need no session.
@@ -150,9 +160,15 @@ func (s *Server) serveCluster(w http.ResponseWriter, r *http.Request) {
 // and returns nil.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) *upstream {
 	up := s.upstream.Load()
+	looks, in := s.session(r)
+	if looks {
+		w.Header().Set(looksHeader, "1")
+	}
 	switch {
-	case !s.inSession(r):
+	case !in:
 		minikcm.WriteError(w, errSession)
+	case looks && !onlyReads(r):
+		minikcm.WriteError(w, apierrors.NewForbidden(schema.GroupResource{}, "", errLooks))
 	case !s.ownRequest(r):
 		minikcm.WriteError(w, apierrors.NewForbidden(schema.GroupResource{}, "", errOrigin))
 	case up == nil:
@@ -162,6 +178,31 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) *upstream {
 		return up
 	}
 	return nil
+}
+
+// reaching are the subresources by which a GET reaches the programs of a pod, Service or node.
+var reaching = []string{"attach", "exec", "portforward", "proxy"}
+
+// onlyReads reports whether a request changes nothing. The debugger's stream holds the cluster's work, and a connection of the
+// cluster's paths that is upgraded is one to a program.
+func onlyReads(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	at, cluster := strings.CutPrefix(path.Clean(r.URL.Path), clusterPath)
+	if !cluster {
+		return true // a shared watch
+	}
+	if r.Header.Get("Upgrade") != "" || strings.HasPrefix(at, debuggerPath) && r.URL.RawQuery != "" {
+		return false
+	}
+	parts := strings.Split(at, "/")
+	for i := 2; i < len(parts); i++ {
+		if slices.Contains([]string{"pods", "services", "nodes"}, parts[i-2]) && slices.Contains(reaching, parts[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // ownRequest reports whether the page itself made a request. A WebSocket cannot have a header

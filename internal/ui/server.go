@@ -80,8 +80,11 @@ func Listen(ctx context.Context, opts Options) (*Server, error) {
 }
 
 // Link returns a new URL that opens a session once.
-func (s *Server) Link() string {
-	return "http://" + s.address + openPath + "?token=" + s.sessions.newToken()
+func (s *Server) Link() string { return s.link(false) }
+
+// link is Link for a session that only looks, too.
+func (s *Server) link(looks bool) string {
+	return "http://" + s.address + openPath + "?token=" + s.sessions.newToken(looks)
 }
 
 // Address returns the IP address and port of the page.

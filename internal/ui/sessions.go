@@ -13,24 +13,32 @@ const (
 	maxSessions = 128
 )
 
-type digest [sha256.Size]byte
+// secret is a token or key by its digest. A session that only looks can read, and nothing else.
+type secret struct {
+	digest [sha256.Size]byte
+	looks  bool
+}
+
+func newSecret(text string, looks bool) secret {
+	return secret{digest: sha256.Sum256([]byte(text)), looks: looks}
+}
 
 // sessions holds the digests of the links' tokens and of the sessions' keys. Looking up a
 // digest takes a time that says nothing about the secret.
 type sessions struct {
 	mu     sync.Mutex
-	tokens []digest
-	keys   []digest
+	tokens []secret
+	keys   []secret
 }
 
 func newSessions() *sessions { return &sessions{} }
 
 // newToken returns a token that begins one session.
-func (s *sessions) newToken() string {
+func (s *sessions) newToken(looks bool) string {
 	token := rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tokens = appendBounded(s.tokens, token, maxTokens)
+	s.tokens = appendBounded(s.tokens, newSecret(token, looks), maxTokens)
 	return token
 }
 
@@ -39,27 +47,33 @@ func (s *sessions) newToken() string {
 func (s *sessions) begin(token string) (key string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.tokens, digest(sha256.Sum256([]byte(token))))
+	i := find(s.tokens, token)
 	if i < 0 {
 		return "", false
 	}
+	looks := s.tokens[i].looks
 	s.tokens = slices.Delete(s.tokens, i, i+1)
 	key = rand.Text()
-	s.keys = appendBounded(s.keys, key, maxSessions)
+	s.keys = appendBounded(s.keys, newSecret(key, looks), maxSessions)
 	return key, true
 }
 
-// has reports whether a session has the key.
-func (s *sessions) has(key string) bool {
-	sum := digest(sha256.Sum256([]byte(key)))
+// has reports whether a session has the key, and whether it only looks.
+func (s *sessions) has(key string) (looks, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.keys, sum)
+	i := find(s.keys, key)
+	return i >= 0 && s.keys[i].looks, i >= 0
 }
 
-func appendBounded(all []digest, secret string, limit int) []digest {
+func find(all []secret, text string) int {
+	digest := newSecret(text, false).digest
+	return slices.IndexFunc(all, func(s secret) bool { return s.digest == digest })
+}
+
+func appendBounded(all []secret, one secret, limit int) []secret {
 	if len(all) >= limit {
 		all = slices.Delete(all, 0, len(all)-limit+1)
 	}
-	return append(all, digest(sha256.Sum256([]byte(secret))))
+	return append(all, one)
 }

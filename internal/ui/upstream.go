@@ -1,8 +1,8 @@
 package ui
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httputil"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"minikcm.dev/minikcm"
+	"minikcm.dev/minikcm/internal/openrequests"
 	"minikcm.dev/minikcm/internal/ui/feeds"
 )
 
@@ -25,7 +26,7 @@ const (
 	Path    = "/minikcm/v1/" + Feature
 )
 
-// Opened is the response to a POST to Path.
+// Opened is the response to a POST to Path. With look=true, the page may only look.
 type Opened struct {
 	// Link opens the page once.
 	Link string `json:"link"`
@@ -134,9 +135,13 @@ func (s service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		minikcm.WriteError(w, apierrors.NewMethodNotSupported(schema.GroupResource{Group: "minikcm.dev", Resource: Feature}, strings.ToLower(r.Method)))
 	default:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(Opened{Link: s.server.Link()}) // fails only if the client is gone
+		query, err := openrequests.Parameters(r, "look")
+		looks, bad := openrequests.Boolean(query, "look")
+		if err = cmp.Or(err, bad); err != nil {
+			minikcm.WriteError(w, err)
+			return
+		}
+		openrequests.Answer(w, http.StatusCreated, Opened{Link: s.server.link(looks)})
 	}
 }
 

@@ -37,6 +37,7 @@ export async function request(method: string, path: string, body?: unknown, sign
   }
   if (signal) init.signal = signal;
   const response = await fetch(prefix + path, init);
+  if (response.headers.has("X-Minikcm-Looks") && globalThis.document) document.documentElement.dataset.looks = "";
   if (!response.ok) throw await failure(response);
   return response;
 }
