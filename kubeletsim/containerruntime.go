@@ -39,10 +39,22 @@ func (e *podEntry) See() containers.Shown {
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
-	if at := e.images.Changes(); e.seenOf != e.pod || e.seenAt != at {
-		e.seen, e.seenOf, e.seenAt = e.images.Annotate(e.pod), e.pod, at
+	return containers.Shown{Pod: e.annotate(e.pod), State: e.shown, Gone: !e.goneAt.IsZero(), GoneAt: e.goneAt, Changed: e.changed}
+}
+
+// annotated returns the pod with what its images' profiles say.
+func (e *podEntry) annotated(pod *corev1.Pod) *corev1.Pod {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.annotate(pod)
+}
+
+// annotate keeps the last result. It requires the lock.
+func (e *podEntry) annotate(pod *corev1.Pod) *corev1.Pod {
+	if at := e.images.Changes(); e.seenOf != pod || e.seenAt != at {
+		e.seen, e.seenOf, e.seenAt = e.images.Annotate(pod), pod, at
 	}
-	return containers.Shown{Pod: e.seen, State: e.shown, Gone: !e.goneAt.IsZero(), GoneAt: e.goneAt, Changed: e.changed}
+	return e.seen
 }
 
 // Occur passes an occurrence to the pod's worker, and queues the pod.

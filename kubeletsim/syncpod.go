@@ -50,7 +50,7 @@ func (k *podWorker) syncPod(ctx context.Context, key key) error {
 	}
 	serving := ctx
 	ctx = cause.With(ctx, cause.Of(pod))
-	annotated := k.images.Annotate(pod)
+	annotated := e.annotated(pod)
 	if !e.known {
 		e.known = true
 		if !k.statics.resume(n, e, pod) {

@@ -3,7 +3,6 @@ package reach
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -111,9 +110,15 @@ func (c *Cluster) Matrix(a *MatrixAsk, complete func(*Query), each func(func()) 
 
 // plan returns a matrix with its ends, and without cells.
 func (c *Cluster) plan(a *MatrixAsk) (*Matrix, error) {
-	pods := map[MatrixEnd][]*corev1.Pod{}
+	pods, empty := map[MatrixEnd][]*corev1.Pod{}, map[string]bool{}
+	for _, namespace := range a.Namespaces {
+		empty[namespace] = true
+	}
 	for of, pod := range c.known {
-		if attached(pod) && len(PodAddresses(pod)) > 0 && (len(a.Namespaces) == 0 || slices.Contains(a.Namespaces, of.Namespace)) {
+		if _, wanted := empty[of.Namespace]; attached(pod) && len(PodAddresses(pod)) > 0 && (wanted || len(a.Namespaces) == 0) {
+			if wanted {
+				empty[of.Namespace] = false
+			}
 			end := MatrixEnd{Namespace: of.Namespace, Name: ends.Owner(pod)}
 			pods[end] = append(pods[end], pod)
 		}
@@ -122,7 +127,7 @@ func (c *Cluster) plan(a *MatrixAsk) (*Matrix, error) {
 		return nil, &InvalidError{fmt.Sprintf("%d workloads have %d connections, of which a matrix has at most %d: name fewer namespaces", len(pods), n*n, maxMatrix)}
 	}
 	for _, namespace := range a.Namespaces {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(pods)), func(end MatrixEnd) bool { return end.Namespace == namespace }) {
+		if empty[namespace] {
 			return nil, &NotFoundError{"a pod with an address in namespace " + namespace}
 		}
 	}

@@ -249,8 +249,12 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	}
 	own, added := pod.Annotations, map[string]string(nil)
 	for _, ref := range podspec.Containers(pod) {
-		for _, page := range b.order {
-			if page.content.Known && page.isOf(ref.Container) {
+		for i := range b.order {
+			page := &b.order[i]
+			if !page.isOf(ref.Container) {
+				continue
+			}
+			if page.content.Known {
 				if added == nil {
 					added = map[string]string{}
 				}
@@ -272,7 +276,7 @@ func (b *Profiles) Annotate(pod *corev1.Pod) *corev1.Pod {
 	return &annotated
 }
 
-// addTo adds the annotations of the profile that a container does not have.
+// addTo adds the annotations of the profile, which describes the container's image, that the container does not have.
 func (p *profile) addTo(added, own map[string]string, ref podspec.Container) map[string]string {
 	for key, value := range p.annotationsFor(ref.Container) {
 		name := key + "." + ref.Name
@@ -316,11 +320,8 @@ func (p *profile) isOf(c *corev1.Container) bool {
 	return slices.ContainsFunc(spellings(c.Image), func(image string) bool { return matches(p.image, image) })
 }
 
-// annotationsFor returns the annotations of the profile that apply to a container.
+// annotationsFor returns the annotations of the profile that apply to a container of an image that it describes.
 func (p *profile) annotationsFor(c *corev1.Container) map[string]string {
-	if !p.isOf(c) {
-		return nil
-	}
 	runs := len(c.Command) == 0
 	if len(p.command) > 0 {
 		runs = matches(p.command, strings.Join(podspec.CommandLine(c.Command, c.Args), " "))
