@@ -65,6 +65,8 @@ type settings struct {
 	seed     uint64
 	parallel int
 	ignore   func(kind, namespace, name string) bool
+	// repeats is how often a run with a finding is repeated if it is not exact.
+	repeats int
 }
 
 // Option changes how Run and Replay work.
@@ -115,7 +117,9 @@ func orDefault(d, other time.Duration) time.Duration {
 func Run(t testing.TB, operator Operator, workload Workload, opts ...Option) {
 	t.Helper()
 	h := newHunter(t, operator, workload, opts)
-	h.learn()
+	if err := h.learn(); err != nil {
+		t.Fatalf("hunt: %v", err)
+	}
 	h.hunt()
 	h.report()
 }
@@ -136,6 +140,8 @@ func Replay(t testing.TB, operator Operator, workload Workload, disturbances []s
 		list = append(list, d)
 	}
 	h := newHunter(t, operator, workload, opts)
-	h.learn()
+	if err := h.learn(); err != nil {
+		t.Fatalf("hunt: %v", err)
+	}
 	h.replay(list)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"minikcm.dev/minikcm"
@@ -15,12 +16,20 @@ import (
 // hunter is one call of Run or Replay.
 type hunter struct {
 	settings
-	t        testing.TB
+	t        testing.TB // nil if the operator is a program
 	operator Operator
 	workload Workload
 
+	// attempt makes a run. It is exact if one seed gives one course.
+	attempt func(seed uint64, steps []Step, disturbances []Disturbance) *outcome
+	exact   bool
+	// stopped reports whether no more runs are to begin, and progressed is called after each; nil: none is.
+	stopped    func() bool
+	progressed func(Progress)
+
 	identity *minikcm.Identity
 	base     *outcome // undisturbed
+	points   []Point  // of the undisturbed runs
 	// noise are the places in which undisturbed runs of other seeds end differently.
 	noise map[string]bool
 	// tried counts the disturbed runs, unmet those whose write did not occur.
@@ -37,6 +46,8 @@ type finding struct {
 	verdict verdict
 	// runs counts the disturbed runs that end like this.
 	runs int
+	// repeated counts the repetitions of a run that is not exact, and cameBack those that ended like this.
+	repeated, cameBack int
 }
 
 func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option) *hunter {
@@ -48,42 +59,58 @@ func newHunter(t testing.TB, operator Operator, workload Workload, opts []Option
 		t.Fatal("hunt: the workload has no steps")
 	}
 	operator.User = cmp.Or(operator.User, DefaultUser)
-	return &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}}
+	h := &hunter{settings: newSettings(opts), t: t, operator: operator, workload: workload, noise: map[string]bool{}, exact: true}
+	h.attempt = h.try
+	first := newTrialTB(t)
+	first.within(func() { h.identity = h.newCluster(first, h.seed, nil).Identity() })
+	if failure := first.failure(); failure != "" {
+		t.Fatalf("hunt: %s", failure)
+	}
+	return h
 }
 
 // otherSeeds is how many undisturbed runs of other seeds show what only depends on the order of work.
 const otherSeeds = 3
 
 // learn makes the undisturbed runs.
-func (h *hunter) learn() {
-	h.t.Helper()
-	first := newTrialTB(h.t)
-	first.within(func() { h.identity = h.newCluster(first, h.seed, nil).Identity() })
-	if failure := first.failure(); failure != "" {
-		h.t.Fatalf("hunt: %s", failure)
-	}
+func (h *hunter) learn() error {
 	runs := make([]*outcome, 2+otherSeeds)
+	var failed atomic.Bool
 	h.inParallel(len(runs), func(i int) {
-		runs[i] = h.try(h.seed+uint64(max(i-1, 0)), h.workload.Steps, nil)
+		if failed.Load() { // as the others would
+			return
+		}
+		runs[i] = h.attempt(h.seed+uint64(max(i-1, 0)), h.workload.Steps, nil)
+		if runs[i].failure != "" {
+			failed.Store(true)
+		}
 	})
 	h.base = runs[0]
 	for _, run := range runs {
-		if run.failure != "" {
-			h.t.Fatalf("hunt: the undisturbed run fails: %s%s", run.failure, indented(tail(run.calls)))
+		if run != nil && run.failure != "" {
+			return fmt.Errorf("the undisturbed run fails: %s%s", run.failure, indented(tail(run.calls)))
 		}
 	}
-	if i, differ := firstDifference(runs[0].calls, runs[1].calls); differ {
-		h.t.Fatalf("hunt: two undisturbed runs of one seed differ: the operator uses something that the seed does not determine, such as the machine's clock or the order of a map:%s\nin the other run:%s",
+	if i, differ := firstDifference(runs[0].calls, runs[1].calls); differ && h.exact {
+		return fmt.Errorf("two undisturbed runs of one seed differ: the operator uses something that the seed does not determine, such as the machine's clock or the order of a map:%s\nin the other run:%s",
 			indented(around(runs[0].calls, i)), indented(around(runs[1].calls, i)))
 	}
-	if len(h.base.points()) == 0 {
-		h.t.Fatalf("hunt: %s made no write in the undisturbed run, so there is nothing to disturb: see whether Operator.User is the user of its requests", h.operator.User)
+	h.points = h.base.points()
+	if !h.exact {
+		for _, run := range runs[1:] {
+			met := run.points()
+			h.points = slices.DeleteFunc(h.points, func(p Point) bool { return !slices.Contains(met, p) })
+		}
+	}
+	if len(h.points) == 0 {
+		return fmt.Errorf("%s made no write in the undisturbed run, so there is nothing to disturb: see whether Operator.User is the user of its requests", h.operator.User)
 	}
 	for _, run := range runs[1:] {
 		for _, d := range differences(run.state, h.base.state) {
 			h.noise[d.place()] = true
 		}
 	}
+	return nil
 }
 
 // firstDifference returns the number of the first call in which two runs differ.
@@ -109,7 +136,7 @@ func (o *outcome) points() []Point {
 
 // hunt makes the disturbed runs.
 func (h *hunter) hunt() {
-	singles := plan(h.base.points(), watchedOf(h.base))
+	singles := plan(h.points, watchedOf(h.base))
 	list := make([][]Disturbance, 0, h.trials)
 	for _, d := range singles {
 		list = append(list, []Disturbance{d})
@@ -120,26 +147,46 @@ func (h *hunter) hunt() {
 	}
 	list = list[:min(len(list), h.trials)]
 	outcomes := make([]*outcome, len(list))
-	h.inParallel(len(list), func(i int) { outcomes[i] = h.try(h.seed, h.workload.Steps, list[i]) })
-	for _, o := range outcomes { // in the order of the plan, so that one seed finds the same
-		h.tried++
-		if len(o.unmet) > 0 {
-			h.unmet++
+	verdicts := make([]verdict, len(list))
+	tried := newTally(len(list), len(h.points))
+	h.inParallel(len(list), func(i int) {
+		if h.stopped != nil && h.stopped() {
+			return
 		}
-		v := h.judge(o, h.base)
-		if !v.bad() {
-			continue
+		o := h.attempt(h.seed, h.workload.Steps, list[i])
+		outcomes[i], verdicts[i] = o, h.judge(o, h.base)
+		if !verdicts[i].bad() {
+			o.record, o.state = nil, nil
 		}
-		same := slices.IndexFunc(h.findings, func(f *finding) bool { return f.verdict.signature() == v.signature() })
-		if same >= 0 {
-			h.findings[same].runs++
-			continue
+		if p := tried.add(list[i], verdicts[i]); h.progressed != nil {
+			h.progressed(p)
 		}
-		h.findings = append(h.findings, &finding{first: o, steps: h.workload.Steps, verdict: v, runs: 1})
+	})
+	for i, o := range outcomes { // in the order of the plan, so that one seed finds the same
+		if o != nil {
+			h.add(o, verdicts[i])
+		}
 	}
 	for _, f := range h.findings {
 		h.shrink(f)
 	}
+}
+
+// add counts a disturbed run, whose end may be a finding.
+func (h *hunter) add(o *outcome, v verdict) {
+	h.tried++
+	if len(o.unmet) > 0 {
+		h.unmet++
+	}
+	if !v.bad() {
+		return
+	}
+	same := slices.IndexFunc(h.findings, func(f *finding) bool { return f.verdict.signature() == v.signature() })
+	if same >= 0 {
+		h.findings[same].runs++
+		return
+	}
+	h.findings = append(h.findings, &finding{first: o, steps: h.workload.Steps, verdict: v, runs: 1})
 }
 
 func watchedOf(o *outcome) []string {

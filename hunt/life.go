@@ -15,7 +15,6 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/clock"
-	"minikcm.dev/minikcm/minikcmtest"
 )
 
 const (
@@ -54,7 +53,7 @@ func (c Call) String() string {
 
 // course records the acts of the operator in one run, and disturbs them. Its methods are safe for concurrent use.
 type course struct {
-	cluster *minikcmtest.Cluster
+	cluster *minikcm.Cluster
 	ledger  *clock.Ledger
 	wake    func() // makes the driver look at crashed
 
@@ -86,7 +85,7 @@ type life struct {
 	stale, leaves map[string]int64
 }
 
-func newCourse(cluster *minikcmtest.Cluster, planned []Disturbance) *course {
+func newCourse(cluster *minikcm.Cluster, planned []Disturbance) *course {
 	c := &course{
 		cluster: cluster, ledger: cluster.Ledger(), begin: cluster.Clock().Now(), planned: slices.Clone(planned),
 		met: map[Point]int{}, watched: map[string]bool{}, wake: func() {},

@@ -10,7 +10,7 @@ import (
 func TestStaleForOneLife(t *testing.T) {
 	t.Parallel()
 	write := Point{Verb: "create", Resource: "pods", Name: "a", Nth: 1}
-	c := newCourse(minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)),
+	c := newCourse(minikcmtest.New(t, minikcmtest.WithVirtualTime(), minikcmtest.WithNodes(0)).Cluster,
 		[]Disturbance{{Action: StaleRestart, At: write, Since: write, Resource: "pods"}})
 	first := c.begins()
 	if _, action := first.meets(Point{Verb: "create", Resource: "pods", Name: "a"}); action != StaleRestart {

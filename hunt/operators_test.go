@@ -28,22 +28,29 @@ func shop(name string, tills int) *corev1.ConfigMap {
 	}
 }
 
+// reconciling reconciles a shop, which is nil if it is gone.
+type reconciling func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error)
+
+// setUp adds the operator to a manager.
+func (r reconciling) setUp(mgr ctrl.Manager) error {
+	k := mgr.GetClient()
+	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Owns(&corev1.Secret{}).Complete(reconcile.Func(
+		func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			s := &corev1.ConfigMap{}
+			if err := k.Get(ctx, req.NamespacedName, s); apierrors.IsNotFound(err) {
+				s = nil
+			} else if err != nil || s.Labels["kind"] != "shop" {
+				return ctrl.Result{}, err
+			}
+			return r(ctx, k, s, req)
+		}))
+}
+
 // operatorOf returns an operator of shops with a reconcile.
-func operatorOf(reconciled func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error)) hunt.Operator {
+func operatorOf(reconciled reconciling) hunt.Operator {
 	return hunt.Operator{Start: func(t testing.TB, cluster *minikcmtest.Cluster) func() error {
 		mgr := ctrltest.NewManager(t, cluster, ctrl.Options{})
-		k := mgr.GetClient()
-		err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Owns(&corev1.Secret{}).Complete(reconcile.Func(
-			func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-				s := &corev1.ConfigMap{}
-				if err := k.Get(ctx, req.NamespacedName, s); apierrors.IsNotFound(err) {
-					s = nil
-				} else if err != nil || s.Labels["kind"] != "shop" {
-					return ctrl.Result{}, err
-				}
-				return reconciled(ctx, k, s, req)
-			}))
-		if err != nil {
+		if err := reconciled.setUp(mgr); err != nil {
 			t.Fatal(err)
 		}
 		return ctrltest.Start(t, mgr)
@@ -51,7 +58,9 @@ func operatorOf(reconciled func(ctx context.Context, k client.Client, s *corev1.
 }
 
 // sound is an operator without a bug: it makes what is missing by names that follow from the shop's.
-var sound = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
+var sound = operatorOf(reconcileSound)
+
+func reconcileSound(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
 	if s == nil || s.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
@@ -70,7 +79,7 @@ var sound = operatorOf(func(ctx context.Context, k client.Client, s *corev1.Conf
 	}
 	s.Data["open"] = s.Data["tills"]
 	return ctrl.Result{}, k.Update(ctx, s)
-})
+}
 
 // forgetful creates a till by a generated name, and notes the name in a second write.
 var forgetful = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, _ ctrl.Request) (ctrl.Result, error) {
@@ -108,7 +117,9 @@ var counting = operatorOf(func(ctx context.Context, k client.Client, s *corev1.C
 })
 
 // edged deletes the till of a shop when it sees that the shop is gone, which it sees once.
-var edged = operatorOf(func(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error) {
+var edged = operatorOf(reconcileEdged)
+
+func reconcileEdged(ctx context.Context, k client.Client, s *corev1.ConfigMap, req ctrl.Request) (ctrl.Result, error) {
 	till := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: "till-of-" + req.Name}}
 	if s == nil {
 		return ctrl.Result{}, client.IgnoreNotFound(k.Delete(ctx, till))
@@ -118,7 +129,7 @@ var edged = operatorOf(func(ctx context.Context, k client.Client, s *corev1.Conf
 		err = nil
 	}
 	return ctrl.Result{}, err
-})
+}
 
 func create(objects ...client.Object) hunt.Step {
 	return hunt.Step{Name: "create " + objects[0].GetName(), Do: func(ctx context.Context, c *minikcmtest.Cluster) error {

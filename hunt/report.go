@@ -37,7 +37,7 @@ func (h *hunter) report() {
 	for i, f := range h.findings {
 		h.t.Errorf("hunt: finding %d of %d: %s", i+1, len(h.findings), h.story(f))
 	}
-	h.t.Logf("hunt: %d writes of the operator, %d disturbed runs (in %d of them the write did not occur), %d findings", len(h.base.points()), h.tried, h.unmet, len(h.findings))
+	h.t.Logf("hunt: %d writes of the operator, %d disturbed runs (in %d of them the write did not occur), %d findings", len(h.points), h.tried, h.unmet, len(h.findings))
 }
 
 const (
@@ -66,6 +66,10 @@ func (h *hunter) story(f *finding) string {
 	}
 	if f.runs > 1 {
 		fmt.Fprintf(&b, "  %d of the runs end like this.\n", f.runs)
+	}
+	if !h.exact {
+		fmt.Fprintf(&b, "  It came back in %d of %d repetitions.\n", f.cameBack, f.repeated)
+		return b.String()
 	}
 	b.WriteString("  Repeat it, and keep it as a test of the repair:\n    hunt.Replay(t, operator, workload, []string{\n")
 	for _, d := range f.first.disturbances {
@@ -110,7 +114,7 @@ func firstDivergence(disturbed, base []Call) (i int, differ bool) {
 // replay runs the workload with disturbances once, and fails the test with the finding.
 func (h *hunter) replay(list []Disturbance) {
 	h.t.Helper()
-	o := h.try(h.seed, h.workload.Steps, list)
+	o := h.attempt(h.seed, h.workload.Steps, list)
 	if len(o.unmet) > 0 {
 		h.t.Fatalf("hunt: the write of %q does not occur in this workload. The operator's writes:%s", o.unmet[0], indented(clip(o.calls)))
 	}

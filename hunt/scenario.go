@@ -22,30 +22,40 @@ const leeway = 2 * (restartDelay + holdTime)
 // scenario must have virtual time, and run no other programs. ScenarioFile fails the test if the file cannot be read.
 func ScenarioFile(t testing.TB, path string) Workload {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("hunt: reading the scenario: %v", err)
-	}
-	w := Workload{scenario: &scenarioFile{path, data}}
-	s, err := w.scenario.parse()
+	w, err := readScenario(path, nil)
 	if err != nil {
 		t.Fatalf("hunt: %v", err)
+	}
+	return w
+}
+
+// readScenario is ScenarioFile with values of the scenario's variables.
+func readScenario(path string, set map[string]string) (w Workload, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return w, fmt.Errorf("reading the scenario: %w", err)
+	}
+	w.scenario = &scenarioFile{path, data, set}
+	s, err := w.scenario.parse()
+	if err != nil {
+		return w, err
 	}
 	for i, title := range spec.Titles(s.Spec.Steps) {
 		w.Steps = append(w.Steps, Step{Name: title, index: i})
 	}
-	return w
+	return w, nil
 }
 
 // scenarioFile is a file with a scenario.
 type scenarioFile struct {
 	path string
 	data []byte
+	set  map[string]string
 }
 
 // parse reads the scenario. A run keeps state in it, so each run has its own.
 func (f *scenarioFile) parse() (*scenarios.Scenario, error) {
-	found, err := scenarios.Parse(f.path, f.data, nil)
+	found, err := scenarios.Parse(f.path, f.data, f.set)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +91,7 @@ func (r *trial) runScenario(ctx context.Context, s *scenarios.Scenario) error {
 	if err != nil {
 		return err
 	}
+	r.out.record = result.Run
 	return result.Failure
 }
 

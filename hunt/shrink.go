@@ -1,6 +1,9 @@
 package hunt
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // shrink removes disturbances and steps from a finding as long as the run ends in the same way.
 func (h *hunter) shrink(f *finding) {
@@ -9,6 +12,10 @@ func (h *hunter) shrink(f *finding) {
 		if !h.still(f, f.steps, fewer) {
 			i++
 		}
+	}
+	if !h.exact { // a run takes seconds, and its steps wait for each other
+		h.repeatFinding(f)
+		return
 	}
 	for i := len(f.steps) - 1; i >= 0 && len(f.steps) > 1; i-- {
 		h.still(f, slices.Delete(slices.Clone(f.steps), i, i+1), f.first.disturbances)
@@ -19,15 +26,27 @@ func (h *hunter) shrink(f *finding) {
 func (h *hunter) still(f *finding, steps []Step, disturbances []Disturbance) bool {
 	base := h.base
 	if len(steps) != len(h.workload.Steps) {
-		if base = h.try(h.seed, steps, nil); base.failure != "" {
+		if base = h.attempt(h.seed, steps, nil); base.failure != "" {
 			return false
 		}
 	}
-	o := h.try(h.seed, steps, disturbances)
+	o := h.attempt(h.seed, steps, disturbances)
 	v := h.judge(o, base)
 	if len(o.unmet) > 0 || v.signature() != f.verdict.signature() {
 		return false
 	}
 	f.first, f.steps, f.verdict = o, steps, v
 	return true
+}
+
+// repeatFinding counts how often a run that is not exact ends as the finding does.
+func (h *hunter) repeatFinding(f *finding) {
+	var cameBack atomic.Int64
+	h.inParallel(h.repeats, func(int) {
+		o := h.attempt(h.seed, f.steps, f.first.disturbances)
+		if v := h.judge(o, h.base); v.signature() == f.verdict.signature() {
+			cameBack.Add(1)
+		}
+	})
+	f.repeated, f.cameBack = h.repeats, int(cameBack.Load())
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/comparison"
-	"minikcm.dev/minikcm/minikcmtest"
 )
 
 // state are the objects of a cluster, with names that are the same in all runs.
@@ -26,7 +26,7 @@ type state map[comparison.Key]map[string]any
 var notState = []string{"events", "leases", "nodes", "csinodes", "apiservices", "flowschemas", "prioritylevelconfigurations"}
 
 // captureState reads the objects of all resources that were written.
-func captureState(ctx context.Context, cluster *minikcmtest.Cluster, ignore func(kind, namespace, name string) bool) (state, error) {
+func captureState(ctx context.Context, cluster *minikcm.Cluster, ignore func(kind, namespace, name string) bool) (state, error) {
 	client, err := dynamic.NewForConfig(cluster.Config())
 	if err != nil {
 		return nil, err

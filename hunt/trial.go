@@ -10,6 +10,7 @@ import (
 
 	"minikcm.dev/minikcm"
 	"minikcm.dev/minikcm/internal/inflight"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
 	"minikcm.dev/minikcm/minikcmtest"
 	"minikcm.dev/minikcm/scenarios"
 )
@@ -28,6 +29,8 @@ type outcome struct {
 	failure string
 	// state are the objects at the end.
 	state state
+	// record is the record of a scenario's run; nil if there is none, or if it is not kept.
+	record *runrecord.Run
 	// late counts the operator's writes in the last part of the run, in which it should rest.
 	late int
 }
@@ -67,7 +70,7 @@ func (r *trial) run(ctx context.Context) error {
 	if len(r.operator.CRDs) > 0 {
 		r.cluster.CreateCRDs(r.operator.CRDs...)
 	}
-	r.course = newCourse(r.cluster, r.out.disturbances)
+	r.course = newCourse(r.cluster.Cluster, r.out.disturbances)
 	r.cluster.WrapClients(func(user string, next http.RoundTripper) http.RoundTripper {
 		if user != r.operator.User {
 			return next
@@ -97,7 +100,7 @@ func (r *trial) run(ctx context.Context) error {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	if r.out.state, err = captureState(ctx, r.cluster, r.ignore); err != nil {
+	if r.out.state, err = captureState(ctx, r.cluster.Cluster, r.ignore); err != nil {
 		return fmt.Errorf("reading the state at the end: %w", err)
 	}
 	return nil
@@ -135,13 +138,17 @@ func (h *hunter) newCluster(t testing.TB, seed uint64, scenario *scenarios.Scena
 
 // note keeps what the operator did, however the run ends.
 func (r *trial) note() {
-	c := r.course
+	if err := r.course.note(r.out); err != nil {
+		r.t.Errorf("%v", err)
+	}
+}
+
+// note keeps what the operator did in an outcome. The error is about a request that could not be read.
+func (c *course) note(out *outcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.out.calls, r.out.watched, r.out.unmet = c.calls, c.watched, c.planned
-	if c.failure != nil {
-		r.t.Errorf("%v", c.failure)
-	}
+	out.calls, out.watched, out.unmet = c.calls, c.watched, c.planned
+	return c.failure
 }
 
 // begin starts the operator. Its Start may end its goroutine, which must not be the one that runs the scenario.

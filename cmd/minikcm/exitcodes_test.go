@@ -76,6 +76,7 @@ var exitCodes = map[string]exits{
 	"fault PART":            {"the fault has happened", "it failed", "130 with `--wait`"},
 	"fit":                   {"one more replica fits, or all that `--replicas` asks for", "it does not fit", uncertainAnswer},
 	"help":                  {yes: shown},
+	"hunt":                  {"there is no finding", "there is a finding; or there was no hunt, since the operator does not start or come to rest", "130"},
 	"images":                {yes: shown},
 	"kubectl":               {"kubectl's", "kubectl's", "those of kubectl, whose wrong flags and arguments end with 1; 2: KUBECONFIG cannot be used"},
 	"list":                  {shown, "the registry cannot be read", ""},

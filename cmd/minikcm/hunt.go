@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"minikcm.dev/minikcm/hunt"
+	"minikcm.dev/minikcm/internal/scenario/runrecord"
+)
+
+// huntFlags are the flags of "minikcm hunt".
+type huntFlags struct {
+	hunt.Binary
+	operator string
+	output   string
+	outputs  outputs
+}
+
+func newHunt() *cobra.Command {
+	f := &huntFlags{}
+	cmd := &cobra.Command{
+		Use:   "hunt --operator COMMAND SCENARIO",
+		Short: "Find bugs of an operator by disturbing its requests",
+		Long: `Run a scenario beside an operator again and again, each time on a new cluster and with a
+disturbance at one of the operator's writes: the operator is killed before or after it, the
+write fails or its answer is lost, events come late, or the next life of the operator sees
+an older state. A run that ends in another state than undisturbed, or in which a check of the
+scenario fails, is a finding. Each finding is repeated, and one that does not come back is
+listed as such.
+
+The command is run by the shell, with KUBECONFIG set; it must not be in another container.
+Custom resource definitions can be in spec.cluster.objects of the scenario. The clocks of
+the clusters run faster than the machine's, by --speed.
+
+The exit code is 1 if there are findings.`,
+		Example: `  minikcm hunt --operator bin/manager scenario.yaml
+  minikcm hunt --operator 'bin/manager --leader-elect=false' scenario.yaml --budget 20m --junit hunt.xml`,
+		Args: oneArg("the file of a scenario"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Scenario = args[0]
+			if err := f.check(); err != nil {
+				return badInput{err}
+			}
+			return f.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.operator, "operator", "", "command that runs the operator (required)")
+	flags.DurationVar(&f.Budget, "budget", 5*time.Minute, "time after which no new run begins")
+	flags.IntVar(&f.Trials, "trials", 500, "largest number of disturbed runs")
+	flags.IntVar(&f.Repeats, "repeat", 5, "number of repetitions of each finding")
+	flags.IntVar(&f.Parallel, "parallel", runtime.GOMAXPROCS(0), "number of runs at the same time")
+	flags.Uint64Var(&f.Seed, "seed", 1, "seed of the clusters, and of the pairs of disturbances")
+	flags.Float64Var(&f.Speed, "speed", 10, "how much faster the clusters' clocks run than the machine's")
+	flags.StringToStringVar(&f.Set, "set", nil, "set a variable of the scenario: --set name=value")
+	flags.StringVarP(&f.output, "output", "o", "text", "text or json")
+	flags.StringVar(&f.outputs.junit, "junit", "", "write a JUnit XML report to this file")
+	flags.StringVar(&f.outputs.html, "html", "", "write an HTML report of the findings' runs to this file")
+	flags.StringVar(&f.outputs.sarif, "sarif", "", "write the findings to this file in SARIF")
+	return cmd
+}
+
+func (f *huntFlags) check() error {
+	switch {
+	case f.operator == "":
+		return fmt.Errorf("--operator is missing: the command that runs the operator, such as --operator bin/manager")
+	case f.output != "text" && f.output != "json":
+		return fmt.Errorf("--output=%s: must be text or json", f.output)
+	case f.Budget <= 0:
+		return fmt.Errorf("--budget must be more than 0, not %v", f.Budget)
+	case f.Trials < 1, f.Repeats < 1, f.Parallel < 1:
+		return fmt.Errorf("--trials, --repeat and --parallel must be at least 1")
+	case !(f.Speed >= 1 && f.Speed <= 1000):
+		return fmt.Errorf("--speed must be from 1 to 1000, not %v", f.Speed)
+	}
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		return fmt.Errorf("--operator is run by a shell: %w", err)
+	}
+	f.Command = []string{shell, "-c", f.operator}
+	return f.outputs.prepare()
+}
+
+func (f *huntFlags) run(cmd *cobra.Command) error {
+	errOut, terminal := cmd.ErrOrStderr(), isTerminal(cmd.ErrOrStderr())
+	if terminal {
+		_, _ = fmt.Fprint(errOut, "undisturbed runs...")
+		f.Progress = func(p hunt.Progress) {
+			_, _ = fmt.Fprintf(errOut, rewind+"%d of %d writes tried, %d runs, %d findings", p.Tried, p.Points, p.Runs, p.Findings)
+		}
+	}
+	report, err := hunt.HuntBinary(cmd.Context(), f.Binary)
+	if terminal {
+		_, _ = fmt.Fprint(errOut, rewind)
+	}
+	switch {
+	case cmd.Context().Err() != nil:
+		return exitCode(interrupted)
+	case err != nil:
+		return fmt.Errorf("no hunt of %q: %w", f.operator, err)
+	}
+	if err := f.print(cmd.OutOrStdout(), report); err != nil {
+		return err
+	}
+	var runs []*runrecord.Run
+	for _, found := range report.Findings {
+		if found.Run != nil {
+			runs = append(runs, found.Run)
+		}
+	}
+	if err := f.outputs.writeRuns(errOut, runs); err != nil {
+		return err
+	}
+	if len(report.Findings) > 0 {
+		return exitCode(1)
+	}
+	return nil
+}
+
+// print prints the findings.
+func (f *huntFlags) print(out io.Writer, report *hunt.Report) error {
+	if f.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	var b strings.Builder
+	for i, found := range report.Findings {
+		fmt.Fprintf(&b, "finding %d of %d: %s\n", i+1, len(report.Findings), found.Story)
+	}
+	for _, found := range report.Unrepeated {
+		fmt.Fprintf(&b, "no finding, since it did not come back: %s\n", found.Story)
+	}
+	fmt.Fprintf(&b, "%s of the operator, %s (in %d of them the write did not occur), %s\n", counted(report.Points, "write"), counted(report.Tried, "disturbed run"), report.Unmet, counted(len(report.Findings), "finding"))
+	_, err := io.WriteString(out, b.String())
+	return err
+}
