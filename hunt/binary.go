@@ -26,6 +26,8 @@ type Binary struct {
 	Budget time.Duration
 	// Repeats is how often each finding is repeated.
 	Repeats int
+	// Replay are the disturbances of a finding: only they are made, Repeats times.
+	Replay []string
 	// Speed is how much faster the clusters' clocks run than the machine's.
 	Speed float64
 	// Progress is called after each run; it may be nil.
@@ -64,6 +66,10 @@ func HuntBinary(ctx context.Context, b Binary) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	replay, err := parseDisturbances(b.Replay)
+	if err != nil {
+		return nil, err
+	}
 	workload.Rest = 10 * slice // of which the last tenth is looked at
 	h := &hunter{settings: newSettings(nil), operator: Operator{User: DefaultUser}, workload: workload, noise: map[string]bool{}}
 	h.trials, h.seed, h.parallel, h.repeats = b.Trials, b.Seed, b.Parallel, b.Repeats
@@ -87,7 +93,11 @@ func HuntBinary(ctx context.Context, b Binary) (*Report, error) {
 	elapsed := clock.Stopwatch()
 	h.stopped = func() bool { return ctx.Err() != nil || elapsed() > b.Budget }
 	h.progressed = b.Progress
-	h.hunt()
+	if len(replay) == 0 {
+		h.hunt()
+	} else if err := h.repeat(replay); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

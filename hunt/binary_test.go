@@ -38,6 +38,20 @@ func TestBinary(t *testing.T) {
 	}
 }
 
+// The runs of a finding are made again, without the others.
+func TestBinaryReplay(t *testing.T) {
+	t.Parallel()
+	b := programOf(t, "edged", 1)
+	b.Replay, b.Repeats = []string{"crash before delete secrets default/till-of-corner"}, 2
+	report, err := hunt.HuntBinary(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Tried != 2 || len(report.Findings) != 1 || report.Findings[0].CameBack == 0 || report.Findings[0].Disturbances[0] != b.Replay[0] {
+		t.Errorf("%d runs, findings %+v", report.Tried, report.Findings)
+	}
+}
+
 // A sound program has no finding.
 func TestBinarySound(t *testing.T) {
 	t.Parallel()

@@ -105,6 +105,19 @@ func readPoint(m []string) Point {
 	return p
 }
 
+// parseDisturbances reads the disturbances of a finding.
+func parseDisturbances(texts []string) ([]Disturbance, error) {
+	var list []Disturbance
+	for _, text := range texts {
+		d, err := ParseDisturbance(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
 // ParseDisturbance reads a disturbance as String writes it.
 func ParseDisturbance(text string) (Disturbance, error) {
 	for _, form := range forms {

@@ -131,13 +131,9 @@ func Run(t testing.TB, operator Operator, workload Workload, opts ...Option) {
 //	hunt.Replay(t, operator, workload, []string{"crash after create configmaps default/home-0"})
 func Replay(t testing.TB, operator Operator, workload Workload, disturbances []string, opts ...Option) {
 	t.Helper()
-	var list []Disturbance
-	for _, text := range disturbances {
-		d, err := ParseDisturbance(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, d)
+	list, err := parseDisturbances(disturbances)
+	if err != nil {
+		t.Fatal(err)
 	}
 	h := newHunter(t, operator, workload, opts)
 	if err := h.learn(); err != nil {

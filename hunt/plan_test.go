@@ -90,3 +90,31 @@ func TestGeneratedNames(t *testing.T) {
 		t.Errorf("one object less differs in %v", d)
 	}
 }
+
+// Runs that are made again count as findings how often they end in another way; if their write never occurs, that is an error.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	at := Disturbance{Action: CrashBefore, At: Point{Verb: "create", Resource: "pods", Name: "a", Nth: 1}}
+	hunterOf := func(attempt func(run int) *outcome) *hunter {
+		h := &hunter{settings: settings{repeats: 3, parallel: 1}, base: &outcome{}, stopped: func() bool { return false }}
+		runs := 0
+		h.attempt = func(uint64, []Step, []Disturbance) *outcome {
+			runs++
+			return attempt(runs)
+		}
+		return h
+	}
+	h := hunterOf(func(run int) *outcome {
+		if run == 2 {
+			return &outcome{}
+		}
+		return &outcome{failure: "it ended", disturbances: []Disturbance{at}}
+	})
+	if err := h.repeat([]Disturbance{at}); err != nil || len(h.findings) != 1 || h.findings[0].cameBack != 2 || h.findings[0].repeated != 3 {
+		t.Errorf("%v, findings %+v", err, h.findings)
+	}
+	h = hunterOf(func(int) *outcome { return &outcome{unmet: []Disturbance{at}} })
+	if err := h.repeat([]Disturbance{at}); err == nil || err.Error() != "the write of \"crash before create pods a\" does not occur. The operator's writes: none" {
+		t.Errorf("a write that does not occur: %v", err)
+	}
+}

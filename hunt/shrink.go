@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 )
@@ -37,6 +38,27 @@ func (h *hunter) still(f *finding, steps []Step, disturbances []Disturbance) boo
 	}
 	f.first, f.steps, f.verdict = o, steps, v
 	return true
+}
+
+// repeat makes the runs of a finding again. It is an error if the write of a disturbance occurs in none of them.
+func (h *hunter) repeat(list []Disturbance) error {
+	outcomes := make([]*outcome, h.repeats)
+	h.inParallel(len(outcomes), func(i int) {
+		if !h.stopped() {
+			outcomes[i] = h.attempt(h.seed, h.workload.Steps, list)
+		}
+	})
+	outcomes = slices.DeleteFunc(outcomes, func(o *outcome) bool { return o == nil })
+	for _, o := range outcomes {
+		h.add(o, h.judge(o, h.base))
+	}
+	if h.tried > 0 && h.unmet == h.tried {
+		return fmt.Errorf("the write of %q does not occur. The operator's writes:%s", outcomes[0].unmet[0], indented(clip(outcomes[0].calls)))
+	}
+	for _, f := range h.findings {
+		f.repeated, f.cameBack = h.tried, f.runs
+	}
+	return nil
 }
 
 // repeatFinding counts how often a run that is not exact ends as the finding does.

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +41,8 @@ The command is run by the shell, with KUBECONFIG set; it must not be in another 
 Custom resource definitions can be in spec.cluster.objects of the scenario. The clocks of
 the clusters run faster than the machine's, by --speed.
 
+With --replay, only the runs of one finding are made: that is the test of its repair.
+
 The exit code is 1 if there are findings.`,
 		Example: `  minikcm hunt --operator bin/manager scenario.yaml
   minikcm hunt --operator 'bin/manager --leader-elect=false' scenario.yaml --budget 20m --junit hunt.xml`,
@@ -56,6 +60,7 @@ The exit code is 1 if there are findings.`,
 	flags.DurationVar(&f.Budget, "budget", 5*time.Minute, "time after which no new run begins")
 	flags.IntVar(&f.Trials, "trials", 500, "largest number of disturbed runs")
 	flags.IntVar(&f.Repeats, "repeat", 5, "number of repetitions of each finding")
+	flags.StringArrayVar(&f.Replay, "replay", nil, "make only the runs of a finding with this disturbance (may be repeated), --repeat times")
 	flags.IntVar(&f.Parallel, "parallel", runtime.GOMAXPROCS(0), "number of runs at the same time")
 	flags.Uint64Var(&f.Seed, "seed", 1, "seed of the clusters, and of the pairs of disturbances")
 	flags.Float64Var(&f.Speed, "speed", 10, "how much faster the clusters' clocks run than the machine's")
@@ -79,6 +84,11 @@ func (f *huntFlags) check() error {
 		return fmt.Errorf("--trials, --repeat and --parallel must be at least 1")
 	case !(f.Speed >= 1 && f.Speed <= 1000):
 		return fmt.Errorf("--speed must be from 1 to 1000, not %v", f.Speed)
+	}
+	for _, text := range f.Replay {
+		if _, err := hunt.ParseDisturbance(text); err != nil {
+			return fmt.Errorf("--replay: %w", err)
+		}
 	}
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -124,6 +134,19 @@ func (f *huntFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// replayOf returns the command that makes the runs of a finding again.
+func (f *huntFlags) replayOf(found *hunt.Found) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "minikcm hunt --operator %s %s --seed %d --speed %v", shellQuote(f.operator), shellQuote(f.Scenario), f.Seed, f.Speed)
+	for _, name := range slices.Sorted(maps.Keys(f.Set)) {
+		b.WriteString(" --set " + shellQuote(name+"="+f.Set[name]))
+	}
+	for _, d := range found.Disturbances {
+		b.WriteString(" --replay " + shellQuote(d))
+	}
+	return b.String()
+}
+
 // print prints the findings.
 func (f *huntFlags) print(out io.Writer, report *hunt.Report) error {
 	if f.output == "json" {
@@ -133,7 +156,7 @@ func (f *huntFlags) print(out io.Writer, report *hunt.Report) error {
 	}
 	var b strings.Builder
 	for i, found := range report.Findings {
-		fmt.Fprintf(&b, "finding %d of %d: %s\n", i+1, len(report.Findings), found.Story)
+		fmt.Fprintf(&b, "finding %d of %d: %s  Repeat it, and keep it as a test of the repair:\n    %s\n\n", i+1, len(report.Findings), found.Story, f.replayOf(&found))
 	}
 	for _, found := range report.Unrepeated {
 		fmt.Fprintf(&b, "no finding, since it did not come back: %s\n", found.Story)

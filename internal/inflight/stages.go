@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// PauseStages is Hold for the stages within a piece of work, too: StopAt and Arrive wait for steps. Work that has begun and
+// PauseStages is PauseWork for the stages within a piece of work, too: StopAt and Arrive wait for steps. Work that has begun and
 // does not stop goes on. What waits at a stage comes before what waits for a worker, so that a piece of work
 // that has begun ends before the next one begins.
 //
