@@ -1,13 +1,17 @@
 package remote
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	remoteconsts "k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"minikcm.dev/minikcm/clock"
 )
 
 // The protocols that exist for WebSockets only.
@@ -15,6 +19,15 @@ const (
 	base64Protocol   = wsstream.Base64ChannelWebSocketProtocol
 	v4Base64Protocol = "v4." + base64Protocol
 )
+
+// streamsTime is how long a client has to create its streams. It is less than a container runtime takes to start a process.
+const streamsTime = 10 * time.Millisecond
+
+// awaitStreams gives the client time to create its streams: kubectl up to 1.32 begins to read before it has, and discards what comes
+// until then ("Unknown stream id 1, discarding message"). It sends nothing when it is ready.
+func awaitStreams(ctx context.Context) {
+	_ = clock.Sleep(ctx, clock.Real(), streamsTime) // ctx ends with the connection, which the caller will notice
+}
 
 // openWebSocket sends the error of a failed handshake itself and then returns nil, nil.
 func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connection, error) {
@@ -76,6 +89,9 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 			_ = conn.Close()
 		})
 		<-gone
+	}
+	if protocol == remoteconsts.StreamProtocolV5Name {
+		awaitStreams(r.Context())
 	}
 	// As upstream, an empty message signals that the connection is established.
 	first := streams[remoteconsts.StreamErr]
