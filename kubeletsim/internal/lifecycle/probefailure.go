@@ -53,8 +53,8 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 		if at == nil || at.HTTP == nil && at.Described == nil {
 			return false
 		}
-		if secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS; at.Files != nil {
-			return secure
+		if secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS; at.Files != nil || secure && at.Described != nil {
+			return secure && at.Files != nil
 		}
 		if at.Described != nil {
 			_, constant := at.Described.Constant(servers.ProbeRequest(probe.HTTPGet))
@@ -100,8 +100,12 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 		if refused {
 			return fmt.Sprintf("Get \"%s\": dial tcp %s:%d: connect: connection refused", ProbeURL(probe.HTTPGet, address, port), address, port)
 		}
-		if at != nil && at.Files != nil && probe.HTTPGet.Scheme != corev1.URISchemeHTTPS {
+		secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS
+		if at != nil && at.Files != nil && !secure {
 			return responses.HTTPFailure(responses.NotTLS)
+		}
+		if at != nil && at.Files == nil && at.Described != nil && secure {
+			return fmt.Sprintf("Get \"%s\": http: server gave HTTP response to HTTPS client", ProbeURL(probe.HTTPGet, address, port))
 		}
 		if at != nil && at.Described != nil {
 			status, _ := at.Described.Constant(servers.ProbeRequest(probe.HTTPGet))
