@@ -154,6 +154,9 @@ func (c *curling) options() (code int, ok bool) {
 	if other != "" {
 		return c.unsupported(other), false
 	}
+	if flags['x'] != "" {
+		return c.unsupported("-x"), false // without a proxy, it would be another request
+	}
 	c.flags, c.urls = flags, urls
 	for _, option := range []struct {
 		flag byte
@@ -300,8 +303,8 @@ func (c *curling) telnet(ctx context.Context, d *dialed) int {
 	return c.lost(ctx, err)
 }
 
-// exchange sends the request over a connection and writes the answer.
-func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, transient bool) {
+// prepare returns the request; without one, code is the program's.
+func (c *curling) prepare(ctx context.Context, l *link) (r *http.Request, code int) {
 	method, body := http.MethodGet, []byte(nil)
 	switch {
 	case has(c.flags, 'I'):
@@ -315,20 +318,29 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 		method = http.MethodPost
 		sent, ok := c.body(ctx)
 		if !ok {
-			return curlWriteError + 3, false // 26: a file cannot be read
+			return nil, curlWriteError + 3 // 26: a file cannot be read
 		}
 		body = sent
 	}
 	method = cmp.Or(c.flags['X'], method)
 	r, err := l.request(ctx, method, body, cmp.Or(c.flags['A'], curlAgent))
 	if err != nil {
-		return c.report(curlMalformed, "URL rejected: Malformed input to a URL function"), false
+		return nil, c.report(curlMalformed, "URL rejected: Malformed input to a URL function")
 	}
 	r.Header.Set("Accept", "*/*")
 	if len(body) > 0 {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	c.identify(l, r)
+	return r, 0
+}
+
+// exchange sends the request over a connection and writes the answer.
+func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, transient bool) {
+	r, code := c.prepare(ctx, l)
+	if r == nil {
+		return code, false
+	}
 	if l.Scheme == "https" {
 		if code := c.trust(ctx, l, d); code != 0 {
 			return code, false
@@ -338,7 +350,7 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 	if c.limit > 0 {
 		patience = max(c.limit-c.machine.Clock.Since(c.began), 1)
 	}
-	c.last.method, c.last.connections = method, c.last.connections+1
+	c.last.method, c.last.connections = r.Method, c.last.connections+1
 	a, err := c.ask(ctx, d, r, patience, func(a *answer) io.Writer { return c.live(ctx, l, d, r, a) })
 	switch {
 	case errors.Is(err, errLate):
@@ -348,11 +360,17 @@ func (c *curling) exchange(ctx context.Context, l *link, d *dialed) (code int, t
 			c.note(a)
 		}
 		return c.report(curlTimedOut, "Operation timed out after %d milliseconds with %d bytes received", c.limit.Milliseconds(), received), true
+	case errors.Is(err, errPartial), errors.Is(err, errReset) && a != nil && a.status != 0:
+		c.note(a)
+		if a.live == nil {
+			_ = c.write(ctx, l, a, headerLines(a, r))
+		}
+		if errors.Is(err, errReset) {
+			return c.report(curlReceive, "Recv failure: %v", err), false
+		}
+		return c.report(curlPartial, "transfer closed with outstanding read data remaining"), false
 	case err != nil && ctx.Err() == nil && a != nil && a.live != nil:
 		c.note(a)
-		if errors.Is(err, errEmpty) {
-			return c.report(curlPartial, "transfer closed with outstanding read data remaining"), false
-		}
 		return c.report(curlWriteError, "Failure writing output to destination"), false
 	case errors.Is(err, errNoHTTP) && has(c.flags, '\x07') && a != nil: // its body is all that came
 		a.err, a.status = nil, 0

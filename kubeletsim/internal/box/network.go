@@ -199,11 +199,15 @@ func (a *answer) Flush() {
 	}
 }
 
-// Abort ends the connection in place of an answer: with a reset, or without anything.
+// Abort ends the connection in place of an answer or within it: with a reset, or as if it had ended there.
 func (a *answer) Abort(reset bool) {
-	a.err = errEmpty
-	if reset {
+	switch {
+	case reset:
 		a.err = errReset
+	case a.status != 0:
+		a.err = errPartial
+	default:
+		a.err = errEmpty
 	}
 }
 
@@ -246,6 +250,7 @@ var (
 	errReset   = errors.New(reach.Reset.Error())
 	errStalled = errors.New(reach.TimedOut.Error())
 	errEmpty   = errors.New("the connection ended without an answer")
+	errPartial = fmt.Errorf("%w, or with a part of it", errEmpty)
 	errLate    = errors.New("the answer is late")
 	errNoHTTP  = errors.New("the answer is none of HTTP")
 )

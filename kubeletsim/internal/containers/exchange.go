@@ -70,7 +70,7 @@ func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *rea
 			return nil, err
 		}
 		defer answer.Close()
-		return io.ReadAll(io.LimitReader(answer, maxExchange))
+		return io.ReadAll(&capped{answer, maxExchange})
 	}
 	in, err := rt.Running(n, e, path.Listener.Container)
 	if err != nil || at == nil || at.Described == nil || at.Described.Mode == servers.GRPC || len(data) == 0 {

@@ -104,7 +104,7 @@ func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer answer.Close()
-	begin := bufio.NewReader(io.LimitReader(answer, maxExchange))
+	begin := bufio.NewReader(&capped{answer, maxExchange})
 	if _, err := begin.Peek(1); err != nil {
 		fails(!errors.Is(err, io.EOF))
 		return
@@ -124,5 +124,23 @@ func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(rs.StatusCode)
-	_, _ = io.Copy(w, rs.Body) // what the program has sent of it
+	if _, err := io.Copy(w, rs.Body); err != nil {
+		fails(!errors.Is(err, io.ErrUnexpectedEOF))
+	}
+}
+
+// capped reads at most left bytes; then the connection is reset.
+type capped struct {
+	from io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (c *capped) Read(into []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, syscall.ECONNRESET
+	}
+	n, err := c.from.Read(into[:min(len(into), c.left)])
+	c.left -= n
+	return n, err
 }
