@@ -1,17 +1,13 @@
 package remote
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	remoteconsts "k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
-
-	"minikcm.dev/minikcm/clock"
 )
 
 // The protocols that exist for WebSockets only.
@@ -19,15 +15,6 @@ const (
 	base64Protocol   = wsstream.Base64ChannelWebSocketProtocol
 	v4Base64Protocol = "v4." + base64Protocol
 )
-
-// streamsTime is how long a client has to create its streams. It is less than a container runtime takes to start a process.
-const streamsTime = 10 * time.Millisecond
-
-// awaitStreams gives the client time to create its streams: kubectl up to 1.32 begins to read before it has, and discards what comes
-// until then ("Unknown stream id 1, discarding message"). It sends nothing when it is ready.
-func awaitStreams(ctx context.Context) {
-	_ = clock.Sleep(ctx, clock.Real(), streamsTime) // ctx ends with the connection, which the caller will notice
-}
 
 // openWebSocket sends the error of a failed handshake itself and then returns nil, nil.
 func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connection, error) {
@@ -54,7 +41,8 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 	}
 	conn := wsstream.NewConn(protocols)
 	quiet := klog.NewContext(r.Context(), klog.FromContext(r.Context()).V(4))
-	protocol, streams, err := conn.Open(w, r.WithContext(quiet))
+	client := &noticing{ResponseWriter: w, sent: make(chan struct{})}
+	protocol, streams, err := conn.Open(client, r.WithContext(quiet))
 	if err != nil {
 		return nil, nil // the handshake has sent the error
 	}
@@ -91,7 +79,7 @@ func openWebSocket(w http.ResponseWriter, r *http.Request, o Options) (*connecti
 		<-gone
 	}
 	if protocol == remoteconsts.StreamProtocolV5Name {
-		awaitStreams(r.Context())
+		client.awaitStreams(r.Context())
 	}
 	// As upstream, an empty message signals that the connection is established.
 	first := streams[remoteconsts.StreamErr]
