@@ -139,7 +139,10 @@ func globbed(text string) ([]string, error) {
 	return all, nil
 }
 
-func globError(why string, at int) error { return fmt.Errorf("%s in URL position %d:", why, at) }
+func globError(why string, at int) error {
+	//lint:ignore ST1005 scripts see curl's text
+	return fmt.Errorf("%s in URL position %d:", why, at)
+}
 
 // ranged returns the values of a range such as 1-9, 01-10, a-z or 1-9:2; nil if it is none.
 func ranged(text string) []string {
