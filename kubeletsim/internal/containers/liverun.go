@@ -158,7 +158,7 @@ func (in *Ref) live(ctx context.Context, run *liveRun) {
 		machine, volumes, err = in.machine(ctx)
 	}
 	defer volumes.release()
-	defer in.keepFresh(ctx, volumes)()
+	in.keepFresh(ctx, machine.Files, volumes)
 	machine.Main, machine.Lasts, machine.Seed, run.files = run.main, in.lasts(), in.seed(""), machine.Files
 	_, _ = machine.Run(ctx, in.command(machine.Env), box.Streams{
 		Out: run.log.Writer(corev1.LogStreamStdout), Err: run.log.Writer(corev1.LogStreamStderr), TTY: in.spec.TTY,

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/kubeletsim/internal/memfs"
 )
 
@@ -87,28 +88,31 @@ func (m *mounts) refresh(ctx context.Context, p *projection) {
 	p.tree.Replace(fresh)
 }
 
-// keepFresh refreshes the projected volumes of a machine while it is used: after each machineLife and up to a half more, which
-// spreads the reads of pods, as upstream's kubelet does when it syncs a pod again. The caller must call stop before it releases the machine.
-func (in *Ref) keepFresh(ctx context.Context, m *mounts) (stop func()) {
-	var changing []*projection
-	for _, p := range m.projected {
-		if !p.kept {
-			changing = append(changing, p)
-		}
-	}
+// keepFresh makes a machine's commands see projected volumes as they are now when they read a file after machineLife and up to a half more,
+// which spreads the reads of pods, as upstream's kubelet does when it syncs a pod again. Commands that read nothing cost nothing.
+func (in *Ref) keepFresh(ctx context.Context, view *memfs.View, m *mounts) {
+	changing := slices.DeleteFunc(slices.Clone(m.projected), func(p *projection) bool { return p.kept })
 	if len(changing) == 0 {
-		return func() {}
+		return
 	}
-	rt := in.runtime
-	ctx, cancel := context.WithCancel(rt.opts.AsNode(ctx, in.node.Name))
+	ctx = in.runtime.opts.AsNode(ctx, in.node.Name)
 	random := rand.New(rand.NewPCG(in.seed("volumes"), 0))
-	rt.processes.Go(func(work *inflight.Work) {
-		ctx := inflight.With(inflight.Alone(ctx), work)
-		for inflight.Sleep(ctx, rt.opts.Clock, machineLife+time.Duration(random.Int64N(int64(machineLife/2)))) == nil {
-			for _, p := range changing {
-				m.refresh(ctx, p)
-			}
+	now := in.runtime.opts.Clock.Now
+	next := func() time.Time { return now().Add(machineLife + time.Duration(random.Int64N(int64(machineLife/2)))) }
+	var mu sync.Mutex // guards due and random
+	due := next()
+	view.BeforeReads(func() {
+		mu.Lock()
+		waits := now().Before(due)
+		if !waits {
+			due = next()
+		}
+		mu.Unlock()
+		if waits {
+			return
+		}
+		for _, p := range changing {
+			m.refresh(ctx, p)
 		}
 	})
-	return cancel
 }

@@ -73,7 +73,7 @@ func (in *Ref) exec(ctx context.Context, command []string, killed func(), stream
 		return err
 	}
 	defer volumes.release()
-	defer in.keepFresh(ctx, volumes)()
+	in.keepFresh(ctx, machine.Files, volumes)
 	machine.Killed, machine.ShowAssumed = killed, true
 	code, err := machine.Run(ctx, command, box.Streams{In: streams.Stdin, Out: streams.Stdout, Err: streams.Stderr, TTY: streams.Tty, Size: sizeOf(ctx, streams.TerminalSizeQueue)})
 	var notStarted *box.NotStartedError

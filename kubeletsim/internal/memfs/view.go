@@ -34,6 +34,19 @@ type View struct {
 	readOnly bool
 	// payer pays for the data that is written; nil: none pays.
 	payer *Payer
+	// before is called before files are looked up to be read; it may be nil.
+	before func()
+}
+
+// BeforeReads makes the view call do, without the space's lock, before it looks up files to be read.
+func (v *View) BeforeReads(do func()) { v.before = do }
+
+// lockToRead locks the space.
+func (v *View) lockToRead() {
+	if v.before != nil {
+		v.before()
+	}
+	v.space.mu.Lock()
 }
 
 type mount struct {
@@ -164,7 +177,7 @@ func (v *View) Stat(name string) (fs.FileInfo, error) { return v.stat("stat", na
 func (v *View) Lstat(name string) (fs.FileInfo, error) { return v.stat("lstat", name, false) }
 
 func (v *View) stat(op, name string, follow bool) (fs.FileInfo, error) {
-	v.space.mu.Lock()
+	v.lockToRead()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, follow)
 	if err == nil {
@@ -178,7 +191,7 @@ func (v *View) stat(op, name string, follow bool) (fs.FileInfo, error) {
 
 // Readlink returns the target of a symbolic link.
 func (v *View) Readlink(name string) (string, error) {
-	v.space.mu.Lock()
+	v.lockToRead()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, false)
 	if err == nil {
@@ -196,7 +209,7 @@ func (v *View) Readlink(name string) (string, error) {
 
 // ReadDir lists a directory by name.
 func (v *View) ReadDir(name string) ([]fs.DirEntry, error) {
-	v.space.mu.Lock()
+	v.lockToRead()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, true)
 	if err == nil {
@@ -221,7 +234,7 @@ func (v *View) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // OpenFile opens a file with the flags of os.OpenFile.
 func (v *View) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
-	v.space.mu.Lock()
+	v.lockToRead()
 	defer v.space.mu.Unlock()
 	f, err := v.open(name, flag, perm)
 	return f, pathError("open", name, err)
@@ -554,7 +567,7 @@ func (f *File) Close() error { return nil }
 
 // Resolve returns the path of name without symbolic links.
 func (v *View) Resolve(name string) (string, error) {
-	v.space.mu.Lock()
+	v.lockToRead()
 	defer v.space.mu.Unlock()
 	at, err := v.find(name, true)
 	if err == nil {
