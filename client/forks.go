@@ -191,7 +191,7 @@ type Debugging struct {
 	Reason string `json:"reason"`
 }
 
-// Breakpoint has the conditions under which StepDebugger ends; empty ones always hold. Verb and Kind are those of a write.
+// Breakpoint has the conditions under which StepDebugger ends; empty ones always hold. Verb and Kind describe a write.
 type Breakpoint struct {
 	Controller string `json:"controller,omitempty"`
 	Key        string `json:"key,omitempty"`

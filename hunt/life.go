@@ -81,7 +81,7 @@ type life struct {
 	holding map[string]bool
 	// expired are the resources whose next watch has to begin with a list.
 	expired map[string]bool
-	// stale are the revisions as of which resources are listed, and leaves those of the next life.
+	// stale has, for each resource that is listed as of the past, the revision; leaves has the same for the next life.
 	stale, leaves map[string]int64
 }
 

@@ -278,7 +278,7 @@ export interface Debugging {
   reason?: "steps" | "breakpoint" | "idle" | "limit";
 }
 
-/** Breakpoint has conditions that all have to hold; verb and kind are those of a write. */
+/** Breakpoint has conditions that all have to hold; verb and kind describe a write. */
 export interface Breakpoint {
   controller?: string;
   key?: string;

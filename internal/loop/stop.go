@@ -32,7 +32,7 @@ type Stop struct {
 	Object metav1.Object
 	// Causes are the revisions of the events that the reconcile reacts to.
 	Causes []int64
-	// Actions are what the reconcile has decided.
+	// Actions are the writes that the reconcile has decided to make.
 	Actions []Act
 	// Method and Path are the request that writes. Decision is the stop at which it was decided; nil: the reconcile made none.
 	Method, Path string
@@ -40,7 +40,7 @@ type Stop struct {
 	// Failures counts the consecutive failures of the key, with Error.
 	Failures int
 	Error    error
-	// Caches are what the reconcile reads, and Cached is Object as it is there; nil: it is not.
+	// Caches are the informers that the reconcile reads, and Cached is Object as they have it; nil: they do not have it.
 	Caches []Cache
 	Cached metav1.Object
 }

@@ -67,7 +67,7 @@ type Passed struct {
 type Breakpoint struct {
 	Controller string `json:"controller,omitempty"`
 	Key        string `json:"key,omitempty"`
-	// Verb and Kind are those of a write.
+	// Verb and Kind describe a write.
 	Verb string `json:"verb,omitempty"`
 	Kind string `json:"kind,omitempty"`
 	// Error is met by a reconcile that failed.

@@ -138,7 +138,7 @@ func changes(old, now map[string]any) string {
 func spec(o metav1.Object) map[string]any   { return fields(o).Spec }
 func status(o metav1.Object) map[string]any { return fields(o).Status }
 
-// fields returns an object's spec and status; those of an object that has none are empty.
+// fields returns an object's spec and status; they are empty if the object has none.
 func fields(o metav1.Object) (f struct{ Spec, Status map[string]any }) {
 	data, err := json.Marshal(o)
 	if o == nil || err != nil {

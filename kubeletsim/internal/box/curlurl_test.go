@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// curl 7.88 exits with the codes; the words about URLs are those of version 8.
+// The exit codes are from curl 7.88, the texts about URLs from curl 8.
 func TestCurlURLs(t *testing.T) {
 	for _, c := range []struct {
 		args, out, err string
