@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/net/websocket"
+	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"minikcm.dev/minikcm/clock"
 )
@@ -23,13 +25,25 @@ type Socket struct {
 	ended bool
 }
 
-// NewSocket returns a writer to conn that lasts as long as ctx, plus drainTime. Frames are
-// binary messages if binary is set, otherwise text messages, without their first skip bytes.
-func NewSocket(ctx context.Context, conn *websocket.Conn, binary bool, skip int) *Socket {
+// maxIgnored limits the messages of clients, which are ignored, in bytes.
+const maxIgnored = 64 << 10
+
+// ServeSocket lets send write to conn, and closes it then. The writer lasts as long as ctx, plus drainTime. Frames are binary messages
+// if binary is set, otherwise text messages, without their first skip bytes. cancel, which ends ctx, is called when the client has gone.
+func ServeSocket(ctx context.Context, cancel func(), conn *websocket.Conn, logger klog.Logger, binary bool, skip int, send func(*Socket)) {
+	conn.MaxPayloadBytes = maxIgnored
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer cancel()
+		wsstream.IgnoreReceivesWithLogger(logger.V(4), conn, 0)
+	})
 	stall, _ := ctx.Value(stallKey{}).(time.Duration)
 	s := &Socket{conn: conn, stall: stall, binary: binary, skip: skip}
 	s.stop = context.AfterFunc(ctx, s.drain)
-	return s
+	send(s)
+	s.end()
+	_ = conn.Close() // the client may have closed it already
+	reading.Wait()
 }
 
 // Write sends one frame.
@@ -64,8 +78,8 @@ func (s *Socket) drain() {
 	_ = s.conn.SetWriteDeadline(clock.Real().Now().Add(drainTime))
 }
 
-// End allows drainTime for closing the connection.
-func (s *Socket) End() {
+// end allows drainTime for closing the connection.
+func (s *Socket) end() {
 	s.stop()
 	s.drain()
 }

@@ -6,10 +6,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 
 	"golang.org/x/net/websocket"
-	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"minikcm.dev/minikcm/apiserver/internal/response"
 	"minikcm.dev/minikcm/apiserver/internal/slowclient"
@@ -20,8 +18,6 @@ const (
 	binaryMessages = "binary.k8s.io"
 	// base64Messages is the subprotocol of a log in messages of text.
 	base64Messages = "base64.binary.k8s.io"
-	// maxIgnored bounds a message of the client, in bytes. Its content is ignored.
-	maxIgnored = 64 << 10
 )
 
 // logBySocket sends a log over a WebSocket, as upstream does: an empty message, and then one for each piece of the log. It ends with
@@ -34,24 +30,16 @@ func (s *Server) logBySocket(ctx context.Context, rq *Request, write func(contex
 	ctx, cancel := s.untilStopped(ctx)
 	defer cancel()
 	websocket.Server{Handshake: chooseMessages, Handler: func(conn *websocket.Conn) {
-		conn.MaxPayloadBytes = maxIgnored
 		text := slices.Contains(conn.Config().Protocol, base64Messages)
-		var reading sync.WaitGroup
-		reading.Go(func() {
-			defer cancel()
-			wsstream.IgnoreReceivesWithLogger(s.opts.Logger.V(4), conn, 0)
+		slowclient.ServeSocket(ctx, cancel, conn, s.opts.Logger, !text, 0, func(out *slowclient.Socket) {
+			messages := io.Writer(out)
+			if text {
+				messages = base64Writer{out}
+			}
+			if _, err := messages.Write(nil); err == nil {
+				_ = write(ctx, messages) // the response has begun, so an error can only truncate it
+			}
 		})
-		out := slowclient.NewSocket(ctx, conn, !text, 0)
-		messages := io.Writer(out)
-		if text {
-			messages = base64Writer{out}
-		}
-		if _, err := messages.Write(nil); err == nil {
-			_ = write(ctx, messages) // the response has begun, so an error can only truncate it
-		}
-		out.End()
-		_ = conn.Close() // the client may have closed it already
-		reading.Wait()
 	}}.ServeHTTP(w, rq.HTTP)
 	return nil
 }

@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"context"
-	"sync"
 
 	"golang.org/x/net/websocket"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
@@ -24,32 +23,17 @@ func (rq *Call) serveSocket(ctx context.Context, cancel context.CancelFunc, send
 	if err != nil {
 		return err
 	}
+	binary, skip := false, 0
+	if rq.Target.Media == codec.Protobuf {
+		binary, skip = true, lengthPrefix
+	}
 	websocket.Handler(func(conn *websocket.Conn) {
-		conn.MaxPayloadBytes = maxIgnored
-		var reading sync.WaitGroup
-		reading.Go(func() {
-			defer cancel()
-			wsstream.IgnoreReceivesWithLogger(rq.backend.Logger.V(4), conn, 0)
+		slowclient.ServeSocket(ctx, cancel, conn, rq.backend.Logger, binary, skip, func(out *slowclient.Socket) {
+			send(ctx, frameWriter{Writer: out, single: true})
 		})
-		out := newSocket(ctx, conn, rq.Target.Media)
-		send(ctx, frameWriter{Writer: out, single: true})
-		out.End()
-		_ = conn.Close() // the client may have closed it already
-		reading.Wait()
 	}).ServeHTTP(w, rq.HTTP)
 	return nil
 }
 
-// newSocket returns a writer of messages in a media type. A message needs no length prefix, which frames of protobuf have.
-func newSocket(ctx context.Context, conn *websocket.Conn, media codec.Media) *slowclient.Socket {
-	if media == codec.Protobuf {
-		return slowclient.NewSocket(ctx, conn, true, lengthPrefix)
-	}
-	return slowclient.NewSocket(ctx, conn, false, 0)
-}
-
-// lengthPrefix is the number of bytes of the length prefix of a frame.
+// lengthPrefix is the number of bytes of the length prefix of a frame of protobuf, which a message does not need.
 const lengthPrefix = 4
-
-// maxIgnored limits the messages of clients, which are ignored.
-const maxIgnored = 64 << 10
