@@ -331,6 +331,9 @@ func (p *proc) serve(c *dialed, r *http.Request, patience time.Duration, begin f
 	if err := context.Cause(ctx); err != nil {
 		return a, took, err
 	}
+	if a.err != nil { // else a connection without an answer would have the status of one
+		return a, took, a.err
+	}
 	a.WriteHeader(http.StatusOK)
 	if (a.unsure || c.Listener != nil && c.Listener.Unknown) && r.Method != http.MethodHead {
 		_, _ = a.Write([]byte(unknown.Line)) // err is returned
