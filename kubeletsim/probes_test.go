@@ -206,3 +206,117 @@ func TestProbesOfFiles(t *testing.T) {
 		t.Errorf("events: %q", got)
 	}
 }
+
+// portProbe is a probe of a port each second, which may fail once.
+func portProbe(handler corev1.ProbeHandler) *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: handler, PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 1}
+}
+
+func httpProbe(port any) corev1.ProbeHandler {
+	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz?full=1", Port: portOf(port)}}
+}
+
+func tcpProbe(port any) corev1.ProbeHandler {
+	return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: portOf(port)}}
+}
+
+func portOf(port any) intstr.IntOrString {
+	if name, ok := port.(string); ok {
+		return intstr.FromString(name)
+	}
+	return intstr.FromInt32(int32(port.(int)))
+}
+
+// Probes of ports reach what listens there, and are refused where it is known that nothing does. The address of pods is 10.244.0.*.
+func TestPortProbes(t *testing.T) {
+	t.Parallel()
+	secure := httpProbe(8080)
+	secure.HTTPGet.Scheme = corev1.URISchemeHTTPS
+	text := "listen:\n- port: 8080\n  mode: text\n  routes:\n  - {if: 'request.body.startsWith(\"GET \")', body: \"-ERR\\r\\n\"}\n- {port: 7, mode: echo}\n- {port: 9, mode: text, routes: [{unknown: true}]}\n"
+	for name, tt := range map[string]struct {
+		script  string
+		server  string
+		handler corev1.ProbeHandler
+		// want is the message of the event; empty: the container is ready.
+		want string
+	}{
+		"http of text":         {server: text, handler: httpProbe(8080), want: `Get "http://IP:8080/healthz?full=1": net/http: HTTP/1.x transport connection broken: malformed HTTP response "-ERR"`},
+		"http of an echo":      {server: text, handler: httpProbe(7), want: `Get "http://IP:7/healthz?full=1": net/http: HTTP/1.x transport connection broken: malformed HTTP status code "/healthz?full=1"`},
+		"http of unknown text": {server: text, handler: httpProbe(9), want: `Get "http://IP:9/healthz?full=1": EOF`},
+		"https of text":        {server: text, handler: secure, want: `Get "https://IP:8080/healthz?full=1": EOF`},
+		"tcp of text":          {server: text, handler: tcpProbe(8080)},
+		"tcp":                  {script: "nc -lk -p 8080", handler: tcpProbe(8080)},
+		"tcp elsewhere":        {script: "nc -lk -p 8080", handler: tcpProbe(8081), want: "dial tcp IP:8081: connect: connection refused"},
+		"http of nc":           {script: "echo hello | nc -lk -p 8080 -e cat", handler: httpProbe(8080), want: `Get "http://IP:8080/healthz?full=1": net/http: HTTP/1.x transport connection broken: malformed HTTP status code "/healthz?full=1"`},
+		"https of nc":          {script: "nc -lk -p 8080 -e cat", handler: secure, want: `Get "https://IP:8080/healthz?full=1": tls: first record does not look like a TLS handshake`},
+		"http of httpd":        {script: "mkdir /www; echo ok >/www/healthz; httpd -f -p 8080 -h /www", handler: httpProbe(8080)},
+		"http of a lost file":  {script: "mkdir /www; httpd -f -p 8080 -h /www", handler: httpProbe(8080), want: "HTTP probe failed with statuscode: 404"},
+		"https of httpd":       {script: "mkdir /www; httpd -f -p 8080 -h /www", handler: secure, want: `Get "https://IP:8080/healthz?full=1": http: server gave HTTP response to HTTPS client`},
+		"http elsewhere":       {script: "nc -lk -p 8080", handler: httpProbe(80), want: `Get "http://IP:80/healthz?full=1": dial tcp IP:80: connect: connection refused`},
+		"grpc of nc":           {script: "nc -lk -p 8080", handler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 8080}}, want: `timeout: failed to connect service "IP:8080" within 1s: context deadline exceeded`},
+		"a sleeper":            {script: "sleep 1000", handler: tcpProbe(8080), want: "dial tcp IP:8080: connect: connection refused"},
+		"a script":             {script: "while true; do date >>/tmp/log; sleep 10; done", handler: tcpProbe(8080), want: "dial tcp IP:8080: connect: connection refused"},
+		"an unknown program":   {script: "sleep 0; exec /app/server", handler: tcpProbe(8080)},
+		"no such port":         {script: "nc -lk -p 8080", handler: httpProbe("web"), want: `port "web" not found`},
+		"no such tcp port":     {handler: tcpProbe("web"), want: `port "web" not found`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, Options{Nodes: 1})
+			c.begin(podtest.Pod("web", "node-0", func(pod *corev1.Pod) {
+				if tt.script != "" {
+					podtest.Command("sh", "-c", tt.script)(pod)
+				}
+				if tt.server != "" {
+					podtest.Annotated("server", tt.server)(pod)
+				}
+				pod.Spec.Containers[0].ReadinessProbe = portProbe(tt.handler)
+			}))
+			c.advance(1500 * time.Millisecond)
+			want := strings.ReplaceAll(tt.want, "IP", c.pod("web").Status.PodIP)
+			switch got := c.messages("web", "Unhealthy"); {
+			case want == "" && (len(got) > 0 || !isReady(c.pod("web"))):
+				t.Errorf("it is not ready: %q", got)
+			case want != "" && (len(got) != 1 || isReady(c.pod("web"))):
+				t.Errorf("ready: %v, events: %q", isReady(c.pod("web")), got)
+			case want != "":
+				_, reason, _ := strings.Cut(got[0], ": ")
+				if reason != want {
+					t.Errorf("got  %s\nwant %s", reason, want)
+				}
+			}
+		})
+	}
+}
+
+// A port that a command opens later, in the container or by kubectl exec, counts from then on.
+func TestProbesFollowSockets(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, Options{Nodes: 1})
+	c.begin(podtest.Pod("web", "node-0", podtest.Command("sh", "-c", "sleep 5; timeout 5 nc -lk -p 8080; sleep 1000"), func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].ReadinessProbe = portProbe(tcpProbe(8080))
+	}))
+	var seen []string
+	c.advance(500 * time.Millisecond)
+	for range 4 {
+		c.advance(4 * time.Second)
+		seen = append(seen, map[bool]string{true: "ready", false: "not"}[isReady(c.pod("web"))])
+	}
+	if got := strings.Join(seen, " "); got != "not ready not not" {
+		t.Errorf("at 4.5s, 8.5s, ...: %s", got)
+	}
+}
+
+// A hook meets what its port has, and fails where nothing listens.
+func TestPortHooks(t *testing.T) {
+	t.Parallel()
+	for script, fails := range map[string]bool{"nc -lk -p 8080 -e cat": true, "httpd -f -p 8080": false, "httpd -f -p 8081": true, "sleep 1000": true, "exec /app/server": false} {
+		c := newCluster(t, Options{Nodes: 1})
+		c.begin(podtest.Pod("web", "node-0", podtest.Command("sh", "-c", script), func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: httpProbe(8080).HTTPGet}}
+		}))
+		if got := c.messages("web", "FailedPostStartHook"); (len(got) > 0) != fails {
+			t.Errorf("%s: fails is %v: %q", script, fails, got)
+		}
+	}
+}

@@ -66,6 +66,10 @@ type Served struct {
 	// Outcome is Connected if the server answers; Why says why not.
 	Outcome Outcome
 	Why     string
+	// Failure says how queries end that the server does not answer: TimedOut, Refused, NoRoute or Unreachable.
+	Failure Outcome
+	// Outside means that the server is none of the cluster: nothing is known of it.
+	Outside bool
 	// Effect says what faults of the network do to queries, and Late how much longer one takes because of them.
 	Effect *faults.Effect
 	Late   time.Duration
@@ -111,7 +115,7 @@ func (c *Cluster) Server(q *Query) *Served {
 	}
 	server := c.NameServer()
 	if !server.IsValid() || !slices.ContainsFunc(s.Config.Nameservers, func(text string) bool { return text == server.String() || text == c.DNS.String() }) {
-		if other, isInside := c.serverInside(s.Config); isInside {
+		if other, given := firstServer(s.Config); given {
 			if c.query(q, other, q.Listens, s); s.Outcome != Connected {
 				return s
 			}
@@ -137,18 +141,17 @@ func (c *Cluster) Server(q *Query) *Served {
 	return s
 }
 
-// serverInside returns the first name server of a configuration, if a pod, a node or a Service has its address.
-func (c *Cluster) serverInside(config *dns.Config) (server netip.Addr, isInside bool) {
+// firstServer returns the first name server of a configuration, if it is an address.
+func firstServer(config *dns.Config) (server netip.Addr, given bool) {
 	for _, text := range config.Nameservers[:min(1, len(config.Nameservers))] {
 		if address, err := netip.ParseAddr(text); err == nil {
-			_, isService := c.Services.Owner(address)
-			return address, isService || c.pods[address] != nil || c.byAddress[address] != ""
+			return address, true
 		}
 	}
 	return netip.Addr{}, false
 }
 
-// query finds out whether the source's queries reach a name server. Without listens, pods serve names.
+// query finds out whether the source's queries reach a name server. One outside of the cluster is assumed to answer. Without listens, pods serve names.
 func (c *Cluster) query(q *Query, server netip.Addr, listens func(*corev1.Pod, int32, corev1.Protocol) *Listener, s *Served) {
 	inner := *q
 	inner.Affinities = nil
@@ -156,8 +159,11 @@ func (c *Cluster) query(q *Query, server netip.Addr, listens func(*corev1.Pod, i
 		inner.Listens = func(*corev1.Pod, int32, corev1.Protocol) *Listener { return &Listener{} }
 	}
 	p := c.connect(&inner, sourceFor(c, q.From, server), netip.AddrPortFrom(server, dnsPort), &Path{Protocol: corev1.ProtocolUDP})
-	s.Effect = p.Effect
+	s.Effect, s.Failure = p.Effect, p.Outcome
 	why := p.Why
+	if s.Outside = p.Outcome == Unknown; s.Outside {
+		return
+	}
 	if p.Outcome == Connected || p.Outcome == Reset { // there is nothing to reset
 		if p.Effect == nil {
 			return
@@ -166,7 +172,7 @@ func (c *Cluster) query(q *Query, server netip.Addr, listens func(*corev1.Pod, i
 		if by, s.Late = p.Effect.Query(q.chance()); by == nil {
 			return
 		}
-		why = "the fault \"" + by.Title + "\" loses the packets"
+		s.Failure, why = TimedOut, "the fault \""+by.Title+"\" loses the packets"
 	}
 	s.way = p
 	s.Outcome, s.Why = NoNameServer, "the name server "+server.String()+" does not answer: "+why

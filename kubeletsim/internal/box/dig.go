@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -27,7 +28,7 @@ const (
 // digging is one run of dig.
 type digging struct {
 	*question
-	server string
+	at string
 	// search uses the search list. The others say what is shown.
 	search, short, command, comments, asks, answers, stats bool
 	tries                                                  int
@@ -47,8 +48,8 @@ func dig(ctx context.Context, p *proc) int {
 	if code, ok := d.parse(); !ok {
 		return code
 	}
-	if d.server != "" {
-		d.config.Nameservers = []string{d.server}
+	if code, ok := d.open(ctx, d.at); !ok {
+		return code
 	}
 	if !d.search {
 		d.name = strings.TrimSuffix(d.name, ".") + "."
@@ -70,7 +71,7 @@ func (d *digging) parse() (code int, ok bool) {
 		}
 		switch upper := strings.ToUpper(arg); {
 		case strings.HasPrefix(arg, "@"):
-			d.server = arg[1:]
+			d.at = arg[1:]
 		case strings.HasPrefix(arg, "+"):
 			if !d.option(arg[1:]) {
 				_, _ = fmt.Fprintf(d.err, "Invalid option: %s\n", arg)
@@ -152,17 +153,15 @@ func (d *digging) run(ctx context.Context) int {
 	if err != nil {
 		return d.broken(ctx, err)
 	}
-	server := netip.AddrPortFrom(orLoopback(strings.Join(d.config.Nameservers[:min(1, len(d.config.Nameservers))], "")), 53)
-	shown := strings.Replace(server.String(), ":53", "#53", 1)
+	server := orLoopback(strings.Join(d.config.Nameservers[:min(1, len(d.config.Nameservers))], ""))
 	if outcome != reach.Connected {
-		for range d.tries {
-			if d.sleep(ctx, d.patience) != nil {
-				return exitInterrupted
-			}
-			d.print(";; communications error to %s: timed out\n", shown)
+		switch {
+		case d.unanswered(ctx, d.tries, d.patience):
+			return exitInterrupted
+		case d.failure != reach.Unreachable:
+			d.title()
+			d.print(noServers)
 		}
-		d.title()
-		d.print(noServers)
 		return exitNoServer
 	}
 	if answer.Code == dns.Outside {
@@ -180,7 +179,7 @@ func (d *digging) run(ctx context.Context) int {
 	d.title()
 	d.show(answer, strings.TrimSuffix(last, "."))
 	if d.stats {
-		d.print(";; Query time: 0 msec\n;; SERVER: %s(%s) (UDP)\n;; WHEN: %s\n;; MSG SIZE  rcvd: %d\n\n", shown, server.Addr(), d.machine.Clock.Now().UTC().Format("Mon Jan 02 15:04:05 MST 2006"), messageSize(answer, last))
+		d.print(";; Query time: 0 msec\n;; SERVER: %s#53(%s) (UDP)\n;; WHEN: %s\n;; MSG SIZE  rcvd: %d\n\n", server, cmp.Or(d.at, server.String()), d.machine.Clock.Now().UTC().Format("Mon Jan 02 15:04:05 MST 2006"), messageSize(answer, last))
 	}
 	return 0
 }
@@ -188,7 +187,11 @@ func (d *digging) run(ctx context.Context) int {
 // title shows what was asked for.
 func (d *digging) title() {
 	if d.command && !d.short {
-		d.print("\n; <<>> DiG %s <<>> %s\n;; global options: +cmd\n", digVersion, d.asked)
+		found := ""
+		if d.at != "" {
+			found = "; (1 server found)\n"
+		}
+		d.print("\n; <<>> DiG %s <<>> %s\n%s;; global options: +cmd\n", digVersion, d.asked, found)
 	}
 }
 

@@ -2,7 +2,6 @@ package box
 
 import (
 	"context"
-	"net/netip"
 	"strings"
 
 	"minikcm.dev/minikcm/internal/network/dns"
@@ -22,8 +21,8 @@ func lookUpHost(ctx context.Context, p *proc) int {
 		return p.fail("bad arguments: a name is needed")
 	}
 	q := &question{proc: p, name: rest[0], of: dns.Type(strings.ToUpper(flags['t'])), config: p.resolver()}
-	if len(rest) > 1 {
-		q.config.Nameservers = []string{rest[1]}
+	if code, ok := q.open(ctx, strings.Join(rest[min(1, len(rest)):min(2, len(rest))], "")); !ok {
+		return code
 	}
 	answer, last, outcome, err := q.ask(ctx)
 	if err != nil {
@@ -34,14 +33,12 @@ func lookUpHost(ctx context.Context, p *proc) int {
 		if text, given := flags['W']; given {
 			patience = seconds(text)
 		}
-		server := orLoopback(strings.Join(q.config.Nameservers[:min(1, len(q.config.Nameservers))], ""))
-		for range 2 {
-			if p.sleep(ctx, patience) != nil {
-				return exitInterrupted
-			}
-			p.print(";; communications error to %s#53: timed out\n", server)
+		switch {
+		case q.unanswered(ctx, 2, patience):
+			return exitInterrupted
+		case q.failure != reach.Unreachable:
+			p.print(noServers)
 		}
-		p.print(noServers)
 		return 1
 	}
 	if answer.Code == dns.Outside {
@@ -51,8 +48,7 @@ func lookUpHost(ctx context.Context, p *proc) int {
 		answer.Code = dns.NXDomain
 	}
 	if len(rest) > 1 {
-		server := netip.AddrPortFrom(orLoopback(rest[1]), 53)
-		p.print("Using domain server:\nName: %s\nAddress: %s#53\nAliases: \n\n", rest[1], server.Addr())
+		p.print("Using domain server:\nName: %s\nAddress: %s#53\nAliases: \n\n", rest[1], q.server)
 	}
 	if number := map[dns.Code]string{dns.NXDomain: "3(NXDOMAIN)", dns.ServFail: "2(SERVFAIL)"}[answer.Code]; number != "" {
 		p.print("Host %s not found: %s\n", strings.TrimSuffix(last, "."), number)

@@ -1,6 +1,9 @@
 package box
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // BusyBox 1.35 (ping) and BIND 9.18 (dig, host) print these outputs, but for times, numbers, and what a server's answers differ in.
 func TestPing(t *testing.T) {
@@ -45,6 +48,21 @@ func TestLookups(t *testing.T) {
 		{script: "dig web.default.svc.cluster.local | sed 's/id: .*/id: /;8,$d' | head -n 5", out: header + "\n"},
 		{script: "dig web.default.svc.cluster.local | tail -n 8 | sed 's/rcvd: .*//'", out: ";; ANSWER SECTION:\nweb.default.svc.cluster.local. 30 IN\tA\t10.96.0.20\n\n;; Query time: 0 msec\n;; SERVER: 10.96.0.10#53(10.96.0.10) (UDP)\n;; WHEN: Sun Sep 09 01:46:40 UTC 2001\n;; MSG SIZE  \n\n"},
 		{script: "dig +short +time=1 +tries=2 web @10.244.0.21; echo $?; date +%s", out: ";; communications error to 10.244.0.21#53: timed out\n;; communications error to 10.244.0.21#53: timed out\n;; no servers could be reached\n9\n1000000002\n"},
+		{script: "dig +time=1 web @10.9.9.9; echo $?; date +%s", out: strings.Repeat(";; communications error to 10.9.9.9#53: timed out\n", 3) + "\n; <<>> DiG 9.18.49 <<>> +time=1 web @10.9.9.9\n; (1 server found)\n;; global options: +cmd\n;; no servers could be reached\n9\n1000000003\n"},
+		{script: "dig +short web @10.96.0.20; echo $?; date +%s", out: strings.Repeat(";; communications error to 10.96.0.20#53: timed out\n", 3) + ";; no servers could be reached\n9\n1000000015\n"}, // the Service has no such port
+		{script: "dig +short web @127.0.0.1; echo $?; date +%s", out: strings.Repeat(";; communications error to 127.0.0.1#53: connection refused\n", 3) + ";; no servers could be reached\n9\n1000000000\n"},
+		{script: "dig +short web @10.244.0.99; echo $?; date +%s", out: strings.Repeat(";; communications error to 10.244.0.99#53: host unreachable\n", 3) + ";; no servers could be reached\n9\n1000000009\n"},
+		{script: "dig +short +time=1 web @10.244.0.20; echo $?; date +%s", out: strings.Repeat(";; communications error to 10.244.0.20#53: connection refused\n", 3) + ";; no servers could be reached\n9\n1000000000\n"},
+		{script: "dig +short web @2001:db8::1; echo $?", out: strings.Repeat(";; UDP setup with 2001:db8::1#53(2001:db8::1) for web failed: network unreachable.\n;; no servers could be reached\n", 3) + "9\n"},
+		{script: "dig +short web @nosuch", err: "dig: couldn't get address for 'nosuch': not found\n", code: 1},
+		{script: "echo 10.96.0.10 ns >>/etc/hosts; dig +short +search web @ns", out: "10.96.0.20\n"},
+		{script: "dig nosuch.default.svc.cluster.local @8.8.8.8 | grep -o 'status: [A-Z]*'", out: "status: NXDOMAIN\n"}, // that server is assumed to answer
+		{script: "host web nosuch", err: "host: couldn't get address for 'nosuch': not found\n", code: 1},
+		{script: "host web 10.9.9.9; echo $?; date +%s", out: strings.Repeat(";; communications error to 10.9.9.9#53: timed out\n", 2) + ";; no servers could be reached\n1\n1000000010\n"},
+		{script: "nslookup web nosuch", err: "nslookup: bad address 'nosuch'\n", code: 1},
+		{script: "nslookup web 10.9.9.9; echo $?; date +%s", out: ";; connection timed out; no servers could be reached\n\n1\n1000000005\n"},
+		{script: "nslookup web 127.0.0.1", out: ";; connection timed out; no servers could be reached\n\n", err: "nslookup: write to '127.0.0.1': Connection refused\n", code: 1},
+		{script: "nslookup web 2001:db8::1", err: "nslookup: can't connect to remote host (2001:db8::1): Network is unreachable\n", code: 1},
 		{script: "dig +what web", err: "Invalid option: +what\n", code: 1},
 		{script: "host web", out: "web.default.svc.cluster.local has address 10.96.0.20\n"},
 		{script: "host -t SRV web", out: "web.default.svc.cluster.local has SRV record 0 100 80 web.default.svc.cluster.local.\n"},

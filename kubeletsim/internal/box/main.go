@@ -20,6 +20,8 @@ type Main struct {
 	// Lost is called when the command cannot be simulated any further: it spins, that is, executes
 	// maxCommands without letting time pass. The command then blocks until its context ends.
 	Lost func()
+	// Paused, if not nil, is called before time first passes.
+	Paused func()
 	// Traps is called when the first signal handler is set, or the last is removed.
 	Traps func(any bool)
 
@@ -91,6 +93,10 @@ func (m *Main) paused() <-chan struct{} {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if first := m.Paused; first != nil {
+		m.Paused = nil
+		first()
+	}
 	m.commands = 0
 	if m.hurry == nil {
 		m.hurry = make(chan struct{})
@@ -111,6 +117,7 @@ func (s *session) lost(ctx context.Context) bool {
 	if s.machine.Main == nil || s.machine.Main.Lost == nil {
 		return false
 	}
+	s.machine.Main.paused()
 	s.machine.Main.Lost()
 	shell.TurnOf(ctx).End()
 	(&absence{attention: &s.attention}).leave()

@@ -48,6 +48,7 @@ func newFakeNetwork() *fakeNetwork {
 	c.DNS = netip.MustParseAddr("10.96.0.10")
 	c.Policies.SetNamespace("default", nil)
 	c.SetPod(fakePod("c", "10.244.0.9"))
+	c.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n0"}, Spec: corev1.NodeSpec{PodCIDR: "10.244.0.0/24"}})
 	for i, name := range []string{"web", "shut", "empty"} {
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 		s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", 20+i)
@@ -79,25 +80,22 @@ func fakePod(name, address string) *corev1.Pod {
 func (n *fakeNetwork) source() policy.Peer { return policy.Peer{Pod: n.cluster.Pod("default", "c")} }
 
 func (n *fakeNetwork) Decide(_ context.Context, q *reach.Query) (*reach.Path, error) {
-	q.From = n.source()
-	q.Listens = func(pod *corev1.Pod, port int32, _ corev1.Protocol) *reach.Listener {
-		if pod.Name == "c" || port != 80 {
-			return nil
-		}
-		if n.socket != nil && !n.socket.Listens() {
-			return nil
-		}
-		if n.socket != nil {
-			return &reach.Listener{Container: "c", Speaks: "bytes"}
-		}
-		return &reach.Listener{Container: "c"}
-	}
-	q.Faults = &n.faults
+	q.From, q.Listens, q.Faults = n.source(), n.listens, &n.faults
 	return n.cluster.Decide(q), nil
 }
 
+func (n *fakeNetwork) listens(pod *corev1.Pod, port int32, _ corev1.Protocol) *reach.Listener {
+	switch {
+	case pod.Name == "c", port != 80, n.socket != nil && !n.socket.Listens():
+		return nil
+	case n.socket != nil:
+		return &reach.Listener{Container: "c", Speaks: "bytes"}
+	}
+	return &reach.Listener{Container: "c"}
+}
+
 func (n *fakeNetwork) Names(_ context.Context, c *dns.Config, random uint64, ask func(*dns.Zone)) (*reach.Served, error) {
-	served := n.cluster.Server(&reach.Query{From: n.source(), Resolver: c, Random: random, Faults: &n.faults})
+	served := n.cluster.Server(&reach.Query{From: n.source(), Resolver: c, Random: random, Listens: n.listens, Faults: &n.faults})
 	if served.Outcome == reach.Connected {
 		ask(served.Zone)
 	}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"path"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"minikcm.dev/minikcm/internal/network/dns"
 	"minikcm.dev/minikcm/internal/network/reach"
@@ -34,11 +38,10 @@ func nslookup(ctx context.Context, p *proc) int {
 	if name == "" {
 		return p.fail("a host is needed")
 	}
-	config := p.resolver()
-	if server != "" {
-		config.Nameservers = []string{server}
+	q := &question{proc: p, name: name, of: of, config: p.resolver()}
+	if code, ok := q.open(ctx, server); !ok {
+		return code
 	}
-	q := &question{proc: p, name: name, of: of, config: config}
 	return q.show(ctx)
 }
 
@@ -48,6 +51,72 @@ type question struct {
 	name   string
 	of     dns.Type
 	config dns.Config
+	// server is the address of the server that the program was given, if it was given one.
+	server netip.Addr
+	// failure says how a query ends that gets no answer.
+	failure reach.Outcome
+}
+
+// open finds the address of the server that the program was given; empty: it was given none. Not ok means that there is no such server.
+func (q *question) open(ctx context.Context, server string) (code int, ok bool) {
+	if server == "" {
+		return 0, true
+	}
+	var err error
+	if q.server, err = netip.ParseAddr(server); err != nil {
+		to, err := q.decide(ctx, dial{host: server, port: 53, protocol: corev1.ProtocolUDP})
+		if err != nil {
+			return q.broken(ctx, err), false
+		}
+		if q.server = to.Destination.Addr(); !q.server.IsValid() {
+			return q.noServer(ctx, server, to.Path), false
+		}
+	}
+	q.config.Nameservers = []string{q.server.String()}
+	return 0, true
+}
+
+// noServer reports that the name of a server has no address.
+func (q *question) noServer(ctx context.Context, name string, to *reach.Path) int {
+	if to.Outcome == reach.Unknown {
+		if code, ok := q.beyond(ctx, to.Why); ok {
+			return code
+		}
+	}
+	if q.sleep(ctx, to.Outcome.After()+to.Late()) != nil {
+		return exitInterrupted
+	}
+	why := "not found"
+	if to.Outcome == reach.NoNameServer || to.Outcome == reach.ServerFailure {
+		why = "failure"
+	}
+	if path.Base(q.args[0]) == "nslookup" {
+		return q.fail("bad address '%s'", name)
+	}
+	return q.fail("couldn't get address for '%s': %s", name, why)
+}
+
+// unanswered waits for an answer that does not come, and says so as programs of BIND do, for each of a number of attempts.
+func (q *question) unanswered(ctx context.Context, tries int, patience time.Duration) (interrupted bool) {
+	server := orLoopback(strings.Join(q.config.Nameservers[:min(1, len(q.config.Nameservers))], ""))
+	why, wait := "timed out", patience
+	switch q.failure {
+	case reach.Refused:
+		why, wait = "connection refused", 0
+	case reach.NoRoute:
+		why, wait = "host unreachable", min(q.failure.After(), patience)
+	}
+	for range tries {
+		if q.sleep(ctx, wait) != nil {
+			return true
+		}
+		if q.failure == reach.Unreachable {
+			q.print(";; UDP setup with %[1]s#53(%[1]s) for %s failed: network unreachable.\n%s", server, strings.TrimSuffix(q.name, "."), noServers)
+		} else {
+			q.print(";; communications error to %s#53: %s\n", server, why)
+		}
+	}
+	return false
 }
 
 // types are the types that are asked for.
@@ -83,10 +152,17 @@ func (q *question) ask(ctx context.Context) (answer dns.Answer, last string, out
 	if err != nil {
 		return answer, last, "", err
 	}
-	if answer.Code == dns.NoAnswer {
-		served.Outcome = reach.NoNameServer
+	q.failure = served.Failure
+	if answer.Code == dns.NoAnswer || served.Outside && isUnused(q.server) {
+		served.Outcome, q.failure = reach.NoNameServer, reach.TimedOut
 	}
 	return answer, last, served.Outcome, q.sleep(ctx, served.Late)
+}
+
+// isUnused reports whether no server of names is expected at an address outside of the cluster: one of a private network, which the
+// configuration of no resolver names.
+func isUnused(server netip.Addr) bool {
+	return server.IsPrivate() || server.IsLinkLocalUnicast()
 }
 
 func (q *question) show(ctx context.Context) int {
@@ -99,7 +175,15 @@ func (q *question) show(ctx context.Context) int {
 		server = q.config.Nameservers[0]
 	}
 	if outcome != reach.Connected {
-		if q.sleep(ctx, outcome.After()) != nil {
+		wait := nslookupPatience
+		switch q.failure {
+		case reach.Refused:
+			wait = 0
+			_ = q.fail("write to '%s': Connection refused", server)
+		case reach.Unreachable:
+			return q.fail("can't connect to remote host (%s): Network is unreachable", server)
+		}
+		if q.sleep(ctx, wait) != nil {
 			return exitInterrupted
 		}
 		q.print(";; connection timed out; no servers could be reached\n\n")
@@ -126,6 +210,9 @@ func (q *question) show(ctx context.Context) int {
 	q.print("\n")
 	return 0
 }
+
+// nslookupPatience is the time that BusyBox's nslookup waits for answers.
+const nslookupPatience = 5 * time.Second
 
 func orLoopback(text string) netip.Addr {
 	if address, err := netip.ParseAddr(text); err == nil {

@@ -52,6 +52,15 @@ func (s *Socket) Converse(ctx context.Context, data []byte) (io.ReadCloser, erro
 	return answerReader{readerFunc(func(into []byte) (int, error) { return client.in.read(ctx, into) }), client}, nil
 }
 
+// Knock makes a connection and closes it. The error is ECONNREFUSED.
+func (s *Socket) Knock() error {
+	client, err := s.connect(nil, 0, 0)
+	if err == nil {
+		client.close(false)
+	}
+	return err
+}
+
 // answerReader reads from a connection.
 type answerReader struct {
 	io.Reader

@@ -1,10 +1,12 @@
 package containers
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -53,6 +55,15 @@ func (r *recorded) Abort(reset bool) {
 	}
 }
 
+// Garbled implements garbler.
+func (r *recorded) Garbled(all io.Reader) {
+	answer, err := http.ReadResponse(bufio.NewReader(all), nil)
+	if err == nil {
+		_ = answer.Body.Close() // it is not read: what is no answer is never parsed
+	}
+	r.failure = fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err)
+}
+
 // Unsure implements unsure.
 func (r *recorded) Unsure() { r.isOpen = true }
 
@@ -76,7 +87,21 @@ func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *rea
 	if err != nil || at == nil || at.Described == nil || at.Described.Mode == servers.GRPC || len(data) == 0 {
 		return nil, nil // it does not listen any more, and sends nothing
 	}
-	if at.Described.Mode == servers.Echo {
+	return in.exchange(ctx, at.Described, path, peer.String(), data)
+}
+
+// conversation is Exchange over a connection of TCP for a client that has to understand the answer: it ends where that is unknown.
+func (in *Ref) conversation(l *servers.Listener, path *reach.Path, peer string) conversation {
+	return func(ctx context.Context, data []byte) (io.ReadCloser, error) {
+		answer, err := in.exchange(ctx, l, path, peer, data)
+		answer, _, _ = bytes.Cut(answer, []byte(unknown.Text))
+		return io.NopCloser(bytes.NewReader(answer)), err
+	}
+}
+
+// exchange returns what a described listener answers to data.
+func (in *Ref) exchange(ctx context.Context, l *servers.Listener, path *reach.Path, peer string, data []byte) ([]byte, error) {
+	if l.Mode == servers.Echo {
 		return data, nil
 	}
 	messages := strings.SplitAfter(string(data), "\n")
@@ -88,10 +113,10 @@ func (rt *Runtime) Exchange(ctx context.Context, n *nodes.Node, e Pod, path *rea
 		if message == "" {
 			continue
 		}
-		r := (&http.Request{Method: "", URL: &url.URL{}, Body: http.NoBody, RemoteAddr: peer.String()}).WithContext(ctx)
+		r := (&http.Request{Method: "", URL: &url.URL{}, Body: http.NoBody, RemoteAddr: peer}).WithContext(ctx)
 		r.Body = body{strings.NewReader(strings.TrimRight(message, "\r\n"))}
 		w := &recorded{}
-		in.serveDescribed(at.Described, path, w, r)
+		in.serveDescribed(l, path, w, r)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}

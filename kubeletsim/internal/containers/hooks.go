@@ -8,7 +8,6 @@ import (
 	"minikcm.dev/minikcm/internal/inflight"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 )
 
@@ -39,12 +38,9 @@ func (rt *Runtime) runHooks(ctx context.Context, n *nodes.Node, e Pod, pod *core
 				in.probeCommand(ctx, work, hook.Exec, q.Limit, ended)
 				return
 			}
-			shown := e.See()
-			if at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, hook.HTTPGet.Port); at != nil && at.Described != nil {
-				in.probeServer(ctx, at, port, hook.HTTPGet, q.Limit, func(int) string { return "" }, ended) // any status will do
-				return
+			if e.Files().begun(ctx, ref.Name, in.id) == nil {
+				in.get(ctx, in.reaches(ref, hook.HTTPGet.Port), hook.HTTPGet, q.Limit, func(int) string { return "" }, ended) // any status will do
 			}
-			ended(lifecycle.ProbeSucceeded, "")
 		})
 	}
 }

@@ -29,6 +29,8 @@ type liveRun struct {
 	main   *box.Main
 	log    *logs.Buffer
 	cancel context.CancelFunc
+	// settled is opened when the process first lets time pass, or has ended.
+	settled inflight.Latch
 	// silent means that there is no process: commands in the container write to the log.
 	silent bool
 	// files are the container's; nil before the process starts.
@@ -107,6 +109,15 @@ func (f *Files) run(name, id string) *liveRun {
 	return nil
 }
 
+// begun returns when the process of a run of a container, if it has one, first lets time pass or has ended, or with the cause of ctx's
+// end: so what a probe finds at the instant of a start does not depend on which of both is faster.
+func (f *Files) begun(ctx context.Context, name, id string) error {
+	if run := f.run(name, id); run != nil && !run.silent {
+		return run.settled.Wait(ctx)
+	}
+	return context.Cause(ctx)
+}
+
 // Signal sends a signal to the container's process.
 func (f *Files) Signal(name, signal string) {
 	f.mu.Lock()
@@ -122,8 +133,9 @@ func (rt *Runtime) beginRun(ctx context.Context, in *Ref) {
 	ctx, cancel := context.WithCancel(ctx)
 	run := &liveRun{id: in.id, cancel: cancel, log: logs.NewBuffer(rt.opts.Clock.Now)}
 	run.main = &box.Main{
-		Ended: func(code int, err error) { in.runEnded(ctx, run, code, err) },
-		Lost:  func() { in.note(lifecycle.Spinning) },
+		Paused: run.settled.Open,
+		Ended:  func(code int, err error) { in.runEnded(ctx, run, code, err) },
+		Lost:   func() { in.note(lifecycle.Spinning) },
 		Traps: func(any bool) {
 			if any {
 				in.note(lifecycle.TrapsSet)
@@ -136,6 +148,7 @@ func (rt *Runtime) beginRun(ctx context.Context, in *Ref) {
 	started := rt.processes.Go(func(work *inflight.Work) {
 		defer cancel()
 		defer run.log.End()
+		defer run.settled.Open()
 		run.main.Work = work
 		in.live(inflight.With(inflight.Alone(ctx), work), run)
 	})

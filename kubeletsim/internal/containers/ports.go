@@ -20,7 +20,6 @@ import (
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
 	"minikcm.dev/minikcm/kubeletsim/internal/responses"
-	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // Port returns a TCP port of the pod; nil if nothing listens on it.
@@ -64,7 +63,7 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	in, err := rt.Running(n, e, path.Listener.Container)
 	at, socket := listening(e, &shown, port, corev1.ProtocolTCP)
 	if err == nil && socket != nil {
-		answerFromSocket(socket, w, r)
+		answerByBytes(socket.Converse, w, r)
 		return
 	}
 	if err != nil || at == nil || at.Unknown {
@@ -74,8 +73,8 @@ func (rt *Runtime) Answer(n *nodes.Node, e Pod, path *reach.Path, w http.Respons
 	if at.Files != nil && secure.Refuse(w, r) {
 		return
 	}
-	if at.Described != nil && at.Described.Mode != servers.HTTP && at.Described.Mode != servers.GRPC {
-		fails(servers.Close)(r.Context(), w) // it does not speak HTTP
+	if at.Described != nil && !at.Described.SpeaksHTTP() {
+		answerByBytes(in.conversation(at.Described, path, r.RemoteAddr), w, r)
 		return
 	}
 	if at.Described != nil {

@@ -2,29 +2,20 @@ package containers
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"minikcm.dev/minikcm/internal/inflight"
-	"minikcm.dev/minikcm/internal/network/reach"
 	"minikcm.dev/minikcm/internal/podspec"
 	"minikcm.dev/minikcm/kubeletsim/internal/box"
 	"minikcm.dev/minikcm/kubeletsim/internal/lifecycle"
-	"minikcm.dev/minikcm/kubeletsim/internal/listeners"
 	"minikcm.dev/minikcm/kubeletsim/internal/nodes"
-	"minikcm.dev/minikcm/kubeletsim/internal/responses"
-	"minikcm.dev/minikcm/kubeletsim/internal/servers"
 )
 
 // runProbes runs the probes that are due and reports their results to the pod's worker. The
@@ -47,7 +38,7 @@ func (rt *Runtime) runProbes(ctx context.Context, n *nodes.Node, e Pod, pod *cor
 			case address != "":
 				in.probeOut(ctx, address, probe, answer)
 			default:
-				in.probeFile(ctx, ref, probe, answer)
+				in.probePort(ctx, ref, probe, answer)
 			}
 		})
 	}
@@ -144,103 +135,4 @@ func (in *Ref) after(d time.Duration, do func()) (stop func()) {
 	}
 	timer := in.runtime.opts.Clock.AfterFunc(d, do)
 	return func() { timer.Stop() }
-}
-
-// probeServer sends an HTTP probe to a server that is described. of returns why an answer with a status is a failure; empty if it is none.
-func (in *Ref) probeServer(ctx context.Context, at *listeners.Server, port int32, get *corev1.HTTPGetAction, timeout time.Duration, of func(status int) string, found answers) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answer := found.once()
-	server, err := in.runtime.Running(in.node, in.entry, at.Container)
-	if err != nil {
-		answer(lifecycle.ProbeSkipped, "")
-		return
-	}
-	address, _ := netip.ParseAddr(first(in.podIPs()))
-	target := netip.AddrPortFrom(address, uint16(port))
-	link := fmt.Sprintf("Get %q: ", lifecycle.ProbeURL(get, address.String(), port))
-	if at.Files != nil && server.isBare(ctx, at.Files) {
-		answer(lifecycle.ProbeFailed, link+"remote error: tls: internal error")
-		return
-	}
-	defer in.after(timeout, func() {
-		answer(lifecycle.ProbeFailed, link+"context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
-		cancel()
-	})()
-	w := &recorded{}
-	server.serveDescribed(at.Described, &reach.Path{Pod: server.pod, Listener: &at.Listener, Target: target}, w, in.probeRequest(ctx, target, get))
-	why := of(w.status)
-	if w.failure != nil {
-		why = link + w.failure.Error()
-	}
-	switch {
-	case ctx.Err() != nil:
-		answer(lifecycle.ProbeSkipped, "") // the timer, if it has fired, has answered
-	case why == "":
-		answer(lifecycle.ProbeSucceeded, "")
-	default:
-		answer(lifecycle.ProbeFailed, why)
-	}
-}
-
-// probeRequest returns the request of a probe, which comes from the container's node.
-func (in *Ref) probeRequest(ctx context.Context, target netip.AddrPort, get *corev1.HTTPGetAction) *http.Request {
-	q := servers.ProbeRequest(get)
-	u, err := url.ParseRequestURI(q.URI)
-	if err != nil {
-		u = &url.URL{Path: q.Path}
-	}
-	r := &http.Request{Method: q.Method, URL: u, Host: cmp.Or(q.Host, target.String()), Header: http.Header{}, Body: http.NoBody}
-	for name, value := range q.Headers {
-		r.Header.Set(name, value)
-	}
-	if node, err := netip.ParseAddr(first(in.node.HostIPs())); err == nil {
-		r.RemoteAddr = netip.AddrPortFrom(node, probePort).String()
-	}
-	return r.WithContext(ctx)
-}
-
-// probePort is the port that probes come from.
-const probePort = 40000
-
-// probeFile serves an HTTP probe whose result depends on files of the container that listens on its port: those that it serves, or its
-// certificate, which kubelets do not verify.
-func (in *Ref) probeFile(ctx context.Context, ref podspec.Container, probe *corev1.Probe, found answers) {
-	shown := in.entry.See()
-	if probe.GRPC != nil {
-		if at, _, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, intstr.FromInt32(probe.GRPC.Port)); at != nil && at.Described != nil {
-			in.probeHealth(ctx, at, probe.GRPC, timeoutOf(probe), found)
-			return
-		}
-		found(lifecycle.ProbeSkipped, "")
-		return
-	}
-	at, port, _ := listeners.OfProbe(shown.Pod, shown.runs, ref, probe.HTTPGet.Port)
-	if at == nil {
-		found(lifecycle.ProbeSkipped, "")
-		return
-	}
-	if at.Described != nil {
-		in.probeServer(ctx, at, port, probe.HTTPGet, timeoutOf(probe), responses.HTTPFailure, found)
-		return
-	}
-	path := responses.ProbePath(probe.HTTPGet)
-	answer := responses.HTTPTo(at.HTTP, port, path)
-	status, why := answer.Status, ""
-	server, err := in.runtime.Running(in.node, in.entry, at.Container)
-	if err == nil && at.Files != nil && server.isBare(ctx, at.Files) {
-		why = fmt.Sprintf("Get %q: remote error: tls: internal error", lifecycle.ProbeURL(probe.HTTPGet, first(in.podIPs()), port))
-	}
-	if err == nil && why == "" && answer.Root != "" {
-		status, _, err = server.serveFile(ctx, answer, path)
-	}
-	why = cmp.Or(why, responses.HTTPFailure(status))
-	switch {
-	case err != nil:
-		found(lifecycle.ProbeSkipped, "")
-	case why == "":
-		found(lifecycle.ProbeSucceeded, "")
-	default:
-		found(lifecycle.ProbeFailed, why)
-	}
 }

@@ -3,6 +3,7 @@ package containers
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -53,16 +54,24 @@ func listening(e Pod, shown *Shown, port int32, protocol corev1.Protocol) (*list
 	if found != nil && found.Process != "" {
 		return found, nil
 	}
-	f := e.Files()
+	f, key := e.Files(), socketKey{port, protocol}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if open := f.sockets[socketKey{port, protocol}]; open.Socket != nil && open.Listens() && shown.RunOf(open.container) == open.id {
+	if open := f.sockets[key]; f.socketAt(shown, key) != nil {
 		return &listeners.Server{Listener: reach.Listener{Container: open.container, Why: "a program in the container listens", Speaks: "bytes"}}, open.Socket
 	}
 	if found != nil && found.Unknown && f.listened[found.Container] != "" && f.listened[found.Container] == shown.RunOf(found.Container) {
 		return nil, nil
 	}
 	return found, nil
+}
+
+// socketAt returns the program of a run of a container that listens at a port; nil: none does. It requires the lock.
+func (f *Files) socketAt(shown *Shown, at socketKey) *box.Socket {
+	if open := f.sockets[at]; open.Socket != nil && open.Listens() && shown.RunOf(open.container) == open.id {
+		return open.Socket
+	}
+	return nil
 }
 
 // SocketAt returns the program of a container that listens at the end of a path; nil: none does.
@@ -78,8 +87,11 @@ type garbler interface{ Garbled(all io.Reader) }
 // maxSocketBody bounds the body of a request to a program that listens.
 const maxSocketBody = 1 << 20
 
-// answerFromSocket answers a request with what a program that listens answers to its bytes.
-func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
+// conversation sends a program all that a client has to say, and returns what the program answers until it closes the connection.
+type conversation func(ctx context.Context, data []byte) (io.ReadCloser, error)
+
+// answerByBytes answers a request with what a program that listens answers to its bytes.
+func answerByBytes(converse conversation, w http.ResponseWriter, r *http.Request) {
 	sent := r.Clone(r.Context())
 	sent.Body, sent.Close = io.NopCloser(io.LimitReader(r.Body, maxSocketBody)), false
 	if sent.Header.Get("User-Agent") == "" {
@@ -98,7 +110,7 @@ func answerFromSocket(s *box.Socket, w http.ResponseWriter, r *http.Request) {
 		fails(true)
 		return
 	}
-	answer, err := s.Converse(r.Context(), request.Bytes())
+	answer, err := converse(r.Context(), request.Bytes())
 	if err != nil {
 		fails(true)
 		return

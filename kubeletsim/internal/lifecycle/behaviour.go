@@ -27,8 +27,8 @@ type behaviour struct {
 	// code then.
 	stops    time.Duration
 	stopCode int32
-	// live means that the command cannot be predicted and has to be run.
-	live bool
+	// live means that the command cannot be predicted and has to be run, and quiet that it is known to listen on no port.
+	live, quiet bool
 }
 
 // behaviourOf returns the behaviour of a container's run after that many restarts. Annotations
@@ -39,7 +39,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 	b.runs = defaultRun(pod, kind, lat)
 	if len(c.Command)+len(c.Args) == 0 {
 		if podspec.Pauses(c) {
-			b.runs = span.Forever
+			b.runs, b.quiet = span.Forever, true
 		}
 	} else {
 		program := script.ProgramOf(pod, c)
@@ -49,7 +49,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 			ok = !script.RunsLive(program, c) // the end of its output is the termination message
 		}
 		if ok {
-			b.runs, b.exitCode, b.stopCode, predicted = runs, code, exitTerminated, true
+			b.runs, b.exitCode, b.stopCode, predicted, b.quiet = runs, code, exitTerminated, true, true
 		} else if b.live = script.RunsLive(program, c); b.live {
 			b.stopCode = exitTerminated
 		}
@@ -79,6 +79,7 @@ func behaviourOf(pod *corev1.Pod, c *corev1.Container, kind podspec.Kind, restar
 
 // follow replaces the prediction by the observation of the container.
 func (b *behaviour) follow(seen Observed, predicted bool) {
+	b.quiet = b.quiet && seen.Course == 0
 	switch seen.Course {
 	case Crashes:
 		b.live, b.runs, b.exitCode, b.exitReason, b.exitMessage = false, seen.After, seen.ExitCode, seen.Reason, seen.Message

@@ -58,16 +58,16 @@ func (s *stepper) runHook(c *Container, ref podspec.Container, kind HookKind, li
 	return true
 }
 
-// acts reports whether a hook may have an effect. A command that only takes time and writes has none: its duration is known. Nor has
+// acts reports whether a hook may have an effect, or fail. A command that only takes time and writes has none: its duration is known. Nor has
 // a request to a server of which nothing is known, or whose answers are fixed.
 func (s *stepper) acts(ref podspec.Container, hook *corev1.LifecycleHandler) bool {
 	switch {
 	case hook.Exec != nil:
 		return s.Observed.of(ref.Name).Course == 0 && runsCommand(hook.Exec.Command)
 	case hook.HTTPGet != nil && hook.HTTPGet.Host == "":
-		at, _, _ := listeners.OfProbe(s.Pod, s.runs, ref, hook.HTTPGet.Port)
+		at, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, hook.HTTPGet.Port)
 		if at == nil || at.Described == nil {
-			return false
+			return !refused && s.programsDecide(ref, at)
 		}
 		_, constant := at.Described.Constant(servers.ProbeRequest(hook.HTTPGet))
 		return !constant

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,11 +135,7 @@ func (s *stepper) applyObservation(i int, f Occurrence) {
 	case ProbeSucceeded, ProbeFailed:
 		s.recordProbe(i, f.Probe, f.Kind == ProbeFailed, f.Message)
 	case ProbeSkipped:
-		if f.Message != "" {
-			s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", f.Probe, f.Message))
-		}
-		c.probes[f.Probe].asked = false
-		c.probes[f.Probe].due = s.Now.Add(period(f.Probe.Of(s.refs[i].Container)))
+		s.skipProbe(i, f.Probe, f.Message)
 	case HookSucceeded, HookFailed:
 		s.endHook(i, f)
 	case Lost:

@@ -10,6 +10,7 @@ import (
 
 // plan records when and how a running container will end without intervention.
 func (c *Container) plan(pod *corev1.Pod, spec *corev1.Container, does behaviour) {
+	c.Quiet = does.quiet
 	c.exitAt, c.exitCode, c.exitReason, c.exitMessage = span.After(c.startedAt, does.runs), does.exitCode, does.exitReason, does.exitMessage
 	if c.Kind == podspec.InitContainer || c.Kind == podspec.EphemeralContainer || len(pod.Annotations) == 0 {
 		return

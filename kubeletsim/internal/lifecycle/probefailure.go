@@ -46,12 +46,18 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 	case probe.Exec != nil:
 		return podspec.KnownContent(s.Pod, ref.Name) || script.Runnable(ref.Container, probe.Exec.Command)
 	case probe.GRPC != nil:
-		at, _, _ := listeners.OfProbe(s.Pod, s.runs, ref, intstr.FromInt32(probe.GRPC.Port))
-		return at != nil && at.Described != nil && at.Described.Mode == servers.GRPC
+		at, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, intstr.FromInt32(probe.GRPC.Port))
+		return at != nil && at.Described != nil && at.Described.Mode == servers.GRPC || !refused && s.programsDecide(ref, at)
+	case probe.TCPSocket != nil:
+		at, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.TCPSocket.Port)
+		return !refused && s.programsDecide(ref, at)
 	case probe.HTTPGet != nil:
-		at, port, _ := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
+		at, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
 		if at == nil || at.HTTP == nil && at.Described == nil {
-			return false
+			return !refused && s.programsDecide(ref, at)
+		}
+		if at.Described != nil && !at.Described.SpeaksHTTP() {
+			return true
 		}
 		if secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS; at.Files != nil || secure && at.Described != nil {
 			return secure && at.Files != nil
@@ -63,6 +69,19 @@ func (s *stepper) needsRun(ref podspec.Container, probe *corev1.Probe) bool {
 		return responses.HTTPTo(at.HTTP, port, responses.ProbePath(probe.HTTPGet)).Root != ""
 	}
 	return false
+}
+
+// programsDecide reports whether what a port does, of which no annotation says anything, follows from the programs that run in the
+// container at it: the container of a probe or hook, unless at is another one's listener. Nothing is known of other programs.
+func (s *stepper) programsDecide(ref podspec.Container, at *listeners.Server) bool {
+	name := ref.Name
+	if at != nil {
+		name = at.Container
+	}
+	if at != nil && (!at.Unknown || at.GRPC != nil) {
+		return false
+	}
+	return slices.ContainsFunc(s.State.Containers, func(c Container) bool { return c.Name == name && c.Phase == Running && (c.Live || c.Quiet) })
 }
 
 // runs reports whether a container runs.
@@ -92,13 +111,13 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 		}
 	case probe.TCPSocket != nil:
 		if _, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.TCPSocket.Port); refused {
-			return fmt.Sprintf("dial tcp %s:%d: connect: connection refused", address, port)
+			return Refused(address, port)
 		}
 	case probe.HTTPGet != nil:
 		at, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, probe.HTTPGet.Port)
 		path := responses.ProbePath(probe.HTTPGet)
 		if refused {
-			return fmt.Sprintf("Get \"%s\": dial tcp %s:%d: connect: connection refused", ProbeURL(probe.HTTPGet, address, port), address, port)
+			return fmt.Sprintf("Get %q: %s", ProbeURL(probe.HTTPGet, address, port), Refused(address, port))
 		}
 		secure := probe.HTTPGet.Scheme == corev1.URISchemeHTTPS
 		if at != nil && at.Files != nil && !secure {
@@ -118,17 +137,37 @@ func (s *stepper) failure(ref podspec.Container, probe *corev1.Probe) string {
 	return ""
 }
 
-// ProbeURL returns the URL that an HTTP probe asks, for messages.
-func ProbeURL(get *corev1.HTTPGetAction, address string, port int32) string {
-	return fmt.Sprintf("%s://%s%s", strings.ToLower(cmp.Or(string(get.Scheme), "http")), net.JoinHostPort(address, strconv.Itoa(int(port))), responses.ProbePath(get))
+// Refused returns the error of a connection to a port on which nothing listens.
+func Refused(address string, port int32) string {
+	return fmt.Sprintf("dial tcp %s: connect: connection refused", net.JoinHostPort(address, strconv.Itoa(int(port))))
 }
 
-// hookFails reports whether the HTTP request of a hook is refused. As upstream's kubelet, it does not look at the status of an
+// unresolved returns the error of a probe whose port has the name of no port of the container; empty if it has one.
+func unresolved(ref podspec.Container, probe *corev1.Probe) string {
+	var port intstr.IntOrString
+	switch {
+	case probe.HTTPGet != nil:
+		port = probe.HTTPGet.Port
+	case probe.TCPSocket != nil:
+		port = probe.TCPSocket.Port
+	}
+	if port.Type == intstr.Int || responses.PortNumber(ref.Container, port) != 0 {
+		return ""
+	}
+	return fmt.Sprintf("port %q not found", port.StrVal)
+}
+
+// ProbeURL returns the URL that an HTTP probe asks, for messages.
+func ProbeURL(get *corev1.HTTPGetAction, address string, port int32) string {
+	return fmt.Sprintf("%s://%s%s", strings.ToLower(cmp.Or(string(get.Scheme), "http")), net.JoinHostPort(address, strconv.Itoa(int(port))), servers.ProbeRequest(get).URI)
+}
+
+// hookFails reports whether the HTTP request of a hook is refused, or its port has the name of none. As upstream's kubelet, it does not look at the status of an
 // answer.
 func (s *stepper) hookFails(ref podspec.Container, hook *corev1.LifecycleHandler) bool {
 	if hook == nil || hook.HTTPGet == nil || hook.HTTPGet.Host != "" {
 		return false
 	}
-	_, _, refused := listeners.OfProbe(s.Pod, s.runs, ref, hook.HTTPGet.Port)
-	return refused
+	_, port, refused := listeners.OfProbe(s.Pod, s.runs, ref, hook.HTTPGet.Port)
+	return refused || port == 0
 }

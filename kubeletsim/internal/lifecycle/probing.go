@@ -65,6 +65,12 @@ func (s *stepper) checkUp(i int, kind ProbeKind) bool {
 	if p.due.IsZero() {
 		p.due = latest(c.startedAt.Add(time.Duration(probe.InitialDelaySeconds)*time.Second), s.Now)
 	}
+	if why := unresolved(ref, probe); why != "" {
+		if s.due(p.due) {
+			s.skipProbe(i, kind, why)
+		}
+		return p.succeeded
+	}
 	seen := s.Observed.of(c.Name)
 	if (seen.Course == 0 || probe.Exec == nil) && s.needsRun(ref, probe) {
 		if s.due(p.due) {
@@ -113,6 +119,15 @@ func (s *stepper) recordProbe(i int, kind ProbeKind, failed bool, why string) {
 	if p.failures >= max(probe.FailureThreshold, 1) {
 		p.succeeded, p.failed = false, true
 	}
+}
+
+// skipProbe ends an attempt that has no result. Upstream's kubelet makes an event of the error, if there is one, and counts nothing.
+func (s *stepper) skipProbe(i int, kind ProbeKind, why string) {
+	if why != "" {
+		s.report(&s.refs[i], corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe errored and resulted in unknown state: %s", kind, why))
+	}
+	p := &s.State.Containers[i].probes[kind]
+	p.asked, p.due = false, s.Now.Add(period(kind.Of(s.refs[i].Container)))
 }
 
 func period(probe *corev1.Probe) time.Duration {

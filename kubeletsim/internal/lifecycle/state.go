@@ -97,6 +97,8 @@ type Container struct {
 	// Live means that the process is run by package box. traps means that this process has
 	// handlers for signals.
 	Live, traps bool
+	// Quiet means that all that its process does is known, and that it listens on no port.
+	Quiet bool
 	// hooked means that its preStop hook runs. The signal follows, or the end at StopAt.
 	hooked bool
 	// changed means that the container is restarted whatever the restart policy: the spec has

@@ -205,6 +205,9 @@ func (l *Listener) TLS(pod *corev1.Pod, c *corev1.Container) *responses.Files {
 	return &responses.Files{Certificate: certificate, Key: key}
 }
 
+// SpeaksHTTP reports whether the listener is a server of HTTP, in any version.
+func (l *Listener) SpeaksHTTP() bool { return l.Mode == HTTP || l.Mode == GRPC }
+
 // First returns the first values of the state.
 func (l *Listener) First() map[string]any { return l.of.State }
 
